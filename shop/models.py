@@ -1,6 +1,5 @@
 from django.core.validators import MinValueValidator
 from django.db import models
-from django.urls import reverse
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
@@ -45,9 +44,6 @@ class Product(models.Model):
 
     def __str__(self) -> str:
         return in_current_language(self.name, self.name_zh)
-
-    def get_absolute_url(self) -> str:
-        return reverse("product", args=[self.slug])
 
     @property
     def description_here(self) -> str:
