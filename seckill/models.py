@@ -5,7 +5,6 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from shop.models import Product, in_current_language
@@ -142,4 +141,9 @@ def overlapping_item(item: SaleItem) -> SaleItem | None:
 
 def published_items() -> models.QuerySet[SaleItem]:
     """The items that buyers may see, with their sale and product."""
-    return SaleItem.objects.select_related("sale", "product").filter(sale__published_at__lte=timezone.now())
+    return SaleItem.objects.select_related("sale", "product").filter(sale__published_at__isnull=False)
+
+
+def published_sales() -> models.QuerySet[Sale]:
+    """The sales that buyers may see."""
+    return Sale.objects.filter(published_at__isnull=False)

@@ -6,8 +6,6 @@ item is announced to the store and marked `announced_at`. What a crash leaves un
 announced is never published again: if the store lost it, buyers hear `unavailable` until it is rebuilt from the orders.
 """
 
-from datetime import datetime
-
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
@@ -15,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from seckill import ledger
 from seckill.models import Sale, SaleItem, overlapping_item
+from seckill.moments import milliseconds
 from shop.models import Product
 
 
@@ -80,6 +79,3 @@ def terms_of(item: SaleItem) -> ledger.Terms:
         currency=settings.CURRENCY,
     )
 
-
-def milliseconds(moment: datetime) -> int:
-    return int(moment.timestamp() * 1000)
