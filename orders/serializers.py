@@ -1,0 +1,46 @@
+"""The shapes of the orders' JSON."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from orders.models import Order, OrderLine, OrderStatus
+from shop.money import to_text
+
+RESERVED = "reserved"
+
+
+class OrderLineSerializer(serializers.ModelSerializer[OrderLine]):
+    product = serializers.CharField(source="product.slug")
+    name = serializers.CharField(source="product.__str__")
+    unit_price = serializers.SerializerMethodField()
+
+    class Meta:
+        model = OrderLine
+        fields = ("product", "name", "sale_item", "units", "unit_price")
+
+    def get_unit_price(self, line: OrderLine) -> str:
+        return to_text(minor=line.unit_price_minor, currency=line.order.currency)
+
+
+class OrderSerializer(serializers.ModelSerializer[Order]):
+    reservation = serializers.UUIDField(source="reservation_id", allow_null=True)
+    amount = serializers.SerializerMethodField()
+    lines = OrderLineSerializer(many=True)
+
+    class Meta:
+        model = Order
+        fields = ("number", "status", "reservation", "amount", "currency", "created_at", "expires_at", "lines")
+
+    def get_amount(self, order: Order) -> str:
+        return to_text(minor=order.amount_minor, currency=order.currency)
+
+
+class ReservationStatusSerializer(serializers.Serializer[Any]):
+    status = serializers.ChoiceField([RESERVED, *OrderStatus.values])
+    units = serializers.IntegerField()
+    expires_at = serializers.DateTimeField()
+    order = serializers.UUIDField(allow_null=True, help_text="The order's number; null until it is written.")
+    poll_after_ms = serializers.IntegerField(
+        allow_null=True, help_text="Ask again after this long; null when nothing will change any more."
+    )

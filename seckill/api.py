@@ -1,0 +1,200 @@
+"""The flash sale over HTTP: sales, live figures, passes, and the reservation itself.
+
+`ReservationView` is the hot path: it reads the pass (no database), makes one round trip to the reservation store, rings
+the doorbell, and answers. Follow `ledger.reserve` from here to the script, and the outbox to `orders/intake.py`.
+"""
+
+import math
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.generics import ListAPIView, RetrieveAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from seckill import doorbell, ledger, passes
+from seckill.live import live_from
+from seckill.models import Sale, published_items, published_sales
+from seckill.moments import milliseconds, now_ms, rfc3339
+from seckill.outcomes import HTTP, Outcome
+from seckill.pass_authentication import PassAuthentication, PassRefused
+from seckill.serializers import (
+    LiveSerializer,
+    PassSerializer,
+    ReservationRequestSerializer,
+    ReservationSerializer,
+    SaleSerializer,
+)
+from shop.money import to_text
+from shop.problems import problem
+from shop.serializers import ProblemSerializer
+
+PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which.")
+PHASES = ("upcoming", "open", "ended")
+
+
+class ReservationView(APIView):
+    """Reserve units of a sale item with a pass. Repeating the call is safe: the same pass gets the same answer."""
+
+    authentication_classes = (PassAuthentication,)
+    permission_classes = ()
+
+    @extend_schema(
+        request=ReservationRequestSerializer,
+        responses={
+            201: ReservationSerializer,
+            **dict.fromkeys((400, 401, 403, 409, 410, 413, 415, 503), PROBLEM),
+        },
+    )
+    def post(self, request: Request, item_id: int) -> HttpResponse:
+        pass_: passes.Pass = request.auth
+        if pass_.item_id != item_id:
+            raise PassRefused("pass_of_another_item", _("This pass is for another item of the sale."), status=403)
+        body = ReservationRequestSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        try:
+            reservation = ledger.reserve(
+                item_id=item_id,
+                reservation_id=pass_.reservation_id,
+                buyer_id=pass_.buyer_id,
+                units=body.validated_data["units"],
+            )
+        except ledger.StoreUnreachable:
+            return refusal(Outcome.UNAVAILABLE)
+        if reservation.outcome not in (Outcome.RESERVED, Outcome.ALREADY_RESERVED):
+            return refusal(reservation.outcome, reservation)
+        doorbell.ring(item_id)
+        return yes(pass_, reservation)
+
+
+def yes(pass_: passes.Pass, reservation: ledger.Reservation) -> Response:
+    """201: the units are the buyer's until the deadline."""
+    status_url = reverse("api-reservation", args=[pass_.reservation_id])
+    body = {
+        "id": str(pass_.reservation_id),
+        "units": reservation.units,
+        "amount": to_text(minor=reservation.units * reservation.price_minor, currency=reservation.currency),
+        "currency": reservation.currency,
+        "expires_at": rfc3339(reservation.deadline_ms),
+        "status_url": status_url,
+    }
+    response = Response(body, status=201, headers={"Location": status_url, "Cache-Control": "no-store"})
+    if reservation.outcome is Outcome.ALREADY_RESERVED:
+        response["Idempotent-Replayed"] = "true"
+    return response
+
+
+def refusal(outcome: Outcome, reservation: ledger.Reservation | None = None) -> HttpResponse:
+    """The problem document of an outcome that is not a yes."""
+    answer = HTTP[outcome]
+    retry_after_seconds = answer.retry_after_seconds
+    more: dict[str, Any] = {"server_time": rfc3339(now_ms())}
+    if reservation is not None:
+        more["server_time"] = rfc3339(reservation.now_ms)
+        if outcome is Outcome.NOT_OPEN:
+            retry_after_seconds = math.ceil(reservation.retry_ms / 1000)
+        if reservation.left is not None and outcome is Outcome.TOO_FEW_LEFT:
+            more["left"] = reservation.left
+    return problem(
+        status=answer.status,
+        code=outcome.value,
+        title=answer.title,
+        detail=answer.detail,
+        retry_after_seconds=retry_after_seconds,
+        **more,
+    )
+
+
+class PassView(APIView):
+    """A pass for the signed-in buyer, from ten minutes before the opening."""
+
+    @extend_schema(
+        request=None,
+        responses={201: PassSerializer, **dict.fromkeys((401, 403, 404, 409, 410), PROBLEM)},
+    )
+    def post(self, request: Request, item_id: int) -> HttpResponse:
+        if request.data:
+            raise ValidationError({name: _("This field is not known here.") for name in request.data})
+        item = get_object_or_404(published_items(), pk=item_id)
+        now = timezone.now()
+        wait_seconds = (item.sale.opens_at - now).total_seconds() - settings.SECKILL_PASS_LEAD_SECONDS
+        if wait_seconds > 0:
+            return problem(
+                status=409,
+                code="too_early",
+                title=_("Too early for a pass"),
+                detail=_("Passes can be had from a few minutes before the sale opens."),
+                retry_after_seconds=math.ceil(wait_seconds),
+                server_time=rfc3339(milliseconds(now)),
+            )
+        if now >= item.sale.closes_at:
+            return refusal(Outcome.CLOSED)
+        expires_s = int(now.timestamp()) + settings.SECKILL_PASS_LIFE_SECONDS
+        body = {
+            "pass": passes.issue(item_id=item.pk, buyer_id=request.user.pk, expires_s=expires_s),
+            "expires_at": rfc3339(expires_s * 1000),
+        }
+        return Response(body, status=201, headers={"Cache-Control": "no-store"})
+
+
+class LiveView(APIView):
+    """An item's figures right now, straight from the reservation store. Public."""
+
+    authentication_classes = ()
+    permission_classes = ()
+
+    @extend_schema(responses={200: LiveSerializer})
+    def get(self, request: Request, item_id: int) -> Response:
+        try:
+            counters = ledger.read(item_id=item_id)
+        except ledger.StoreUnreachable:
+            counters = None
+        return Response(live_from(counters, now_ms=now_ms()), headers={"Cache-Control": "no-store"})
+
+
+class SaleListView(ListAPIView[Sale]):
+    """Published sales with their items, the newest window first."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    serializer_class = SaleSerializer
+    queryset = Sale.objects.none()
+
+    def get_queryset(self) -> QuerySet[Sale]:
+        now, phase = timezone.now(), self.request.query_params.get("phase")
+        sales = published_sales().prefetch_related("items__product")
+        if phase is None:
+            return sales
+        if phase not in PHASES:
+            raise ValidationError({"phase": _("One of: %(phases)s.") % {"phases": ", ".join(PHASES)}})
+        return {
+            "upcoming": sales.filter(opens_at__gt=now),
+            "open": sales.filter(opens_at__lte=now, closes_at__gt=now),
+            "ended": sales.filter(closes_at__lte=now),
+        }[phase]
+
+    @extend_schema(parameters=[OpenApiParameter("phase", enum=PHASES)], responses={200: SaleSerializer(many=True)})
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().get(request, *args, **kwargs)
+
+
+class SaleView(RetrieveAPIView[Sale]):
+    """One published sale with its items."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    serializer_class = SaleSerializer
+    queryset = Sale.objects.none()
+
+    def get_queryset(self) -> QuerySet[Sale]:
+        return published_sales().prefetch_related("items__product")
+

@@ -1,0 +1,26 @@
+"""The key space of the reservation store. All keys of one item share a hash tag, so they live in one Cluster slot."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ItemKeys:
+    """The keys of one sale item; docs/design.md says what each holds."""
+
+    item: str
+    buyers: str
+    holds: str
+    outbox: str
+    dead: str
+
+
+def keys_of(item_id: int) -> ItemKeys:
+    """The keys of sale item `item_id`."""
+    tag = f"seckill:{{{item_id}}}"
+    return ItemKeys(
+        item=f"{tag}:item",
+        buyers=f"{tag}:buyers",
+        holds=f"{tag}:holds",
+        outbox=f"{tag}:outbox",
+        dead=f"{tag}:dead",
+    )

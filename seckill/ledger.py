@@ -1,0 +1,223 @@
+"""The Python face of the Lua scripts: publish, reserve, confirm, release, and reading what they wrote.
+
+Every function makes one round trip to the reservation store. Answers are words; a store that cannot be reached, does
+not answer in time, or refuses to write raises `StoreUnreachable`.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from django_redis import get_redis_connection
+from redis import Redis
+from redis.exceptions import RedisError
+
+from seckill import scripts
+from seckill.keys import keys_of
+from seckill.outcomes import Outcome
+
+
+class StoreUnreachable(Exception):
+    """The reservation store could not be asked. Whether a call that was under way took effect is unknown."""
+
+
+class Published(StrEnum):
+    ALREADY_PUBLISHED = "already_published"
+    PUBLISHED = "published"
+
+
+class Confirmed(StrEnum):
+    UNAVAILABLE = "unavailable"
+    UNKNOWN_HOLD = "unknown_hold"
+    ALREADY_CONFIRMED = "already_confirmed"
+    HOLD_ENDED = "hold_ended"
+    CONFIRMED = "confirmed"
+
+
+class Released(StrEnum):
+    UNAVAILABLE = "unavailable"
+    UNKNOWN_HOLD = "unknown_hold"
+    ALREADY_RELEASED = "already_released"
+    ALREADY_CONFIRMED = "already_confirmed"
+    RELEASED = "released"
+
+
+class Reason(StrEnum):
+    """Why units are given back."""
+
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+    REJECTED = "rejected"
+    REFUNDED = "refunded"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the store must know to decide. Times are milliseconds since 1970; `quantity` None means unlimited."""
+
+    quantity: int | None
+    opens_ms: int
+    closes_ms: int
+    hold_ms: int
+    per_buyer_max: int
+    price_minor: int
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """The answer to an attempt to reserve.
+
+    `units`, `deadline_ms`, `price_minor` and `currency` mean something where the outcome is `reserved` or
+    `already_reserved`; `left` is None for unlimited items and unknown ones; `retry_ms` is the time to the opening.
+    """
+
+    outcome: Outcome
+    now_ms: int
+    units: int
+    deadline_ms: int
+    price_minor: int
+    currency: str
+    left: int | None
+    retry_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A reservation as the store knows it; `state` is `held`, `sold` or `ended`."""
+
+    state: str
+    buyer_id: int
+    units: int
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """An item as the store knows it at `now_ms` of the store's clock. `quantity` and `left` None mean unlimited."""
+
+    now_ms: int
+    opens_ms: int
+    closes_ms: int
+    per_buyer_max: int
+    state: str
+    quantity: int | None
+    left: int | None
+    held: int
+    sold: int
+
+
+def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) -> Reservation:
+    """Hold `units` for the buyer until the deadline, or say why not. Idempotent by `reservation_id`."""
+    keys = keys_of(item_id)
+    with store() as client:
+        word, now_ms, held_units, deadline_ms, price_minor, currency, left, retry_ms = scripts.RESERVE.run(
+            client,
+            keys=[keys.item, keys.buyers, keys.holds, keys.outbox],
+            args=[str(reservation_id), buyer_id, units],
+        )
+    return Reservation(
+        outcome=Outcome(word),
+        now_ms=int(now_ms),
+        units=int(held_units),
+        deadline_ms=int(deadline_ms),
+        price_minor=int(price_minor),
+        currency=currency,
+        left=int(left) if left else None,
+        retry_ms=int(retry_ms),
+    )
+
+
+def publish(*, item_id: int, terms: Terms) -> Published:
+    """Put an item on sale with these terms. A second publish changes nothing, whatever its terms."""
+    keys = keys_of(item_id)
+    args: list[scripts.Argument] = [
+        "" if terms.quantity is None else terms.quantity,
+        terms.opens_ms,
+        terms.closes_ms,
+        terms.hold_ms,
+        terms.per_buyer_max,
+        terms.price_minor,
+        terms.currency,
+    ]
+    with store() as client:
+        return Published(scripts.PUBLISH.run(client, keys=[keys.item, keys.outbox], args=args)[0])
+
+
+def confirm(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[Confirmed]:
+    """Mark held units as sold: their buyers have paid. An answer for each reservation; idempotent."""
+    keys = keys_of(item_id)
+    calls = [([keys.item, keys.holds], [str(reservation_id)]) for reservation_id in reservation_ids]
+    with store() as client:
+        return [Confirmed(answer[0]) for answer in scripts.CONFIRM.run_many(client, calls)]
+
+
+def release(*, item_id: int, reservation_ids: Sequence[UUID], reason: Reason) -> list[Released]:
+    """Give held units back to the sale and free their buyers' limits. An answer for each reservation; idempotent."""
+    keys = keys_of(item_id)
+    calls = [
+        ([keys.item, keys.buyers, keys.holds], [str(reservation_id), reason.value])
+        for reservation_id in reservation_ids
+    ]
+    with store() as client:
+        return [Released(answer[0]) for answer in scripts.RELEASE.run_many(client, calls)]
+
+
+def read(*, item_id: int) -> Counters | None:
+    """The item's counters and window; None where the store does not know the item."""
+    return read_many(item_ids=[item_id])[0]
+
+
+def read_many(*, item_ids: Sequence[int]) -> list[Counters | None]:
+    """The counters of several items in one round trip, in the order asked for."""
+    with store() as client:
+        pipeline = client.pipeline(transaction=False)
+        pipeline.time()
+        for item_id in item_ids:
+            pipeline.hgetall(keys_of(item_id).item)
+        (seconds, microseconds), *items = pipeline.execute()
+    now_ms = seconds * 1000 + microseconds // 1000
+    return [counters_from(item, now_ms=now_ms) for item in items]
+
+
+def counters_from(item: dict[bytes, bytes], *, now_ms: int) -> Counters | None:
+    """The item hash as counters; None where it is absent or lost a part, as reserve.lua says `unavailable` then."""
+    try:
+        limited = b"quantity" in item
+        return Counters(
+            now_ms=now_ms,
+            opens_ms=int(item[b"opens_ms"]),
+            closes_ms=int(item[b"closes_ms"]),
+            per_buyer_max=int(item[b"per_buyer_max"]),
+            state=item[b"state"].decode(),
+            quantity=int(item[b"quantity"]) if limited else None,
+            left=int(item[b"left"]) if limited else None,
+            held=int(item[b"held"]),
+            sold=int(item[b"sold"]),
+        )
+    except KeyError:
+        return None
+
+
+def find_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
+    """The hold of a reservation; None where the store has none."""
+    with store() as client:
+        value = client.hget(keys_of(item_id).holds, str(reservation_id))
+    if value is None:
+        return None
+    state, buyer, units, deadline_ms = value.decode().split(":")
+    return Hold(state=state, buyer_id=int(buyer), units=int(units), deadline_ms=int(deadline_ms))
+
+
+@contextmanager
+def store() -> Iterator["Redis[Any]"]:
+    """The reservation store's client. Its faults come out as StoreUnreachable."""
+    try:
+        yield get_redis_connection("seckill")
+    except RedisError as error:
+        raise StoreUnreachable(str(error)) from error
+
+

@@ -1,0 +1,41 @@
+-- Turns a hold into a sale: the buyer has paid.
+--
+-- KEYS
+--   1 item   hash of terms and counters
+--   2 holds  hash reservation id -> 'state:buyer:units:deadline_ms'
+-- ARGV
+--   1 reservation_id
+-- RETURNS {word}
+--   unavailable        the item is not in the store
+--   unknown_hold       the store has no such hold
+--   already_confirmed  it is sold already; nothing was changed
+--   hold_ended         its units were given back; nothing was changed
+--   confirmed          its units moved from held to sold
+-- EXAMPLE
+--   KEYS seckill:{42}:item seckill:{42}:holds  ARGV 0000002a-…  ->  {confirmed}
+
+assert(#KEYS == 2 and #ARGV == 1, 'confirm takes 2 keys and 1 argument')
+local item, holds = KEYS[1], KEYS[2]
+local reservation_id = ARGV[1]
+
+if redis.call('EXISTS', item) == 0 then
+  return {'unavailable'}
+end
+local hold = redis.call('HGET', holds, reservation_id)
+if not hold then
+  return {'unknown_hold'}
+end
+local state, buyer, units, deadline_ms = string.match(hold, '^(%a+):([^:]*):(%d+):(%d+)$')
+if state == 'sold' then
+  return {'already_confirmed'}
+end
+if state == 'ended' then
+  return {'hold_ended'}
+end
+
+-- HDEL comes first because a full store accepts it, and then all that follows: money taken must be written down.
+redis.call('HDEL', holds, reservation_id)
+redis.call('HSET', holds, reservation_id, 'sold:' .. buyer .. ':' .. units .. ':' .. deadline_ms)
+redis.call('HINCRBY', item, 'held', -units)
+redis.call('HINCRBY', item, 'sold', units)
+return {'confirmed'}

@@ -1,0 +1,37 @@
+-- Puts the terms of a sale item on sale, once; a second publish changes nothing.
+--
+-- KEYS
+--   1 item    hash of terms and counters
+--   2 outbox  stream of reservations; its consumer group is made here
+-- ARGV
+--   1 quantity       units on sale; empty = unlimited
+--   2 opens_ms       milliseconds since 1970
+--   3 closes_ms      milliseconds since 1970
+--   4 hold_ms        how long units are held for a buyer who has not paid
+--   5 per_buyer_max  units held and bought that one buyer may have
+--   6 price_minor    price of one unit in minor units
+--   7 currency       ISO 4217
+-- RETURNS {word}
+--   already_published  the item is in the store; nothing was changed
+--   published          the item is on sale with left = quantity, held = sold = 0
+-- EXAMPLE
+--   KEYS seckill:{42}:item seckill:{42}:outbox  ARGV 500 1767225600000 1767229200000 900000 1 1900 CNY  ->  {published}
+
+assert(#KEYS == 2 and #ARGV == 7, 'publish takes 2 keys and 7 arguments')
+local item, outbox = KEYS[1], KEYS[2]
+local quantity, opens_ms, closes_ms, hold_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local per_buyer_max, price_minor, currency = ARGV[5], ARGV[6], ARGV[7]
+
+if redis.call('EXISTS', item) == 1 then
+  return {'already_published'}
+end
+
+redis.call('HSET', item,
+  'opens_ms', opens_ms, 'closes_ms', closes_ms, 'hold_ms', hold_ms, 'per_buyer_max', per_buyer_max,
+  'price_minor', price_minor, 'currency', currency, 'state', 'open', 'held', 0, 'sold', 0)
+if quantity ~= '' then
+  redis.call('HSET', item, 'quantity', quantity, 'left', quantity)
+end
+-- A stream that outlived its item keeps its group and its entries: they are orders on their way.
+redis.pcall('XGROUP', 'CREATE', outbox, 'intake', '0', 'MKSTREAM')
+return {'published'}

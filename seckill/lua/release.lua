@@ -1,0 +1,48 @@
+-- Gives the units of a hold back to the sale, and frees the buyer's limit.
+--
+-- KEYS
+--   1 item    hash of terms and counters
+--   2 buyers  hash buyer -> units held and bought
+--   3 holds   hash reservation id -> 'state:buyer:units:deadline_ms'
+-- ARGV
+--   1 reservation_id
+--   2 reason          expired, cancelled or rejected give back what is held; refunded also what is sold
+-- RETURNS {word}
+--   unavailable        the item is not in the store
+--   unknown_hold       the store has no such hold
+--   already_released   it was given back before; nothing was changed
+--   already_confirmed  it is sold, and the reason is not a refund; nothing was changed
+--   released           its units are left again
+-- EXAMPLE
+--   KEYS seckill:{42}:item seckill:{42}:buyers seckill:{42}:holds  ARGV 0000002a-… expired  ->  {released}
+
+assert(#KEYS == 3 and #ARGV == 2, 'release takes 3 keys and 2 arguments')
+local item, buyers, holds = KEYS[1], KEYS[2], KEYS[3]
+local reservation_id, reason = ARGV[1], ARGV[2]
+
+if redis.call('EXISTS', item) == 0 then
+  return {'unavailable'}
+end
+local hold = redis.call('HGET', holds, reservation_id)
+if not hold then
+  return {'unknown_hold'}
+end
+local state, buyer, units, deadline_ms = string.match(hold, '^(%a+):([^:]*):(%d+):(%d+)$')
+if state == 'ended' then
+  return {'already_released'}
+end
+if state == 'sold' and reason ~= 'refunded' then
+  return {'already_confirmed'}
+end
+
+-- HDEL comes first because a full store accepts it, and then all that follows: giving back must work when it is full.
+redis.call('HDEL', holds, reservation_id)
+redis.call('HSET', holds, reservation_id, 'ended:' .. buyer .. ':' .. units .. ':' .. deadline_ms)
+if redis.call('HINCRBY', buyers, buyer, -units) <= 0 then
+  redis.call('HDEL', buyers, buyer)
+end
+redis.call('HINCRBY', item, state == 'sold' and 'sold' or 'held', -units)
+if redis.call('HEXISTS', item, 'quantity') == 1 then
+  redis.call('HINCRBY', item, 'left', units)
+end
+return {'released'}

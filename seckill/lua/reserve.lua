@@ -1,0 +1,93 @@
+-- Holds units of an item for a buyer and writes the reservation to the outbox, or says in one word why not.
+--
+-- KEYS
+--   1 item    hash of terms and counters
+--   2 buyers  hash buyer -> units held and bought
+--   3 holds   hash reservation id -> 'state:buyer:units:deadline_ms'
+--   4 outbox  stream, one entry a reservation
+-- ARGV
+--   1 reservation_id  the pass's random id; the call is idempotent by it
+--   2 buyer           user id
+--   3 units           whole units, 1 or more
+-- RETURNS {word, now_ms, units, deadline_ms, price_minor, currency, left, retry_ms}; what a word has no use for is 0 or ''
+--   unavailable       the item is not in the store: never read as sold out, never as unlimited
+--   already_reserved  this reservation holds or bought: its first units and deadline again
+--   hold_ended        this reservation was given back
+--   paused            the sale is paused
+--   not_open          before the window; retry_ms until it opens
+--   closed            after the window
+--   limit_reached     units held and bought + units asked > per_buyer_max
+--   sold_out          nothing left, and nothing held that could come back
+--   held_by_others    nothing left, but open holds may return
+--   too_few_left      some left, fewer than asked
+--   reserved          the units are held until deadline_ms
+-- EXAMPLE
+--   KEYS seckill:{42}:item seckill:{42}:buyers seckill:{42}:holds seckill:{42}:outbox
+--   ARGV 0000002a-… 7 1  ->  {reserved, 1767225600012, 1, 1767226500012, 1900, CNY, 499, 0}
+
+assert(#KEYS == 4 and #ARGV == 3, 'reserve takes 4 keys and 3 arguments')
+local item, buyers, holds, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local reservation_id, buyer, units = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+local clock = redis.call('TIME')
+local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local function whole(number) return string.format('%.0f', number) end
+
+local terms = redis.call('HMGET', item, 'state', 'opens_ms', 'closes_ms', 'hold_ms', 'per_buyer_max',
+  'quantity', 'left', 'held', 'price_minor', 'currency')
+local state, opens_ms, closes_ms, hold_ms = terms[1], tonumber(terms[2]), tonumber(terms[3]), tonumber(terms[4])
+local per_buyer_max, limited, left, held = tonumber(terms[5]), terms[6], tonumber(terms[7]), tonumber(terms[8])
+local price_minor, currency = terms[9], terms[10]
+
+local function answer(word, held_units, deadline_ms, retry_ms)
+  return {word, whole(now_ms), held_units or '0', deadline_ms or '0', price_minor or '0', currency or '',
+    left and whole(left) or '', retry_ms or '0'}
+end
+
+-- A store that lost part of an item must not guess the rest.
+if not (state and opens_ms and closes_ms and hold_ms and per_buyer_max and held and (left or not limited)) then
+  return answer('unavailable')
+end
+
+local hold = redis.call('HGET', holds, reservation_id)
+if hold then
+  local hold_state, held_units, deadline_ms = string.match(hold, '^(%a+):[^:]*:(%d+):(%d+)$')
+  if hold_state == 'ended' then
+    return answer('hold_ended', held_units, deadline_ms)
+  end
+  return answer('already_reserved', held_units, deadline_ms)
+end
+
+if state == 'paused' then
+  return answer('paused')
+end
+if now_ms < opens_ms then
+  return answer('not_open', nil, nil, whole(opens_ms - now_ms))
+end
+if now_ms >= closes_ms then
+  return answer('closed')
+end
+if tonumber(redis.call('HGET', buyers, buyer) or 0) + units > per_buyer_max then
+  return answer('limit_reached')
+end
+if limited and left < units then
+  if left > 0 then
+    return answer('too_few_left')
+  end
+  if held > 0 then
+    return answer('held_by_others')
+  end
+  return answer('sold_out')
+end
+
+-- Decided; from here only writes. XADD comes first because a full store refuses it, and with it all that follows.
+local deadline_ms = whole(now_ms + hold_ms)
+redis.call('XADD', outbox, '*', 'reservation', reservation_id, 'buyer', buyer, 'units', units,
+  'reserved_ms', whole(now_ms), 'deadline_ms', deadline_ms)
+redis.call('HSET', holds, reservation_id, 'held:' .. buyer .. ':' .. units .. ':' .. deadline_ms)
+redis.call('HINCRBY', buyers, buyer, units)
+redis.call('HINCRBY', item, 'held', units)
+if limited then
+  left = redis.call('HINCRBY', item, 'left', -units)
+end
+return answer('reserved', whole(units), deadline_ms)

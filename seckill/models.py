@@ -1,0 +1,149 @@
+from datetime import datetime
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from shop.models import Product, in_current_language
+
+# Lua counts in doubles, exact up to 2**53; this bound stays far below it and above any real sale.
+UNITS_MAX = 100_000_000
+
+
+class Sale(models.Model):
+    """A flash-sale campaign: a window, a hold time, some sale items."""
+
+    name = models.CharField(_("name"), max_length=200)
+    name_zh = models.CharField(_("Chinese name"), max_length=200, blank=True)
+    opens_at = models.DateTimeField(_("opens at"))
+    closes_at = models.DateTimeField(_("closes at"))
+    hold_seconds = models.PositiveIntegerField(
+        _("seconds to pay"),
+        default=900,
+        validators=[MinValueValidator(5), MaxValueValidator(7 * 24 * 3600)],
+        help_text=_("How long reserved units are held for a buyer who has not paid yet."),
+    )
+    published_at = models.DateTimeField(_("published at"), null=True, blank=True, editable=False)
+
+    class Meta:
+        verbose_name = _("sale")
+        verbose_name_plural = _("sales")
+        ordering = ["-opens_at", "-pk"]
+        constraints = [
+            models.CheckConstraint(
+                name="seckill_sale_window_forward",
+                condition=Q(closes_at__gt=F("opens_at")),
+                violation_error_message=_("The sale must close after it opens."),
+            ),
+            models.CheckConstraint(name="seckill_sale_hold_positive", condition=Q(hold_seconds__gt=0)),
+        ]
+
+    def __str__(self) -> str:
+        return in_current_language(self.name, self.name_zh)
+
+    def get_absolute_url(self) -> str:
+        return reverse("sale", args=[self.pk])
+
+    def clean(self) -> None:
+        if self.opens_at and self.closes_at and self.closes_at <= self.opens_at:
+            raise ValidationError({"closes_at": _("The sale must close after it opens.")})
+
+    @property
+    def is_published(self) -> bool:
+        return self.published_at is not None
+
+    def phase_at(self, now: datetime) -> str:
+        """`upcoming`, `open` or `ended` by the window alone; a pause is known to the reservation store only."""
+        if now < self.opens_at:
+            return "upcoming"
+        return "open" if now < self.closes_at else "ended"
+
+
+class SaleItem(models.Model):
+    """One product in one sale: the unit of atomicity.
+
+    `quantity` null means unlimited. `taken` counts the units of live orders; it is moved only by intake and by the
+    order's life, always in the transaction that moves the order, and PostgreSQL refuses to take more than `quantity`.
+    `announced_at` says that the reservation store has the terms; they are never sent again after it.
+    """
+
+    sale = models.ForeignKey(Sale, models.CASCADE, related_name="items", verbose_name=_("sale"))
+    product = models.ForeignKey(Product, models.PROTECT, related_name="sale_items", verbose_name=_("product"))
+    price_minor = models.PositiveBigIntegerField(_("sale price in minor units"))
+    quantity = models.PositiveIntegerField(
+        _("quantity"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1, _("Offer at least one unit, or leave it empty for unlimited.")),
+                    MaxValueValidator(UNITS_MAX)],
+        help_text=_("Units on sale. Empty means unlimited."),
+    )
+    per_buyer_max = models.PositiveIntegerField(
+        _("units per buyer"),
+        default=1,
+        validators=[MinValueValidator(1, _("A buyer must be allowed at least one unit.")), MaxValueValidator(UNITS_MAX)],
+    )
+    taken = models.PositiveBigIntegerField(_("taken"), default=0, editable=False)
+    announced_at = models.DateTimeField(_("in the reservation store since"), null=True, blank=True, editable=False)
+
+    class Meta:
+        verbose_name = _("sale item")
+        verbose_name_plural = _("sale items")
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["sale", "product"],
+                name="seckill_saleitem_product_once",
+                violation_error_message=_("This product is in the sale already."),
+            ),
+            models.CheckConstraint(name="seckill_saleitem_quantity_positive", condition=Q(quantity__gt=0)),
+            models.CheckConstraint(name="seckill_saleitem_per_buyer_positive", condition=Q(per_buyer_max__gt=0)),
+            models.CheckConstraint(
+                name="seckill_saleitem_never_oversold", condition=Q(quantity=None) | Q(taken__lte=F("quantity"))
+            ),
+        ]
+        indexes = [
+            models.Index(name="seckill_saleitem_unannounced", fields=["sale"], condition=Q(announced_at=None)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.product} · {self.sale}"
+
+    def clean(self) -> None:
+        errors: dict[str, list[str]] = {}
+        product = Product.objects.filter(pk=self.product_id).first()
+        if product and self.price_minor is not None and self.price_minor > product.price_minor:
+            errors["price_minor"] = [_("The sale price is above the product's own price.")]
+        if product and self.sale_id and (other := overlapping_item(self)):
+            errors["product"] = [
+                _("This product is already in the sale “%(sale)s” at that time.") % {"sale": other.sale}
+            ]
+        if errors:
+            raise ValidationError(errors)
+
+
+def overlapping_item(item: SaleItem) -> SaleItem | None:
+    """Another sale's item for the same product whose window meets this one's, if there is one."""
+    return (
+        SaleItem.objects.select_related("sale")
+        .filter(
+            product_id=item.product_id,
+            sale__opens_at__lt=item.sale.closes_at,
+            sale__closes_at__gt=item.sale.opens_at,
+        )
+        .exclude(sale_id=item.sale_id)
+        .first()
+    )
+
+
+def published_items() -> models.QuerySet[SaleItem]:
+    """The items that buyers may see, with their sale and product."""
+    return SaleItem.objects.select_related("sale", "product").filter(sale__published_at__isnull=False)
+
+
+def published_sales() -> models.QuerySet[Sale]:
+    """The sales that buyers may see."""
+    return Sale.objects.filter(published_at__isnull=False)

@@ -1,0 +1,24 @@
+"""Moments as milliseconds since 1970, and as the API writes them."""
+
+import time
+from datetime import UTC, datetime
+
+
+def rfc3339(ms: float) -> str:
+    """Milliseconds since 1970 as RFC 3339 in UTC, to the millisecond."""
+    return datetime.fromtimestamp(ms / 1000, tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def milliseconds(moment: datetime) -> int:
+    """A datetime as milliseconds since 1970."""
+    return int(moment.timestamp() * 1000)
+
+
+def moment_from(ms: int) -> datetime:
+    """Milliseconds since 1970 as a datetime in UTC."""
+    return datetime.fromtimestamp(ms / 1000, tz=UTC)
+
+
+def now_ms() -> int:
+    """This process's clock. For information only: every decision is made by the store's clock."""
+    return time.time_ns() // 1_000_000

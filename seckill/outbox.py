@@ -1,0 +1,93 @@
+"""The Redis stream that carries each reservation to the database, read by the consumer group `intake`.
+
+An entry leaves the stream only through `acknowledge` (after its commit) or `set_aside` (it can never be committed).
+"""
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from redis.exceptions import ResponseError
+
+from seckill.keys import keys_of
+from seckill.ledger import store
+
+GROUP = "intake"
+# Stable for a host, so that restarts do not pile up consumers; dead ones are found by idle time, not by name.
+CONSUMER = socket.gethostname()
+# An entry read but not acknowledged for this long belongs to a consumer that died or hangs. A slow consumer that
+# loses its entries does no harm: inserting is idempotent by reservation id. Short, since P5 allows 60 s in all.
+TAKE_OVER_IDLE_MS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One outbox entry: its stream id and its fields as text."""
+
+    id: str
+    fields: dict[str, str]
+
+
+def read_batch(*, item_id: int, count_max: int, consumer: str = CONSUMER) -> list[Entry]:
+    """Up to `count_max` entries: first those whose consumer died, then new ones. They stay pending until acknowledged."""
+    key = keys_of(item_id).outbox
+    with store() as client:
+        pipeline = client.pipeline(transaction=False)
+        pipeline.xautoclaim(key, GROUP, consumer, TAKE_OVER_IDLE_MS, count=count_max)
+        pipeline.xreadgroup(GROUP, consumer, {key: ">"}, count=count_max)
+        claimed, fresh = pipeline.execute(raise_on_error=False)
+        if isinstance(claimed, ResponseError) and "NOGROUP" in str(claimed):
+            return []
+        for reply in (claimed, fresh):
+            if isinstance(reply, Exception):
+                raise reply
+    entries = claimed[1] + [entry for _, stream in stream_pairs(fresh) for entry in stream]
+    return [entry_from(entry_id, fields) for entry_id, fields in entries if fields is not None]
+
+
+def acknowledge(*, item_id: int, entry_ids: Sequence[str]) -> None:
+    """Remove entries whose orders are committed."""
+    if not entry_ids:
+        return
+    key = keys_of(item_id).outbox
+    with store() as client:
+        pipeline = client.pipeline(transaction=True)
+        pipeline.xack(key, GROUP, *entry_ids)
+        pipeline.xdel(key, *entry_ids)
+        pipeline.execute()
+
+
+def set_aside(*, item_id: int, entry: Entry, error: str) -> None:
+    """Move an entry that can never be committed to the dead-letter stream, in one atom."""
+    keys = keys_of(item_id)
+    with store() as client:
+        pipeline = client.pipeline(transaction=True)
+        pipeline.xadd(keys.dead, {**entry.fields, "entry": entry.id, "error": error[:500]})
+        pipeline.xack(keys.outbox, GROUP, entry.id)
+        pipeline.xdel(keys.outbox, entry.id)
+        pipeline.execute()
+
+
+def backlogs(*, item_ids: Sequence[int]) -> dict[int, int]:
+    """How many entries wait in each item's outbox, delivered or not. Items with none are left out."""
+    with store() as client:
+        pipeline = client.pipeline(transaction=False)
+        for item_id in item_ids:
+            pipeline.xlen(keys_of(item_id).outbox)
+        lengths = pipeline.execute()
+    return {item_id: length for item_id, length in zip(item_ids, lengths, strict=True) if length}
+
+
+def stream_pairs(reply: Any) -> list[tuple[Any, Any]]:
+    """XREADGROUP's answer as (stream, entries) pairs: a list in RESP2, a mapping in RESP3, nothing when empty."""
+    if not reply:
+        return []
+    return list(reply.items()) if isinstance(reply, dict) else list(reply)
+
+
+def entry_from(entry_id: bytes, fields: dict[bytes, bytes]) -> Entry:
+    return Entry(
+        id=entry_id.decode(),
+        fields={name.decode(): value.decode(errors="replace") for name, value in fields.items()},
+    )

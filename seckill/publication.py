@@ -1,0 +1,81 @@
+"""Publishing a sale: its terms go to the reservation store once, and are frozen in PostgreSQL from then on.
+
+PostgreSQL first: `published_at` is set by a guarded update, so that two managers who press at once publish once. Then each
+item is announced to the store and marked `announced_at`. What a crash leaves unannounced, the sweep announces; since
+`ledger.publish` is idempotent and no order can exist before the announcement, repeating it is safe. An item that was
+announced is never published again: if the store lost it, buyers hear `unavailable` until it is rebuilt from the orders.
+"""
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from seckill import ledger
+from seckill.models import Sale, SaleItem, overlapping_item
+from seckill.moments import milliseconds
+from shop.models import Product
+
+
+class CannotPublish(Exception):
+    """The sale breaks a rule; the message is for the shop manager."""
+
+
+def publish_sale(*, sale_id: int) -> bool:
+    """Publish the sale; False where it was published before. Raises CannotPublish; StoreUnreachable after the fact.
+
+    With StoreUnreachable the sale counts as published and its items are announced as soon as the store answers.
+    """
+    with transaction.atomic():
+        sale = Sale.objects.select_for_update().get(pk=sale_id)
+        if sale.is_published:
+            published = False
+        else:
+            check_rules(sale)
+            published = bool(
+                Sale.objects.filter(pk=sale_id, published_at=None).update(published_at=timezone.now())
+            )
+    announce_pending()
+    return published
+
+
+def check_rules(sale: Sale) -> None:
+    """The forms' rules once more, with the products locked: another manager may be publishing an overlapping sale."""
+    items = list(sale.items.select_related("product").order_by("pk"))
+    if not items:
+        raise CannotPublish(_("A sale needs at least one item before it can be published."))
+    if sale.closes_at <= timezone.now():
+        raise CannotPublish(_("The window of this sale is over. Move it before publishing."))
+    list(Product.objects.select_for_update().filter(pk__in=[item.product_id for item in items]).order_by("pk"))
+    for item in items:
+        if item.price_minor > item.product.price_minor:
+            raise CannotPublish(_("The sale price of “%(product)s” is above its own price.") % {"product": item.product})
+        if other := overlapping_item(item):
+            raise CannotPublish(
+                _("“%(product)s” is already in the sale “%(sale)s” at that time.")
+                % {"product": item.product, "sale": other.sale}
+            )
+
+
+def announce_pending() -> int:
+    """Send the terms of published items to the store where that is not known to have happened. Returns how many."""
+    pending = SaleItem.objects.select_related("sale").filter(announced_at=None, sale__published_at__isnull=False)
+    count = 0
+    for item in pending:
+        ledger.publish(item_id=item.pk, terms=terms_of(item))
+        count += SaleItem.objects.filter(pk=item.pk, announced_at=None).update(announced_at=timezone.now())
+    return count
+
+
+def terms_of(item: SaleItem) -> ledger.Terms:
+    """The item's terms in the store's units."""
+    return ledger.Terms(
+        quantity=item.quantity,
+        opens_ms=milliseconds(item.sale.opens_at),
+        closes_ms=milliseconds(item.sale.closes_at),
+        hold_ms=item.sale.hold_seconds * 1000,
+        per_buyer_max=item.per_buyer_max,
+        price_minor=item.price_minor,
+        currency=settings.CURRENCY,
+    )
+

@@ -1,0 +1,41 @@
+"""What the API's serializers share: input that takes exactly what it documents."""
+
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+from rest_framework import serializers
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """Refuses fields that it does not know: a misspelt field must not be ignored in silence."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if unknown := set(data) - set(self.fields):
+            raise serializers.ValidationError({name: self.unknown(name) for name in sorted(unknown)})
+        return super().to_internal_value(data)
+
+    def unknown(self, name: str) -> list[Any]:
+        return [serializers.ErrorDetail(str(_("This field is not known here.")), code="unknown_field")]
+
+
+class WholeNumberField(serializers.IntegerField):
+    """A JSON integer and nothing that looks like one: no "1", no 1.0, no true."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if type(data) is not int:
+            self.fail("invalid")
+        return data
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """RFC 9457, `application/problem+json`. `code` is the word that programs act on."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    code = serializers.CharField()
+    retry_after = serializers.IntegerField(required=False, help_text="Seconds to wait before a repetition.")
+    left = serializers.IntegerField(required=False)
+    server_time = serializers.DateTimeField(required=False)
+    errors = serializers.ListField(child=serializers.DictField(child=serializers.CharField()), required=False)

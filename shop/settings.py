@@ -1,0 +1,316 @@
+"""All settings of the shop, read from the environment with typed readers that fail loudly.
+
+`make run` writes `.stampede/env`; it is read here so that `manage.py` in a second terminal finds the same servers.
+The real environment always wins over that file. Each variable is described in docs/settings.md.
+"""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import environ
+import structlog
+from csp.constants import NONE, SELF
+from django.urls import reverse_lazy
+from django.utils.translation import gettext_lazy as _
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = environ.Env()
+environ.Env.read_env(BASE_DIR / ".stampede" / "env")
+
+# --- What every installation must say ---------------------------------------------------------------------------
+
+SECRET_KEY: str = env.str("SECRET_KEY")
+SECRET_KEY_FALLBACKS: list[str] = env.list("SECRET_KEY_FALLBACKS", default=[])
+DEBUG: bool = env.bool("DEBUG", default=False)
+ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+
+DATABASE_URL: str = env.str("DATABASE_URL")
+SECKILL_REDIS_URL: str = env.str("SECKILL_REDIS_URL")
+REDIS_URL: str = env.str("REDIS_URL")
+CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default=REDIS_URL)
+
+# --- The flash sale ----------------------------------------------------------------------------------------------
+
+# Three letters of ISO 4217; every price of the shop is in this currency.
+CURRENCY: str = env.str("SHOP_CURRENCY", default="CNY")
+# A pass can be had this long before the opening, so that the opening itself sees only reservations.
+SECKILL_PASS_LEAD_SECONDS: int = env.int("SECKILL_PASS_LEAD_SECONDS", default=600)
+# A pass lives longer than the lead, so that one taken at the first moment is still good at the opening.
+SECKILL_PASS_LIFE_SECONDS: int = env.int("SECKILL_PASS_LIFE_SECONDS", default=900)
+# Lets `manage.py load_passes` and `manage.py stampede` make buyers and passes. Never on in a real shop.
+LOAD_TESTS: bool = env.bool("LOAD_TESTS", default=False)
+
+# --- Django ------------------------------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
+    "rest_framework",
+    "knox",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_htmx",
+    "csp",
+    "django_structlog",
+    "shop",
+    "seckill",
+    "orders",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+
+ROOT_URLCONF = "shop.urls"
+WSGI_APPLICATION = "shop.wsgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.template.context_processors.i18n",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+DATABASES: dict[str, Any] = {
+    "default": {
+        **env.db_url("DATABASE_URL"),
+        # A thread of the web server keeps its connection for a minute: a new one costs more than the query.
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+    }
+}
+DATABASES["default"]["OPTIONS"] = {"connect_timeout": 2, **DATABASES["default"].get("OPTIONS", {})}
+
+
+def redis_cache(url: str, *, timeout_seconds: float) -> dict[str, Any]:
+    """A django-redis cache that gives up after `timeout_seconds` and never repeats a command by itself.
+
+    redis-py repeats failed commands by default; a repeated command must be our decision, so retry is 0.
+    """
+    return {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": url,
+        "OPTIONS": {
+            "CLIENT_CLASS": "django_redis.client.DefaultClient",
+            "SOCKET_CONNECT_TIMEOUT": timeout_seconds,
+            "SOCKET_TIMEOUT": timeout_seconds,
+            "CONNECTION_POOL_KWARGS": {"retry": Retry(NoBackoff(), 0), "socket_keepalive": True},
+        },
+    }
+
+
+CACHES = {
+    "default": redis_cache(REDIS_URL, timeout_seconds=1.0),
+    # One second to connect or to answer: with both spent, the buyer still hears `unavailable` within two.
+    "seckill": redis_cache(SECKILL_REDIS_URL, timeout_seconds=0.9),
+}
+SESSION_ENGINE = "django.contrib.sessions.backends.cache"
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = [BASE_DIR / "shop" / "locale"]
+TIME_ZONE: str = env.str("TIME_ZONE", default="UTC")
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / ".stampede" / "static"
+
+# --- Security ----------------------------------------------------------------------------------------------------
+
+# Behind TLS set HTTPS=1: cookies only over TLS, redirects, HSTS.
+HTTPS: bool = env.bool("HTTPS", default=False)
+SECURE_SSL_REDIRECT = HTTPS
+SESSION_COOKIE_SECURE = HTTPS
+CSRF_COOKIE_SECURE = HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
+SECURE_HSTS_PRELOAD = HTTPS
+X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "shop.problems.csrf_failure"
+# No form of the shop is larger; the API has its own, smaller bound (shop/parsers.py).
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+        "form-action": [SELF],
+    },
+    # The admin's theme evaluates expressions in attributes (Alpine.js); it is staff-only and keeps Django's own guards.
+    "EXCLUDE_URL_PREFIXES": ["/admin/"],
+}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+ACCOUNT_LOGOUT_REDIRECT_URL = "/"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+
+# --- API ---------------------------------------------------------------------------------------------------------
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "knox.auth.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["shop.parsers.BoundedJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "shop.problems.exception_handler",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_TTL": timedelta(days=7)}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Stampede",
+    "DESCRIPTION": "Flash sales that never oversell and never lose a buyer who was told yes.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "ENUM_NAME_OVERRIDES": {},
+}
+
+# --- Celery ------------------------------------------------------------------------------------------------------
+
+CELERY_TASK_TIME_LIMIT = 60
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# Above the time limit by as much again: a running task is never handed out twice while its worker lives.
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 2 * CELERY_TASK_TIME_LIMIT,
+    "socket_timeout": 10,
+    "socket_connect_timeout": 2,
+    "socket_keepalive": True,
+    "health_check_interval": 10,
+}
+CELERY_TASK_ROUTES = {
+    "orders.tasks.drain_outbox": {"queue": "drain"},
+    "orders.tasks.sweep_outboxes": {"queue": "drain"},
+    "orders.tasks.expire_overdue": {"queue": "expiry"},
+    "orders.tasks.settle_orders": {"queue": "expiry"},
+}
+# Every job of the beat is a sweep: a late one is worthless, since the next does the same, so it expires at once.
+CELERY_BEAT_SCHEDULE = {
+    name: {"task": f"orders.tasks.{name}", "schedule": 1.0, "options": {"expires": 5}}
+    for name in ("sweep_outboxes", "expire_overdue", "settle_orders")
+}
+
+# --- Admin -------------------------------------------------------------------------------------------------------
+
+UNFOLD = {
+    "SITE_TITLE": "Stampede",
+    "SITE_HEADER": "Stampede",
+    "SITE_URL": "/",
+    "SHOW_HISTORY": True,
+    "SIDEBAR": {
+        "show_search": False,
+        "navigation": [
+            {
+                "title": _("Shop"),
+                "items": [
+                    {"title": _("Sales"), "icon": "bolt", "link": reverse_lazy("admin:seckill_sale_changelist")},
+                    {"title": _("Products"), "icon": "inventory_2", "link": reverse_lazy("admin:shop_product_changelist")},
+                    {"title": _("Categories"), "icon": "category", "link": reverse_lazy("admin:shop_category_changelist")},
+                    {"title": _("Orders"), "icon": "receipt_long", "link": reverse_lazy("admin:orders_order_changelist")},
+                    {"title": _("People"), "icon": "group", "link": reverse_lazy("admin:auth_user_changelist")},
+                ],
+            }
+        ],
+    },
+}
+
+# --- Logs --------------------------------------------------------------------------------------------------------
+
+# Binding the user would load the session, and with it a query, on every request.
+DJANGO_STRUCTLOG_USER_ID_FIELD = None
+DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = 20
+
+structlog.configure(
+    processors=[
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.filter_by_level,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso"),
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    cache_logger_on_first_use=True,
+)
+LOG_LEVEL: str = env.str("LOG_LEVEL", default="WARNING")
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processor": structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event", "logger"]),
+            "foreign_pre_chain": [
+                structlog.stdlib.add_logger_name,
+                structlog.stdlib.add_log_level,
+                structlog.processors.TimeStamper(fmt="iso"),
+                structlog.processors.format_exc_info,
+            ],
+        }
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
+}

@@ -1,0 +1,35 @@
+from django.contrib import admin
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+from shop import health
+
+api = [
+    path("", include("shop.api_urls")),
+    path("", include("seckill.api_urls")),
+    path("", include("orders.api_urls")),
+]
+
+urlpatterns = [
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+    path("admin/", admin.site.urls),
+    path("accounts/", include("allauth.account.urls")),
+    path("i18n/", include("django.conf.urls.i18n")),
+    path("api/v1/", include(api)),
+    path("api/schema/", SpectacularAPIView.as_view(authentication_classes=[], permission_classes=[]), name="schema"),
+    path(
+        "api/docs/",
+        SpectacularSwaggerSplitView.as_view(
+            url_name="schema", authentication_classes=[], permission_classes=[]
+        ),
+        name="docs",
+    ),
+    path("", include("seckill.urls")),
+    path("", include("orders.urls")),
+]
+
+handler400 = "shop.problems.bad_request"
+handler403 = "shop.problems.forbidden"
+handler404 = "shop.problems.not_found"
+handler500 = "shop.problems.server_error"

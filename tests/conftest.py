@@ -1,0 +1,110 @@
+"""The cast and the stage: fixtures that let a test read as a sentence."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.utils import timezone
+from django_redis import get_redis_connection
+from rest_framework.test import APIClient
+
+from seckill import passes
+from seckill.models import Sale, SaleItem
+from seckill.publication import publish_sale
+from shop.models import Category, Product
+
+
+@pytest.fixture(autouse=True)
+def _fresh_stores(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The stores are this run's own (tests/servers.py starts them); each test finds them empty."""
+    get_redis_connection("seckill").flushdb()
+    cache.clear()
+    yield
+
+
+@pytest.fixture
+def store() -> Any:
+    """The raw client of the reservation store, to look behind the ledger."""
+    return get_redis_connection("seckill")
+
+
+@pytest.fixture
+def buyer(db: None) -> User:
+    return User.objects.create_user("buyer", password="buyer-password")
+
+
+@pytest.fixture
+def rival(db: None) -> User:
+    return User.objects.create_user("rival", password="rival-password")
+
+
+@pytest.fixture
+def stranger(db: None) -> User:
+    return User.objects.create_user("stranger", password="stranger-password")
+
+
+@pytest.fixture
+def shop_manager(db: None) -> User:
+    return User.objects.create_superuser("manager", password="manager-password")
+
+
+@pytest.fixture
+def product(db: None) -> Product:
+    category = Category.objects.create(name="Tea", name_zh="茶", slug="tea")
+    return Product.objects.create(
+        name="Longjing tea", name_zh="龙井茶", slug="longjing", price_minor=9900, category=category
+    )
+
+
+def make_item(
+    product: Product,
+    *,
+    quantity: int | None = 5,
+    per_buyer_max: int = 1,
+    price_minor: int = 1900,
+    opens_in_seconds: float = -60,
+    closes_in_seconds: float = 3600,
+    hold_seconds: int = 900,
+    published: bool = True,
+) -> SaleItem:
+    """A sale of one item; published unless told otherwise."""
+    now = timezone.now()
+    sale = Sale.objects.create(
+        name="Spring sale",
+        name_zh="春季秒杀",
+        opens_at=now + timedelta(seconds=opens_in_seconds),
+        closes_at=now + timedelta(seconds=closes_in_seconds),
+        hold_seconds=hold_seconds,
+    )
+    item = SaleItem.objects.create(
+        sale=sale, product=product, quantity=quantity, per_buyer_max=per_buyer_max, price_minor=price_minor
+    )
+    if published:
+        publish_sale(sale_id=sale.pk)
+        item.refresh_from_db()
+    return item
+
+
+@pytest.fixture
+def item(product: Product) -> SaleItem:
+    """Five units on sale now, one a buyer."""
+    return make_item(product)
+
+
+@pytest.fixture
+def api() -> APIClient:
+    return APIClient()
+
+
+@pytest.fixture
+def pass_for() -> Callable[..., str]:
+    """A good pass for a buyer and an item, as the API would give it."""
+
+    def issue(buyer: User, item: SaleItem, *, expires_in_seconds: int = 600) -> str:
+        expires_s = int(timezone.now().timestamp()) + expires_in_seconds
+        return passes.issue(item_id=item.pk, buyer_id=buyer.pk, expires_s=expires_s)
+
+    return issue
