@@ -19,7 +19,7 @@ _ANSWER_SECONDS = 90.0
 
 
 class StopRequested(Exception):
-    """Ctrl-C, SIGTERM or a closed terminal. Raised where the supervisor waits, not in the middle of a step."""
+    """Ctrl-C, SIGTERM or a closed terminal. Raised where the supervisor waits, never amid a step."""
 
 
 class Supervisor:
