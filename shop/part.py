@@ -1,0 +1,168 @@
+"""One child process of `make run`: how it starts, how we know that it answers, how it ends.
+
+No Django in here: the embedded servers have to run before settings can be read.
+"""
+
+import contextlib
+import ctypes
+import os
+import pwd
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+# prctl(2): "send me this signal when my parent dies". Looked up once, here, because nothing may be
+# imported or loaded between fork and exec.
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+# A log that outgrew this is put aside (one generation) at the next start: months of development in one
+# file help nobody.
+_LOG_BYTES_MAX = 10_000_000
+
+POLL_SECONDS = 0.05
+
+
+class PartFailed(Exception):
+    """A part ended, or did not answer in time. The message is for the person at the terminal."""
+
+
+def ended_well(part: "Part") -> bool:
+    """`ready` of a part that ends by itself, such as a migration."""
+    return part.exit_code == 0
+
+
+@dataclass(kw_only=True)
+class Part:
+    """A supervised process.
+
+    `ready` is asked again and again until it says True; it must not block long. A part that ends by itself
+    has `ready=ended_well`. Neighbours of one `group` are stopped together.
+    """
+
+    name: str
+    title: str
+    argv: Sequence[str]
+    log_path: Path
+    ready: Callable[["Part"], bool]
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(os.environ))
+    directory: Path | None = None
+    account: str | None = None
+    stop_signal: signal.Signals = signal.SIGTERM
+    stop_seconds: float = 4.0
+    group: str = ""
+    lock_fds: Sequence[int] = ()
+
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _log_offset: int = field(default=0, init=False)
+
+    def start(self) -> None:
+        """Start the process in a session of its own, so that the terminal's Ctrl-C does not reach it.
+
+        Call it from the main thread only: the kernel takes the death of the *thread* that forked for the
+        death of the parent.
+        """
+        self.log_path.parent.mkdir(parents=True, exist_ok=True)
+        if self.log_path.exists() and self.log_path.stat().st_size > _LOG_BYTES_MAX:
+            self.log_path.replace(self.log_path.with_suffix(".old.log"))
+        with self.log_path.open("ab") as log:
+            self._log_offset = log.tell()
+            self._process = subprocess.Popen(
+                self.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.directory,
+                env=dict(self.environment),
+                pass_fds=tuple(self.lock_fds),
+                start_new_session=True,
+                preexec_fn=_die_with_parent(death_signal=self.stop_signal),
+                user=self.account and pwd.getpwnam(self.account).pw_uid,
+                group=self.account and pwd.getpwnam(self.account).pw_gid,
+                extra_groups=[] if self.account else None,
+            )
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, or None before the first start."""
+        return self._process.pid if self._process else None
+
+    @property
+    def exit_code(self) -> int | None:
+        """How the process ended (negative: by that signal); None while it runs or before it was started."""
+        return self._process.poll() if self._process else None
+
+    @property
+    def running(self) -> bool:
+        """Whether the process exists; says nothing about whether it answers."""
+        return self._process is not None and self._process.poll() is None
+
+    def answers(self) -> bool:
+        """Whether the part does its work, or has done it. Raises PartFailed when its process has failed."""
+        if not self.running and not (self.ready is ended_well and self.exit_code == 0):
+            raise PartFailed(f"{self.name} ended {ending(exit_code=self.exit_code)}.\n{self.last_lines()}")
+        return self.ready(self)
+
+    def log_since_start(self) -> str:
+        """What the process wrote since it was last started."""
+        with self.log_path.open("rb") as log:
+            log.seek(self._log_offset)
+            return log.read().decode(errors="replace")
+
+    def last_lines(self, *, lines_max: int = 15) -> str:
+        """The end of the log, indented, with the place where the rest is."""
+        lines = self.log_since_start().strip().splitlines()[-lines_max:]
+        return "\n".join([*(f"    {line}" for line in lines), f"  The whole log: {self.log_path}"])
+
+    def ask_to_stop(self) -> None:
+        """Send the polite stop signal. Does not wait."""
+        if self._process and self.running:
+            self._process.send_signal(self.stop_signal)
+
+    def kill(self) -> None:
+        """End the process and whatever it left behind in its session, at once, and reap it."""
+        if self._process is None:
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+def stop_parts(*, parts: Sequence[Part], hurry: Callable[[], bool] = lambda: False) -> None:
+    """Stop the parts together: ask each, wait for each its `stop_seconds`, then kill what remains.
+
+    `hurry` turning True (a second Ctrl-C) ends the waiting.
+    """
+    for part in parts:
+        part.ask_to_stop()
+    asked_at = time.monotonic()
+    for part in parts:
+        while part.running and not hurry() and time.monotonic() - asked_at < part.stop_seconds:
+            time.sleep(POLL_SECONDS)
+        part.kill()
+
+
+def ending(*, exit_code: int | None) -> str:
+    """An exit code in words: "with exit code 1", "by SIGKILL"."""
+    if exit_code is not None and exit_code < 0:
+        return f"by {signal.Signals(-exit_code).name}"
+    return f"with exit code {exit_code}"
+
+
+def _die_with_parent(*, death_signal: signal.Signals) -> Callable[[], None] | None:
+    """Code for the child, between fork and exec: no orphans after a kill -9 of ours (Linux only)."""
+    if _LIBC is None:
+        return None
+    prctl, parent = _LIBC.prctl, os.getpid()
+
+    def in_child() -> None:
+        prctl(_PR_SET_PDEATHSIG, int(death_signal))
+        if os.getppid() != parent:  # it died before prctl took effect
+            os._exit(1)
+
+    return in_child

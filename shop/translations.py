@@ -1,0 +1,23 @@
+"""Catalogues of translated text: written as .po, read by Django as .mo, compiled without gettext."""
+
+from pathlib import Path
+
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+
+LOCALE = Path(__file__).parent / "locale"
+
+
+def compile_translations(*, locale: Path = LOCALE) -> int:
+    """Compile each catalogue that is newer than its compiled form; returns how many that were."""
+    compiled = 0
+    for source in locale.glob("*/LC_MESSAGES/*.po"):
+        target = source.with_suffix(".mo")
+        if target.exists() and target.stat().st_mtime >= source.stat().st_mtime:
+            continue
+        unfinished = target.with_suffix(".mo.new")
+        with source.open("rb") as text, unfinished.open("wb") as binary:
+            write_mo(binary, read_po(text))
+        unfinished.replace(target)  # a process that reads it meanwhile sees the old or the new, not a half
+        compiled += 1
+    return compiled
