@@ -1,8 +1,8 @@
 """Turns outbox entries into orders in PostgreSQL: once each, in batches, and never more than the quantity.
 
 `drain_once` is one batch: read → one transaction (orders, lines, and as the last statement the guard on `taken`) →
-commit → acknowledge. Killed anywhere before the acknowledgement, the entries stay pending and are read again; inserting is
-idempotent by reservation id, so a second reading adds nothing.
+commit → acknowledge. Killed anywhere before the acknowledgement, the entries stay pending and are read again; inserting
+is idempotent by reservation id, so a second reading adds nothing.
 """
 
 from collections.abc import Sequence
@@ -145,7 +145,7 @@ def take(*, item_id: int, units: int) -> bool:
 def insert(*, item_id: int, intents: Sequence[Intent], status: OrderStatus) -> int:
     """Insert the orders that are not there yet, with their lines. Returns how many units the new ones have.
 
-    Raises EntryMalformed where the item or a buyer does not exist: asked here, since foreign keys are checked at commit.
+    Raises EntryMalformed where the item or a buyer does not exist: foreign keys would only be checked at commit.
     """
     item = SaleItem.objects.filter(pk=item_id).first()
     buyer_ids = {intent.buyer_id for intent in intents}

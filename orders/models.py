@@ -28,7 +28,7 @@ LIVE = (OrderStatus.AWAITING_PAYMENT, OrderStatus.PAID)
 class Order(models.Model):
     """A purchase. From here on PostgreSQL is the truth.
 
-    `reservation_id` is the hold in the reservation store that this order came from. `expires_at` is the deadline to pay.
+    `reservation_id` is the hold in the reservation store that this order came from; `expires_at` the deadline to pay.
     `settled_at` is null while the store has not yet been told how the order ended (paid, or given back); the sweep
     in `orders/lifecycle.py` repeats what a crash left unsaid.
     """

@@ -1,9 +1,10 @@
 """Publishing a sale: its terms go to the reservation store once, and are frozen in PostgreSQL from then on.
 
-PostgreSQL first: `published_at` is set under a row lock, so that two managers who press at once publish once. Then each item
-is announced to the store and marked `announced_at`. What a crash leaves unannounced, the sweep announces; since
-`ledger.publish` is idempotent and no order can exist before the announcement, repeating it is safe. An item that was
-announced is never published again: if the store lost it, buyers hear `unavailable` until it is rebuilt from the orders.
+PostgreSQL first: `published_at` is set under a row lock, so that two managers who press at once publish once. Then
+each item is announced to the store and marked `announced_at`. What a crash leaves unannounced, the sweep announces;
+since `ledger.publish` is idempotent and no order can exist before the announcement, repeating it is safe. An item
+that was announced is never published again: if the store lost it, buyers hear `unavailable` until it is rebuilt from
+the orders.
 """
 
 from django.conf import settings
