@@ -15,9 +15,9 @@ from rest_framework.views import APIView
 from orders.models import Order, OrderStatus
 from orders.serializers import RESERVED, OrderSerializer, ReservationStatusSerializer
 from seckill import ledger
+from seckill.api import refusal
 from seckill.moments import rfc3339
 from seckill.outcomes import Outcome
-from seckill.api import refusal
 from seckill.passes import item_id_of
 from shop.serializers import ProblemSerializer
 
@@ -98,4 +98,4 @@ class OrderView(RetrieveAPIView[Order]):
 
 
 def orders_of(request: Request) -> QuerySet[Order]:
-    return Order.objects.filter(buyer_id=request.user.pk).prefetch_related("lines__product", "lines__order")
+    return Order.objects.filter(buyer_id=request.user.pk).prefetch_related("lines__product")

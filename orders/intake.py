@@ -1,8 +1,8 @@
 """Turns outbox entries into orders in PostgreSQL: once each, in batches, and never more than the quantity.
 
-`drain_once` is one batch: read → one transaction (orders, lines, and as the last statement the guard on `taken`) → commit
-→ acknowledge. Killed anywhere before the acknowledgement, the entries stay pending and are read again; inserting is
-idempotent by reservation id, so a second reading adds nothing.
+`drain_once` is one batch: read → one transaction (orders, lines, and as the last statement the guard on `taken`) →
+commit → acknowledge. Killed anywhere before the acknowledgement, the entries stay pending and are read again; inserting
+is idempotent by reservation id, so a second reading adds nothing.
 """
 
 from collections.abc import Sequence
@@ -145,7 +145,7 @@ def take(*, item_id: int, units: int) -> bool:
 def insert(*, item_id: int, intents: Sequence[Intent], status: OrderStatus) -> int:
     """Insert the orders that are not there yet, with their lines. Returns how many units the new ones have.
 
-    Raises EntryMalformed where the item or a buyer does not exist: checked here since foreign keys are checked at commit.
+    Raises EntryMalformed where the item or a buyer does not exist: foreign keys would only be checked at commit.
     """
     item = SaleItem.objects.filter(pk=item_id).first()
     buyer_ids = {intent.buyer_id for intent in intents}
@@ -189,9 +189,18 @@ def insert_new(orders: Sequence[Order]) -> dict[UUID, int]:
 
     Returns reservation id → primary key for the rows that were not there before.
     """
-    columns = (
-        "number reservation_id buyer_id status amount_minor currency created_at reserved_at expires_at ended_at".split()
-    )
+    columns = [
+        "number",
+        "reservation_id",
+        "buyer_id",
+        "status",
+        "amount_minor",
+        "currency",
+        "created_at",
+        "reserved_at",
+        "expires_at",
+        "ended_at",
+    ]
     row = f"({', '.join(['%s'] * len(columns))})"
     sql = (
         f"INSERT INTO {Order._meta.db_table} ({', '.join(columns)}) VALUES {', '.join([row] * len(orders))} "

@@ -1,12 +1,11 @@
 """How an order ends: paid, expired, cancelled. PostgreSQL first, the reservation store second, a sweep for the rest.
 
 A state moves by guarded update in the transaction that moves `taken`; only the winner goes on. Then the ledger is told
-(confirm or release) and `settled_at` is set. A crash in between leaves `settled_at` null and `settle_orders` repeats the
-call, which is idempotent.
+(confirm or release) and `settled_at` is set. A crash in between leaves `settled_at` null and `settle_orders` repeats
+the call, which is idempotent.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import structlog
 from django.db import transaction
@@ -21,6 +20,14 @@ log = structlog.get_logger(__name__)
 
 # One batch of a sweep: long enough to share the cost of a commit, short enough not to hold row locks for long.
 BATCH_MAX = 500
+
+# Answers that mean the store and the order disagree: nothing is left to tell, but somebody should know.
+SURPRISES = {
+    ledger.Confirmed.UNKNOWN_HOLD,
+    ledger.Confirmed.HOLD_ENDED,
+    ledger.Released.UNKNOWN_HOLD,
+    ledger.Released.ALREADY_CONFIRMED,
+}
 
 REASONS = {
     OrderStatus.EXPIRED: ledger.Reason.EXPIRED,
@@ -92,39 +99,41 @@ def settle_orders(*, order_ids: Iterable[int] | None = None, batch_max: int = BA
 
     A store that cannot be reached leaves them for the next sweep: the order stands in PostgreSQL, which is the truth.
     """
-    unsettled = Order.objects.filter(settled_at=None).exclude(status=OrderStatus.AWAITING_PAYMENT)
+    unsettled = OrderLine.objects.filter(order__settled_at=None, sale_item__isnull=False).exclude(
+        order__status=OrderStatus.AWAITING_PAYMENT
+    )
     if order_ids is not None:
-        unsettled = unsettled.filter(pk__in=list(order_ids))
-    lines = OrderLine.objects.filter(order__in=unsettled.order_by("ended_at")[:batch_max], sale_item__isnull=False)
-    groups: dict[tuple[int, str], list[Order]] = defaultdict(list)
-    for line in lines.select_related("order"):
-        groups[line.sale_item_id or 0, line.order.status].append(line.order)
+        unsettled = unsettled.filter(order_id__in=list(order_ids))
     settled = 0
-    for (item_id, status), orders in groups.items():
+    # A batch for each item, so that an item which the store has lost does not stand in the way of the others.
+    for item_id in list(unsettled.order_by().values_list("sale_item_id", flat=True).distinct()):
+        lines = unsettled.filter(sale_item_id=item_id).select_related("order").order_by("order__ended_at")[:batch_max]
         try:
-            told = tell_ledger(item_id=item_id, status=OrderStatus(status), orders=orders)
+            told = tell_ledger(item_id=item_id, orders=[line.order for line in lines])
         except ledger.StoreUnreachable as error:
-            log.warning("settling_waits_for_store", item_id=item_id, orders=len(orders), error=str(error))
+            log.warning("settling_waits_for_store", item_id=item_id, error=str(error))
             continue
         settled += Order.objects.filter(pk__in=told, settled_at=None).update(settled_at=timezone.now())
     return settled
 
 
-def tell_ledger(*, item_id: int, status: OrderStatus, orders: list[Order]) -> list[int]:
-    """Confirm or release the orders' holds. Returns the orders that need no further telling."""
-    reservation_ids = [order.reservation_id for order in orders if order.reservation_id]
-    answers: list[ledger.Confirmed] | list[ledger.Released]
-    if status in LIVE:
-        answers = ledger.confirm(item_id=item_id, reservation_ids=reservation_ids)
-        surprises = {ledger.Confirmed.UNKNOWN_HOLD, ledger.Confirmed.HOLD_ENDED}
-    else:
-        answers = ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=REASONS[status])
-        surprises = {ledger.Released.UNKNOWN_HOLD, ledger.Released.ALREADY_CONFIRMED}
+def tell_ledger(*, item_id: int, orders: list[Order]) -> list[int]:
+    """Confirm or release the orders' holds, in one round trip for each way they ended. Returns those that are done."""
     told = []
-    for order, answer in zip(orders, answers, strict=True):
-        if answer == ledger.Released.UNAVAILABLE:
-            continue  # The store does not know the item; once it does again, there is something to tell.
-        if answer in surprises:
-            log.error("hold_differs_from_order", item_id=item_id, order=str(order.number), status=status, hold=answer)
-        told.append(order.pk)
+    for status in sorted({order.status for order in orders}):
+        group = [order for order in orders if order.status == status and order.reservation_id]
+        reservation_ids = [order.reservation_id for order in group if order.reservation_id]
+        answers: Sequence[ledger.Confirmed | ledger.Released]
+        if status in LIVE:
+            answers = ledger.confirm(item_id=item_id, reservation_ids=reservation_ids)
+        else:
+            reason = REASONS[OrderStatus(status)]
+            answers = ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=reason)
+        for order, answer in zip(group, answers, strict=True):
+            # A store that does not know the item is to be told again, once it does.
+            if answer == "unavailable":
+                continue
+            if answer in SURPRISES:
+                log.error("hold_differs_from_order", item_id=item_id, order=str(order.number), hold=answer.value)
+            told.append(order.pk)
     return told

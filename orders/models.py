@@ -28,19 +28,15 @@ LIVE = (OrderStatus.AWAITING_PAYMENT, OrderStatus.PAID)
 class Order(models.Model):
     """A purchase. From here on PostgreSQL is the truth.
 
-    `reservation_id` is the hold in the reservation store that this order came from. `expires_at` is its deadline to pay.
+    `reservation_id` is the hold in the reservation store that this order came from; `expires_at` the deadline to pay.
     `settled_at` is null while the store has not yet been told how the order ended (paid, or given back); the sweep
     in `orders/lifecycle.py` repeats what a crash left unsaid.
     """
 
     number = models.UUIDField(_("number"), default=uuid.uuid4, unique=True, editable=False)
     reservation_id = models.UUIDField(_("reservation"), unique=True, null=True, blank=True, editable=False)
-    buyer = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.PROTECT, related_name="orders", verbose_name=_("buyer")
-    )
-    status = models.CharField(
-        _("status"), max_length=20, choices=OrderStatus, default=OrderStatus.AWAITING_PAYMENT
-    )
+    buyer = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="orders", verbose_name=_("buyer"))
+    status = models.CharField(_("status"), max_length=20, choices=OrderStatus, default=OrderStatus.AWAITING_PAYMENT)
     amount_minor = models.PositiveBigIntegerField(_("amount in minor units"))
     currency = models.CharField(_("currency"), max_length=3)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
@@ -88,7 +84,12 @@ class OrderLine(models.Model):
     order = models.ForeignKey(Order, models.CASCADE, related_name="lines", verbose_name=_("order"))
     product = models.ForeignKey(Product, models.PROTECT, related_name="order_lines", verbose_name=_("product"))
     sale_item = models.ForeignKey(
-        SaleItem, models.PROTECT, related_name="order_lines", verbose_name=_("sale item"), null=True, blank=True
+        SaleItem,
+        models.PROTECT,
+        related_name="order_lines",
+        verbose_name=_("sale item"),
+        null=True,
+        blank=True,
     )
     units = models.PositiveIntegerField(_("units"))
     unit_price_minor = models.PositiveBigIntegerField(_("price of one, in minor units"))

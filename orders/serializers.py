@@ -30,7 +30,16 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
 
     class Meta:
         model = Order
-        fields = ("number", "status", "reservation", "amount", "currency", "created_at", "expires_at", "lines")
+        fields = (
+            "number",
+            "status",
+            "reservation",
+            "amount",
+            "currency",
+            "created_at",
+            "expires_at",
+            "lines",
+        )
 
     def get_amount(self, order: Order) -> str:
         return to_text(minor=order.amount_minor, currency=order.currency)

@@ -5,7 +5,7 @@ the doorbell, and answers. Follow `ledger.reserve` from here to the script, and 
 """
 
 import math
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -34,6 +34,7 @@ from seckill.serializers import (
     ReservationSerializer,
     SaleSerializer,
 )
+from shop.api_view import JsonAPIView
 from shop.money import to_text
 from shop.problems import problem
 from shop.serializers import ProblemSerializer
@@ -42,7 +43,7 @@ PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says wh
 PHASES = ("upcoming", "open", "ended")
 
 
-class ReservationView(APIView):
+class ReservationView(JsonAPIView):
     """Reserve units of a sale item with a pass. Repeating the call is safe: the same pass gets the same answer."""
 
     authentication_classes = (PassAuthentication,)
@@ -56,7 +57,7 @@ class ReservationView(APIView):
         },
     )
     def post(self, request: Request, item_id: int) -> HttpResponse:
-        pass_: passes.Pass = request.auth
+        pass_ = cast(passes.Pass, request.auth)
         if pass_.item_id != item_id:
             raise PassRefused("pass_of_another_item", _("This pass is for another item of the sale."), status=403)
         body = ReservationRequestSerializer(data=request.data)
@@ -114,7 +115,7 @@ def refusal(outcome: Outcome, reservation: ledger.Reservation | None = None) -> 
     )
 
 
-class PassView(APIView):
+class PassView(JsonAPIView):
     """A pass for the signed-in buyer, from ten minutes before the opening."""
 
     @extend_schema(
@@ -140,7 +141,7 @@ class PassView(APIView):
             return refusal(Outcome.CLOSED)
         expires_s = int(now.timestamp()) + settings.SECKILL_PASS_LIFE_SECONDS
         body = {
-            "pass": passes.issue(item_id=item.pk, buyer_id=request.user.pk, expires_s=expires_s),
+            "pass": passes.issue(item_id=item.pk, buyer_id=cast(int, request.user.pk), expires_s=expires_s),
             "expires_at": rfc3339(expires_s * 1000),
         }
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
@@ -197,4 +198,3 @@ class SaleView(RetrieveAPIView[Sale]):
 
     def get_queryset(self) -> QuerySet[Sale]:
         return published_sales().prefetch_related("items__product")
-

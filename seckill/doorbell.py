@@ -58,7 +58,12 @@ class Doorbell:
 def send(item_id: int) -> None:
     """Queue one drain of the item's outbox. Raises what the broker's client raises."""
     current_app.send_task(
-        TASK, kwargs={"item_id": item_id}, queue="drain", expires=EXPIRES_SECONDS, retry=False, ignore_result=True
+        TASK,
+        kwargs={"item_id": item_id},
+        queue="drain",
+        expires=EXPIRES_SECONDS,
+        retry=False,
+        ignore_result=True,
     )
 
 

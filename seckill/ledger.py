@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 from uuid import UUID
 
 from django_redis import get_redis_connection
@@ -208,16 +207,14 @@ def find_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
         value = client.hget(keys_of(item_id).holds, str(reservation_id))
     if value is None:
         return None
-    state, buyer, units, deadline_ms = value.decode().split(":")
+    state, buyer, units, deadline_ms = scripts.as_text([value])[0].split(":")
     return Hold(state=state, buyer_id=int(buyer), units=int(units), deadline_ms=int(deadline_ms))
 
 
 @contextmanager
-def store() -> Iterator["Redis[Any]"]:
+def store() -> Iterator[Redis]:
     """The reservation store's client. Its faults come out as StoreUnreachable."""
     try:
         yield get_redis_connection("seckill")
     except RedisError as error:
         raise StoreUnreachable(str(error)) from error
-
-

@@ -1,4 +1,5 @@
 from datetime import datetime
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -77,14 +78,19 @@ class SaleItem(models.Model):
         _("quantity"),
         null=True,
         blank=True,
-        validators=[MinValueValidator(1, _("Offer at least one unit, or leave it empty for unlimited.")),
-                    MaxValueValidator(UNITS_MAX)],
+        validators=[
+            MinValueValidator(1, _("Offer at least one unit, or leave it empty for unlimited.")),
+            MaxValueValidator(UNITS_MAX),
+        ],
         help_text=_("Units on sale. Empty means unlimited."),
     )
     per_buyer_max = models.PositiveIntegerField(
         _("units per buyer"),
         default=1,
-        validators=[MinValueValidator(1, _("A buyer must be allowed at least one unit.")), MaxValueValidator(UNITS_MAX)],
+        validators=[
+            MinValueValidator(1, _("A buyer must be allowed at least one unit.")),
+            MaxValueValidator(UNITS_MAX),
+        ],
     )
     taken = models.PositiveBigIntegerField(_("taken"), default=0, editable=False)
     announced_at = models.DateTimeField(_("in the reservation store since"), null=True, blank=True, editable=False)
@@ -102,7 +108,8 @@ class SaleItem(models.Model):
             models.CheckConstraint(name="seckill_saleitem_quantity_positive", condition=Q(quantity__gt=0)),
             models.CheckConstraint(name="seckill_saleitem_per_buyer_positive", condition=Q(per_buyer_max__gt=0)),
             models.CheckConstraint(
-                name="seckill_saleitem_never_oversold", condition=Q(quantity=None) | Q(taken__lte=F("quantity"))
+                name="seckill_saleitem_never_oversold",
+                condition=Q(quantity=None) | Q(taken__lte=F("quantity")),
             ),
         ]
         indexes = [
@@ -113,7 +120,7 @@ class SaleItem(models.Model):
         return f"{self.product} · {self.sale}"
 
     def clean(self) -> None:
-        errors: dict[str, list[str]] = {}
+        errors: dict[str, Any] = {}
         product = Product.objects.filter(pk=self.product_id).first()
         if product and self.price_minor is not None and self.price_minor > product.price_minor:
             errors["price_minor"] = [_("The sale price is above the product's own price.")]

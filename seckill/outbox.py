@@ -30,7 +30,7 @@ class Entry:
 
 
 def read_batch(*, item_id: int, count_max: int, consumer: str = CONSUMER) -> list[Entry]:
-    """Up to `count_max` entries: first those whose consumer died, then new ones. They stay pending until acknowledged."""
+    """Up to `count_max` entries of dead consumers, then as many new ones. They stay pending until acknowledged."""
     key = keys_of(item_id).outbox
     with store() as client:
         pipeline = client.pipeline(transaction=False)
@@ -63,7 +63,8 @@ def set_aside(*, item_id: int, entry: Entry, error: str) -> None:
     keys = keys_of(item_id)
     with store() as client:
         pipeline = client.pipeline(transaction=True)
-        pipeline.xadd(keys.dead, {**entry.fields, "entry": entry.id, "error": error[:500]})
+        record: dict[Any, Any] = {**entry.fields, "entry": entry.id, "error": error[:500]}
+        pipeline.xadd(keys.dead, record)
         pipeline.xack(keys.outbox, GROUP, entry.id)
         pipeline.xdel(keys.outbox, entry.id)
         pipeline.execute()

@@ -40,11 +40,16 @@ class HttpAnswer:
 # Seconds for the client to wait are hints: long enough that a crowd of waiters stays cheap, short enough to be useful.
 HTTP: dict[Outcome, HttpAnswer] = {
     Outcome.UNAVAILABLE: HttpAnswer(
-        503, _("Not available right now"), _("This sale cannot answer right now. Please try again in a moment."), 2
+        503,
+        _("Not available right now"),
+        _("This sale cannot answer right now. Please try again in a moment."),
+        2,
     ),
     Outcome.ALREADY_RESERVED: HttpAnswer(201, _("Already yours"), _("These units were reserved for you before.")),
     Outcome.HOLD_ENDED: HttpAnswer(
-        409, _("The hold has ended"), _("The units of this pass went back on sale. Get a new pass to try again.")
+        409,
+        _("The hold has ended"),
+        _("The units of this pass went back on sale. Get a new pass to try again."),
     ),
     Outcome.PAUSED: HttpAnswer(409, _("The sale is paused"), _("The shop has paused this sale. Try again soon."), 5),
     Outcome.NOT_OPEN: HttpAnswer(409, _("Not open yet"), _("The sale has not opened yet."), 1),

@@ -83,6 +83,4 @@ def item_id_of(reservation_id: UUID) -> int:
 def signatures(body: str) -> list[str]:
     """The signature of `body` under the current key, then under those that are being rotated out."""
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return [
-        b64_encode(hmac.digest(b"seckill.passes:" + key.encode(), body.encode(), sha256)).decode() for key in keys
-    ]
+    return [b64_encode(hmac.digest(b"seckill.passes:" + key.encode(), body.encode(), sha256)).decode() for key in keys]

@@ -1,9 +1,10 @@
 """Publishing a sale: its terms go to the reservation store once, and are frozen in PostgreSQL from then on.
 
-PostgreSQL first: `published_at` is set by a guarded update, so that two managers who press at once publish once. Then each
-item is announced to the store and marked `announced_at`. What a crash leaves unannounced, the sweep announces; since
-`ledger.publish` is idempotent and no order can exist before the announcement, repeating it is safe. An item that was
-announced is never published again: if the store lost it, buyers hear `unavailable` until it is rebuilt from the orders.
+PostgreSQL first: `published_at` is set under a row lock, so that two managers who press at once publish once. Then
+each item is announced to the store and marked `announced_at`. What a crash leaves unannounced, the sweep announces;
+since `ledger.publish` is idempotent and no order can exist before the announcement, repeating it is safe. An item
+that was announced is never published again: if the store lost it, buyers hear `unavailable` until it is rebuilt from
+the orders.
 """
 
 from django.conf import settings
@@ -32,9 +33,7 @@ def publish_sale(*, sale_id: int) -> bool:
             published = False
         else:
             check_rules(sale)
-            published = bool(
-                Sale.objects.filter(pk=sale_id, published_at=None).update(published_at=timezone.now())
-            )
+            published = bool(Sale.objects.filter(pk=sale_id, published_at=None).update(published_at=timezone.now()))
     announce_pending()
     return published
 
@@ -49,7 +48,9 @@ def check_rules(sale: Sale) -> None:
     list(Product.objects.select_for_update().filter(pk__in=[item.product_id for item in items]).order_by("pk"))
     for item in items:
         if item.price_minor > item.product.price_minor:
-            raise CannotPublish(_("The sale price of “%(product)s” is above its own price.") % {"product": item.product})
+            raise CannotPublish(
+                _("The sale price of “%(product)s” is above its own price.") % {"product": item.product}
+            )
         if other := overlapping_item(item):
             raise CannotPublish(
                 _("“%(product)s” is already in the sale “%(sale)s” at that time.")
@@ -78,4 +79,3 @@ def terms_of(item: SaleItem) -> ledger.Terms:
         price_minor=item.price_minor,
         currency=settings.CURRENCY,
     )
-

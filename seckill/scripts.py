@@ -1,4 +1,4 @@
-"""Loads the Lua files and runs them by EVALSHA. A store that forgot a script (restart, SCRIPT FLUSH) is taught it again."""
+"""Loads the Lua files and runs them by EVALSHA. A store that forgot one (restart, SCRIPT FLUSH) is taught it again."""
 
 from collections.abc import Sequence
 from hashlib import sha1
@@ -21,7 +21,7 @@ class Script:
         self.source = source if source is not None else (LUA_DIR / f"{verb}.lua").read_text()
         self.sha = sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
-    def run(self, client: "Redis[Any]", *, keys: Sequence[str], args: Sequence[Argument]) -> list[str]:
+    def run(self, client: Redis, *, keys: Sequence[str], args: Sequence[Argument]) -> list[str]:
         """The script's answer as text. One round trip; two where the store has to be taught the script first."""
         try:
             reply = client.evalsha(self.sha, len(keys), *keys, *args)
@@ -30,9 +30,7 @@ class Script:
             reply = client.eval(self.source, len(keys), *keys, *args)
         return as_text(reply)
 
-    def run_many(
-        self, client: "Redis[Any]", calls: Sequence[tuple[Sequence[str], Sequence[Argument]]]
-    ) -> list[list[str]]:
+    def run_many(self, client: Redis, calls: Sequence[tuple[Sequence[str], Sequence[Argument]]]) -> list[list[str]]:
         """The answers to many calls in one round trip. Not atomic: each call stands alone."""
         try:
             return self._pipeline(client, calls)
@@ -41,9 +39,7 @@ class Script:
             # Verbs are idempotent, so calls that ran before the store forgot may be repeated.
             return self._pipeline(client, calls)
 
-    def _pipeline(
-        self, client: "Redis[Any]", calls: Sequence[tuple[Sequence[str], Sequence[Argument]]]
-    ) -> list[list[str]]:
+    def _pipeline(self, client: Redis, calls: Sequence[tuple[Sequence[str], Sequence[Argument]]]) -> list[list[str]]:
         pipeline = client.pipeline(transaction=False)
         for keys, args in calls:
             pipeline.evalsha(self.sha, len(keys), *keys, *args)

@@ -35,9 +35,7 @@ class PassSerializer(serializers.Serializer[Any]):
 
 class LiveSerializer(serializers.Serializer[Any]):
     phase = serializers.ChoiceField(["upcoming", "open", "paused", "ended"], allow_null=True)
-    availability = serializers.ChoiceField(
-        ["available", "held_by_others", "sold_out", "unlimited", "unavailable"]
-    )
+    availability = serializers.ChoiceField(["available", "held_by_others", "sold_out", "unlimited", "unavailable"])
     quantity = serializers.IntegerField(allow_null=True)
     left = serializers.IntegerField(allow_null=True)
     held = serializers.IntegerField(allow_null=True)

@@ -10,8 +10,8 @@ from rest_framework import serializers
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from shop.api_view import JsonAPIView
 from shop.serializers import ProblemSerializer, StrictSerializer
 
 
@@ -34,7 +34,7 @@ class TokenSerializer(serializers.Serializer[Any]):
     expires_at = serializers.DateTimeField()
 
 
-class TokenView(APIView):
+class TokenView(JsonAPIView):
     """Sign in for programs. The web uses sessions."""
 
     authentication_classes = ()

@@ -19,7 +19,7 @@ class Category(models.Model):
 
 
 class Product(models.Model):
-    """A thing sold by the shop, with its ordinary price. `price_minor` is in minor units (cents, 分) of settings.CURRENCY."""
+    """A thing sold by the shop, with its ordinary price: `price_minor` minor units (cents, 分) of settings.CURRENCY."""
 
     name = models.CharField(_("name"), max_length=200)
     name_zh = models.CharField(_("Chinese name"), max_length=200, blank=True)

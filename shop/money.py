@@ -3,7 +3,17 @@
 from decimal import Decimal
 
 # ISO 4217: how many decimals a currency has where it is not two.
-DECIMALS_OTHER_THAN_TWO = {"JPY": 0, "KRW": 0, "VND": 0, "CLP": 0, "KWD": 3, "BHD": 3, "OMR": 3, "JOD": 3, "TND": 3}
+DECIMALS_OTHER_THAN_TWO = {
+    "JPY": 0,
+    "KRW": 0,
+    "VND": 0,
+    "CLP": 0,
+    "KWD": 3,
+    "BHD": 3,
+    "OMR": 3,
+    "JOD": 3,
+    "TND": 3,
+}
 
 
 def decimals_of(currency: str) -> int:

@@ -17,6 +17,8 @@ from django.views.csrf import csrf_failure as django_csrf_failure
 from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
+from shop.parsers import BodyTooLarge
+
 log = structlog.get_logger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
@@ -49,7 +51,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied()
     elif isinstance(error, RequestDataTooBig):
-        error = exceptions.ParseError()
+        error = BodyTooLarge()
     if not isinstance(error, exceptions.APIException):
         return None
     set_rollback()

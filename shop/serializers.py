@@ -38,4 +38,8 @@ class ProblemSerializer(serializers.Serializer[Any]):
     retry_after = serializers.IntegerField(required=False, help_text="Seconds to wait before a repetition.")
     left = serializers.IntegerField(required=False)
     server_time = serializers.DateTimeField(required=False)
-    errors = serializers.ListField(child=serializers.DictField(child=serializers.CharField()), required=False)
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        # `errors` is a property of every serializer, so it cannot be a class attribute.
+        errors = serializers.ListField(child=serializers.DictField(child=serializers.CharField()), required=False)
+        return {**super().get_fields(), "errors": errors}

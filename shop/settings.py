@@ -266,11 +266,31 @@ UNFOLD = {
             {
                 "title": _("Shop"),
                 "items": [
-                    {"title": _("Sales"), "icon": "bolt", "link": reverse_lazy("admin:seckill_sale_changelist")},
-                    {"title": _("Products"), "icon": "inventory_2", "link": reverse_lazy("admin:shop_product_changelist")},
-                    {"title": _("Categories"), "icon": "category", "link": reverse_lazy("admin:shop_category_changelist")},
-                    {"title": _("Orders"), "icon": "receipt_long", "link": reverse_lazy("admin:orders_order_changelist")},
-                    {"title": _("People"), "icon": "group", "link": reverse_lazy("admin:auth_user_changelist")},
+                    {
+                        "title": _("Sales"),
+                        "icon": "bolt",
+                        "link": reverse_lazy("admin:seckill_sale_changelist"),
+                    },
+                    {
+                        "title": _("Products"),
+                        "icon": "inventory_2",
+                        "link": reverse_lazy("admin:shop_product_changelist"),
+                    },
+                    {
+                        "title": _("Categories"),
+                        "icon": "category",
+                        "link": reverse_lazy("admin:shop_category_changelist"),
+                    },
+                    {
+                        "title": _("Orders"),
+                        "icon": "receipt_long",
+                        "link": reverse_lazy("admin:orders_order_changelist"),
+                    },
+                    {
+                        "title": _("People"),
+                        "icon": "group",
+                        "link": reverse_lazy("admin:auth_user_changelist"),
+                    },
                 ],
             }
         ],

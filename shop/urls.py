@@ -17,12 +17,14 @@ urlpatterns = [
     path("accounts/", include("allauth.account.urls")),
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/v1/", include(api)),
-    path("api/schema/", SpectacularAPIView.as_view(authentication_classes=[], permission_classes=[]), name="schema"),
+    path(
+        "api/schema/",
+        SpectacularAPIView.as_view(authentication_classes=[], permission_classes=[]),
+        name="schema",
+    ),
     path(
         "api/docs/",
-        SpectacularSwaggerSplitView.as_view(
-            url_name="schema", authentication_classes=[], permission_classes=[]
-        ),
+        SpectacularSwaggerSplitView.as_view(url_name="schema", authentication_classes=[], permission_classes=[]),
         name="docs",
     ),
     path("", include("seckill.urls")),

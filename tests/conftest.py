@@ -1,6 +1,6 @@
 """The cast and the stage: fixtures that let a test read as a sentence."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -18,11 +18,10 @@ from shop.models import Category, Product
 
 
 @pytest.fixture(autouse=True)
-def _fresh_stores(request: pytest.FixtureRequest) -> Iterator[None]:
+def _fresh_stores() -> None:
     """The stores are this run's own (tests/servers.py starts them); each test finds them empty."""
     get_redis_connection("seckill").flushdb()
     cache.clear()
-    yield
 
 
 @pytest.fixture

@@ -1,0 +1,25 @@
+"""The base of every view that takes JSON."""
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+
+class LengthRequired(APIException):
+    status_code = 411
+    default_code = "length_required"
+
+    def __init__(self) -> None:
+        super().__init__(_("Send the body with a Content-Length."))
+
+
+class JsonAPIView(APIView):
+    """Refuses a body of unknown length: DRF would take it for no body, and answer as if nothing had been asked."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if "HTTP_TRANSFER_ENCODING" in request.META and "CONTENT_LENGTH" not in request.META:
+            raise LengthRequired
