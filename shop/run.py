@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.markup import escape
 
-from shop.embedded import DirectoryInUse, EmbeddedServers, lock_directory
+from shop.embedded import PORT_ATTEMPTS, DirectoryInUse, EmbeddedServers, lock_directory
 from shop.embedded_postgres import DataUnusable
-from shop.part import PartFailed
+from shop.part import PartFailed, PortTaken
 from shop.run_parts import ROOT, processes, steps
 from shop.run_settings import BadEnvironment, RunSettings, read_settings, write_environment
 from shop.supervisor import StopRequested, Supervisor
@@ -65,15 +65,12 @@ def _supervise(*, settings: RunSettings) -> int:
         _say("Stopped.")
 
 
-def _start(
-    *, settings: RunSettings, servers: EmbeddedServers | None, supervisor: Supervisor
-) -> Mapping[str, str]:
+def _start(*, settings: RunSettings, servers: EmbeddedServers | None, supervisor: Supervisor) -> Mapping[str, str]:
     """Bring everything up: servers, then what prepares them, then the shop. Returns the environment file."""
     with _CONSOLE.status("Starting …"):
         urls = settings.own_servers or {}
         if servers:
-            servers.prepare()
-            supervisor.start(parts=servers.parts)
+            _start_servers(servers=servers, supervisor=supervisor)
             urls = servers.environment()
         values = write_environment(settings=settings, urls=urls)
         os.environ.update(values)
@@ -82,6 +79,17 @@ def _start(
         broker_url = os.environ.get("CELERY_BROKER_URL") or urls["REDIS_URL"]
         supervisor.start(parts=processes(settings=settings, broker_url=broker_url))
     return values
+
+
+def _start_servers(*, servers: EmbeddedServers, supervisor: Supervisor) -> None:
+    for attempts_left in reversed(range(PORT_ATTEMPTS)):
+        servers.prepare()
+        try:
+            return supervisor.start(parts=servers.parts)
+        except PortTaken:
+            supervisor.stop()
+            if not attempts_left:
+                raise
 
 
 def _welcome(*, settings: RunSettings, values: Mapping[str, str]) -> str:
@@ -95,9 +103,7 @@ def _welcome(*, settings: RunSettings, values: Mapping[str, str]) -> str:
         f"  logs       {escape(str(settings.directory))}/logs/*.log",
     ]
     if settings.open_to_others and not any(settings.allowed_hosts):
-        lines.append(
-            "  Other machines can connect; set ALLOWED_HOSTS to the names they use, or they get 400."
-        )
+        lines.append("  Other machines can connect; set ALLOWED_HOSTS to the names they use, or they get 400.")
     return "\n".join([*lines, "Ctrl-C stops everything."])
 
 
