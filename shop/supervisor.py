@@ -59,10 +59,15 @@ class Supervisor:
 
     def watch(self) -> NoReturn:
         """Restart what dies, until StopRequested, or PartFailed for what keeps dying."""
+        coming_back: list[Part] = []
         while True:
             for part in self._parts:
                 if not part.running:
                     self._restart(part=part)
+                    coming_back = [*(other for other in coming_back if other is not part), part]
+            for part in [part for part in coming_back if part.ready(part)]:
+                coming_back.remove(part)
+                self._say(f"[green]✓[/] {part.name} answers again")
             self.pause()
 
     def pause(self) -> None:
