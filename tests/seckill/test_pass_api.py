@@ -1,5 +1,7 @@
 """`POST …/passes/`: who gets a pass, and when."""
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -13,7 +15,7 @@ from tests.conftest import make_item
 pytestmark = pytest.mark.django_db
 
 
-def ask(item_id: int, user: User | None) -> APIClient:
+def ask(item_id: int, user: User | None) -> Any:
     client = APIClient()
     client.force_authenticate(user)
     return client.post(f"/api/v1/sale-items/{item_id}/passes/")
