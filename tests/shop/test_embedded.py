@@ -83,8 +83,7 @@ def test_data_survives_kill_9_of_all_servers(servers: EmbeddedServers) -> None:
 def test_kill_9_of_the_supervisor_leaves_no_orphans_and_does_not_block_the_next_start(server_directory: Path) -> None:
     directory = server_directory / "servers"
     program = (
-        "import sys, time; from pathlib import Path; from shop import embedded
-from shop.embedded import EmbeddedServers\n"
+        "import sys, time; from pathlib import Path; from shop.embedded import EmbeddedServers\n"
         "EmbeddedServers(Path(sys.argv[1])).start(); print('up', flush=True); time.sleep(60)"
     )
     with subprocess.Popen(
