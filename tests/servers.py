@@ -25,9 +25,7 @@ _QUESTIONS = {"-h", "--help", "-V", "--version"}
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_load_initial_conftests(
-    early_config: pytest.Config, args: list[str]
-) -> Generator[None, object, object]:
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None, object, object]:
     """A wrapper, since those run before the plain hook in which pytest-django reads the settings."""
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker:
