@@ -18,6 +18,9 @@ from seckill import scripts
 from seckill.keys import keys_of
 from seckill.outcomes import Outcome
 
+# What reserve.lua must find in an item; `quantity` and `left` come beside them, both or neither.
+PARTS = frozenset(b"state opens_ms closes_ms hold_ms per_buyer_max price_minor currency held sold".split())
+
 
 class StoreUnreachable(Exception):
     """The reservation store could not be asked. Whether a call that was under way took effect is unknown."""
@@ -184,20 +187,21 @@ def read_many(*, item_ids: Sequence[int]) -> list[Counters | None]:
 
 def counters_from(item: dict[bytes, bytes], *, now_ms: int) -> Counters | None:
     """The item hash as counters; None where it is absent or lost a part, as reserve.lua says `unavailable` then."""
+    if PARTS - item.keys() or (b"quantity" in item) != (b"left" in item):
+        return None
     try:
-        limited = b"quantity" in item
         return Counters(
             now_ms=now_ms,
             opens_ms=int(item[b"opens_ms"]),
             closes_ms=int(item[b"closes_ms"]),
             per_buyer_max=int(item[b"per_buyer_max"]),
             state=item[b"state"].decode(),
-            quantity=int(item[b"quantity"]) if limited else None,
-            left=int(item[b"left"]) if limited else None,
+            quantity=int(item[b"quantity"]) if b"quantity" in item else None,
+            left=int(item[b"left"]) if b"left" in item else None,
             held=int(item[b"held"]),
             sold=int(item[b"sold"]),
         )
-    except KeyError:
+    except ValueError:
         return None
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from redis import Redis
 from redis.exceptions import ResponseError
 
 from seckill.keys import keys_of
@@ -33,17 +34,15 @@ def read_batch(*, item_id: int, count_max: int, consumer: str = CONSUMER) -> lis
     """Up to `count_max` entries of dead consumers, then as many new ones. They stay pending until acknowledged."""
     key = keys_of(item_id).outbox
     with store() as client:
-        pipeline = client.pipeline(transaction=False)
-        pipeline.xautoclaim(key, GROUP, consumer, TAKE_OVER_IDLE_MS, count=count_max)
-        pipeline.xreadgroup(GROUP, consumer, {key: ">"}, count=count_max)
-        claimed, fresh = pipeline.execute(raise_on_error=False)
-        if isinstance(claimed, ResponseError) and "NOGROUP" in str(claimed):
-            return []
-        for reply in (claimed, fresh):
-            if isinstance(reply, Exception):
-                raise reply
-    entries = claimed[1] + [entry for _, stream in stream_pairs(fresh) for entry in stream]
-    return [entry_from(entry_id, fields) for entry_id, fields in entries if fields is not None]
+        try:
+            entries = deliver(client, key, count_max=count_max, consumer=consumer)
+        except ResponseError as error:
+            if "NOGROUP" not in str(error):
+                raise
+            if not restore_group(client, key):
+                return []
+            entries = deliver(client, key, count_max=count_max, consumer=consumer)
+    return [entry_from(entry_id, fields) for entry_id, fields in entries]
 
 
 def acknowledge(*, item_id: int, entry_ids: Sequence[str]) -> None:
@@ -80,6 +79,33 @@ def backlogs(*, item_ids: Sequence[int]) -> dict[int, int]:
     return {item_id: length for item_id, length in zip(item_ids, lengths, strict=True) if length}
 
 
+def deliver(client: Redis, key: str, *, count_max: int, consumer: str) -> list[tuple[Any, Any]]:
+    """The consumer's next entries: those of the dead first, new ones where that leaves room."""
+    entries: list[tuple[Any, Any]] = list(
+        client.xautoclaim(key, GROUP, consumer, TAKE_OVER_IDLE_MS, count=count_max)[1]
+    )
+    if len(entries) < count_max:
+        fresh = client.xreadgroup(GROUP, consumer, {key: ">"}, count=count_max - len(entries))
+        entries += [entry for _, stream in stream_pairs(fresh) for entry in stream]
+    return entries
+
+
+def restore_group(client: Redis, key: str) -> bool:
+    """Give a stream that lost its group a new one that starts at its first entry. False where there is no stream.
+
+    Without it the entries would wait for a reader for ever. Some may be delivered twice: inserting is idempotent.
+    """
+    if not client.exists(key):
+        return False
+    try:
+        client.xgroup_create(key, GROUP, id="0")
+    except ResponseError as error:
+        # BUSYGROUP: another consumer was faster.
+        if "BUSYGROUP" not in str(error):
+            raise
+    return True
+
+
 def stream_pairs(reply: Any) -> list[tuple[Any, Any]]:
     """XREADGROUP's answer as (stream, entries) pairs: a list in RESP2, a mapping in RESP3, nothing when empty."""
     if not reply:
@@ -90,5 +116,5 @@ def stream_pairs(reply: Any) -> list[tuple[Any, Any]]:
 def entry_from(entry_id: bytes, fields: dict[bytes, bytes]) -> Entry:
     return Entry(
         id=entry_id.decode(),
-        fields={name.decode(): value.decode(errors="replace") for name, value in fields.items()},
+        fields={name.decode(errors="replace"): value.decode(errors="replace") for name, value in fields.items()},
     )

@@ -4,6 +4,8 @@ from typing import Any
 
 from django.contrib.auth import authenticate
 from django.utils.translation import gettext as _
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from knox.models import get_token_model
 from rest_framework import serializers
@@ -53,3 +55,13 @@ class TokenView(JsonAPIView):
         instance, token = get_token_model().objects.create(user=user)
         body = TokenSerializer({"token": token, "expires_at": instance.expiry}).data
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
+
+
+class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the OpenAPI file describes the token."""
+
+    target_class = "shop.bearer_authentication.BearerAuthentication"
+    name = "bearer"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "description": "A token from POST /api/v1/auth/token/."}

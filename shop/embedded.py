@@ -65,9 +65,7 @@ class EmbeddedServers:
         self._locks.append(inherited)
         passwords = self._passwords()
         ports = _free_ports(count=3)
-        postgres = PostgresServer(
-            directory=self.directory / "postgres", port=ports[0], password=passwords["postgres"]
-        )
+        postgres = PostgresServer(directory=self.directory / "postgres", port=ports[0], password=passwords["postgres"])
         store = ValkeyServer(
             name="store",
             title="Valkey, reservation store",

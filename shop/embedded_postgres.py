@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psycopg
 
-from shop.part import Part
+from shop.part import Part, as_account
 from shop.postgres_account import make_readable, postgres_account
 from shop.wheel import wheel_program
 
@@ -101,8 +101,7 @@ class PostgresServer:
                 *("--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
                 "--no-instructions",
             ],
-            user=account,
-            extra_groups=[] if account else None,
+            **as_account(name=account),
             cwd=unfinished,
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -54,9 +54,7 @@ class ValkeyServer:
         configuration = self.directory / "valkey.conf"
         configuration.touch(mode=0o600)
         configuration.write_text(
-            _CONFIGURATION.format(
-                port=self.port, password=self.password, databases=_DATABASES, fsync=self.fsync
-            )
+            _CONFIGURATION.format(port=self.port, password=self.password, databases=_DATABASES, fsync=self.fsync)
         )
         return Part(
             name=self.name,

@@ -30,7 +30,10 @@ class BoundedJSONParser(JSONParser):
         body = stream.read(BODY_BYTES_MAX + 1)
         if len(body) > BODY_BYTES_MAX:
             raise BodyTooLarge
-        data = super().parse(BytesIO(body), media_type, parser_context)
+        try:
+            data = super().parse(BytesIO(body), media_type, parser_context)
+        except RecursionError as error:
+            raise ParseError(_("The body is nested too deeply.")) from error
         if not isinstance(data, dict):
             raise ParseError(_("The body must be a JSON object."))
         return data

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypedDict
 
 # prctl(2): "send me this signal when my parent dies". Looked up once, here, because nothing may be
 # imported or loaded between fork and exec.
@@ -82,9 +83,7 @@ class Part:
                 pass_fds=tuple(self.lock_fds),
                 start_new_session=True,
                 preexec_fn=_die_with_parent(death_signal=self.stop_signal),
-                user=self.account and pwd.getpwnam(self.account).pw_uid,
-                group=self.account and pwd.getpwnam(self.account).pw_gid,
-                extra_groups=[] if self.account else None,
+                **as_account(name=self.account),
             )
 
     @property
@@ -166,3 +165,22 @@ def _die_with_parent(*, death_signal: signal.Signals) -> Callable[[], None] | No
             os._exit(1)
 
     return in_child
+
+
+class AccountOptions(TypedDict):
+    """Options of subprocess that make a child run as somebody else."""
+
+    user: int | None
+    group: int | None
+    extra_groups: list[int] | None
+
+
+def as_account(*, name: str | None) -> AccountOptions:
+    """Run a child as this user and its group; None for ourselves.
+
+    The group matters: a directory with the mode rwx-----x lets everybody through except members of its group.
+    """
+    if name is None:
+        return {"user": None, "group": None, "extra_groups": None}
+    entry = pwd.getpwnam(name)
+    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}

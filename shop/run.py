@@ -65,9 +65,7 @@ def _supervise(*, settings: RunSettings) -> int:
         _say("Stopped.")
 
 
-def _start(
-    *, settings: RunSettings, servers: EmbeddedServers | None, supervisor: Supervisor
-) -> Mapping[str, str]:
+def _start(*, settings: RunSettings, servers: EmbeddedServers | None, supervisor: Supervisor) -> Mapping[str, str]:
     """Bring everything up: servers, then what prepares them, then the shop. Returns the environment file."""
     with _CONSOLE.status("Starting …"):
         urls = settings.own_servers or {}
@@ -95,9 +93,7 @@ def _welcome(*, settings: RunSettings, values: Mapping[str, str]) -> str:
         f"  logs       {escape(str(settings.directory))}/logs/*.log",
     ]
     if settings.open_to_others and not any(settings.allowed_hosts):
-        lines.append(
-            "  Other machines can connect; set ALLOWED_HOSTS to the names they use, or they get 400."
-        )
+        lines.append("  Other machines can connect; set ALLOWED_HOSTS to the names they use, or they get 400.")
     return "\n".join([*lines, "Ctrl-C stops everything."])
 
 

@@ -41,5 +41,7 @@ class ProblemSerializer(serializers.Serializer[Any]):
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         # `errors` is a property of every serializer, so it cannot be a class attribute.
-        errors = serializers.ListField(child=serializers.DictField(child=serializers.CharField()), required=False)
+        errors = serializers.ListField(
+            child=serializers.DictField(child=serializers.CharField(allow_blank=True)), required=False
+        )
         return {**super().get_fields(), "errors": errors}

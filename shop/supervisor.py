@@ -54,17 +54,20 @@ class Supervisor:
                 self._say(f"[green]✓[/] {part.title} [dim]{time.monotonic() - started_at:.1f} s[/]")
             if waiting and time.monotonic() - started_at > _ANSWER_SECONDS:
                 late = waiting[0]
-                raise PartFailed(
-                    f"{late.name} gave no answer within {_ANSWER_SECONDS:.0f} s.\n{late.last_lines()}"
-                )
+                raise PartFailed(f"{late.name} gave no answer within {_ANSWER_SECONDS:.0f} s.\n{late.last_lines()}")
             self.pause()
 
     def watch(self) -> NoReturn:
         """Restart what dies, until StopRequested, or PartFailed for what keeps dying."""
+        coming_back: list[Part] = []
         while True:
             for part in self._parts:
                 if not part.running:
                     self._restart(part=part)
+                    coming_back = [*(other for other in coming_back if other is not part), part]
+            for part in [part for part in coming_back if part.ready(part)]:
+                coming_back.remove(part)
+                self._say(f"[green]✓[/] {part.name} answers again")
             self.pause()
 
     def pause(self) -> None:
@@ -87,9 +90,7 @@ class Supervisor:
         deaths.append(time.monotonic())
         died = f"{part.name} ended {ending(exit_code=part.exit_code)}"
         if len(deaths) == _DEATHS_MAX and deaths[-1] - deaths[0] < _DEATHS_SECONDS:
-            raise PartFailed(
-                f"{died}, the {_DEATHS_MAX}rd time within {_DEATHS_SECONDS:.0f} s.\n{part.last_lines()}"
-            )
+            raise PartFailed(f"{died}, the {_DEATHS_MAX}rd time within {_DEATHS_SECONDS:.0f} s.\n{part.last_lines()}")
         self._say(f"[yellow]{died}; it is started again.[/]")
         part.kill()  # what a killed process left behind: granian's workers hold the port
         part.start()

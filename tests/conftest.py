@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.utils import timezone
@@ -15,6 +16,11 @@ from seckill import passes
 from seckill.models import Sale, SaleItem
 from seckill.publication import publish_sale
 from shop.models import Category, Product
+
+
+def pytest_configure() -> None:
+    # The real hashers take a tenth of a second for each member of the cast, and no test is about them.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture(autouse=True)

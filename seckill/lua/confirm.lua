@@ -6,7 +6,7 @@
 -- ARGV
 --   1 reservation_id
 -- RETURNS {word}
---   unavailable        the item is not in the store
+--   unavailable        the item, or a part of it, is not in the store
 --   unknown_hold       the store has no such hold
 --   already_confirmed  it is sold already; nothing was changed
 --   hold_ended         its units were given back; nothing was changed
@@ -18,7 +18,8 @@ assert(#KEYS == 2 and #ARGV == 1, 'confirm takes 2 keys and 1 argument')
 local item, holds = KEYS[1], KEYS[2]
 local reservation_id = ARGV[1]
 
-if redis.call('EXISTS', item) == 0 then
+local counters = redis.call('HMGET', item, 'held', 'sold')
+if not (tonumber(counters[1]) and tonumber(counters[2])) then
   return {'unavailable'}
 end
 local hold = redis.call('HGET', holds, reservation_id)
@@ -26,6 +27,7 @@ if not hold then
   return {'unknown_hold'}
 end
 local state, buyer, units, deadline_ms = string.match(hold, '^(%a+):([^:]*):(%d+):(%d+)$')
+assert(state, 'the hold is malformed')
 if state == 'sold' then
   return {'already_confirmed'}
 end

@@ -8,7 +8,7 @@
 --   1 reservation_id
 --   2 reason          expired, cancelled or rejected give back what is held; refunded also what is sold
 -- RETURNS {word}
---   unavailable        the item is not in the store
+--   unavailable        the item, or a part of it, is not in the store
 --   unknown_hold       the store has no such hold
 --   already_released   it was given back before; nothing was changed
 --   already_confirmed  it is sold, and the reason is not a refund; nothing was changed
@@ -20,7 +20,9 @@ assert(#KEYS == 3 and #ARGV == 2, 'release takes 3 keys and 2 arguments')
 local item, buyers, holds = KEYS[1], KEYS[2], KEYS[3]
 local reservation_id, reason = ARGV[1], ARGV[2]
 
-if redis.call('EXISTS', item) == 0 then
+local counters = redis.call('HMGET', item, 'held', 'sold', 'quantity', 'left')
+local quantity, left = tonumber(counters[3]), tonumber(counters[4])
+if not (tonumber(counters[1]) and tonumber(counters[2])) or (quantity == nil) ~= (left == nil) then
   return {'unavailable'}
 end
 local hold = redis.call('HGET', holds, reservation_id)
@@ -28,6 +30,7 @@ if not hold then
   return {'unknown_hold'}
 end
 local state, buyer, units, deadline_ms = string.match(hold, '^(%a+):([^:]*):(%d+):(%d+)$')
+assert(state, 'the hold is malformed')
 if state == 'ended' then
   return {'already_released'}
 end
@@ -42,7 +45,7 @@ if redis.call('HINCRBY', buyers, buyer, -units) <= 0 then
   redis.call('HDEL', buyers, buyer)
 end
 redis.call('HINCRBY', item, state == 'sold' and 'sold' or 'held', -units)
-if redis.call('HEXISTS', item, 'quantity') == 1 then
+if left then
   redis.call('HINCRBY', item, 'left', units)
 end
 return {'released'}

@@ -10,7 +10,7 @@
 --   2 buyer           user id
 --   3 units           whole units, 1 or more
 -- RETURNS {word, now_ms, units, deadline_ms, price_minor, currency, left, retry_ms}; what a word has no use for is 0 or ''
---   unavailable       the item is not in the store: never read as sold out, never as unlimited
+--   unavailable       the item, or a part of it, is not in the store: never read as sold out, never as unlimited
 --   already_reserved  this reservation holds or bought: its first units and deadline again
 --   hold_ended        this reservation was given back
 --   paused            the sale is paused
@@ -28,34 +28,43 @@
 assert(#KEYS == 4 and #ARGV == 3, 'reserve takes 4 keys and 3 arguments')
 local item, buyers, holds, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local reservation_id, buyer, units = ARGV[1], ARGV[2], tonumber(ARGV[3])
+assert(units and units >= 1 and units % 1 == 0, 'units are whole, 1 or more')
 
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local function whole(number) return string.format('%.0f', number) end
 
 local terms = redis.call('HMGET', item, 'state', 'opens_ms', 'closes_ms', 'hold_ms', 'per_buyer_max',
-  'quantity', 'left', 'held', 'price_minor', 'currency')
+  'quantity', 'left', 'held', 'sold', 'price_minor', 'currency')
 local state, opens_ms, closes_ms, hold_ms = terms[1], tonumber(terms[2]), tonumber(terms[3]), tonumber(terms[4])
-local per_buyer_max, limited, left, held = tonumber(terms[5]), terms[6], tonumber(terms[7]), tonumber(terms[8])
-local price_minor, currency = terms[9], terms[10]
+local per_buyer_max, quantity, left = tonumber(terms[5]), tonumber(terms[6]), tonumber(terms[7])
+local held, sold, price_minor, currency = tonumber(terms[8]), tonumber(terms[9]), terms[10], terms[11]
 
 local function answer(word, held_units, deadline_ms, retry_ms)
   return {word, whole(now_ms), held_units or '0', deadline_ms or '0', price_minor or '0', currency or '',
-    left and whole(left) or '', retry_ms or '0'}
+    left or '', retry_ms or '0'}
 end
 
--- A store that lost part of an item must not guess the rest.
-if not (state and opens_ms and closes_ms and hold_ms and per_buyer_max and held and (left or not limited)) then
+-- A store that lost part of an item must not guess the rest: neither a field nor a whole key.
+if not (state and opens_ms and closes_ms and hold_ms and per_buyer_max and price_minor and currency) then
+  return answer('unavailable')
+end
+if not (held and sold) or (quantity == nil) ~= (left == nil) then
+  return answer('unavailable')
+end
+-- publish makes the outbox, and behind each unit held or sold stand a buyer and a hold.
+if redis.call('EXISTS', outbox) == 0 or (held + sold > 0 and redis.call('EXISTS', buyers, holds) < 2) then
   return answer('unavailable')
 end
 
 local hold = redis.call('HGET', holds, reservation_id)
 if hold then
   local hold_state, held_units, deadline_ms = string.match(hold, '^(%a+):[^:]*:(%d+):(%d+)$')
-  if hold_state == 'ended' then
-    return answer('hold_ended', held_units, deadline_ms)
+  assert(hold_state, 'the hold is malformed')
+  if hold_state ~= 'ended' then
+    return answer('already_reserved', held_units, deadline_ms)
   end
-  return answer('already_reserved', held_units, deadline_ms)
+  return answer('hold_ended', held_units, deadline_ms)
 end
 
 if state == 'paused' then
@@ -70,14 +79,14 @@ end
 if tonumber(redis.call('HGET', buyers, buyer) or 0) + units > per_buyer_max then
   return answer('limit_reached')
 end
-if limited and left < units then
-  if left > 0 then
-    return answer('too_few_left')
+if left and left < units then
+  if left <= 0 and held <= 0 then
+    return answer('sold_out')
   end
-  if held > 0 then
+  if left <= 0 then
     return answer('held_by_others')
   end
-  return answer('sold_out')
+  return answer('too_few_left')
 end
 
 -- Decided; from here only writes. XADD comes first because a full store refuses it, and with it all that follows.
@@ -87,7 +96,7 @@ redis.call('XADD', outbox, '*', 'reservation', reservation_id, 'buyer', buyer, '
 redis.call('HSET', holds, reservation_id, 'held:' .. buyer .. ':' .. units .. ':' .. deadline_ms)
 redis.call('HINCRBY', buyers, buyer, units)
 redis.call('HINCRBY', item, 'held', units)
-if limited then
+if left then
   left = redis.call('HINCRBY', item, 'left', -units)
 end
 return answer('reserved', whole(units), deadline_ms)

@@ -1,0 +1,79 @@
+# The commands of docs: `make` lists them. Needs Python 3.11 or newer with its venv module, and nothing else.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help run test lint lock venv-run venv-dev
+
+VENV := .venv
+PY := $(VENV)/bin/python
+# Which Python makes the virtual environment. Empty: the first good one found.
+PYTHON ?=
+# Options for pytest: make test ARGS="-k outcomes -x"
+ARGS ?=
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+run: venv-run ## The shop with everything it needs; PORT=8000, HOST=127.0.0.1
+	@exec $(PY) -m shop.run
+
+test: venv-dev ## The whole suite on real servers; ARGS go to pytest
+	@exec $(PY) -m pytest $(ARGS)
+
+lint: venv-dev ## ruff, mypy, import-linter, and no package index named in the requirements
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
+	@! grep -nE '^ *(-i|-f|--index-url|--extra-index-url|--find-links|--trusted-host)|://' requirements/*.txt \
+		|| { echo 'requirements name an index: it is the business of the machine that installs'; exit 1; }
+
+# The bounds are in pyproject.toml; the files hold what was resolved, with hashes, for every platform.
+LOCK := .stampede/lock-tool/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url pyproject.toml --extra embedded
+lock: ## Resolve the requirements anew
+	@$(FIND_PYTHON); mkdir -p .stampede; "$$python" -m venv .stampede/lock-tool
+	@.stampede/lock-tool/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOCK) --output-file requirements/run.txt
+	$(LOCK) --extra test --extra lint --constraint requirements/run.txt --output-file requirements/dev.txt
+
+venv-run:
+	@$(call INSTALL,run)
+
+venv-dev:
+	@$(call INSTALL,dev)
+
+# Sets $python, or says what is wrong with what there is.
+define FIND_PYTHON
+python=; reason="There is no Python here. Install 3.11 or newer (Debian: apt install python3 python3-venv)."; \
+for candidate in $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14); do \
+	command -v "$$candidate" >/dev/null || continue; \
+	if ! "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
+		reason="$$("$$candidate" --version) is too old: 3.11 or newer is needed. Name one with PYTHON=/path/to/python3"; \
+	elif ! "$$candidate" -c 'import venv, ensurepip' 2>/dev/null; then \
+		reason="$$candidate lacks its venv module. On Debian and Ubuntu: apt install python3-venv"; \
+	else python="$$candidate"; break; fi; \
+done; \
+[ -n "$$python" ] || { echo "$$reason" >&2; exit 1; }
+endef
+
+# $(1) is run or dev, and dev holds all of run. Each has a stamp with the checksum of what was installed. Installing
+# one takes away the other's stamp unless it is known to be true: two branches may pin different versions.
+define INSTALL
+stamp() { cksum < requirements/$$1.txt; }; \
+true_stamp() { [ "$$(cat $(VENV)/stamp-$$1 2>/dev/null)" = "$$(stamp $$1)" ]; }; \
+$(PY) -c '' 2>/dev/null && true_stamp $(1) && exit 0; \
+$(PY) -c 'import pip' 2>/dev/null || { \
+	$(FIND_PYTHON); echo "Making $(VENV) with $$("$$python" --version)"; \
+	rm -rf $(VENV); "$$python" -m venv $(VENV); }; \
+total=$$(grep -c '^[a-zA-Z0-9]' requirements/$(1).txt); \
+true_stamp run || rm -f $(VENV)/stamp-run; true_stamp dev || rm -f $(VENV)/stamp-dev; \
+echo "Installing $$total packages of requirements/$(1).txt"; \
+{ $(PY) -m pip install --disable-pip-version-check --no-input --progress-bar off --require-hashes \
+	-r requirements/$(1).txt 2>&1 || echo "PIP FAILED"; } | tee $(VENV)/pip.log | awk -v total="$$total" ' \
+	/^(Collecting|Requirement already)/ { n++; if (n % 10 == 0) { printf "  %d of %d\n", n, total; fflush() } } \
+	/^Installing collected/ { print "  unpacking"; fflush() }'; \
+if grep -q '^PIP FAILED' $(VENV)/pip.log; then tail -n 20 $(VENV)/pip.log >&2; exit 1; fi; \
+[ $(1) = run ] || stamp run > $(VENV)/stamp-run; stamp $(1) > $(VENV)/stamp-$(1)
+endef

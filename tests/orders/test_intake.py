@@ -1,0 +1,243 @@
+"""Intake: each entry becomes one order, whatever dies or repeats, and PostgreSQL has the last word."""
+
+import threading
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import OperationalError, connection, connections, transaction
+
+from orders import intake, tasks
+from orders.models import Order, OrderLine, OrderStatus
+from seckill import ledger, outbox, passes
+from seckill.keys import keys_of
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.conftest import make_item
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def reserve(item: SaleItem, buyer: User, units: int = 1) -> UUID:
+    reservation_id = passes.new_reservation_id(item.pk)
+    answer = ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=units)
+    assert answer.outcome == "reserved"
+    return reservation_id
+
+
+def crowd(count: int) -> list[User]:
+    return User.objects.bulk_create(User(username=f"crowd-{number}", password="!") for number in range(count))
+
+
+def taken(item: SaleItem) -> int:
+    item.refresh_from_db()
+    return item.taken
+
+
+def waiting(item: SaleItem) -> int:
+    return outbox.backlogs(item_ids=[item.pk]).get(item.pk, 0)
+
+
+def counters_of(item: SaleItem) -> ledger.Counters:
+    counters = ledger.read(item_id=item.pk)
+    assert counters is not None
+    return counters
+
+
+def test_a_batch_becomes_orders_with_one_line_each(product: Product) -> None:
+    item = make_item(product, quantity=100, per_buyer_max=3)
+    reservations = {
+        reserve(item, buyer, units): (buyer, units) for buyer, units in zip(crowd(3), [1, 2, 3], strict=True)
+    }
+    assert intake.drain_once(item_id=item.pk) == 3
+    orders = Order.objects.prefetch_related("lines")
+    assert {order.reservation_id for order in orders} == set(reservations)
+    for order in orders:
+        assert order.reservation_id is not None
+        buyer, units = reservations[order.reservation_id]
+        (line,) = order.lines.all()
+        assert (order.buyer_id, order.status) == (buyer.pk, OrderStatus.AWAITING_PAYMENT)
+        assert (line.units, line.unit_price_minor, line.sale_item_id) == (units, 1900, item.pk)
+        assert order.amount_minor == units * 1900
+        hold = ledger.find_hold(item_id=item.pk, reservation_id=order.reservation_id)
+        assert hold is not None
+        assert int(order.expires_at.timestamp() * 1000) == hold.deadline_ms
+    assert taken(item) == 6
+    assert waiting(item) == 0
+
+
+def test_an_empty_outbox_is_no_work(item: SaleItem) -> None:
+    assert intake.drain_once(item_id=item.pk) == 0
+    assert intake.drain_once(item_id=999_999) == 0
+
+
+def test_batches_are_bounded(product: Product) -> None:
+    item = make_item(product, quantity=None)
+    for buyer in crowd(7):
+        reserve(item, buyer)
+    assert [intake.drain_once(item_id=item.pk, batch_max=3) for _ in range(4)] == [3, 3, 1, 0]
+    assert Order.objects.count() == 7
+
+
+def test_an_entry_read_twice_is_one_order(item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    reserve(item, buyer)
+    monkeypatch.setattr(outbox, "TAKE_OVER_IDLE_MS", 0)
+    entries = outbox.read_batch(item_id=item.pk, count_max=10, consumer="one that dies after its commit")
+    intake.persist(item_id=item.pk, intents=[intake.understand(entry) for entry in entries])
+    assert (Order.objects.count(), taken(item), waiting(item)) == (1, 1, 1)
+
+    assert intake.drain_once(item_id=item.pk) == 1
+    assert (Order.objects.count(), OrderLine.objects.count(), taken(item), waiting(item)) == (1, 1, 1, 0)
+
+
+def test_entries_of_a_dead_consumer_are_taken_over(
+    item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reserve(item, buyer)
+    outbox.read_batch(item_id=item.pk, count_max=10, consumer="one that dies at once")
+    assert intake.drain_once(item_id=item.pk) == 0, "a consumer that may still be alive keeps its entries"
+    monkeypatch.setattr(outbox, "TAKE_OVER_IDLE_MS", 0)
+    assert intake.drain_once(item_id=item.pk) == 1
+    assert Order.objects.count() == 1
+
+
+def test_two_consumers_on_the_same_entries_make_each_order_once(
+    product: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = make_item(product, quantity=200)
+    for buyer in crowd(200):
+        reserve(item, buyer)
+    monkeypatch.setattr(outbox, "TAKE_OVER_IDLE_MS", 0)
+    barrier = threading.Barrier(4)
+    failures: list[BaseException] = []
+
+    def consume(name: str) -> None:
+        try:
+            barrier.wait(timeout=10)
+            while intake.drain_once(item_id=item.pk, batch_max=20, consumer=name):
+                pass
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=consume, args=(f"consumer-{number}",)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not failures
+    assert (Order.objects.count(), OrderLine.objects.count(), taken(item), waiting(item)) == (200, 200, 200, 0)
+
+
+def test_nothing_is_acknowledged_when_the_commit_fails(
+    item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reserve(item, buyer)
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = 200")
+    blocker = connections["default"].copy()
+    blocker.set_autocommit(False)
+    try:
+        with blocker.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM seckill_saleitem WHERE id = %s FOR UPDATE", [item.pk])
+        with pytest.raises(OperationalError):
+            intake.drain_once(item_id=item.pk)
+    finally:
+        blocker.rollback()
+        blocker.close()
+        with connection.cursor() as cursor:
+            cursor.execute("SET statement_timeout = 0")
+    assert (Order.objects.count(), taken(item), waiting(item)) == (0, 0, 1)
+    monkeypatch.setattr(outbox, "TAKE_OVER_IDLE_MS", 0)
+    assert intake.drain_once(item_id=item.pk) == 1
+    assert (Order.objects.count(), taken(item), waiting(item)) == (1, 1, 0)
+
+
+def test_an_unknown_buyer_is_poison_and_the_others_pass(
+    product: Product, buyer: User, rival: User, store: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    item = make_item(product)
+    ghost = User.objects.create_user("ghost")
+    reserve(item, buyer)
+    ghost_reservation = reserve(item, ghost)
+    reserve(item, rival)
+    ghost.delete()
+
+    assert intake.drain_once(item_id=item.pk) == 3
+
+    assert set(Order.objects.values_list("buyer__username", flat=True)) == {"buyer", "rival"}
+    assert (taken(item), waiting(item)) == (2, 0)
+    ((_, record),) = store.xrange(keys_of(item.pk).dead)
+    assert UUID(record[b"reservation"].decode()) == ghost_reservation
+    assert b"no such item or buyer" in record[b"error"]
+    assert (counters_of(item).left, counters_of(item).held) == (3, 2), "its hold is released"
+    assert "outbox_entry_set_aside" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"nothing": "known"},
+        {"reservation": "not-a-uuid", "buyer": "1", "units": "1", "reserved_ms": "1", "deadline_ms": "2"},
+        {"reservation": str(uuid4()), "buyer": "x", "units": "1", "reserved_ms": "1", "deadline_ms": "2"},
+        {"reservation": str(uuid4()), "buyer": "1", "units": "-1", "reserved_ms": "1", "deadline_ms": "2"},
+        {"reservation": str(uuid4()), "buyer": "1", "units": "0", "reserved_ms": "1", "deadline_ms": "2"},
+        {"reservation": str(uuid4()), "buyer": "1", "units": "9" * 30, "reserved_ms": "1", "deadline_ms": "2"},
+        {"reservation": str(uuid4()), "buyer": "9" * 30, "units": "1", "reserved_ms": "1", "deadline_ms": "2"},
+        {"reservation": str(uuid4()), "buyer": "1", "units": "1", "reserved_ms": "9" * 40, "deadline_ms": "2"},
+    ],
+)
+def test_a_malformed_entry_is_set_aside_and_the_others_pass(
+    fields: dict[str, str], item: SaleItem, buyer: User, store: Any
+) -> None:
+    store.xadd(keys_of(item.pk).outbox, fields)
+    reserve(item, buyer)
+    assert intake.drain_once(item_id=item.pk) == 2
+    assert (Order.objects.count(), waiting(item)) == (1, 0)
+    assert store.xlen(keys_of(item.pk).dead) == 1
+
+
+def test_postgresql_refuses_what_a_forgetful_store_sold_twice(
+    product: Product, store: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given five units, all of them orders already, and a store that lost its memory of them
+    item = make_item(product, quantity=5)
+    people = crowd(8)
+    for person in people[:4]:
+        reserve(item, person)
+    intake.drain_once(item_id=item.pk)
+    store.flushdb()
+    SaleItem.objects.update(announced_at=None)
+    tasks.sweep_outboxes()
+
+    # When it sells three more
+    for person in people[5:]:
+        reserve(item, person)
+    intake.drain_once(item_id=item.pk)
+
+    # Then PostgreSQL takes the first and rejects the others, and their holds are released
+    assert taken(item) == 5
+    assert Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT).count() == 5
+    rejected = Order.objects.filter(status=OrderStatus.REJECTED)
+    assert rejected.count() == 2
+    assert all(order.settled_at for order in rejected)
+    assert counters_of(item).held == 1
+    assert "oversell_refused_by_database" in caplog.text
+    assert waiting(item) == 0
+
+
+def test_the_schema_itself_refuses_to_oversell(item: SaleItem) -> None:
+    with pytest.raises(Exception, match="seckill_saleitem_never_oversold"), transaction.atomic():
+        SaleItem.objects.filter(pk=item.pk).update(taken=6)
+
+
+def test_the_sweep_drains_what_no_doorbell_announced(product: Product, buyer: User, rival: User) -> None:
+    first = make_item(product)
+    other = Product.objects.create(name="Pu'er tea", slug="puer", price_minor=9900)
+    second = make_item(other)
+    reserve(first, buyer)
+    reserve(second, rival)
+    assert tasks.sweep_outboxes() == 2
+    assert Order.objects.count() == 2

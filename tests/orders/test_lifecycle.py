@@ -1,0 +1,176 @@
+"""How orders end: paid, expired, cancelled; at once, repeated, and with the store away."""
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.db import connections
+from django.db.models import F
+from django.utils import timezone
+
+from orders import intake, lifecycle, tasks
+from orders.models import Order, OrderStatus
+from seckill import ledger, passes
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.conftest import make_item
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def order_of(item: SaleItem, buyer: User, units: int = 1) -> Order:
+    """An order that awaits payment, come the usual way."""
+    reservation_id = passes.new_reservation_id(item.pk)
+    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=units)
+    intake.drain_once(item_id=item.pk)
+    return Order.objects.get(reservation_id=reservation_id)
+
+
+def let_deadlines_pass() -> None:
+    Order.objects.update(expires_at=F("expires_at") - timedelta(days=1))
+
+
+def figures(item: SaleItem) -> tuple[int | None, int, int, int]:
+    """left, held, sold in the store, taken in PostgreSQL."""
+    counters = ledger.read(item_id=item.pk)
+    assert counters is not None
+    item.refresh_from_db()
+    return counters.left, counters.held, counters.sold, item.taken
+
+
+def store_away(settings: LazySettings) -> None:
+    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
+    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
+    settings.CACHES = caches
+
+
+def test_paying_sells_the_units_once(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    assert lifecycle.pay(order_id=order.pk)
+    assert not lifecycle.pay(order_id=order.pk)
+    assert not lifecycle.cancel(order_id=order.pk)
+    order.refresh_from_db()
+    assert (order.status, order.settled_at is not None) == (OrderStatus.PAID, True)
+    assert figures(item) == (4, 0, 1, 1)
+
+
+def test_a_paid_order_never_expires(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    lifecycle.pay(order_id=order.pk)
+    let_deadlines_pass()
+    assert tasks.expire_overdue() == 0
+    assert figures(item) == (4, 0, 1, 1)
+
+
+def test_an_order_past_its_deadline_cannot_be_paid(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    let_deadlines_pass()
+    assert not lifecycle.pay(order_id=order.pk)
+    assert tasks.expire_overdue() == 1
+    assert figures(item) == (5, 0, 0, 0)
+
+
+def test_expiry_frees_units_and_limit(product: Product, buyer: User) -> None:
+    item = make_item(product, per_buyer_max=3)
+    order_of(item, buyer, units=3)
+    let_deadlines_pass()
+    assert tasks.expire_overdue() == 1
+    assert tasks.expire_overdue() == 0
+    assert figures(item) == (5, 0, 0, 0)
+    assert order_of(item, buyer, units=3).status == OrderStatus.AWAITING_PAYMENT
+
+
+def test_what_is_not_overdue_is_left_alone(item: SaleItem, buyer: User) -> None:
+    order_of(item, buyer)
+    assert tasks.expire_overdue() == 0
+    assert figures(item) == (4, 1, 0, 1)
+
+
+def test_a_crowd_expires_in_batches(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
+    item = make_item(product, quantity=50)
+    people = User.objects.bulk_create(User(username=f"crowd-{n}", password="!") for n in range(50))
+    for person in people:
+        ledger.reserve(item_id=item.pk, reservation_id=passes.new_reservation_id(item.pk), buyer_id=person.pk, units=1)
+    intake.drain_once(item_id=item.pk)
+    let_deadlines_pass()
+    assert lifecycle.expire_overdue(batch_max=20) == 20
+    assert figures(item) == (20, 30, 0, 30)
+    assert tasks.expire_overdue() == 30
+    assert figures(item) == (50, 0, 0, 0)
+
+
+def test_cancelling_puts_the_units_back(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    assert lifecycle.cancel(order_id=order.pk)
+    assert not lifecycle.cancel(order_id=order.pk)
+    assert figures(item) == (5, 0, 0, 0)
+
+
+def test_an_expiry_that_the_store_did_not_hear_is_repeated(item: SaleItem, buyer: User, settings: LazySettings) -> None:
+    order_of(item, buyer)
+    let_deadlines_pass()
+    healthy = settings.CACHES
+    store_away(settings)
+    assert tasks.expire_overdue() == 1
+    order = Order.objects.get()
+    assert (order.status, order.settled_at) == (OrderStatus.EXPIRED, None)
+
+    settings.CACHES = healthy
+    assert figures(item) == (4, 1, 0, 0)
+    assert tasks.settle_orders() == 1
+    assert tasks.settle_orders() == 0
+    assert figures(item) == (5, 0, 0, 0)
+
+
+def test_an_item_that_the_store_lost_does_not_hold_up_the_others(
+    product: Product, buyer: User, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = make_item(product)
+    other = make_item(Product.objects.create(name="Pu'er tea", slug="puer", price_minor=9900))
+    order_of(lost, buyer)
+    order_of(other, buyer)
+    store.delete(*store.keys(f"seckill:{{{lost.pk}}}:*"))
+    let_deadlines_pass()
+    assert tasks.expire_overdue() == 2
+    assert figures(other) == (5, 0, 0, 0)
+    assert Order.objects.filter(settled_at=None).count() == 1
+    for _ in range(3):
+        assert lifecycle.settle_orders(batch_max=1) == 0
+
+
+def test_a_payment_and_an_expiry_at_once_have_one_winner(product: Product) -> None:
+    item = make_item(product, quantity=None)
+    people = User.objects.bulk_create(User(username=f"crowd-{n}", password="!") for n in range(40))
+    orders = [order_of(item, person) for person in people]
+    soon = timezone.now() + timedelta(milliseconds=300)
+    Order.objects.update(expires_at=soon)
+    barrier = threading.Barrier(3)
+    paid: list[int] = []
+
+    def run(work: Any) -> None:
+        try:
+            barrier.wait(timeout=10)
+            work()
+        finally:
+            connections.close_all()
+
+    def pay_all() -> None:
+        paid.extend(order.pk for order in orders if lifecycle.pay(order_id=order.pk))
+
+    def expire_all() -> None:
+        while Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT).exists():
+            tasks.expire_overdue()
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in (pay_all, expire_all, expire_all)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    lifecycle.settle_orders()
+
+    assert set(Order.objects.filter(status=OrderStatus.PAID).values_list("pk", flat=True)) == set(paid)
+    assert Order.objects.filter(status=OrderStatus.EXPIRED).count() == 40 - len(paid)
+    assert figures(item) == (None, 0, len(paid), len(paid))

@@ -1,0 +1,100 @@
+"""The status of a reservation and the buyer's orders: for the owner, and for nobody else."""
+
+from uuid import UUID, uuid4
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from rest_framework.test import APIClient
+
+from orders import intake
+from orders.models import Order
+from seckill import ledger, passes
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.conftest import make_item
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def signed_in(user: User) -> APIClient:
+    client = APIClient()
+    client.force_authenticate(user)
+    return client
+
+
+def reserve(item: SaleItem, buyer: User) -> UUID:
+    reservation_id = passes.new_reservation_id(item.pk)
+    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
+    return reservation_id
+
+
+def test_a_reservation_is_found_before_and_after_its_order_is_written(item: SaleItem, buyer: User) -> None:
+    reservation_id = reserve(item, buyer)
+    url = f"/api/v1/reservations/{reservation_id}/"
+    before = signed_in(buyer).get(url).json()
+    assert (before["status"], before["order"]) == ("reserved", None)
+    intake.drain_once(item_id=item.pk)
+    after = signed_in(buyer).get(url).json()
+    assert (after["status"], after["units"]) == ("awaiting_payment", 1)
+    assert after["order"] == str(Order.objects.get().number)
+    assert after["expires_at"] == before["expires_at"]
+
+
+def test_a_hold_that_ended_without_an_order_was_rejected(item: SaleItem, buyer: User) -> None:
+    reservation_id = reserve(item, buyer)
+    ledger.release(item_id=item.pk, reservation_ids=[reservation_id], reason=ledger.Reason.REJECTED)
+    body = signed_in(buyer).get(f"/api/v1/reservations/{reservation_id}/").json()
+    assert (body["status"], body["poll_after_ms"]) == ("rejected", None)
+
+
+def test_a_reservation_is_nobody_elses_business(item: SaleItem, buyer: User, rival: User) -> None:
+    reservation_id = reserve(item, buyer)
+    url = f"/api/v1/reservations/{reservation_id}/"
+    assert signed_in(rival).get(url).status_code == 404
+    intake.drain_once(item_id=item.pk)
+    assert signed_in(rival).get(url).status_code == 404
+    anonymous = APIClient().get(url)
+    assert (anonymous.status_code, anonymous["Content-Type"]) == (401, "application/problem+json")
+    for unknown in (uuid4(), UUID(int=0), UUID(int=2**128 - 1)):
+        assert signed_in(buyer).get(f"/api/v1/reservations/{unknown}/").status_code == 404
+
+
+def test_with_the_store_away_an_order_is_still_found(item: SaleItem, buyer: User, settings: LazySettings) -> None:
+    written, unwritten = reserve(item, buyer), passes.new_reservation_id(item.pk)
+    intake.drain_once(item_id=item.pk)
+    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
+    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
+    settings.CACHES = caches
+    assert signed_in(buyer).get(f"/api/v1/reservations/{written}/").status_code == 200
+    answer = signed_in(buyer).get(f"/api/v1/reservations/{unwritten}/")
+    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+
+
+def test_orders_are_listed_for_their_buyer_in_pages(product: Product, buyer: User, rival: User) -> None:
+    item = make_item(product, quantity=100, per_buyer_max=50)
+    for _ in range(25):
+        reserve(item, buyer)
+    reserve(item, rival)
+    intake.drain_once(item_id=item.pk)
+    client = signed_in(buyer)
+    with CaptureQueriesContext(connection) as queries:
+        first = client.get("/api/v1/orders/").json()
+    assert len(queries) <= 3
+    assert len(first["results"]) == 20
+    second = client.get(first["next"]).json()
+    assert len(second["results"]) == 5
+    assert second["next"] is None
+    numbers = {order["number"] for page in (first, second) for order in page["results"]}
+    assert numbers == {str(number) for number in Order.objects.filter(buyer=buyer).values_list("number", flat=True)}
+
+
+def test_an_order_is_shown_to_its_buyer_only(item: SaleItem, buyer: User, rival: User) -> None:
+    reserve(item, buyer)
+    intake.drain_once(item_id=item.pk)
+    url = f"/api/v1/orders/{Order.objects.get().number}/"
+    assert signed_in(buyer).get(url).json()["amount"] == "19.00"
+    assert signed_in(rival).get(url).status_code == 404
+    assert APIClient().get(url).status_code == 401

@@ -1,0 +1,109 @@
+"""A Valkey server of a test's own, to fill up, to kill, or to run as a cluster, without anybody else noticing."""
+
+import contextlib
+import random
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.test import override_settings
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from shop.embedded_valkey import STORE_FSYNC, ValkeyServer
+from shop.part import Part
+from shop.settings import redis_cache
+
+# Many times what a start takes, on a machine that does much else.
+START_SECONDS = 20.0
+
+
+class OwnStore:
+    """One server with one directory, on one port for its whole life, so that clients find it again after a restart."""
+
+    def __init__(self, directory: Path, **options: str) -> None:
+        """`options` go to the server as they are, with `_` for `-`: cluster_enabled="yes"."""
+        directory.mkdir(parents=True, exist_ok=True)
+        self.server = ValkeyServer(
+            name="own-store",
+            title="Valkey of a test",
+            directory=directory / "data",
+            fsync=STORE_FSYNC,
+            port=free_port(),
+            password="of-a-test",
+        )
+        lock = (directory / "lock").open("w")
+        self.part: Part = self.server.part(log_path=directory / "valkey.log", lock_fd=lock.fileno())
+        self._lock = lock
+        more = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
+        self.part.argv = [*self.part.argv, *more]
+        self.client: Any = Redis.from_url(self.server.url, retry=Retry(NoBackoff(), 0), socket_timeout=5)
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    def start(self) -> None:
+        """Start the server and return when it answers, its data read."""
+        self.part.start()
+        deadline = time.monotonic() + START_SECONDS
+        while not self.part.answers():
+            assert time.monotonic() < deadline, self.part.last_lines()
+            time.sleep(0.01)
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.part.kill()
+
+    def stop(self) -> None:
+        self.client.close()
+        self.part.kill()
+        self._lock.close()
+
+    @contextlib.contextmanager
+    def full(self) -> Iterator[None]:
+        """No room for anything more, as with maxmemory reached under noeviction."""
+        self.client.config_set("maxmemory", "1")
+        try:
+            yield
+        finally:
+            self.client.config_set("maxmemory", "0")
+
+    def calls(self) -> Mapping[str, int]:
+        """How often each command has run since the server started, those inside scripts too."""
+        stats: dict[str, Any] = self.client.info("commandstats")
+        return {name.removeprefix("cmdstat_"): stat["calls"] for name, stat in stats.items()}
+
+
+@contextlib.contextmanager
+def running(directory: Path, **options: str) -> Iterator[OwnStore]:
+    """A server for the length of a `with`."""
+    own_store = OwnStore(directory, **options)
+    try:
+        own_store.start()
+        yield own_store
+    finally:
+        own_store.stop()
+
+
+@contextlib.contextmanager
+def as_reservation_store(own_store: OwnStore) -> Iterator[None]:
+    """The ledger speaks to this server, through the very settings of the shop, instead of the run's own."""
+    caches = {
+        "default": redis_cache(own_store.url, timeout_seconds=1.0),
+        "seckill": redis_cache(own_store.url, timeout_seconds=0.9),
+    }
+    with override_settings(CACHES=caches):
+        yield
+
+
+def free_port() -> int:
+    """A port on which nothing listens, from below the range that the kernel gives to outgoing connections."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port

@@ -1,0 +1,52 @@
+"""What Linux says about processes. A zombie, which only waits for its exit code to be read, is gone."""
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+
+def descendants(*, pid: int) -> set[int]:
+    """Children, their children and so on."""
+    parent_of = {child: status[1] for child in _pids() if (status := _status(pid=child)) is not None}
+    found: set[int] = set()
+    generation = {pid}
+    while generation:
+        generation = {child for child, parent in parent_of.items() if parent in generation}
+        found |= generation
+    return found
+
+
+def living(*, pids: Iterable[int]) -> set[int]:
+    """Those that still run."""
+    return {pid for pid in pids if (status := _status(pid=pid)) is not None and status[0] not in "ZX"}
+
+
+def command_line(*, pid: int) -> str:
+    """Program and arguments, separated by spaces; empty when the process has gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def wait_until(happened: Callable[[], bool], *, seconds_max: float) -> None:
+    """Wait for something that has to happen. Raises TimeoutError."""
+    deadline = time.monotonic() + seconds_max
+    while not happened():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"did not happen within {seconds_max} s")
+        time.sleep(0.05)
+
+
+def _pids() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def _status(*, pid: int) -> tuple[str, int] | None:
+    """State and parent, or None when there is no such process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    state, parent, *_ = text.rpartition(")")[2].split()
+    return state, int(parent)

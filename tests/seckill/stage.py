@@ -1,0 +1,228 @@
+"""One sale item on a stage of its own: a ledger whose every call is checked from behind.
+
+The tests of the scripts are plain functions of a Stage. pytest runs them over the scripts as they are;
+test_script_mutations.py runs the same functions over scripts that were damaged on purpose.
+"""
+
+import contextlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from unittest import mock
+from uuid import UUID
+
+import pytest
+from redis.exceptions import ResponseError
+
+from seckill import ledger, passes, scripts
+from seckill.keys import keys_of
+from seckill.ledger import Confirmed, Published, Reason, Released, Reservation
+from seckill.outcomes import Outcome
+from seckill.scripts import Script
+from tests.own_store import OwnStore
+
+ITEM_ID = 42
+HOUR_MS = 3_600_000
+
+YES = {Outcome.RESERVED, Published.PUBLISHED, Confirmed.CONFIRMED, Released.RELEASED}
+
+Answer = TypeVar("Answer")
+
+# Runs in front of reserve.lua, in the same script and so at the very same time of the store's clock.
+WINDOW_FROM_NOW = """
+local window_clock = redis.call('TIME')
+local window_now_ms = window_clock[1] * 1000 + math.floor(window_clock[2] / 1000)
+redis.call('HSET', KEYS[1], 'opens_ms', string.format('%.0f', window_now_ms + ({opens})))
+redis.call('HSET', KEYS[1], 'closes_ms', string.format('%.0f', window_now_ms + ({closes})))
+redis.call('SET', 'clock', string.format('%.0f', window_now_ms))
+"""
+
+
+@dataclass
+class Stage:
+    """The item 42 in a store that was empty. Verbs go through the ledger, as the shop's do.
+
+    After each call: a refusal or a fault has changed nothing at all, and after a yes the invariants hold. `guarded`
+    False leaves that out, for items that a test has damaged on purpose.
+    """
+
+    store: OwnStore
+    guarded: bool = True
+
+    def __post_init__(self) -> None:
+        self.client = self.store.client
+        self.client.flushall()
+        self.keys = keys_of(ITEM_ID)
+
+    def new_id(self) -> UUID:
+        return passes.new_reservation_id(ITEM_ID)
+
+    def now_ms(self) -> int:
+        seconds, microseconds = self.client.time()
+        return int(seconds) * 1000 + int(microseconds) // 1000
+
+    # --- the verbs ---
+
+    def publish(
+        self,
+        *,
+        quantity: int | None = 5,
+        per_buyer_max: int = 2,
+        opens_in_ms: int = -HOUR_MS,
+        closes_in_ms: int = HOUR_MS,
+        hold_ms: int = 900_000,
+    ) -> Published:
+        now_ms = self.now_ms()
+        terms = ledger.Terms(
+            quantity=quantity,
+            opens_ms=now_ms + opens_in_ms,
+            closes_ms=now_ms + closes_in_ms,
+            hold_ms=hold_ms,
+            per_buyer_max=per_buyer_max,
+            price_minor=1900,
+            currency="CNY",
+        )
+        return self._watched(lambda: ledger.publish(item_id=ITEM_ID, terms=terms))
+
+    def reserve(self, reservation_id: UUID | None = None, *, buyer: int = 7, units: int = 1) -> Reservation:
+        chosen_id = reservation_id or self.new_id()
+        return self._watched(
+            lambda: ledger.reserve(item_id=ITEM_ID, reservation_id=chosen_id, buyer_id=buyer, units=units)
+        )
+
+    def held(self, *, buyer: int = 7, units: int = 1) -> UUID:
+        """A reservation that was told yes."""
+        reservation_id = self.new_id()
+        assert self.reserve(reservation_id, buyer=buyer, units=units).outcome == Outcome.RESERVED
+        return reservation_id
+
+    def sold(self, *, buyer: int = 7, units: int = 1) -> UUID:
+        reservation_id = self.held(buyer=buyer, units=units)
+        assert self.confirm(reservation_id) == Confirmed.CONFIRMED
+        return reservation_id
+
+    def ended(self, *, buyer: int = 7, units: int = 1) -> UUID:
+        reservation_id = self.held(buyer=buyer, units=units)
+        assert self.release(reservation_id) == Released.RELEASED
+        return reservation_id
+
+    def confirm(self, reservation_id: UUID) -> Confirmed:
+        return self._watched(lambda: ledger.confirm(item_id=ITEM_ID, reservation_ids=[reservation_id])[0])
+
+    def release(self, reservation_id: UUID, reason: Reason = Reason.EXPIRED) -> Released:
+        return self._watched(
+            lambda: ledger.release(item_id=ITEM_ID, reservation_ids=[reservation_id], reason=reason)[0]
+        )
+
+    def reserve_at(self, *, opens_in_ms: int = -HOUR_MS, closes_in_ms: int = HOUR_MS) -> Reservation:
+        """Reserve with a window that opens and closes so many milliseconds from the time of the script itself."""
+        prelude = WINDOW_FROM_NOW.format(opens=opens_in_ms, closes=closes_in_ms)
+        shifted = Script("reserve", prelude + scripts.RESERVE.source)
+        with mock.patch.object(scripts, "RESERVE", shifted), self.unguarded():
+            answer = self.reserve()
+        assert answer.now_ms == int(self.client.get("clock") or 0)
+        self.client.delete("clock")
+        return answer
+
+    # --- looking behind the ledger ---
+
+    def item(self) -> dict[str, str]:
+        return texts(self.client.hgetall(self.keys.item))
+
+    def buyers(self) -> dict[str, str]:
+        return texts(self.client.hgetall(self.keys.buyers))
+
+    def holds(self) -> dict[str, str]:
+        return texts(self.client.hgetall(self.keys.holds))
+
+    def entries(self) -> list[dict[str, str]]:
+        return [texts(fields) for _, fields in self.client.xrange(self.keys.outbox)]
+
+    def counters(self) -> tuple[str | None, str, str]:
+        """left, held, sold"""
+        item = self.item()
+        return item.get("left"), item["held"], item["sold"]
+
+    def dump(self) -> dict[bytes, Any]:
+        """All that the store holds, whatever the keys."""
+        return {key: self._content(key) for key in sorted(self.client.keys("*"))}
+
+    def _content(self, key: bytes) -> Any:
+        kind = self.client.type(key)
+        if kind == b"hash":
+            return self.client.hgetall(key)
+        if kind == b"stream":
+            return self.client.xrange(key), self.client.xinfo_groups(key)
+        return kind, self.client.get(key)
+
+    def is_refused(self, script: Script, *, keys: int, args: list[str], message: str) -> None:
+        """A call with so many keys and these arguments breaks the contract: a fault, and nothing changes."""
+        names = [self.keys.item, self.keys.buyers, self.keys.holds, self.keys.outbox, self.keys.dead]
+        with self.nothing_changes(), pytest.raises(ResponseError, match=says(message)):
+            script.run(self.client, keys=names[:keys], args=args)
+
+    # --- the guard ---
+
+    @contextlib.contextmanager
+    def unguarded(self) -> Iterator[None]:
+        before, self.guarded = self.guarded, False
+        try:
+            yield
+        finally:
+            self.guarded = before
+
+    @contextlib.contextmanager
+    def nothing_changes(self) -> Iterator[None]:
+        before = self.dump()
+        yield
+        assert self.dump() == before
+
+    def _watched(self, call: Callable[[], Answer]) -> Answer:
+        if not self.guarded:
+            return call()
+        before = self.dump()
+        try:
+            answer = call()
+        except ledger.StoreUnreachable:
+            assert self.dump() == before, "a call that failed changed something"
+            raise
+        word = answer.outcome if isinstance(answer, Reservation) else answer
+        after = self.dump()
+        if word in YES:
+            self.check_invariants()
+        else:
+            assert after == before, f"{word} changed something"
+        return answer
+
+    def check_invariants(self) -> None:
+        """Section 5 of the design, counted from the holds upwards. The outbox must not have been drained."""
+        item, buyers, holds, entries = self.item(), self.buyers(), self.holds(), self.entries()
+        units_in: Counter[str] = Counter()
+        units_of: Counter[str] = Counter()
+        for hold in holds.values():
+            state, buyer, units, _ = hold.split(":")
+            units_in[state] += int(units)
+            if state != "ended":
+                units_of[buyer] += int(units)
+        assert set(units_in) <= {"held", "sold", "ended"}
+        assert item["held"] == str(units_in["held"])
+        assert item["sold"] == str(units_in["sold"])
+        assert buyers == {buyer: str(units) for buyer, units in units_of.items()}
+        assert all(units <= int(item["per_buyer_max"]) for units in units_of.values())
+        if "quantity" in item:
+            assert int(item["left"]) >= 0
+            assert int(item["quantity"]) == int(item["left"]) + int(item["held"]) + int(item["sold"])
+        else:
+            assert "left" not in item
+        assert sorted(entry["reservation"] for entry in entries) == sorted(holds)
+
+
+def texts(fields: dict[bytes, bytes]) -> dict[str, str]:
+    return {name.decode(): value.decode() for name, value in fields.items()}
+
+
+def says(message: str) -> str:
+    """A pattern for exactly this message of a script, in the words that stores put round it."""
+    return f"(^|: ){re.escape(message)} script"

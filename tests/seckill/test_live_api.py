@@ -1,0 +1,118 @@
+"""`GET …/live/` and the sales."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from rest_framework.test import APIClient
+
+from seckill import ledger, passes
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.conftest import make_item
+
+pytestmark = pytest.mark.django_db
+
+
+def live(item: SaleItem) -> dict[str, Any]:
+    with CaptureQueriesContext(connection) as queries:
+        answer = APIClient().get(f"/api/v1/sale-items/{item.pk}/live/")
+    assert len(queries) == 0
+    assert answer.status_code == 200
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+def test_live_shows_what_the_store_knows(item: SaleItem, buyer: User, pass_for: Callable[..., str]) -> None:
+    pass_ = passes.read(pass_for(buyer, item))
+    ledger.reserve(item_id=item.pk, reservation_id=pass_.reservation_id, buyer_id=buyer.pk, units=1)
+    body = live(item)
+    assert (body["phase"], body["availability"]) == ("open", "available")
+    assert (body["quantity"], body["left"], body["held"], body["sold"]) == (5, 4, 1, 0)
+    assert body["opens_at"] < body["server_time"] < body["closes_at"]
+    assert body["poll_after_ms"] > 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "phase", "availability"),
+    [
+        ({}, "open", "available"),
+        ({"left": 0, "held": 5}, "open", "held_by_others"),
+        ({"left": 0, "held": 0, "sold": 5}, "open", "sold_out"),
+        ({"state": "paused"}, "paused", "available"),
+        ({"opens_ms": 4_000_000_000_000, "closes_ms": 4_000_000_000_001}, "upcoming", "available"),
+        ({"closes_ms": 1}, "ended", "available"),
+        ({"closes_ms": 1, "state": "paused"}, "ended", "available"),
+    ],
+)
+def test_phase_and_availability(
+    changes: dict[str, Any], phase: str, availability: str, item: SaleItem, store: Any
+) -> None:
+    if changes:
+        store.hset(f"seckill:{{{item.pk}}}:item", mapping=changes)
+    body = live(item)
+    assert (body["phase"], body["availability"]) == (phase, availability)
+
+
+def test_unlimited_items_have_no_left(product: Product) -> None:
+    body = live(make_item(product, quantity=None))
+    assert (body["availability"], body["quantity"], body["left"]) == ("unlimited", None, None)
+
+
+def test_a_lost_item_and_a_lost_store_are_unavailable(item: SaleItem, store: Any, settings: LazySettings) -> None:
+    store.hdel(f"seckill:{{{item.pk}}}:item", "left")
+    assert live(item)["availability"] == "unavailable"
+    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
+    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
+    settings.CACHES = caches
+    assert live(item)["availability"] == "unavailable"
+
+
+def test_sales_are_listed_by_phase_and_drafts_are_not(product: Product) -> None:
+    now = make_item(product)
+    coming = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
+    make_item(product, opens_in_seconds=10_000, closes_in_seconds=11_000, published=False)
+    api = APIClient()
+
+    def ids(**query: str) -> list[int]:
+        return [sale["id"] for sale in api.get("/api/v1/sales/", query).json()]
+
+    assert ids() == [coming.sale_id, now.sale_id]
+    assert ids(phase="open") == [now.sale_id]
+    assert ids(phase="upcoming") == [coming.sale_id]
+    assert ids(phase="ended") == []
+    wrong = api.get("/api/v1/sales/", {"phase": "later"})
+    assert wrong.status_code == 400
+    assert wrong.json()["errors"][0]["field"] == "phase"
+
+
+def test_a_sale_shows_its_items_in_the_readers_language(product: Product) -> None:
+    item = make_item(product)
+    url = f"/api/v1/sales/{item.sale_id}/"
+    body = APIClient().get(url).json()
+    assert body["items"] == [
+        {
+            "id": item.pk,
+            "product": "longjing",
+            "name": "Longjing tea",
+            "price": "19.00",
+            "ordinary_price": "99.00",
+            "currency": "CNY",
+            "quantity": 5,
+            "per_buyer_max": 1,
+        }
+    ]
+    chinese = APIClient().get(url, HTTP_ACCEPT_LANGUAGE="zh-CN").json()
+    assert (chinese["name"], chinese["items"][0]["name"]) == ("春季秒杀", "龙井茶")
+
+
+def test_a_draft_is_404_as_a_problem(product: Product) -> None:
+    draft = make_item(product, published=False)
+    answer = APIClient().get(f"/api/v1/sales/{draft.sale_id}/")
+    assert answer.status_code == 404
+    assert answer["Content-Type"] == "application/problem+json"
+    assert APIClient().get(f"/api/v1/sales/{10**30}/").status_code == 404

@@ -1,0 +1,84 @@
+"""`POST …/passes/`: who gets a pass, and when."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from rest_framework.test import APIClient
+
+from seckill import passes
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.conftest import make_item
+
+pytestmark = pytest.mark.django_db
+
+
+def ask(item_id: int, user: User | None) -> Any:
+    client = APIClient()
+    client.force_authenticate(user)
+    return client.post(f"/api/v1/sale-items/{item_id}/passes/")
+
+
+def test_a_pass_is_for_this_buyer_and_this_item(item: SaleItem, buyer: User) -> None:
+    answer = ask(item.pk, buyer)
+    assert answer.status_code == 201
+    assert answer["Cache-Control"] == "no-store"
+    pass_ = passes.read(answer.json()["pass"])
+    assert (pass_.item_id, pass_.buyer_id) == (item.pk, buyer.pk)
+    assert passes.item_id_of(pass_.reservation_id) == item.pk
+
+
+def test_two_passes_are_two_reservations(item: SaleItem, buyer: User) -> None:
+    first, second = (passes.read(ask(item.pk, buyer).json()["pass"]) for _ in range(2))
+    assert first.reservation_id != second.reservation_id
+
+
+def test_a_stranger_without_a_session_gets_401(item: SaleItem) -> None:
+    answer = APIClient().post(f"/api/v1/sale-items/{item.pk}/passes/")
+    assert answer.status_code == 401
+    assert answer.json()["code"] == "not_authenticated"
+    assert answer["WWW-Authenticate"].startswith("Bearer")
+
+
+def test_a_session_needs_its_csrf_token(item: SaleItem, buyer: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(buyer)
+    answer = client.post(f"/api/v1/sale-items/{item.pk}/passes/")
+    assert answer.status_code == 403
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+def test_passes_start_ten_minutes_before_the_opening(product: Product, buyer: User) -> None:
+    item = make_item(product, opens_in_seconds=590)
+    assert ask(item.pk, buyer).status_code == 201
+    early = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
+    answer = ask(early.pk, buyer)
+    assert answer.status_code == 409
+    assert answer.json()["code"] == "too_early"
+    assert 6500 < int(answer["Retry-After"]) <= 6600
+
+
+def test_after_the_end_there_are_none(product: Product, buyer: User, item: SaleItem) -> None:
+    item.sale.closes_at = item.sale.opens_at.replace(year=item.sale.opens_at.year - 1)
+    item.sale.opens_at = item.sale.closes_at.replace(year=item.sale.closes_at.year - 1)
+    item.sale.save()
+    answer = ask(item.pk, buyer)
+    assert answer.status_code == 410
+    assert answer.json()["code"] == "closed"
+
+
+def test_an_unpublished_or_unknown_item_is_404(product: Product, buyer: User) -> None:
+    draft = make_item(product, published=False)
+    assert ask(draft.pk, buyer).status_code == 404
+    assert ask(999_999, buyer).status_code == 404
+    assert ask(10**30, buyer).status_code == 404
+
+
+def test_a_body_is_refused(item: SaleItem, buyer: User) -> None:
+    client = APIClient()
+    client.force_authenticate(buyer)
+    answer = client.post(f"/api/v1/sale-items/{item.pk}/passes/", {"units": 3})
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["field"] == "units"

@@ -1,0 +1,75 @@
+"""A pytest plugin: real PostgreSQL and Valkey for the whole run, in `.stampede/test/`.
+
+Loaded with `-p tests.servers`: the addresses are in the environment before Django's settings are read.
+With DATABASE_URL, SECKILL_REDIS_URL and REDIS_URL set, those servers are used instead.
+"""
+
+import atexit
+import os
+import secrets
+from collections.abc import Generator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from shop.embedded import DirectoryInUse, EmbeddedServers
+from shop.embedded_postgres import DataUnusable
+from shop.part import PartFailed
+from shop.run_settings import SERVER_URLS
+from shop.translations import compile_translations
+from shop.wheel import WheelMissing
+
+_DIRECTORY = Path(__file__).resolve().parent.parent / ".stampede" / "test"
+_QUESTIONS = {"-h", "--help", "-V", "--version"}
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None, object, object]:
+    """A wrapper, since those run before the plain hook in which pytest-django reads the settings."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker:
+        _take_own_databases(worker=worker)
+    elif not _QUESTIONS & set(args):
+        _prepare_environment(config=early_config)
+    return (yield)
+
+
+def _prepare_environment(*, config: pytest.Config) -> None:
+    compile_translations()
+    missing = [name for name in SERVER_URLS if not os.environ.get(name)]
+    if missing:
+        if len(missing) < len(SERVER_URLS):
+            raise pytest.UsageError(f"Set all of {', '.join(SERVER_URLS)} or none: {missing} missing.")
+        os.environ.update(_start_servers(config=config))
+    # Values of a `make run` beside us, from .stampede/env, must not decide how a test ends.
+    os.environ.update(
+        {
+            "SECRET_KEY": secrets.token_urlsafe(50),
+            "LOAD_TESTS": "1",
+            "STAMPEDE_ADMIN_PASSWORD": secrets.token_urlsafe(12),
+            "STAMPEDE_BUYER_PASSWORD": secrets.token_urlsafe(12),
+        }
+    )
+
+
+def _start_servers(*, config: pytest.Config) -> dict[str, str]:
+    servers = EmbeddedServers(_DIRECTORY)
+    try:
+        servers.start()
+    except (DataUnusable, DirectoryInUse, PartFailed, WheelMissing) as error:
+        raise pytest.UsageError(str(error)) from error
+    config.add_cleanup(servers.stop)
+    # For a run that ends before pytest comes to its cleanups, such as one with a broken conftest.
+    atexit.register(servers.stop)
+    return servers.environment()
+
+
+def _take_own_databases(*, worker: str) -> None:
+    """Give an xdist worker (gw0, gw1, …) Redis databases of its own; pytest-django does it for PostgreSQL.
+
+    Database 0 stays with a run without workers.
+    """
+    number = int(worker.removeprefix("gw")) + 1
+    for name in ("SECKILL_REDIS_URL", "REDIS_URL"):
+        os.environ[name] = urlsplit(os.environ[name])._replace(path=f"/{number}").geturl()

@@ -1,0 +1,216 @@
+"""`make run`, as a person at a terminal meets it: the real processes, in a directory of their own."""
+
+import contextlib
+import http.client
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from shop.run_settings import SERVER_URLS
+from tests.processes import command_line, descendants, living, wait_until
+
+START_SECONDS_MAX = 60
+STOP_SECONDS_MAX = 15
+
+
+@dataclass
+class Run:
+    """One `python -m shop.run` and what it printed."""
+
+    process: subprocess.Popen[str]
+    output: Path
+    directory: Path
+    port: int
+
+    def printed(self) -> str:
+        return self.output.read_text()
+
+    def wait_for(self, words: str, *, seconds_max: float = START_SECONDS_MAX) -> None:
+        def happened() -> bool:
+            assert self.process.poll() is None or words in self.printed(), self.printed()
+            return words in self.printed()
+
+        wait_until(happened, seconds_max=seconds_max)
+
+    def pid_of(self, part: str) -> int:
+        """The process that the supervisor started and whose command line has these words."""
+        found = [pid for pid in descendants(pid=self.process.pid) if part in command_line(pid=pid)]
+        return min(found)
+
+    def environment(self) -> dict[str, str]:
+        lines = (self.directory / "env").read_text().splitlines()
+        return dict(line.split("=", 1) for line in lines)
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def run_environment(*, directory: Path, **changes: str) -> dict[str, str]:
+    """This process's environment without what tests/servers.py put there for Django."""
+    ours = {*SERVER_URLS, "SECRET_KEY", "STAMPEDE_ADMIN_PASSWORD", "STAMPEDE_BUYER_PASSWORD", "LOAD_TESTS"}
+    inherited = {name: value for name, value in os.environ.items() if name not in ours}
+    return {**inherited, "STAMPEDE_DIRECTORY": str(directory), **changes}
+
+
+def start_run(*, directory: Path, port: int) -> Run:
+    output = directory.with_suffix(".out")
+    with output.open("w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "shop.run"],
+            env=run_environment(directory=directory, PORT=str(port)),
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+    return Run(process=process, output=output, directory=directory, port=port)
+
+
+def refused(*, directory: Path, **changes: str) -> tuple[int, str]:
+    """Exit code and message of a run that must not start."""
+    done = subprocess.run(
+        [sys.executable, "-m", "shop.run"],
+        env=run_environment(directory=directory, **changes),
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stderr
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """A running shop, shared by the tests that leave it running."""
+    run = start_run(directory=tmp_path_factory.mktemp("run") / "stampede", port=free_port())
+    try:
+        run.wait_for("Ctrl-C stops everything")
+        yield run
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            run.process.terminate()
+        run.process.wait(STOP_SECONDS_MAX + 5)
+
+
+def test_everything_it_prints_can_be_opened(run: Run) -> None:
+    printed = run.printed()
+    for path in ("/", "/admin/", "/api/docs/"):
+        assert f"http://127.0.0.1:{run.port}{path}" in printed
+        with urlopen(f"http://127.0.0.1:{run.port}{path}", timeout=10) as answer:
+            assert answer.status == 200
+    values = run.environment()
+    assert values["STAMPEDE_ADMIN_PASSWORD"] in printed
+    assert values["STAMPEDE_BUYER_PASSWORD"] in printed
+
+
+def test_the_printed_password_opens_the_api(run: Run) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", run.port, timeout=10)
+    body = f'{{"username": "alice", "password": "{run.environment()["STAMPEDE_BUYER_PASSWORD"]}"}}'
+    with contextlib.closing(connection):
+        connection.request("POST", "/api/v1/auth/token/", body, {"Content-Type": "application/json"})
+        assert connection.getresponse().status in (200, 201)
+
+
+def test_secrets_are_for_their_owner_only(run: Run) -> None:
+    for name in ("env", "secrets.json"):
+        assert stat.S_IMODE((run.directory / name).stat().st_mode) == 0o600
+
+
+def test_a_second_run_in_the_same_directory_says_who_holds_it(run: Run) -> None:
+    code, message = refused(directory=run.directory, PORT=str(free_port()))
+    assert code == 1
+    assert f"in use by process {run.process.pid}" in message
+
+
+def test_a_killed_worker_and_a_killed_web_server_come_back(run: Run) -> None:
+    for name, words in (("worker", "celery -A shop worker"), ("web", "-m granian")):
+        killed = run.pid_of(words)
+        os.kill(killed, signal.SIGKILL)
+        run.wait_for(f"{name} ended by SIGKILL; it is started again")
+        run.wait_for(f"{name} answers again")
+        assert run.pid_of(words) != killed
+    with urlopen(f"http://127.0.0.1:{run.port}/readyz", timeout=10) as answer:
+        assert answer.status == 200
+
+
+def test_sigterm_stops_all_and_a_second_start_is_quick_and_keeps_what_was_there(run: Run) -> None:
+    secrets_before = run.environment()["SECRET_KEY"], run.environment()["STAMPEDE_ADMIN_PASSWORD"]
+    started = descendants(pid=run.process.pid)
+    assert len(started) > 6
+
+    run.process.terminate()
+    assert run.process.wait(STOP_SECONDS_MAX) == 0
+    assert not living(pids=started)
+
+    started_at = time.monotonic()
+    again = start_run(directory=run.directory, port=run.port)
+    again.wait_for("Ctrl-C stops everything")
+    assert time.monotonic() - started_at < 10
+    assert (again.environment()["SECRET_KEY"], again.environment()["STAMPEDE_ADMIN_PASSWORD"]) == secrets_before
+    started = descendants(pid=again.process.pid)
+
+    again.process.send_signal(signal.SIGINT)
+    assert again.process.wait(STOP_SECONDS_MAX) == 0
+    assert not living(pids=started)
+    assert "Traceback" not in again.printed()
+
+
+def test_kill_9_of_the_supervisor_leaves_nothing_behind(tmp_path: Path) -> None:
+    run = start_run(directory=tmp_path / "stampede", port=free_port())
+    run.wait_for("web server at")
+    started = descendants(pid=run.process.pid)
+
+    run.process.kill()
+    run.process.wait()
+
+    wait_until(lambda: not living(pids=started), seconds_max=STOP_SECONDS_MAX)
+
+
+def test_a_request_to_stop_is_heard_during_the_start(tmp_path: Path) -> None:
+    run = start_run(directory=tmp_path / "stampede", port=free_port())
+    run.wait_for("PostgreSQL")
+    started = descendants(pid=run.process.pid)
+
+    run.process.send_signal(signal.SIGINT)
+
+    assert run.process.wait(STOP_SECONDS_MAX) == 0
+    assert not living(pids=started)
+
+
+def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        code, message = refused(directory=tmp_path / "stampede", PORT=str(port))
+    assert code == 1
+    assert (
+        message == f"Port {port} is in use by another program. Choose a free one, such as: PORT={port + 1} make run\n"
+    )
+    assert not (tmp_path / "stampede" / "postgres").exists()
+
+
+@pytest.mark.parametrize("port", ["eight thousand", "0", "65536", "-1", "8000.0", "²"])
+def test_a_port_that_is_none_is_a_sentence(tmp_path: Path, port: str) -> None:
+    code, message = refused(directory=tmp_path / "stampede", PORT=port)
+    assert code == 2
+    assert message == f"PORT is {port!r}, which is not a port: use a number from 1 to 65535.\n"
+
+
+def test_some_of_the_addresses_are_not_enough(tmp_path: Path) -> None:
+    code, message = refused(directory=tmp_path / "stampede", REDIS_URL="redis://127.0.0.1:1/0")
+    assert code == 2
+    assert message.startswith("REDIS_URL set, but DATABASE_URL and SECKILL_REDIS_URL missing.")
