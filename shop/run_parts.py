@@ -31,16 +31,9 @@ def steps(*, settings: RunSettings) -> list[Part]:
 
 
 def processes(*, settings: RunSettings, broker_url: str) -> list[Part]:
-    """The shop itself, and the demo data, which needs only the tables and so is loaded beside it."""
+    """Web, worker and beat, and the demo data, which needs only the tables and so is loaded beside them."""
     return [
         _manage(settings, "load_demo", title="demo data"),
-        *shop_processes(settings=settings, broker_url=broker_url),
-    ]
-
-
-def shop_processes(*, settings: RunSettings, broker_url: str) -> list[Part]:
-    """Web, worker and beat."""
-    return [
         _web(settings=settings),
         _worker(settings=settings, broker_url=broker_url),
         _beat(settings=settings),

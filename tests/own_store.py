@@ -64,9 +64,10 @@ class OwnStore:
         self._lock.close()
 
     @contextlib.contextmanager
-    def full(self) -> Iterator[None]:
-        """No room for anything more, as with maxmemory reached under noeviction."""
-        self.client.config_set("maxmemory", "1")
+    def full(self, *, room_bytes: int | None = None) -> Iterator[None]:
+        """No room for anything more, or for so much more, as with maxmemory reached under noeviction."""
+        used_bytes = self.client.info("memory")["used_memory"]
+        self.client.config_set("maxmemory", 1 if room_bytes is None else used_bytes + room_bytes)
         try:
             yield
         finally:

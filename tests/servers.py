@@ -5,9 +5,11 @@ With DATABASE_URL, SECKILL_REDIS_URL and REDIS_URL set, those servers are used i
 """
 
 import atexit
+import contextlib
 import os
 import secrets
-from collections.abc import Generator
+import tempfile
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -33,6 +35,24 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
     elif not _QUESTIONS & set(args):
         _prepare_environment(config=early_config)
     return (yield)
+
+
+@pytest.fixture
+def server_directory() -> Iterator[Path]:
+    """A directory for servers that a test starts itself.
+
+    Not tmp_path: each pytest that starts closes the directory above all tmp_paths to other users, and as root
+    PostgreSQL runs as one of those.
+    """
+    with temporary_server_directory() as directory:
+        yield directory
+
+
+@contextlib.contextmanager
+def temporary_server_directory() -> Iterator[Path]:
+    """The same for a fixture that lives longer than one test."""
+    with tempfile.TemporaryDirectory(prefix="stampede-") as directory:
+        yield Path(directory)
 
 
 def _prepare_environment(*, config: pytest.Config) -> None:

@@ -1,17 +1,21 @@
 """Debian's Chromium, a page that fails its test when it complains, and visitors who are signed in or not."""
 
+import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page
 
-from tests.live_shop import LiveShop
-from tests.live_shop import live_shop as live_shop
+from tests.live_shop import live_shop as running_shop
 
 # Playwright keeps an event loop running in the test's thread, though the test itself waits for every call.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
@@ -62,15 +66,38 @@ def complaints_of(page: Page) -> list[str]:
 
 
 @pytest.fixture
-def sign_in(live_shop: LiveShop) -> Callable[[BrowserContext, User], None]:
+def live_shop(transactional_db: None) -> Iterator[str]:
+    """The address of a whole shop that runs for one test."""
+    collect_static()
+    with running_shop() as url:
+        yield url
+
+
+def collect_static() -> None:
+    """Into the place from which the web server serves. One at a time: test runs may go on side by side."""
+    root = Path(settings.STATIC_ROOT)
+    root.mkdir(parents=True, exist_ok=True)
+    with (root.parent / "collectstatic.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        call_command("collectstatic", "--noinput", verbosity=0)
+
+
+@pytest.fixture
+def sign_in(live_shop: str) -> Callable[[BrowserContext, User], None]:
     """Signs a browser in without the form, for tests about something else."""
 
     def sign_in(context: BrowserContext, user: User) -> None:
-        cookie = {
-            "name": settings.SESSION_COOKIE_NAME,
-            "value": live_shop.session_of(user),
-            "url": live_shop.url,
-        }
-        context.add_cookies([cookie])  # type: ignore[list-item]
+        client = Client()
+        client.force_login(user)
+        name = settings.SESSION_COOKIE_NAME
+        context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": live_shop}])
 
     return sign_in
+
+
+@pytest.fixture
+def buyer_with_password(buyer: User) -> User:
+    """A buyer who can sign in with the form: the shop's own hashers do not know those, cheap ones, of the tests."""
+    buyer.password = PBKDF2PasswordHasher().encode("a-good-password", "salt", iterations=1_000)
+    buyer.save(update_fields=["password"])
+    return buyer

@@ -14,7 +14,6 @@ from seckill import ledger, passes
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.conftest import make_item
-from tests.live_shop import LiveShop, let_sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,12 +37,11 @@ def buy_all(item: SaleItem, rival: User) -> None:
 
 
 def test_a_buyer_gets_ready_by_keyboard_and_has_the_order_after_the_start(
-    live_shop: LiveShop, page: Page, buyer: User, product: Product
+    live_shop: str, page: Page, buyer_with_password: User, product: Product
 ) -> None:
     # Given a sale that opens in a moment, and a buyer with nothing but a keyboard
-    let_sign_in(buyer, password="a-good-password")
     item = make_item(product, opens_in_seconds=12)
-    page.goto(f"{live_shop.url}/sales/{item.sale_id}/")
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
     focus_by_tab(page, "Sign in to buy")
     page.keyboard.press("Enter")
     page.wait_for_url("**/accounts/login/**")
@@ -79,7 +77,7 @@ def test_a_buyer_gets_ready_by_keyboard_and_has_the_order_after_the_start(
     expect(page.locator("[data-order]")).to_have_count(1)
     expect(page.locator("[data-order]")).to_contain_text("1 × CN¥19.00")
     expect(page.locator("[data-order] .countdown")).to_have_text(re.compile(r"1[45]:\d\d"))
-    order = Order.objects.get(buyer=buyer)
+    order = Order.objects.get(buyer=buyer_with_password)
 
     # And when the shop records the payment, the page says so by itself
     assert Order.objects.filter(pk=order.pk).update(status=OrderStatus.PAID, ended_at=order.reserved_at)
@@ -94,7 +92,7 @@ SOLD_OUT = {
 
 
 def test_sold_out_is_said_in_words_of_either_language(
-    live_shop: LiveShop, page: Page, sign_in: SignIn, buyer: User, rival: User
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, rival: User
 ) -> None:
     sign_in(page.context, buyer)
     for language, (title, detail) in SOLD_OUT.items():
@@ -102,7 +100,7 @@ def test_sold_out_is_said_in_words_of_either_language(
         product = Product.objects.create(name="Longjing tea", slug=language, price_minor=9900)
         item = make_item(product, quantity=1)
         page.route("**/live/", lambda route: None)
-        page.goto(f"{live_shop.url}/sales/{item.sale_id}/")
+        page.goto(f"{live_shop}/sales/{item.sale_id}/")
         if language != "en":
             page.click(f"button[value={language}]")
         expect(page.locator("html")).to_have_attribute("lang", language)
@@ -122,7 +120,7 @@ def test_sold_out_is_said_in_words_of_either_language(
 
 
 def test_a_lost_answer_is_asked_for_again_and_reserves_once(
-    live_shop: LiveShop, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
 ) -> None:
     # Given a connection that loses the first answer, though the shop has heard the call
     lost: list[Any] = []
@@ -136,7 +134,7 @@ def test_a_lost_answer_is_asked_for_again_and_reserves_once(
 
     page.route("**/reservations/", lose_the_first_answer)
     sign_in(page.context, buyer)
-    page.goto(f"{live_shop.url}/sales/{item.sale_id}/")
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
 
     # When the buyer reserves
     page.click("[data-buy]")
@@ -149,12 +147,12 @@ def test_a_lost_answer_is_asked_for_again_and_reserves_once(
 
 
 def test_without_javascript_the_button_reserves_and_the_order_follows(
-    live_shop: LiveShop, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
 ) -> None:
     context = browser.new_context(java_script_enabled=False, locale="zh-CN")
     sign_in(context, buyer)
     page = context.new_page()
-    page.goto(f"{live_shop.url}/sales/{item.sale_id}/")
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
     expect(page.locator("[data-stock-words]")).to_have_text("剩余 5 件，共 5 件")
     page.click("[data-buy]")
     page.wait_for_url("**/orders/*/")
@@ -163,23 +161,23 @@ def test_without_javascript_the_button_reserves_and_the_order_follows(
 
 
 def test_nothing_is_wider_than_a_phone(
-    live_shop: LiveShop, browser: Browser, sign_in: SignIn, buyer: User, product: Product
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, product: Product
 ) -> None:
     item = make_item(product, quantity=None, per_buyer_max=50)
     for locale in ("en-GB", "zh-CN"):
         phone = browser.new_context(viewport={"width": 360, "height": 740}, locale=locale, is_mobile=True)
         page = phone.new_page()
         for path in ("/", f"/sales/{item.sale_id}/", "/accounts/login/", "/accounts/signup/", "/nowhere/"):
-            page.goto(live_shop.url + path)
+            page.goto(live_shop + path)
             assert width_of(page) == 360, path
         sign_in(phone, buyer)
-        page.goto(f"{live_shop.url}/sales/{item.sale_id}/")
+        page.goto(f"{live_shop}/sales/{item.sale_id}/")
         page.click("[data-buy]")
         expect(page.locator(".outcome.yes")).to_be_visible()
         assert width_of(page) == 360
         page.wait_for_url("**/orders/*/")
         assert width_of(page) == 360
-        page.goto(f"{live_shop.url}/orders/")
+        page.goto(f"{live_shop}/orders/")
         assert width_of(page) == 360
         phone.close()
 

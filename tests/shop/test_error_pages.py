@@ -2,7 +2,7 @@
 
 import pytest
 from django.contrib.sessions.backends.cache import SessionStore
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import path
 from django.utils import translation
@@ -11,7 +11,7 @@ from shop import problems
 from shop.urls import urlpatterns as urls_of_shop
 
 
-def broken(request: HttpRequest) -> None:
+def broken(request: HttpRequest) -> HttpResponse:
     raise RuntimeError("broken on purpose")
 
 

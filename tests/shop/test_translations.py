@@ -1,11 +1,11 @@
 """The shop speaks Chinese: every text of ours has one, in the source as it stands now."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from babel.messages.catalog import Catalog
+from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import DEFAULT_KEYWORDS, extract
 from babel.messages.pofile import read_po
 from django.template import Context, Template
@@ -63,29 +63,31 @@ def test_every_text_of_the_shop_is_in_the_chinese_catalogue() -> None:
 
 def test_the_chinese_catalogue_has_no_text_that_the_shop_does_not_say() -> None:
     texts = {text for text, _path in (*texts_of_python(), *texts_of_templates())}
-    ids = [message.id if isinstance(message.id, str) else message.id[0] for message in catalogue() if message.id]
-    assert not set(ids) - texts
+    assert not {strings_of(message.id)[0] for message in messages()} - texts
 
 
 def test_every_text_of_the_catalogue_is_translated_and_none_is_fuzzy() -> None:
-    unfinished = [
-        message.id
-        for message in catalogue()
-        if message.id
-        and (message.fuzzy or not all([message.string] if isinstance(message.string, str) else message.string))
-    ]
+    unfinished = [message.id for message in messages() if message.fuzzy or not all(strings_of(message.string))]
     assert not unfinished
 
 
 def test_every_translation_has_the_placeholders_of_its_text() -> None:
-    differing = []
-    for message in catalogue():
-        if message.id:
-            text = message.id if isinstance(message.id, str) else message.id[-1]
-            translated = message.string if isinstance(message.string, str) else message.string[0]
-            if sorted(PLACEHOLDERS.findall(text)) != sorted(PLACEHOLDERS.findall(translated)):
-                differing.append((text, translated))
+    differing = [
+        message.id
+        for message in messages()
+        for translated in strings_of(message.string)
+        if sorted(PLACEHOLDERS.findall(strings_of(message.id)[-1])) != sorted(PLACEHOLDERS.findall(translated))
+    ]
     assert not differing
+
+
+def messages() -> list[Message]:
+    return [message for message in catalogue() if message.id]
+
+
+def strings_of(text: str | Sequence[str] | None) -> Sequence[str]:
+    """Singular and plural, or the only form there is."""
+    return [text] if isinstance(text, str) else text or [""]
 
 
 @pytest.mark.parametrize(
