@@ -1,6 +1,7 @@
 """The whole shop as processes, web, worker and beat, on the stores of the running test.
 
-A test that uses it needs `django_db(transaction=True)`: other processes see only what is committed.
+A test that uses it needs `django_db(transaction=True)`: other processes see only what is committed. What the processes
+write is printed at the end, which pytest shows where the test fails. `tests/browser/conftest.py` has a fixture of it.
 """
 
 import os
@@ -48,6 +49,9 @@ def live_shop() -> Iterator[str]:
             yield run_settings.url
         finally:
             stop_parts(parts=parts)
+            for part in parts:
+                if part.pid:
+                    print(f"--- {part.title}\n{part.last_lines(lines_max=60)}")
 
 
 def environment() -> dict[str, str]:
