@@ -16,10 +16,12 @@ from orders.models import Order, OrderLine, OrderStatus
 from shop.money import to_text
 from shop.staff import ModelAdmin, TabularInline
 
-# The colours of the states, in the words of django-unfold.
+# The colours of the states, in the words of django-unfold, which shows a state that is not here untranslated.
 LABELS = {
     OrderStatus.AWAITING_PAYMENT: "warning",
     OrderStatus.PAID: "success",
+    OrderStatus.EXPIRED: "default",
+    OrderStatus.CANCELLED: "default",
     OrderStatus.REJECTED: "danger",
     OrderStatus.REFUNDED: "info",
 }

@@ -17,7 +17,7 @@ else:
 
 
 class SaleItemForm(forms.ModelForm):  # type: ignore[type-arg]
-    price_minor = PriceField(label=_("sale price"))
+    price_minor = PriceField(label=_("Sale price"))
 
     class Meta:
         model = SaleItem

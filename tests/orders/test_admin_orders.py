@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
+from orders.admin import LABELS
 from orders.models import Order, OrderLine, OrderStatus
 from seckill import ledger
 from seckill.models import SaleItem
@@ -146,3 +147,7 @@ def test_a_product_with_orders_cannot_be_deleted(client: Client, order: Order, i
     url = reverse("admin:shop_product_delete", args=[item.product_id])
     response = client.post(url, {"post": "yes"}, follow=True)
     assert said(response) == ["“Longjing tea” has orders, so it cannot be deleted. Hide it from the shop instead."]
+
+
+def test_each_status_has_a_label_in_the_reader_s_language() -> None:
+    assert set(LABELS) == set(OrderStatus)
