@@ -1,7 +1,6 @@
 """`manage.py stampede [ITEM] --buyers N`: a herd of buyers over HTTP against the running shop, and a verdict."""
 
 import os
-import random
 import re
 from argparse import ArgumentParser, ArgumentTypeError
 from functools import partial
@@ -49,7 +48,7 @@ class Command(BaseCommand):
         add("--connections", type=whole, default=32, help="connections of each process (32)")
         add("--url", help="where the shop listens (http://127.0.0.1:PORT, PORT as of `make run`)")
         add("--timeout", type=whole, default=120, help="seconds after which no more calls are sent (120)")
-        add("--seed", type=int, help="repeats the dice of an earlier run")
+        add("--seed", type=int, default=1, help="another number throws other dice for the habits of the buyers (1)")
         add("--json", type=Path, metavar="FILE", help="write the verdict there as well")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -112,7 +111,10 @@ def item_for(options: dict[str, Any]) -> SaleItem:
     """The item named, or one of our own."""
     if options["item"] is None:
         return scene.own_item(stock=options["stock"], units_max=options["units"][1])
-    return scene.existing_item(options["item"])
+    item = scene.existing_item(options["item"])
+    if options["units"][1] > item.per_buyer_max:
+        raise scene.SceneUnfit(f"A buyer may have {item.per_buyer_max} of sale item {item.pk}: --units asks for more.")
+    return item
 
 
 def prepare(item: SaleItem, options: dict[str, Any], progress: Progress) -> list[list[Call]]:
@@ -130,8 +132,7 @@ def prepare(item: SaleItem, options: dict[str, Any], progress: Progress) -> list
         repeat_share=options["repeat_share"],
         twice_share=options["twice_share"],
     )
-    seed = random.randrange(2**32) if options["seed"] is None else options["seed"]
-    return calls_of(buyer_ids=buyer_ids, habits=habits, seed=seed, new_pass=partial(new_pass, item.pk))
+    return calls_of(buyer_ids=buyer_ids, habits=habits, seed=options["seed"], new_pass=partial(new_pass, item.pk))
 
 
 def new_pass(item_id: int, buyer_id: int) -> tuple[str, str]:
