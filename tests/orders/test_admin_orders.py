@@ -66,6 +66,7 @@ def test_the_list_shows_who_bought_what_for_how_much(client: Client, order: Orde
 def test_the_page_of_an_order_shows_its_lines_and_links_its_sale(client: Client, order: Order, item: SaleItem) -> None:
     page = client.get(f"{ORDERS}{order.pk}/change/").content.decode()
     assert "Longjing tea" in page
+    assert ">awaiting payment<" in page
     assert reverse("admin:seckill_sale_change", args=[item.sale_id]) in page
 
 
