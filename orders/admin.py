@@ -16,10 +16,12 @@ from orders.models import Order, OrderLine, OrderStatus
 from shop.money import to_text
 from shop.staff import ModelAdmin, TabularInline
 
-# The colours of the states, in the words of django-unfold.
+# The colours of the states, in the words of django-unfold, which shows a state that is not here untranslated.
 LABELS = {
     OrderStatus.AWAITING_PAYMENT: "warning",
     OrderStatus.PAID: "success",
+    OrderStatus.EXPIRED: "default",
+    OrderStatus.CANCELLED: "default",
     OrderStatus.REJECTED: "danger",
     OrderStatus.REFUNDED: "info",
 }
@@ -81,12 +83,15 @@ class OrderAdmin(ModelAdmin):
     actions = ["record_payment", "cancel_orders"]
     inlines = [OrderLineInline]
     fields = [
-        ("number", "status_label"),
+        ("number", "status"),
         ("buyer", "amount"),
-        ("reserved_at", "created_at", "expires_at"),
-        ("ended_at", "settled_at"),
+        ("reserved_at", "expires_at"),
+        ("created_at", "ended_at"),
+        "settled_at",
     ]
-    readonly_fields = ["number", "status_label", "amount"]
+    readonly_fields = ["number", "amount"]
+    # The buyer's page of an order is for its buyer alone.
+    view_on_site = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         orders: QuerySet[Order] = super().get_queryset(request)

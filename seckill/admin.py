@@ -51,7 +51,7 @@ class SaleItemInline(TabularInline):
     def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
         return [] if self.has_change_permission(request, obj) else ["price"]
 
-    @admin.display(description=_("sale price"))
+    @admin.display(description=_("Sale price"))
     def price(self, item: SaleItem) -> str:
         return price_text(item.price_minor)
 
@@ -104,9 +104,9 @@ class SaleAdmin(StaffAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
         names = (None, {"fields": [("name", "name_zh")]})
         if obj is None or not obj.is_published:
-            return [names, (_("Terms"), {"fields": [("opens_at", "closes_at"), "hold_seconds"]})]
-        frozen = _("The reservation store has the terms of this sale, so they can no longer be changed.")
-        fields = [("opens_at", "closes_at"), ("hold_seconds", "phase_text", "published_at")]
+            return [names, (_("Terms"), {"fields": TERMS})]
+        frozen = _("This sale is published, so its terms can no longer be changed.")
+        fields = [("opens_at", "closes_at"), ("phase_text", "published_at"), "hold_seconds"]
         return [names, (_("Terms"), {"fields": fields, "description": frozen})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[str]:

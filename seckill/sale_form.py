@@ -17,7 +17,7 @@ else:
 
 
 class SaleItemForm(forms.ModelForm):  # type: ignore[type-arg]
-    price_minor = PriceField(label=_("sale price"))
+    price_minor = PriceField(label=_("Sale price"))
 
     class Meta:
         model = SaleItem
@@ -25,11 +25,7 @@ class SaleItemForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class SaleItemFormSet(BaseInlineFormSet):
-    """The items of one sale, judged by the window that was just typed and by each other."""
-
-    def add_fields(self, form: Any, index: int | None) -> None:
-        super().add_fields(form, index)
-        form.instance.sale = self.instance
+    """The items of one sale, judged by each other; Django hands each the sale with the window that was just typed."""
 
     def clean(self) -> None:
         """Refuse a product that an earlier row has, at its field; Django would only say so above the rows."""

@@ -1,5 +1,6 @@
 from typing import Any
 
+from allauth.account.models import EmailAddress
 from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
@@ -7,6 +8,7 @@ from django.contrib.auth.models import Group, User
 from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from knox.models import AuthToken
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from shop.models import Category, Product
@@ -14,8 +16,10 @@ from shop.price_field import price_text
 from shop.product_form import ProductForm, items_dearer_than
 from shop.staff import ModelAdmin, StaffAdmin
 
-admin.site.unregister(User)
-admin.site.unregister(Group)
+# Registered anew below in the looks of the rest.
+admin.site.unregister([User, Group])
+# Nothing that staff should touch: the shop does not use allauth's addresses, and tokens belong to their buyers.
+admin.site.unregister([EmailAddress, AuthToken])
 
 
 @admin.register(User)
@@ -52,7 +56,7 @@ class ProductAdmin(StaffAdmin):
     autocomplete_fields = ["category"]
     prepopulated_fields = {"slug": ["name"]}
 
-    @admin.display(description=_("price"), ordering="price_minor")
+    @admin.display(description=_("Price"), ordering="price_minor")
     def price(self, product: Product) -> str:
         return price_text(product.price_minor)
 

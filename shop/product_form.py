@@ -13,10 +13,10 @@ from shop.price_field import PriceField, price_text
 
 
 class ProductForm(forms.ModelForm):  # type: ignore[type-arg]
-    price_minor = PriceField(label=_("price"))
+    price_minor = PriceField(label=_("Price"))
     # The number that was shown travels with the form: buyers take from the stock while staff type.
     stock = forms.IntegerField(
-        label=_("ordinary stock"),
+        label=_("Ordinary stock"),
         min_value=0,
         max_value=2_147_483_647,
         initial=0,

@@ -4,6 +4,7 @@
 The real environment always wins over that file. Each variable is described in docs/settings.md.
 """
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import environ
 import structlog
 from csp.constants import NONE, SELF
+from django.http import HttpRequest
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 from redis.backoff import NoBackoff
@@ -261,6 +263,12 @@ CELERY_BEAT_SCHEDULE = {
 
 # --- Admin -------------------------------------------------------------------------------------------------------
 
+
+def may(permission: str) -> Callable[[HttpRequest], bool]:
+    """Shows an entry of the sidebar to those who would not be turned away behind it."""
+    return lambda request: request.user.has_perm(permission)
+
+
 UNFOLD = {
     "SITE_TITLE": "Stampede",
     "SITE_HEADER": "Stampede",
@@ -276,26 +284,37 @@ UNFOLD = {
                         "title": _("Sales"),
                         "icon": "bolt",
                         "link": reverse_lazy("admin:seckill_sale_changelist"),
+                        "permission": may("seckill.view_sale"),
+                    },
+                    {
+                        "title": _("Live figures"),
+                        "icon": "monitoring",
+                        "link": reverse_lazy("admin:seckill_saleitem_changelist"),
+                        "permission": may("seckill.view_sale"),
                     },
                     {
                         "title": _("Products"),
                         "icon": "inventory_2",
                         "link": reverse_lazy("admin:shop_product_changelist"),
+                        "permission": may("shop.view_product"),
                     },
                     {
                         "title": _("Categories"),
                         "icon": "category",
                         "link": reverse_lazy("admin:shop_category_changelist"),
+                        "permission": may("shop.view_category"),
                     },
                     {
                         "title": _("Orders"),
                         "icon": "receipt_long",
                         "link": reverse_lazy("admin:orders_order_changelist"),
+                        "permission": may("orders.view_order"),
                     },
                     {
                         "title": _("People"),
                         "icon": "group",
                         "link": reverse_lazy("admin:auth_user_changelist"),
+                        "permission": may("auth.view_user"),
                     },
                 ],
             }

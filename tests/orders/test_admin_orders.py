@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
+from orders.admin import LABELS
 from orders.models import Order, OrderLine, OrderStatus
 from seckill import ledger
 from seckill.models import SaleItem
@@ -65,6 +66,7 @@ def test_the_list_shows_who_bought_what_for_how_much(client: Client, order: Orde
 def test_the_page_of_an_order_shows_its_lines_and_links_its_sale(client: Client, order: Order, item: SaleItem) -> None:
     page = client.get(f"{ORDERS}{order.pk}/change/").content.decode()
     assert "Longjing tea" in page
+    assert ">awaiting payment<" in page
     assert reverse("admin:seckill_sale_change", args=[item.sale_id]) in page
 
 
@@ -146,3 +148,7 @@ def test_a_product_with_orders_cannot_be_deleted(client: Client, order: Order, i
     url = reverse("admin:shop_product_delete", args=[item.product_id])
     response = client.post(url, {"post": "yes"}, follow=True)
     assert said(response) == ["“Longjing tea” has orders, so it cannot be deleted. Hide it from the shop instead."]
+
+
+def test_each_status_has_a_label_in_the_reader_s_language() -> None:
+    assert set(LABELS) == set(OrderStatus)

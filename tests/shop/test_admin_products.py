@@ -117,3 +117,13 @@ def test_people_and_their_groups_have_pages(client: Client, shop_manager: User) 
         "group/",
     ):
         assert client.get(f"/admin/auth/{page}").status_code == 200
+
+
+def test_the_sidebar_leads_only_where_its_reader_may_go(client: Client, shop_manager: User) -> None:
+    assert "/admin/seckill/saleitem/" in client.get("/admin/").content.decode()
+    cook = User.objects.create_user("cook", is_staff=True)
+    cook.user_permissions.set(Permission.objects.filter(codename="view_product"))
+    client.force_login(cook)
+    page = client.get("/admin/").content.decode()
+    assert PRODUCTS in page
+    assert "/admin/orders/order/" not in page
