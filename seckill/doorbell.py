@@ -35,9 +35,18 @@ class Doorbell:
         with self._lock:
             self._items.add(item_id)
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._serve, name="doorbell", daemon=True)
-                self._thread.start()
+                self._start()
         self._wake.set()
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._serve, name="doorbell", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            # The process may have no more threads, or is on its way out. The next ring tries again.
+            log.warning("doorbell_has_no_thread", error=repr(error))
+        else:
+            self._thread = thread
 
     def _serve(self) -> None:
         while True:

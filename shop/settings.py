@@ -19,7 +19,9 @@ from redis.retry import Retry
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
-environ.Env.read_env(BASE_DIR / ".stampede" / "env")
+# Where `make run` keeps what it made: servers' data, logs, collected static files.
+STAMPEDE_DIRECTORY = Path(env.str("STAMPEDE_DIRECTORY", default=str(BASE_DIR / ".stampede")))
+environ.Env.read_env(STAMPEDE_DIRECTORY / "env")
 
 # --- What every installation must say ---------------------------------------------------------------------------
 
@@ -149,7 +151,7 @@ TIME_ZONE: str = env.str("TIME_ZONE", default="UTC")
 USE_TZ = True
 
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / ".stampede" / "static"
+STATIC_ROOT = STAMPEDE_DIRECTORY / "static"
 
 # --- Security ----------------------------------------------------------------------------------------------------
 

@@ -3,9 +3,14 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.seckill.stage import Stage
+
+# A machine that does much else at the moment is no failure of an example.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")
