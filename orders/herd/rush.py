@@ -82,12 +82,11 @@ def rush(
             died=processes - len(reports),
         )
     finally:
+        # Those that have reported are ending; the others are late, or we were told to stop.
         for process, _done, results in team:
             results.close()
-            process.join(timeout=2)
-            if process.is_alive():
-                process.kill()
-                process.join()
+            process.kill()
+            process.join()
 
 
 def gather(pipes: Sequence[Connection], *, until_s: float, tick: Callable[[], object]) -> list[list[Answer]]:

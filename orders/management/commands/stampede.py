@@ -58,6 +58,8 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except ledger.StoreUnreachable as error:
             raise CommandError(f"The reservation store does not answer: {error}") from error
+        except KeyboardInterrupt:
+            raise CommandError("Stopped before the verdict.", returncode=130) from None
         report.show(verdict, console=Console(file=cast(IO[str], self.stdout), highlight=False))
         if options["json"]:
             options["json"].write_text(report.as_json(verdict))
