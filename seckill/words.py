@@ -73,7 +73,7 @@ def words_of_stock() -> dict[str, str]:
     return {
         "available": _("{left} of {quantity} left"),
         "held_by_others": _("None of {quantity} left right now"),
-        "held": _("{held} not paid yet, may come back"),
+        "held": _("{held} awaiting payment"),
         "sold_out": _("All {quantity} sold"),
         "unlimited": _("Enough for everybody"),
         "unavailable": _("The stock is not known right now"),

@@ -1,8 +1,10 @@
 """Buying in a real browser from a whole shop: web server, worker and beat, and the order through the outbox."""
 
+import json
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -99,7 +101,9 @@ def test_sold_out_is_said_in_words_of_either_language(
         # Given the last unit, and a page that does not know yet what the rival has just done
         product = Product.objects.create(name="Longjing tea", slug=language, price_minor=9900)
         item = make_item(product, quantity=1)
-        page.route("**/live/", lambda route: None)
+        live = page.request.get(f"{live_shop}/api/v1/sale-items/{item.pk}/live/").json()
+        frozen = json.dumps({**live, "poll_after_ms": 60_000})
+        page.route("**/live/", partial(Route.fulfill, content_type="application/json", body=frozen))
         page.goto(f"{live_shop}/sales/{item.sale_id}/")
         if language != "en":
             page.click(f"button[value={language}]")
@@ -186,3 +190,15 @@ def width_of(page: Page) -> int:
     """The page's width in CSS pixels: more than the window's where it scrolls sideways."""
     width: int = page.evaluate("document.documentElement.scrollWidth")
     return width
+
+
+def test_whoever_is_signed_out_meanwhile_is_led_to_sign_in(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    sign_in(page.context, buyer)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    page.click("[data-buy]")
+    page.wait_for_url("**/orders/*/")
+    page.context.clear_cookies(name="sessionid")
+    page.wait_for_url(re.compile(r"/accounts/login/\?next=/orders/"))
+    expect(page.locator("h1")).to_have_text("Sign in")

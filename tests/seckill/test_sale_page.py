@@ -60,11 +60,11 @@ def test_the_page_shows_price_stock_and_limit_in_the_readers_language(client: Cl
 def test_held_units_are_told_apart_from_sold_ones(client: Client, item: SaleItem, rival: User) -> None:
     held = passes.new_reservation_id(item.pk)
     ledger.reserve(item_id=item.pk, reservation_id=held, buyer_id=rival.pk, units=1)
-    assert "4 of 5 left · 1 not paid yet, may come back" in text_of(client, page_of(item))
+    assert "4 of 5 left · 1 awaiting payment" in text_of(client, page_of(item))
     ledger.confirm(item_id=item.pk, reservation_ids=[held])
     text = text_of(client, page_of(item))
     assert "4 of 5 left" in text
-    assert "not paid yet, may come back</p>" not in text
+    assert "awaiting payment</p>" not in text
     assert 'class="bar-left" width="80.00%"' in text
 
 

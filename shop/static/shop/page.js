@@ -25,6 +25,14 @@ document.addEventListener("htmx:afterSettle", localTimes);
 // A page in the background asks for nothing.
 document.addEventListener("htmx:beforeRequest", (event) => { if (document.hidden) event.preventDefault(); });
 
+// Whoever was signed out meanwhile is led to the sign-in page as a whole, not in a corner of this one.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { xhr, pathInfo } = event.detail;
+  if (new URL(xhr.responseURL).pathname === new URL(pathInfo.requestPath, location.href).pathname) return;
+  event.preventDefault();
+  location.assign(xhr.responseURL);
+});
+
 // On the home page a sale has just opened or closed. Not everybody asks in the same moment.
 document.getElementById("sales")?.addEventListener("countdown-over", () => {
   const wait = TURN_MS_MIN + Math.random() * TURN_MS_SPREAD;
