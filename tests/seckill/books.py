@@ -32,7 +32,12 @@ class Books:
 
     def check_invariants(self) -> None:
         """Section 5 of the design, counted from the holds upwards. The outbox must not have been drained."""
-        item, buyers, holds, entries = self.item(), self.buyers(), self.holds(), self.entries()
+        pipeline = self.client.pipeline(transaction=True)
+        for key in (self.keys.item, self.keys.buyers, self.keys.holds):
+            pipeline.hgetall(key)
+        *hashes, stream = pipeline.xrange(self.keys.outbox).execute()
+        item, buyers, holds = map(texts, hashes)
+        entries = [texts(fields) for _, fields in stream]
         units_in: Counter[str] = Counter()
         units_of: Counter[str] = Counter()
         for hold in holds.values():
