@@ -5,4 +5,5 @@ from orders import pages
 urlpatterns = [
     path("orders/", pages.orders, name="orders"),
     path("orders/<uuid:number>/", pages.order, name="order"),
+    path("reservations/<uuid:reservation_id>/", pages.reservation, name="reservation"),
 ]

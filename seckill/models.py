@@ -124,7 +124,10 @@ class SaleItem(models.Model):
         product = Product.objects.filter(pk=self.product_id).first()
         if product and self.price_minor is not None and self.price_minor > product.price_minor:
             errors["price_minor"] = [_("The sale price is above the product's own price.")]
-        if product and self.sale_id and (other := overlapping_item(self)):
+        # A form hands over the sale it is about to save, whose window need not be that of the database, or be complete.
+        sale: Sale | None = getattr(self, "sale", None)
+        dated = sale is not None and sale.opens_at and sale.closes_at
+        if product and dated and (other := overlapping_item(self)):
             errors["product"] = [
                 _("This product is already in the sale “%(sale)s” at that time.") % {"sale": other.sale}
             ]

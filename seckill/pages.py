@@ -1,9 +1,148 @@
+"""The flash sale's pages: what is on now and next, one sale, and reserving without JavaScript."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from urllib.parse import quote
+
+from babel.numbers import format_decimal
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import get_language, to_locale
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from seckill import doorbell, ledger, passes
+from seckill.models import Sale, SaleItem, published_items, published_sales
+from seckill.moments import milliseconds
+from seckill.offers import Offer, offers_of
+from seckill.outcomes import HTTP, Outcome
+from seckill.words import words_of_page, words_of_phase
+
+# The home page shows the next sales; a shop with more of them has a list of its own in the API.
+SALES_MAX = 12
 
 
+@dataclass(frozen=True, slots=True)
+class SaleCard:
+    """A sale on the home page, with what it offers."""
+
+    sale: Sale
+    phase: str
+    offers: list[Offer]
+
+
+@never_cache
+@require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    return HttpResponse("soon")
+    now = timezone.now()
+    sales = list(with_items(published_sales().filter(closes_at__gt=now)).order_by("opens_at", "pk")[:SALES_MAX])
+    offers = offers_of((item for sale in sales for item in sale.items.all()), now=now)
+    cards = [
+        SaleCard(sale, sale.phase_at(now), [offer for offer in offers if offer.item.sale_id == sale.pk])
+        for sale in sales
+    ]
+    context = {
+        "open_cards": [card for card in cards if card.phase == "open"],
+        "coming_cards": [card for card in cards if card.phase == "upcoming"],
+    }
+    template = "seckill/_sales.html" if request.htmx else "seckill/home.html"  # type: ignore[attr-defined]
+    return render(request, template, context)
 
 
+@never_cache
+@require_safe
 def sale(request: HttpRequest, pk: int) -> HttpResponse:
-    return HttpResponse("soon")
+    shown = get_object_or_404(with_items(published_sales()), pk=pk)
+    now = timezone.now()
+    offers = offers_of(shown.items.all(), now=now)
+    for offer in offers:
+        offer.pass_text = pass_for(request, shown, offer.item.pk)
+    phase = phase_of_sale(offers, default=shown.phase_at(now))
+    context = {
+        "sale": shown,
+        "phase": phase,
+        "phase_words": words_of_phase()[phase],
+        "opens_ms": milliseconds(shown.opens_at),
+        "closes_ms": milliseconds(shown.closes_at),
+        "pass_lead_ms": settings.SECKILL_PASS_LEAD_SECONDS * 1000,
+        "hold_minutes": format_decimal(round(shown.hold_seconds / 60, 1), locale=to_locale(get_language())),
+        "offers": offers,
+        "store_unreachable": any(offer.counters is None for offer in offers),
+        "sign_in_url": f"{reverse('account_login')}?next={quote(request.path)}",
+        "words": words_of_page(),
+    }
+    return render(request, "seckill/sale.html", context)
+
+
+@never_cache
+@login_required
+@require_POST
+def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
+    """The form of a browser without JavaScript. Its pass came with the page: pressing twice reserves once."""
+    item = get_object_or_404(published_items(), pk=item_id)
+    back = redirect(f"{item.sale.get_absolute_url()}#item-{item.pk}")
+    pass_ = pass_from(request.POST.get("pass", ""), buyer_id=request.user.pk, item_id=item_id)
+    units = units_from(request.POST.get("units", "1"))
+    if pass_ is None:
+        messages.error(request, _("The page was too old. It is fresh now: please press again."))
+        return back
+    if units is None:
+        messages.error(request, _("Choose how many units you want."))
+        return back
+    try:
+        outcome = ledger.reserve(
+            item_id=item_id, reservation_id=pass_.reservation_id, buyer_id=pass_.buyer_id, units=units
+        ).outcome
+    except ledger.StoreUnreachable:
+        outcome = Outcome.UNAVAILABLE
+    if outcome not in (Outcome.RESERVED, Outcome.ALREADY_RESERVED):
+        messages.error(
+            request,
+            _("%(title)s. %(detail)s") % {"title": HTTP[outcome].title, "detail": HTTP[outcome].detail},
+        )
+        return back
+    doorbell.ring(item_id)
+    return redirect("reservation", pass_.reservation_id)
+
+
+def pass_for(request: HttpRequest, sale: Sale, item_id: int) -> str:
+    """A pass to come with the page, under the same rules as the API's; empty where the rules give none."""
+    now = timezone.now()
+    lead = timedelta(seconds=settings.SECKILL_PASS_LEAD_SECONDS)
+    if not request.user.is_authenticated or not sale.opens_at - lead <= now < sale.closes_at:
+        return ""
+    expires_s = int(now.timestamp()) + settings.SECKILL_PASS_LIFE_SECONDS
+    return passes.issue(item_id=item_id, buyer_id=request.user.pk, expires_s=expires_s)
+
+
+def pass_from(text: str, *, buyer_id: int | None, item_id: int) -> passes.Pass | None:
+    """The form's pass; None where it is missing, expired, or not this buyer's for this item."""
+    try:
+        pass_ = passes.read(text)
+    except (passes.PassInvalid, passes.PassExpired):
+        return None
+    return pass_ if (pass_.buyer_id, pass_.item_id) == (buyer_id, item_id) else None
+
+
+def units_from(text: str) -> int | None:
+    """The number of units a form asks for; None where it is no number that could be meant."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 and int(text) else None
+
+
+def with_items(sales: QuerySet[Sale]) -> QuerySet[Sale]:
+    """With items and products in two queries, however many there are."""
+    items = SaleItem.objects.select_related("product__category").order_by("pk")
+    return sales.prefetch_related(Prefetch("items", items))
+
+
+def phase_of_sale(offers: list[Offer], *, default: str) -> str:
+    """What all items agree on, which is how a pause shows; else what the window says."""
+    phases = {offer.phase for offer in offers}
+    return phases.pop() if len(phases) == 1 else default

@@ -40,12 +40,12 @@ def publish_sale(*, sale_id: int) -> bool:
 
 def check_rules(sale: Sale) -> None:
     """The forms' rules once more, with the products locked: another manager may be publishing an overlapping sale."""
+    list(Product.objects.select_for_update().filter(sale_items__sale=sale).order_by("pk").values_list("pk"))
     items = list(sale.items.select_related("product").order_by("pk"))
     if not items:
         raise CannotPublish(_("A sale needs at least one item before it can be published."))
     if sale.closes_at <= timezone.now():
         raise CannotPublish(_("The window of this sale is over. Move it before publishing."))
-    list(Product.objects.select_for_update().filter(pk__in=[item.product_id for item in items]).order_by("pk"))
     for item in items:
         if item.price_minor > item.product.price_minor:
             raise CannotPublish(

@@ -23,12 +23,15 @@ from typing import IO
 
 from shop.embedded_postgres import DataUnusable, PostgresServer
 from shop.embedded_valkey import BROKER_FSYNC, STORE_FSYNC, ValkeyServer
-from shop.part import POLL_SECONDS, Part, PartFailed, stop_parts
+from shop.part import POLL_SECONDS, Part, PartFailed, PortTaken, stop_parts
 
 # Below the range from which the kernel takes the ports of outgoing connections (32768 and up on Linux, 49152
 # and up on macOS). Inside that range a client that keeps trying to reconnect to a dead server on the same
 # machine can be given the server's own port, connect to itself, and keep the server from coming back.
 _PORTS = range(20_000, 32_000)
+
+# Between our choice of a port and the server's listening on it, another shop on the machine may take it.
+PORT_ATTEMPTS = 3
 
 # After kill -9 of a supervisor its servers get a signal and close their files; the next start waits for them.
 _LEFTOVERS_SECONDS = 10.0
@@ -49,7 +52,8 @@ class EmbeddedServers:
     def __init__(self, directory: Path) -> None:
         self.directory = directory.resolve()
         self.parts: Sequence[Part] = ()
-        self._locks: list[IO[str]] = []
+        self._lock: IO[str] | None = None
+        self._inherited: IO[str] | None = None
         self._environment: dict[str, str] = {}
 
     def environment(self) -> dict[str, str]:
@@ -59,10 +63,13 @@ class EmbeddedServers:
     def prepare(self) -> None:
         """Make what is missing, choose ports, start nothing. The caller holds the directory.
 
+        May be called again before `close()`, with the servers stopped, to have other ports.
+
         Raises DirectoryInUse, WheelMissing, and DataUnusable when the data cannot be read by these servers.
         """
-        inherited = _lock_servers(directory=self.directory)
-        self._locks.append(inherited)
+        if self._inherited is None:
+            self._inherited = _lock_servers(directory=self.directory)
+        lock_fd = self._inherited.fileno()
         passwords = self._passwords()
         ports = _free_ports(count=3)
         postgres = PostgresServer(directory=self.directory / "postgres", port=ports[0], password=passwords["postgres"])
@@ -84,9 +91,9 @@ class EmbeddedServers:
         )
         logs = self.directory / "logs"
         self.parts = [
-            postgres.part(log_path=logs / "postgres.log", lock_fd=inherited.fileno()),
-            store.part(log_path=logs / "store.log", lock_fd=inherited.fileno()),
-            broker.part(log_path=logs / "broker.log", lock_fd=inherited.fileno()),
+            postgres.part(log_path=logs / "postgres.log", lock_fd=lock_fd),
+            store.part(log_path=logs / "store.log", lock_fd=lock_fd),
+            broker.part(log_path=logs / "broker.log", lock_fd=lock_fd),
         ]
         self._environment = {
             "DATABASE_URL": postgres.url,
@@ -99,22 +106,29 @@ class EmbeddedServers:
 
         Raises what `prepare` raises, and PartFailed when a server ends or stays silent.
         """
-        self._locks.append(lock_directory(directory=self.directory))
+        self._lock = lock_directory(directory=self.directory)
         try:
-            self.prepare()
-            for part in self.parts:
-                part.start()
-            deadline = time.monotonic() + _START_SECONDS
-            for part in self.parts:
-                while not part.answers():
-                    if time.monotonic() > deadline:
-                        raise PartFailed(
-                            f"{part.name} gave no answer within {_START_SECONDS:.0f} s.\n{part.last_lines()}"
-                        )
-                    time.sleep(POLL_SECONDS)
+            for attempts_left in reversed(range(PORT_ATTEMPTS)):
+                self.prepare()
+                try:
+                    return self._start_parts()
+                except PortTaken:
+                    stop_parts(parts=self.parts)
+                    if not attempts_left:
+                        raise
         except BaseException:
             self.stop()
             raise
+
+    def _start_parts(self) -> None:
+        for part in self.parts:
+            part.start()
+        deadline = time.monotonic() + _START_SECONDS
+        for part in self.parts:
+            while not part.answers():
+                if time.monotonic() > deadline:
+                    raise PartFailed(f"{part.name} gave no answer within {_START_SECONDS:.0f} s.\n{part.last_lines()}")
+                time.sleep(POLL_SECONDS)
 
     def stop(self) -> None:
         """Stop the servers, waiting until they are gone, and give the directory free. May be called twice."""
@@ -123,8 +137,10 @@ class EmbeddedServers:
 
     def close(self) -> None:
         """Give the directory free."""
-        while self._locks:
-            self._locks.pop().close()
+        for lock in (self._inherited, self._lock):
+            if lock:
+                lock.close()
+        self._inherited = self._lock = None
 
     def _passwords(self) -> dict[str, str]:
         path = self.directory / "secrets.json"

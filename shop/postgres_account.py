@@ -6,10 +6,12 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 _ACCOUNT = "embedded_postgres"
 _FALLBACK = "nobody"
+_READ = stat.S_IROTH | stat.S_IXOTH
 
 
 def postgres_account(*, data: Path) -> str | None:
@@ -29,25 +31,36 @@ def postgres_account(*, data: Path) -> str | None:
     return account
 
 
-def make_readable(*, tree: Path, above: Path) -> None:
-    """Let other users read `tree` and pass through (not list) the directories above it and above `above`.
+def make_readable(*, trees: Iterable[Path]) -> None:
+    """Let other users read and reach these directories with all in them, which a umask of 077 has closed."""
+    for tree in trees:
+        make_reachable(place=tree)
+        changed = [_add(path=path, bits=_READ) for path in (tree, *tree.rglob("*")) if not path.is_symlink()]
+        if any(changed):
+            _tell(f"chmod -R o+rX {tree}")
+
+
+def make_reachable(*, place: Path) -> None:
+    """Let other users pass through, but not list, the directories above it.
 
     Says on stderr what was changed: these may be directories that somebody closed on purpose.
     """
-    places = {*tree.absolute().parents, *tree.resolve().parents, *above.resolve().parents}
-    for place in sorted(places):
-        _add(path=place, bits=stat.S_IXOTH, word="o+x")
-    for path in (tree, *tree.rglob("*")):
-        if not path.is_symlink():
-            executable = path.stat().st_mode & stat.S_IXUSR
-            _add(path=path, bits=stat.S_IROTH | (stat.S_IXOTH if executable else 0), word="o+rX")
+    for directory in sorted({*place.absolute().parents, *place.resolve().parents}):
+        if _add(path=directory, bits=stat.S_IXOTH):
+            _tell(f"chmod o+x {directory}")
 
 
-def _add(*, path: Path, bits: int, word: str) -> None:
-    mode = path.stat().st_mode
-    if mode & bits != bits:
-        path.chmod(stat.S_IMODE(mode) | bits)
-        print(f"PostgreSQL does not run as root: chmod {word} {path}", file=sys.stderr)
+def _add(*, path: Path, bits: int) -> bool:
+    """Add permissions; permission to execute only where the owner has it. Returns whether it changed anything."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    wanted = mode | (bits if mode & stat.S_IXUSR else bits & ~stat.S_IXOTH)
+    if mode != wanted:
+        path.chmod(wanted)
+    return mode != wanted
+
+
+def _tell(what: str) -> None:
+    print(f"PostgreSQL does not run as root: {what}", file=sys.stderr)
 
 
 def _exists(*, name: str) -> bool:
@@ -65,5 +78,5 @@ def _make(*, name: str) -> bool:
     options = ["--system", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/bin/false"]
     made = subprocess.run([program, *options, name], capture_output=True)
     if made.returncode == 0:
-        print(f"PostgreSQL does not run as root: made the system user {name} for it", file=sys.stderr)
+        _tell(f"made the system user {name} for it")
     return made.returncode == 0

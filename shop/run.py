@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.markup import escape
 
-from shop.embedded import DirectoryInUse, EmbeddedServers, lock_directory
+from shop.embedded import PORT_ATTEMPTS, DirectoryInUse, EmbeddedServers, lock_directory
 from shop.embedded_postgres import DataUnusable
-from shop.part import PartFailed
+from shop.part import PartFailed, PortTaken
 from shop.run_parts import ROOT, processes, steps
 from shop.run_settings import BadEnvironment, RunSettings, read_settings, write_environment
 from shop.supervisor import StopRequested, Supervisor
@@ -70,8 +70,7 @@ def _start(*, settings: RunSettings, servers: EmbeddedServers | None, supervisor
     with _CONSOLE.status("Starting …"):
         urls = settings.own_servers or {}
         if servers:
-            servers.prepare()
-            supervisor.start(parts=servers.parts)
+            _start_servers(servers=servers, supervisor=supervisor)
             urls = servers.environment()
         values = write_environment(settings=settings, urls=urls)
         os.environ.update(values)
@@ -80,6 +79,17 @@ def _start(*, settings: RunSettings, servers: EmbeddedServers | None, supervisor
         broker_url = os.environ.get("CELERY_BROKER_URL") or urls["REDIS_URL"]
         supervisor.start(parts=processes(settings=settings, broker_url=broker_url))
     return values
+
+
+def _start_servers(*, servers: EmbeddedServers, supervisor: Supervisor) -> None:
+    for attempts_left in reversed(range(PORT_ATTEMPTS)):
+        servers.prepare()
+        try:
+            return supervisor.start(parts=servers.parts)
+        except PortTaken:
+            supervisor.stop()
+            if not attempts_left:
+                raise
 
 
 def _welcome(*, settings: RunSettings, values: Mapping[str, str]) -> str:

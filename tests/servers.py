@@ -1,13 +1,15 @@
 """A pytest plugin: real PostgreSQL and Valkey for the whole run, in `.stampede/test/`.
 
-Loaded with `-p tests.servers`: the addresses are in the environment before Django's settings are read.
-With DATABASE_URL, SECKILL_REDIS_URL and REDIS_URL set, those servers are used instead.
+Loaded with `-p tests.servers`: the addresses are in the environment before Django's settings are read. Addresses that
+the environment had are not used, ever: the fixtures empty the stores.
 """
 
 import atexit
+import contextlib
 import os
 import secrets
-from collections.abc import Generator
+import tempfile
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,7 +18,6 @@ import pytest
 from shop.embedded import DirectoryInUse, EmbeddedServers
 from shop.embedded_postgres import DataUnusable
 from shop.part import PartFailed
-from shop.run_settings import SERVER_URLS
 from shop.translations import compile_translations
 from shop.wheel import WheelMissing
 
@@ -35,13 +36,28 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
     return (yield)
 
 
+@pytest.fixture
+def server_directory() -> Iterator[Path]:
+    """A directory for servers that a test starts itself.
+
+    Not tmp_path: each pytest that starts closes the directory above all tmp_paths to other users, and as root
+    PostgreSQL runs as one of those.
+    """
+    with temporary_server_directory() as directory:
+        yield directory
+
+
+@contextlib.contextmanager
+def temporary_server_directory() -> Iterator[Path]:
+    """The same for a fixture that lives longer than one test."""
+    with tempfile.TemporaryDirectory(prefix="stampede-") as directory:
+        yield Path(directory)
+
+
 def _prepare_environment(*, config: pytest.Config) -> None:
     compile_translations()
-    missing = [name for name in SERVER_URLS if not os.environ.get(name)]
-    if missing:
-        if len(missing) < len(SERVER_URLS):
-            raise pytest.UsageError(f"Set all of {', '.join(SERVER_URLS)} or none: {missing} missing.")
-        os.environ.update(_start_servers(config=config))
+    os.environ.update(_start_servers(config=config))
+    os.environ.pop("CELERY_BROKER_URL", None)
     # Values of a `make run` beside us, from .stampede/env, must not decide how a test ends.
     os.environ.update(
         {

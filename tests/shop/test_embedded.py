@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -12,14 +13,15 @@ import psycopg
 import pytest
 import redis
 
+from shop import embedded
 from shop.embedded import DirectoryInUse, EmbeddedServers
 from shop.embedded_postgres import DataUnusable
 from tests.processes import descendants, living, wait_until
 
 
 @pytest.fixture
-def servers(tmp_path: Path) -> Iterator[EmbeddedServers]:
-    servers = EmbeddedServers(tmp_path / "servers")
+def servers(server_directory: Path) -> Iterator[EmbeddedServers]:
+    servers = EmbeddedServers(server_directory / "servers")
     servers.start()
     yield servers
     servers.stop()
@@ -78,8 +80,8 @@ def test_data_survives_kill_9_of_all_servers(servers: EmbeddedServers) -> None:
         assert store.get("kept") == b"42"
 
 
-def test_kill_9_of_the_supervisor_leaves_no_orphans_and_does_not_block_the_next_start(tmp_path: Path) -> None:
-    directory = tmp_path / "servers"
+def test_kill_9_of_the_supervisor_leaves_no_orphans_and_does_not_block_the_next_start(server_directory: Path) -> None:
+    directory = server_directory / "servers"
     program = (
         "import sys, time; from pathlib import Path; from shop.embedded import EmbeddedServers\n"
         "EmbeddedServers(Path(sys.argv[1])).start(); print('up', flush=True); time.sleep(60)"
@@ -131,13 +133,32 @@ def test_data_without_its_password_is_not_touched(servers: EmbeddedServers) -> N
     assert not (servers.directory / "secrets.json").exists()
 
 
-def test_an_interrupted_first_start_is_begun_anew(tmp_path: Path) -> None:
-    half = tmp_path / "servers" / "postgres.new"
+def test_an_interrupted_first_start_is_begun_anew(server_directory: Path) -> None:
+    half = server_directory / "servers" / "postgres.new"
     half.mkdir(parents=True)
     (half / "PG_VERSION").write_text("18\n")
-    servers = EmbeddedServers(tmp_path / "servers")
+    servers = EmbeddedServers(server_directory / "servers")
     servers.start()
     try:
         assert rows(servers, "SELECT 1") == [(1,)]
+    finally:
+        servers.stop()
+
+
+def test_a_port_taken_in_the_last_moment_is_exchanged_for_another(
+    server_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = EmbeddedServers(server_directory / "servers")
+    with socket.socket() as stranger:
+        stranger.bind(("127.0.0.1", 0))
+        stranger.listen()
+        taken: int = stranger.getsockname()[1]
+        free = embedded._free_ports
+        choices = iter([[taken, *free(count=2)], free(count=3)])
+        monkeypatch.setattr(embedded, "_free_ports", lambda *, count: next(choices))
+        servers.start()
+    try:
+        assert rows(servers, "SELECT 1") == [(1,)]
+        assert f":{taken}/" not in servers.environment()["DATABASE_URL"]
     finally:
         servers.stop()

@@ -1,0 +1,312 @@
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Count, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
+from unfold.decorators import action, display
+from unfold.enums import ActionVariant
+
+from seckill.figures import figures_of, units_text
+from seckill.ledger import StoreUnreachable
+from seckill.models import Sale, SaleItem
+from seckill.publication import CannotPublish, publish_sale
+from seckill.sale_form import SaleItemForm, SaleItemFormSet
+from seckill.sale_phase import LABELS, ItemPhaseFilter, PhaseFilter, phase_of
+from shop.price_field import price_text
+from shop.staff import ModelAdmin, StaffAdmin, TabularInline
+
+# One page of the list of live figures: as many items as one request may ask the store for.
+ITEMS_MAX = 100
+
+ALREADY_PUBLISHED = _("“%(sale)s” was published before. Nothing was changed.")
+
+TERMS = ["opens_at", "closes_at", "hold_seconds"]
+
+
+class SaleItemInline(TabularInline):
+    """The items of a sale that is not published yet. Who may change the sale may change its items."""
+
+    model = SaleItem
+    form = SaleItemForm
+    formset = SaleItemFormSet
+    autocomplete_fields = ["product"]
+    hide_title = True
+
+    def get_extra(self, request: HttpRequest, obj: Sale | None = None, **kwargs: Any) -> int:
+        return 0 if obj else 1
+
+    def get_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
+        price = "price_minor" if self.has_change_permission(request, obj) else "price"
+        return ["product", price, "quantity", "per_buyer_max"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
+        return [] if self.has_change_permission(request, obj) else ["price"]
+
+    @admin.display(description=_("Sale price"))
+    def price(self, item: SaleItem) -> str:
+        return price_text(item.price_minor)
+
+    def has_view_permission(self, request: HttpRequest, obj: Sale | None = None) -> bool:
+        return may_see_sales(request)
+
+    def has_add_permission(self, request: HttpRequest, obj: Sale | None = None) -> bool:
+        return request.user.has_perm("seckill.change_sale" if obj else "seckill.add_sale")
+
+    def has_change_permission(self, request: HttpRequest, obj: Sale | None = None) -> bool:
+        return self.has_add_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Sale | None = None) -> bool:
+        return self.has_add_permission(request, obj)
+
+
+@admin.register(Sale)
+class SaleAdmin(StaffAdmin):
+    list_display = ["title", "phase", "opens_at", "closes_at", "item_count"]
+    list_filter = [PhaseFilter]
+    search_fields = ["name", "name_zh", "items__product__name", "items__product__name_zh"]
+    actions = ["publish_selected", "delete_selected"]
+    actions_detail = ["publish"]
+    change_form_outer_before_template = "admin/seckill/sale/items.html"
+
+    class Media:
+        js = ["seckill/live-figures.js"]
+
+    @admin.display(description=_("name"), ordering="name")
+    def title(self, sale: Sale) -> str:
+        return str(sale)
+
+    @display(description=_("phase"), label=LABELS)  # type: ignore[untyped-decorator]
+    def phase(self, sale: Sale) -> tuple[str, str]:
+        return phase_of(sale)
+
+    @admin.display(description=_("phase"))
+    def phase_text(self, sale: Sale) -> str:
+        return phase_of(sale)[1]
+
+    @admin.display(description=_("items"), ordering="item_count")
+    def item_count(self, sale: Any) -> int:
+        count: int = sale.item_count
+        return count
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Sale]:
+        sales: QuerySet[Sale] = super().get_queryset(request)
+        return sales.annotate(item_count=Count("items", distinct=True))
+
+    def get_fieldsets(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
+        names = (None, {"fields": [("name", "name_zh")]})
+        if obj is None or not obj.is_published:
+            return [names, (_("Terms"), {"fields": TERMS})]
+        frozen = _("This sale is published, so its terms can no longer be changed.")
+        fields = [("opens_at", "closes_at"), ("phase_text", "published_at"), "hold_seconds"]
+        return [names, (_("Terms"), {"fields": fields, "description": frozen})]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[str]:
+        return [*TERMS, "phase_text", "published_at"] if obj and obj.is_published else []
+
+    def get_inlines(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
+        return [] if obj and obj.is_published else [SaleItemInline]
+
+    def get_view_on_site_url(self, obj: Sale | None = None) -> str | None:
+        return super().get_view_on_site_url(obj) if obj and obj.is_published else None
+
+    def get_actions_detail(self, request: HttpRequest, object_id: str) -> list[Any]:
+        if Sale.objects.filter(pk=object_id, published_at__isnull=False).exists():
+            return []
+        actions: list[Any] = super().get_actions_detail(request, object_id)  # type: ignore[misc]
+        return actions
+
+    def reason_to_keep(self, obj: Sale) -> str | None:
+        if obj.is_published:
+            return _("“%(sale)s” is published and buyers may hold its units, so it cannot be deleted.") % {"sale": obj}
+        return None
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Items go with their sale, though nobody may delete them where they are only listed."""
+        listed, counts, lacking, protected = super().get_deleted_objects(objs, request)
+        return listed, counts, lacking - {SaleItem._meta.verbose_name}, protected
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: Sale | None = None,
+    ) -> HttpResponse:
+        if obj and obj.is_published:
+            context["figures"] = figures_of(list(obj.items.select_related("sale", "product").order_by("pk")))
+        return super().render_change_form(request, context, add, change, form_url, obj)
+
+    def save_model(self, request: HttpRequest, obj: Sale, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if obj.is_published and "opens_at_0" in request.POST:
+            only_names = _("This sale was published while you were editing it, so only its names were saved.")
+            self.message_user(request, only_names, messages.WARNING)
+
+    @action(  # type: ignore[untyped-decorator]
+        description=_("Publish …"), permissions=["change"], icon="bolt", variant=ActionVariant.PRIMARY
+    )
+    def publish(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask first, with what will be final; only a POST publishes."""
+        with transaction.atomic():
+            sale = self.get_object(request, unquote(object_id))
+        if sale is None:
+            raise Http404
+        if request.method == "POST":
+            self.publish_and_tell(request, sale)
+        elif sale.is_published:
+            self.message_user(request, ALREADY_PUBLISHED % {"sale": sale}, messages.INFO)
+        if request.method == "POST" or sale.is_published:
+            return redirect(self.page_of(sale))
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": _("Publish “%(sale)s”?") % {"sale": sale},
+            "sale": sale,
+            "items": [
+                {
+                    "product": item.product,
+                    "price": price_text(item.price_minor),
+                    "quantity": units_text(item.quantity),
+                    "per_buyer_max": item.per_buyer_max,
+                }
+                for item in sale.items.select_related("product").order_by("pk")
+            ],
+            "sale_url": self.page_of(sale),
+        }
+        return TemplateResponse(request, "admin/seckill/sale/publish.html", context)
+
+    @admin.action(description=_("Publish"), permissions=["change"])
+    def publish_selected(self, request: HttpRequest, queryset: QuerySet[Sale]) -> None:
+        for sale in queryset:
+            self.publish_and_tell(request, sale)
+
+    def publish_and_tell(self, request: HttpRequest, sale: Sale) -> None:
+        """Publish the sale and say what came of it. A sale that is published already is not touched."""
+        level = messages.SUCCESS
+        try:
+            if publish_sale(sale_id=sale.pk):
+                said = _("“%(sale)s” is published.")
+                self.log_change(request, sale, str(_("Published.")))
+            else:
+                level, said = messages.INFO, ALREADY_PUBLISHED
+        except CannotPublish as refusal:
+            self.message_user(
+                request,
+                _("“%(sale)s” was not published. %(reason)s") % {"sale": sale, "reason": refusal},
+                messages.ERROR,
+            )
+            return
+        except StoreUnreachable:
+            level = messages.WARNING
+            said = _("“%(sale)s” is published and opens for buyers as soon as the reservation store answers.")
+        self.message_user(request, said % {"sale": sale}, level)
+
+
+@admin.register(SaleItem)
+class SaleItemAdmin(ModelAdmin):
+    """The live figures of all sales. Items are edited on the page of their sale."""
+
+    list_display = ["product", "sale_link", "phase", "quantity_text", "left", "held", "sold", "taken_now", "note"]
+    list_display_links = None
+    list_filter = [ItemPhaseFilter]
+    list_filter_sheet = False
+    list_select_related = ["sale", "product"]
+    list_per_page = ITEMS_MAX
+    list_max_show_all = ITEMS_MAX
+    search_fields = ["product__name", "product__name_zh", "sale__name", "sale__name_zh"]
+    ordering = ["-sale__opens_at", "pk"]
+    actions = None
+    list_before_template = "admin/seckill/saleitem/live.html"
+
+    class Media:
+        js = ["seckill/live-figures.js"]
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.figures_view)
+        return [path("figures/", view, name="seckill_saleitem_figures"), *super().get_urls()]
+
+    def has_view_permission(self, request: HttpRequest, obj: SaleItem | None = None) -> bool:
+        return may_see_sales(request)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return may_see_sales(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: SaleItem | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: SaleItem | None = None) -> bool:
+        return False
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """The page of the list, with the figures of its items read in one go."""
+        changes = super().get_changelist_instance(request)
+        items: list[Any] = list(changes.result_list)
+        for item, figures in zip(items, figures_of(items), strict=True):
+            item.figures = figures
+        changes.result_list = items
+        return changes
+
+    def figures_view(self, request: HttpRequest) -> JsonResponse:
+        """The figures of the items asked for, by id; seckill/live-figures.js asks every two seconds."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        pks = [int(pk) for pk in request.GET.getlist("item")[:ITEMS_MAX] if pk.isdecimal()]
+        items = list(SaleItem.objects.select_related("sale").filter(pk__in=pks))
+        return JsonResponse({figures.item.pk: figures.as_json() for figures in figures_of(items)})
+
+    @admin.display(description=_("sale"), ordering="sale__name")
+    def sale_link(self, item: SaleItem) -> str:
+        url = reverse("admin:seckill_sale_change", args=[item.sale_id])
+        return format_html('<a href="{}" class="text-link">{}</a>', url, item.sale)
+
+    @display(description=_("phase"), label=LABELS)  # type: ignore[untyped-decorator]
+    def phase(self, item: SaleItem) -> tuple[str, str]:
+        return phase_of(item.sale)
+
+    @admin.display(description=_("quantity"), ordering="quantity")
+    def quantity_text(self, item: SaleItem) -> str:
+        return units_text(item.quantity)
+
+    @admin.display(description=_("left"))
+    def left(self, item: Any) -> str:
+        return live_cell(item, "left")
+
+    @admin.display(description=_("held"))
+    def held(self, item: Any) -> str:
+        return live_cell(item, "held")
+
+    @admin.display(description=_("sold"))
+    def sold(self, item: Any) -> str:
+        return live_cell(item, "sold")
+
+    @admin.display(description=_("taken"), ordering="taken")
+    def taken_now(self, item: Any) -> str:
+        return live_cell(item, "taken")
+
+    @admin.display(description=_("note"))
+    def note(self, item: Any) -> str:
+        return live_cell(item, "note")
+
+
+def may_see_sales(request: HttpRequest) -> bool:
+    return request.user.has_perm("seckill.view_sale") or request.user.has_perm("seckill.change_sale")
+
+
+def live_cell(item: Any, name: str) -> str:
+    """A figure that seckill/live-figures.js keeps up to date."""
+    text = item.figures.as_json()[name]
+    return format_html('<span data-item="{}" data-figure="{}">{}</span>', item.pk, name, text)

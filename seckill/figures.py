@@ -1,0 +1,70 @@
+"""What staff see of a running item: left, held and sold of the reservation store beside `taken` of PostgreSQL."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import gettext_lazy as _
+
+from seckill import ledger
+from seckill.models import SaleItem
+from shop.price_field import price_text
+
+# Shown where there is no number to show.
+NOTHING = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One item's figures as text. `note` says why numbers are missing, or that the sale is paused; mostly empty."""
+
+    item: SaleItem
+    left: str
+    held: str
+    sold: str
+    note: str
+
+    @property
+    def price(self) -> str:
+        return price_text(self.item.price_minor)
+
+    @property
+    def quantity(self) -> str:
+        return units_text(self.item.quantity)
+
+    @property
+    def taken(self) -> str:
+        return str(self.item.taken)
+
+    def as_json(self) -> dict[str, str]:
+        return {"left": self.left, "held": self.held, "sold": self.sold, "taken": self.taken, "note": self.note}
+
+
+def figures_of(items: Sequence[SaleItem]) -> list[Figures]:
+    """The items' figures, in their order, with one round trip to the store. A store that is down is a note."""
+    try:
+        counters = ledger.read_many(item_ids=[item.pk for item in items]) if items else []
+    except ledger.StoreUnreachable:
+        return [without_numbers(item, str(_("store unreachable"))) for item in items]
+    return [figures_from(item, found) for item, found in zip(items, counters, strict=True)]
+
+
+def figures_from(item: SaleItem, counters: ledger.Counters | None) -> Figures:
+    if counters is None:
+        published = item.sale.is_published
+        return without_numbers(item, str(_("not in the store") if published else _("not published")))
+    return Figures(
+        item=item,
+        left=units_text(counters.left),
+        held=str(counters.held),
+        sold=str(counters.sold),
+        note=str(_("paused")) if counters.state == "paused" else "",
+    )
+
+
+def without_numbers(item: SaleItem, note: str) -> Figures:
+    return Figures(item=item, left=NOTHING, held=NOTHING, sold=NOTHING, note=note)
+
+
+def units_text(units: int | None) -> str:
+    """A number of units of which None means unlimited."""
+    return str(_("unlimited")) if units is None else str(units)

@@ -1,0 +1,20 @@
+"""Time left, as a countdown shows it; `remaining` in shop/static/shop/countdown.js says the same."""
+
+from datetime import timedelta
+
+from django.utils.translation import ngettext
+
+
+def remaining(left: timedelta) -> str:
+    """00:44, 14:59, 1:59:59, from one day on "2 days 03:04:05". Seconds are rounded up: zero means zero."""
+    seconds = -int(-left.total_seconds() // 1)
+    days, seconds = divmod(seconds, 86_400)
+    hours, seconds = divmod(seconds, 3_600)
+    minutes, seconds = divmod(seconds, 60)
+    if days:
+        clock = f"{hours:02}:{minutes:02}:{seconds:02}"
+        return ngettext("%(days)d day %(clock)s", "%(days)d days %(clock)s", days) % {
+            "days": days,
+            "clock": clock,
+        }
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes:02}:{seconds:02}"

@@ -1,0 +1,69 @@
+"""The form field of a price: people see and type a decimal amount, the model keeps minor units."""
+
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from shop.money import decimals_of, to_decimal, to_minor, to_text
+
+# Twelve digits and three decimals stay below 2**53: exact even where an amount is read as a double (Lua, JavaScript).
+DIGITS_MAX = 12
+
+
+class PriceField(forms.DecimalField):
+    """A price above zero in settings.CURRENCY; its clean value and its initial value are minor units."""
+
+    widget = UnfoldAdminTextInputWidget
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_digits=DIGITS_MAX, **kwargs)
+
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
+        # A text input: what a number input takes for the decimal point depends on the browser's own language.
+        return {"inputmode": "decimal", "autocomplete": "off"}
+
+    def get_bound_field(self, form: forms.BaseForm, field_name: str) -> forms.BoundField:
+        # Said at each rendering, since the widget takes it out of its attributes when it has drawn it.
+        self.widget.attrs["suffix"] = settings.CURRENCY
+        return super().get_bound_field(form, field_name)
+
+    def prepare_value(self, value: Any) -> Any:
+        return to_text(minor=value, currency=settings.CURRENCY) if isinstance(value, int) else value
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        if isinstance(initial, int):
+            initial = to_decimal(minor=initial, currency=settings.CURRENCY)
+        return super().has_changed(initial, data)
+
+    def clean(self, value: Any) -> int | None:
+        amount: Decimal | None = super().clean(value)
+        if amount is None:
+            return None
+        if amount <= 0:
+            raise ValidationError(_("The price must be above zero."), code="min_value")
+        try:
+            return to_minor(amount=amount, currency=settings.CURRENCY)
+        except ValueError:
+            raise ValidationError(too_many_decimals(settings.CURRENCY), code="max_decimal_places") from None
+
+
+def too_many_decimals(currency: str) -> str:
+    decimals = decimals_of(currency)
+    if not decimals:
+        return _("A price in %(currency)s has no decimals.") % {"currency": currency}
+    return ngettext(
+        "A price in %(currency)s has at most %(count)d decimal.",
+        "A price in %(currency)s has at most %(count)d decimals.",
+        decimals,
+    ) % {"currency": currency, "count": decimals}
+
+
+def price_text(minor: int) -> str:
+    """A price for people to read: "19.00 CNY"."""
+    return f"{to_text(minor=minor, currency=settings.CURRENCY)} {settings.CURRENCY}"

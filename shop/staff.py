@@ -1,0 +1,86 @@
+"""How the pages of the shop's staff behave, whatever they edit."""
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.contrib.admin import action
+from django.contrib.admin import actions as admin_actions
+from django.contrib.admin.utils import unquote
+from django.db import models, transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:
+    # django-unfold has no types; its classes extend these.
+    from django.contrib import admin
+
+    ModelAdmin = admin.ModelAdmin[Any]
+    TabularInline = admin.TabularInline[Any, Any]
+else:
+    from unfold.admin import ModelAdmin, TabularInline
+
+__all__ = ["ModelAdmin", "StaffAdmin", "TabularInline"]
+
+
+class StaffAdmin(ModelAdmin):
+    """A row is locked while a form about it is judged and saved, and what cannot be deleted says why.
+
+    Without the lock a form could be judged against a sale that another manager publishes before it is saved.
+    """
+
+    actions = ["delete_selected"]
+    list_filter_sheet = False
+
+    def reason_to_keep(self, obj: Any) -> str | None:
+        """A sentence for staff who want to delete `obj`; None where it may go."""
+        return None
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        obj = super().get_object(request, object_id, from_field)
+        return self.locked([obj.pk]).first() if obj is not None and request.method == "POST" else obj
+
+    def locked(self, pks: list[Any]) -> "models.QuerySet[Any]":
+        """The rows, for this transaction alone to change. Rows that refer to them may still be added."""
+        rows: models.QuerySet[Any] = self.model._default_manager.filter(pk__in=pks)
+        return rows.select_for_update(no_key=True).order_by("pk")
+
+    @action(description=_("Delete"), permissions=["delete"])
+    def delete_selected(self, request: HttpRequest, queryset: "models.QuerySet[Any]") -> HttpResponse | None:
+        with transaction.atomic():
+            chosen = self.locked([obj.pk for obj in queryset])
+            reasons = [reason for obj in chosen if (reason := self.reason_to_keep(obj))]
+            if not reasons:
+                return admin_actions.delete_selected(self, request, queryset)
+        for reason in reasons:
+            self.message_user(request, reason, messages.ERROR)
+        return None
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        with transaction.atomic():
+            obj = self.get_object(request, unquote(object_id))
+            reason = self.reason_to_keep(obj) if obj is not None else None
+            if reason is None or not self.has_delete_permission(request, obj):
+                return super().delete_view(request, object_id, extra_context)
+        self.message_user(request, reason, messages.ERROR)
+        return redirect(self.page_of(obj))
+
+    def page_of(self, obj: models.Model) -> str:
+        """The address of the page where `obj` is edited."""
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[obj.pk])
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: Any = None,
+    ) -> HttpResponse:
+        if obj is not None and self.reason_to_keep(obj):
+            context["show_delete"] = False
+        return super().render_change_form(request, context, add, change, form_url, obj)

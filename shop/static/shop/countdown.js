@@ -1,0 +1,40 @@
+// Every element with data-countdown="<ms since 1970>" shows the time left, and fires `countdown-over` once.
+
+import { now } from "./clock.js";
+
+const TICK_MS = 200;
+const { day = "{days} d {clock}", days = "{days} d {clock}" } = document.getElementById("page")?.dataset ?? {};
+const over = new WeakMap();
+
+const two = (number) => String(number).padStart(2, "0");
+
+// 00:44, 14:59, 1:59:59, 2 days 03:04:05; seconds are rounded up, so that zero means zero. As shop/clock.py says it.
+export function remaining(ms) {
+  const total = Math.max(0, Math.ceil(ms / 1000));
+  const [whole, hours, minutes, seconds] = [
+    Math.floor(total / 86400), Math.floor(total / 3600) % 24, Math.floor(total / 60) % 60, total % 60];
+  if (whole) {
+    return (whole === 1 ? day : days)
+      .replace("{days}", whole).replace("{clock}", `${two(hours)}:${two(minutes)}:${two(seconds)}`);
+  }
+  return hours ? `${hours}:${two(minutes)}:${two(seconds)}` : `${two(minutes)}:${two(seconds)}`;
+}
+
+function tick() {
+  for (const element of document.querySelectorAll("[data-countdown]")) {
+    const end = Number(element.dataset.countdown);
+    const left = end - now();
+    const text = remaining(left);
+    if (element.textContent !== text) element.textContent = text;
+    element.classList.toggle("urgent", left > 0 && left < 60_000);
+    if (left <= 0 && over.get(element) !== end) {
+      over.set(element, end);
+      element.dispatchEvent(new CustomEvent("countdown-over", { bubbles: true }));
+    }
+  }
+}
+
+export function start() {
+  tick();
+  setInterval(tick, TICK_MS);
+}

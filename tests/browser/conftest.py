@@ -1,0 +1,103 @@
+"""Debian's Chromium, a page that fails its test when it complains, and visitors who are signed in or not."""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page
+
+from tests.live_shop import live_shop as running_shop
+
+# Playwright keeps an event loop running in the test's thread, though the test itself waits for every call.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    if CHROMIUM is None:
+        reason = "Chromium is not installed (Debian: apt install chromium)"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    # No sandbox: in a container, where tests may run as root, Chromium has none and would not start.
+    arguments = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": arguments}
+
+
+@pytest.fixture(scope="session")
+def base_url() -> None:
+    """In place of a plugin's fixture that is written in a way that pytest warns of. Tests name whole addresses."""
+
+
+@pytest.fixture(scope="session")
+def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]:
+    return {**browser_context_args, "locale": "en-GB"}
+
+
+@pytest.fixture
+def page(page: Page) -> Iterator[Page]:
+    """A page that must not write errors into the console: no broken script, no violation of the content policy."""
+    complaints = complaints_of(page)
+    yield page
+    assert not complaints
+
+
+def complaints_of(page: Page) -> list[str]:
+    """Fills up while the page is used. That the API says no, or nothing, is no complaint: the page deals with it."""
+    complaints: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        of_api = message.text.startswith("Failed to load resource") and "/api/v1/" in message.location["url"]
+        if message.type in ("error", "warning") and not of_api:
+            complaints.append(f"{message.text} ({message.location['url']})")
+
+    page.on("console", hear)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    return complaints
+
+
+@pytest.fixture
+def live_shop(transactional_db: None) -> Iterator[str]:
+    """The address of a whole shop that runs for one test."""
+    collect_static()
+    with running_shop() as url:
+        yield url
+
+
+def collect_static() -> None:
+    """Into the place from which the web server serves. One at a time: test runs may go on side by side."""
+    root = Path(settings.STATIC_ROOT)
+    root.mkdir(parents=True, exist_ok=True)
+    with (root.parent / "collectstatic.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        call_command("collectstatic", "--noinput", verbosity=0)
+
+
+@pytest.fixture
+def sign_in(live_shop: str) -> Callable[[BrowserContext, User], None]:
+    """Signs a browser in without the form, for tests about something else."""
+
+    def sign_in(context: BrowserContext, user: User) -> None:
+        client = Client()
+        client.force_login(user)
+        name = settings.SESSION_COOKIE_NAME
+        context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": live_shop}])
+
+    return sign_in
+
+
+@pytest.fixture
+def buyer_with_password(buyer: User) -> User:
+    """A buyer who can sign in with the form: the shop's own hashers do not know those, cheap ones, of the tests."""
+    buyer.password = PBKDF2PasswordHasher().encode("a-good-password", "salt", iterations=1_000)
+    buyer.save(update_fields=["password"])
+    return buyer

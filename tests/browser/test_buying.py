@@ -1,0 +1,188 @@
+"""Buying in a real browser from a whole shop: web server, worker and beat, and the order through the outbox."""
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+
+from orders.models import Order, OrderStatus
+from seckill import ledger, passes
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.conftest import make_item
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SignIn = Callable[[BrowserContext, User], None]
+
+
+def focus_by_tab(page: Page, name: str) -> None:
+    """Press Tab until the element of that name has the focus."""
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if name in page.evaluate("document.activeElement.textContent || document.activeElement.name || ''"):
+            return
+    raise AssertionError(f"Tab never came to “{name}”")
+
+
+def buy_all(item: SaleItem, rival: User) -> None:
+    """The rival takes and pays for all there is."""
+    reservation_id = passes.new_reservation_id(item.pk)
+    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=rival.pk, units=item.quantity or 1)
+    assert ledger.confirm(item_id=item.pk, reservation_ids=[reservation_id]) == [ledger.Confirmed.CONFIRMED]
+
+
+def test_a_buyer_gets_ready_by_keyboard_and_has_the_order_after_the_start(
+    live_shop: str, page: Page, buyer_with_password: User, product: Product
+) -> None:
+    # Given a sale that opens in a moment, and a buyer with nothing but a keyboard
+    item = make_item(product, opens_in_seconds=12)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    focus_by_tab(page, "Sign in to buy")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/accounts/login/**")
+    focus_by_tab(page, "login")
+    page.keyboard.type("buyer")
+    page.keyboard.press("Tab")
+    page.keyboard.type("a-good-password")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(rf"^[^?]*/sales/{item.sale_id}/"))
+
+    # When they press the button before the start, think twice, and press it again
+    focus_by_tab(page, "Reserve at the start")
+    page.keyboard.press("Enter")
+    button, outcome = page.locator("[data-buy]"), page.locator("[data-outcome]")
+    expect(outcome).to_contain_text("At the start this page reserves 1 × Longjing tea by itself.")
+    expect(button).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(outcome).to_contain_text("Cancelled")
+    page.keyboard.press("Enter")
+    expect(button).to_contain_text("Ready for the start")
+
+    # Then the page reserves at the start by itself, says yes, and goes on to the order
+    expect(outcome).to_contain_text("Yes! 1 × Longjing tea reserved", timeout=20_000)
+    assert time.time() >= item.sale.opens_at.timestamp()
+    page.wait_for_url("**/orders/*/")
+    expect(page.locator(".status")).to_have_text("awaiting payment")
+    expect(page.locator("#order .countdown")).to_have_text(re.compile(r"1[45]:\d\d"))
+
+    # And my orders shows it, with the time that remains
+    focus_by_tab(page, "My orders")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/orders/")
+    expect(page.locator("[data-order]")).to_have_count(1)
+    expect(page.locator("[data-order]")).to_contain_text("1 × CN¥19.00")
+    expect(page.locator("[data-order] .countdown")).to_have_text(re.compile(r"1[45]:\d\d"))
+    order = Order.objects.get(buyer=buyer_with_password)
+
+    # And when the shop records the payment, the page says so by itself
+    assert Order.objects.filter(pk=order.pk).update(status=OrderStatus.PAID, ended_at=order.reserved_at)
+    expect(page.locator(".status")).to_have_text("paid", timeout=10_000)
+    expect(page.locator("#said")).to_have_text("Longjing tea: paid")
+
+
+SOLD_OUT = {
+    "en": ("Sold out", "Every unit has been sold."),
+    "zh-hans": ("已售罄", "全部商品都已售出。"),
+}
+
+
+def test_sold_out_is_said_in_words_of_either_language(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, rival: User
+) -> None:
+    sign_in(page.context, buyer)
+    for language, (title, detail) in SOLD_OUT.items():
+        # Given the last unit, and a page that does not know yet what the rival has just done
+        product = Product.objects.create(name="Longjing tea", slug=language, price_minor=9900)
+        item = make_item(product, quantity=1)
+        page.route("**/live/", lambda route: None)
+        page.goto(f"{live_shop}/sales/{item.sale_id}/")
+        if language != "en":
+            page.click(f"button[value={language}]")
+        expect(page.locator("html")).to_have_attribute("lang", language)
+        expect(page.locator("[data-buy]")).to_have_attribute("aria-disabled", "false")
+        buy_all(item, rival)
+
+        # When the buyer presses
+        page.click("[data-buy]")
+
+        # Then the refusal is in words; the button says so too, and stays where the keyboard finds it
+        expect(page.locator("[data-outcome]")).to_contain_text(title)
+        expect(page.locator("[data-outcome]")).to_contain_text(detail)
+        expect(page.locator("[data-buy]")).to_have_text(title)
+        expect(page.locator("[data-buy]")).to_have_attribute("aria-disabled", "true")
+        expect(page.locator("[data-buy]")).to_be_focused()
+        page.unroute("**/live/")
+
+
+def test_a_lost_answer_is_asked_for_again_and_reserves_once(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    # Given a connection that loses the first answer, though the shop has heard the call
+    lost: list[Any] = []
+
+    def lose_the_first_answer(route: Route) -> None:
+        if lost:
+            route.continue_()
+            return
+        lost.append(route.fetch().status)
+        route.fulfill(status=503, content_type="application/problem+json", body='{"code": "unavailable"}')
+
+    page.route("**/reservations/", lose_the_first_answer)
+    sign_in(page.context, buyer)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+
+    # When the buyer reserves
+    page.click("[data-buy]")
+
+    # Then the page repeats the call with the same pass, and there is one order
+    page.wait_for_url("**/orders/*/")
+    assert lost == [201]
+    assert Order.objects.filter(buyer=buyer).count() == 1
+    page.unroute("**/reservations/")
+
+
+def test_without_javascript_the_button_reserves_and_the_order_follows(
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    context = browser.new_context(java_script_enabled=False, locale="zh-CN")
+    sign_in(context, buyer)
+    page = context.new_page()
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    expect(page.locator("[data-stock-words]")).to_have_text("剩余 5 件，共 5 件")
+    page.click("[data-buy]")
+    page.wait_for_url("**/orders/*/")
+    expect(page.locator(".status")).to_have_text("待付款")
+    context.close()
+
+
+def test_nothing_is_wider_than_a_phone(
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, product: Product
+) -> None:
+    item = make_item(product, quantity=None, per_buyer_max=50)
+    for locale in ("en-GB", "zh-CN"):
+        phone = browser.new_context(viewport={"width": 360, "height": 740}, locale=locale, is_mobile=True)
+        page = phone.new_page()
+        for path in ("/", f"/sales/{item.sale_id}/", "/accounts/login/", "/accounts/signup/", "/nowhere/"):
+            page.goto(live_shop + path)
+            assert width_of(page) == 360, path
+        sign_in(phone, buyer)
+        page.goto(f"{live_shop}/sales/{item.sale_id}/")
+        page.click("[data-buy]")
+        expect(page.locator(".outcome.yes")).to_be_visible()
+        assert width_of(page) == 360
+        page.wait_for_url("**/orders/*/")
+        assert width_of(page) == 360
+        page.goto(f"{live_shop}/orders/")
+        assert width_of(page) == 360
+        phone.close()
+
+
+def width_of(page: Page) -> int:
+    """The page's width in CSS pixels: more than the window's where it scrolls sideways."""
+    width: int = page.evaluate("document.documentElement.scrollWidth")
+    return width

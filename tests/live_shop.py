@@ -1,0 +1,61 @@
+"""The whole shop as processes, web, worker and beat, on the stores of the running test.
+
+A test that uses it needs `django_db(transaction=True)`: other processes see only what is committed. What the processes
+write is printed at the end, which pytest shows where the test fails. `tests/browser/conftest.py` has a fixture of it.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import connection
+
+from shop.part import POLL_SECONDS, stop_parts
+from shop.run_parts import processes
+from shop.run_settings import SERVER_URLS, RunSettings
+from tests.own_store import free_port
+
+# Many times what it takes on an idle machine.
+START_SECONDS = 90.0
+
+
+@contextmanager
+def live_shop() -> Iterator[str]:
+    """Start the processes as `make run` does and give the address of the web server. Stops them at the end."""
+    with tempfile.TemporaryDirectory(prefix="stampede-live-") as directory:
+        run_settings = RunSettings(
+            host="127.0.0.1", port=free_port(), directory=Path(directory), own_servers=None, allowed_hosts=[]
+        )
+        with mock.patch.dict(os.environ, environment()):
+            parts = [
+                part
+                for part in processes(settings=run_settings, broker_url=settings.CELERY_BROKER_URL)
+                if part.name in ("web", "worker", "beat")
+            ]
+        try:
+            for part in parts:
+                part.start()
+            give_up_s = time.monotonic() + START_SECONDS
+            for part in parts:
+                while not part.answers():
+                    assert time.monotonic() < give_up_s, f"{part.name} gave no answer.\n{part.last_lines()}"
+                    time.sleep(POLL_SECONDS)
+            yield run_settings.url
+        finally:
+            stop_parts(parts=parts)
+            for part in parts:
+                if part.pid:
+                    print(f"--- {part.title}\n{part.last_lines(lines_max=60)}")
+
+
+def environment() -> dict[str, str]:
+    """What the processes must be told: the servers of this test, and its own database on them."""
+    urls = {name: getattr(settings, name) for name in (*SERVER_URLS, "CELERY_BROKER_URL")}
+    database = urlsplit(settings.DATABASE_URL)._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
+    return {**urls, "DATABASE_URL": database, "SECRET_KEY": settings.SECRET_KEY, "LOAD_TESTS": "1"}

@@ -1,0 +1,70 @@
+"""The whole river under a crowd: real processes, real HTTP, real stores. The command under test is the judge."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db.models import Sum
+
+from orders.models import LIVE, Order, OrderLine
+from seckill import ledger
+from shop.models import Product
+from tests.conftest import make_item
+from tests.live_shop import live_shop
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def base_url(db: None) -> Iterator[str]:
+    with live_shop() as url:
+        yield url
+
+
+def run_stampede(item_id: int, *options: str, base_url: str, directory: Path) -> dict[str, Any]:
+    file = directory / "verdict.json"
+    call_command("stampede", str(item_id), *options, "--url", base_url, "--json", str(file))
+    verdict: dict[str, Any] = json.loads(file.read_text())
+    return verdict
+
+
+def test_505_buyers_for_500_units_get_exactly_500_orders(product: Product, base_url: str, tmp_path: Path) -> None:
+    item = make_item(product, quantity=500)
+
+    habits = ["--repeat-share", "0.2", "--twice-share", "0.1"]
+    verdict = run_stampede(item.pk, "--buyers", "505", *habits, base_url=base_url, directory=tmp_path)
+
+    assert verdict["kept"], verdict
+    assert (verdict["oversold"], verdict["lost"], verdict["duplicated"], verdict["unsold"]) == (0, 0, 0, 0)
+    assert verdict["told_yes"] == verdict["persisted"] == 500
+    assert verdict["repeated"] > 50
+    assert verdict["asked_twice"] > 20
+    # Not only the judge says so.
+    orders = Order.objects.filter(lines__sale_item=item)
+    assert orders.count() == orders.values("buyer").distinct().count() == 500
+    item.refresh_from_db()
+    assert item.taken == 500
+    counters = ledger.read(item_id=item.pk)
+    assert counters is not None
+    assert (counters.left, counters.held, counters.sold) == (0, 500, 0)
+
+
+def test_buyers_who_want_one_to_three_units_share_them_without_a_unit_too_many(
+    product: Product, base_url: str, tmp_path: Path
+) -> None:
+    item = make_item(product, quantity=60, per_buyer_max=3)
+
+    verdict = run_stampede(
+        item.pk, "--buyers", "150", "--units", "1-3", "--twice-share", "0.3", base_url=base_url, directory=tmp_path
+    )
+
+    assert verdict["kept"], verdict
+    assert verdict["told_yes_units"] == 60
+    assert verdict["persisted"] == verdict["told_yes"] < 60
+    lines = OrderLine.objects.filter(sale_item=item, order__status__in=LIVE)
+    assert lines.aggregate(units=Sum("units"))["units"] == 60
+    per_buyer = lines.values("order__buyer").annotate(units=Sum("units"))
+    assert max(row["units"] for row in per_buyer) <= 3

@@ -1,0 +1,72 @@
+"""The sale page of the admin, filled in."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from seckill.models import Sale, SaleItem
+from shop.models import Product
+
+TOMORROW = timezone.now().replace(microsecond=0) + timedelta(days=1)
+
+
+def filled_form(
+    *rows: dict[str, Any],
+    name: str = "Autumn sale",
+    opens_at: datetime = TOMORROW,
+    closes_at: datetime = TOMORROW + timedelta(hours=1),
+    hold_seconds: int = 900,
+    saved_rows: int = 0,
+) -> dict[str, Any]:
+    """What the browser posts: the sale, and a row for each item; `saved_rows` of them are stored."""
+    data: dict[str, Any] = {
+        "name": name,
+        "name_zh": "",
+        "opens_at_0": opens_at.strftime("%Y-%m-%d"),
+        "opens_at_1": opens_at.strftime("%H:%M:%S"),
+        "closes_at_0": closes_at.strftime("%Y-%m-%d"),
+        "closes_at_1": closes_at.strftime("%H:%M:%S"),
+        "hold_seconds": hold_seconds,
+        "items-TOTAL_FORMS": len(rows),
+        "items-INITIAL_FORMS": saved_rows,
+    }
+    for number, row in enumerate(rows):
+        data |= {f"items-{number}-{field}": value for field, value in row.items()}
+    return data
+
+
+def row_of(item_product: Product, /, **changes: Any) -> dict[str, Any]:
+    """A row for a new item that breaks no rule."""
+    return {"product": item_product.pk, "price_minor": "19.00", "quantity": 5, "per_buyer_max": 1} | changes
+
+
+def row_of_saved(item: SaleItem, **changes: Any) -> dict[str, Any]:
+    """The row of an item that is in the database, as the page shows it."""
+    return row_of(item.product, id=item.pk, sale=item.sale_id) | changes
+
+
+def form_of(sale: Sale, *rows: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """The page of a saved sale as it is shown, with `changes`."""
+    shown: dict[str, Any] = {
+        "name": sale.name,
+        "opens_at": sale.opens_at,
+        "closes_at": sale.closes_at,
+        "hold_seconds": sale.hold_seconds,
+        "saved_rows": len(rows),
+    }
+    return filled_form(*rows, **(shown | changes))
+
+
+def errors_of_sale(response: Any) -> dict[str, list[str]]:
+    return dict(response.context["adminform"].form.errors)
+
+
+def errors_of_rows(response: Any) -> list[dict[str, list[str]]]:
+    formset = response.context["inline_admin_formsets"][0].formset
+    return [dict(form.errors) for form in formset.forms]
+
+
+def said(response: Any) -> list[str]:
+    """The messages on the page."""
+    return [str(message) for message in response.context["messages"]]

@@ -1,0 +1,148 @@
+"""Staff watch a sale: left, held and sold of the store beside `taken` of PostgreSQL."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from seckill import ledger
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.conftest import make_item
+
+LIST = "/admin/seckill/saleitem/"
+FIGURES = "/admin/seckill/saleitem/figures/"
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, shop_manager: User) -> None:
+    client.force_login(shop_manager)
+
+
+@pytest.fixture
+def running(item: SaleItem, buyer: User, rival: User) -> SaleItem:
+    """Of five units one is held and one sold; PostgreSQL has heard of one of them."""
+    bought = uuid4()
+    ledger.reserve(item_id=item.pk, reservation_id=uuid4(), buyer_id=buyer.pk, units=1)
+    ledger.reserve(item_id=item.pk, reservation_id=bought, buyer_id=rival.pk, units=1)
+    ledger.confirm(item_id=item.pk, reservation_ids=[bought])
+    SaleItem.objects.filter(pk=item.pk).update(taken=1)
+    return item
+
+
+def turn_store_off(settings: Settings) -> None:
+    down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
+    settings.CACHES = settings.CACHES | {"seckill": down}
+
+
+def sale_page(item: SaleItem) -> str:
+    return reverse("admin:seckill_sale_change", args=[item.sale_id])
+
+
+def figures_on(page: str, client: Client, item: SaleItem) -> dict[str, str]:
+    """What the page shows in the cells that the script keeps up to date."""
+    text = client.get(page).content.decode()
+    figures = {}
+    for name in ("left", "held", "sold", "taken", "note"):
+        cell = text.partition(f'data-item="{item.pk}" data-figure="{name}">')[2]
+        figures[name] = cell.partition("<")[0]
+    return figures
+
+
+def test_the_page_of_a_running_sale_shows_its_figures(client: Client, running: SaleItem) -> None:
+    expected = {"left": "3", "held": "1", "sold": "1", "taken": "1", "note": ""}
+    assert figures_on(sale_page(running), client, running) == expected
+
+
+def test_the_list_of_items_shows_the_figures_of_all(client: Client, running: SaleItem) -> None:
+    draft_product = Product.objects.create(name="Oolong tea", slug="oolong", price_minor=5000)
+    draft = make_item(draft_product, published=False)
+    expected = {"left": "3", "held": "1", "sold": "1", "taken": "1", "note": ""}
+    assert figures_on(LIST, client, running) == expected
+    assert figures_on(LIST, client, draft)["note"] == "not published"
+
+
+def test_the_script_gets_the_same_figures(client: Client, running: SaleItem) -> None:
+    answer = client.get(FIGURES, [("item", running.pk), ("item", 0), ("item", "x")])
+    assert answer.json() == {str(running.pk): {"left": "3", "held": "1", "sold": "1", "taken": "1", "note": ""}}
+    assert "no-store" in answer["Cache-Control"]
+
+
+def test_the_figures_of_many_items_are_one_round_trip_and_two_queries_for_the_reader_and_the_items(
+    client: Client, product: Product, store: Any, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    products = [Product.objects.create(name=f"Tea {n}", slug=f"tea-{n}", price_minor=5000) for n in range(5)]
+    items = [make_item(each) for each in products]
+    before = store.info("commandstats")["cmdstat_time"]["calls"]
+    with django_assert_num_queries(2):
+        answer = client.get(FIGURES, {"item": [item.pk for item in items]})
+    assert len(answer.json()) == 5
+    assert store.info("commandstats")["cmdstat_time"]["calls"] - before == 1
+
+
+def test_an_unlimited_item_is_shown_as_such(client: Client, product: Product) -> None:
+    unlimited = make_item(product, quantity=None)
+    assert figures_on(sale_page(unlimited), client, unlimited)["left"] == "unlimited"
+    assert figures_on(LIST, client, unlimited)["left"] == "unlimited"
+
+
+def test_an_item_that_the_store_does_not_know_is_not_shown_as_sold_out(
+    client: Client, item: SaleItem, store: Any
+) -> None:
+    store.flushdb()
+    figures = figures_on(sale_page(item), client, item)
+    assert (figures["left"], figures["note"]) == ("–", "not in the store")
+
+
+def test_with_the_store_down_the_pages_open(client: Client, running: SaleItem, settings: Settings) -> None:
+    turn_store_off(settings)
+    expected = {"left": "–", "held": "–", "sold": "–", "taken": "1", "note": "store unreachable"}
+    assert figures_on(sale_page(running), client, running) == expected
+    assert figures_on(LIST, client, running) == expected
+    assert client.get(FIGURES, {"item": running.pk}).json() == {str(running.pk): expected}
+
+
+def test_staff_without_a_permission_for_sales_see_no_figures(client: Client, running: SaleItem) -> None:
+    client.force_login(User.objects.create_user("cook", is_staff=True))
+    assert client.get(FIGURES, {"item": running.pk}).status_code == 403
+    assert client.get(LIST).status_code == 403
+
+
+def test_nobody_edits_an_item_outside_its_sale(client: Client, running: SaleItem) -> None:
+    assert client.get(f"{LIST}add/").status_code == 403
+    assert client.post(f"{LIST}{running.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert client.post(f"{LIST}{running.pk}/change/", {"quantity": 1}).status_code == 403
+    assert SaleItem.objects.get().quantity == 5
+
+
+@pytest.mark.parametrize(
+    ("opens_in_seconds", "closes_in_seconds", "published", "phase"),
+    [(60, 120, False, "draft"), (60, 120, True, "upcoming"), (-60, 60, True, "open"), (-60, 1, True, "ended")],
+)
+def test_the_lists_show_the_phase_and_filter_by_it(
+    client: Client,
+    product: Product,
+    opens_in_seconds: int,
+    closes_in_seconds: int,
+    published: bool,
+    phase: str,
+) -> None:
+    item = make_item(
+        product,
+        opens_in_seconds=opens_in_seconds,
+        closes_in_seconds=closes_in_seconds,
+        published=published,
+    )
+    if phase == "ended":
+        item.sale.closes_at = item.sale.opens_at + (item.sale.closes_at - item.sale.opens_at) / 2
+        item.sale.save()
+    for page in ("/admin/seckill/sale/", LIST):
+        for chosen in ("draft", "upcoming", "open", "ended"):
+            found = client.get(page, {"phase": chosen})
+            assert found.context["cl"].result_count == (chosen == phase)
+            if chosen == phase:
+                assert phase in found.content.decode().partition('id="result_list"')[2]

@@ -1,0 +1,84 @@
+"""Demo data may be loaded again and again, whatever a manager has done meanwhile."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.utils import timezone
+
+from seckill import ledger
+from seckill.models import Sale, SaleItem
+from shop.models import Category, Product
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAMPEDE_ADMIN_PASSWORD", "an-admin-password")
+    monkeypatch.setenv("STAMPEDE_BUYER_PASSWORD", "a-buyer-password")
+
+
+def load() -> None:
+    call_command("load_demo", verbosity=0)
+
+
+def test_a_sale_opens_within_a_minute_and_another_tomorrow() -> None:
+    load()
+    now = timezone.now()
+    first, second = Sale.objects.order_by("opens_at")
+    assert timedelta(0) < first.opens_at - now < timedelta(minutes=1)
+    assert first.closes_at - first.opens_at == timedelta(hours=2)
+    assert second.opens_at - now > timedelta(hours=20)
+    assert sorted((item.quantity or 0, item.per_buyer_max) for item in first.items.all()) == [
+        (0, 5),
+        (100, 1),
+        (500, 3),
+    ]
+    for item in SaleItem.objects.select_related("product"):
+        assert item.price_minor <= item.product.price_minor
+        assert ledger.read(item_id=item.pk)
+    assert Product.objects.count() == 8
+    assert all(product.name_zh and product.description_zh for product in Product.objects.all())
+
+
+def test_the_second_time_nothing_changes() -> None:
+    load()
+    sessions = dict(User.objects.values_list("username", "password"))
+    Product.objects.filter(slug="gaiwan").update(name="A manager's name for it")
+    load()
+    assert Sale.objects.count() == 2
+    assert dict(User.objects.values_list("username", "password")) == sessions
+    assert Product.objects.get(slug="gaiwan").name == "A manager's name for it"
+
+
+def test_a_changed_password_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    load()
+    monkeypatch.setenv("STAMPEDE_ADMIN_PASSWORD", "another-password")
+    load()
+    assert User.objects.get(username="admin").check_password("another-password")
+    assert User.objects.get(username="admin").is_superuser
+    assert User.objects.get(username="alice").check_password("a-buyer-password")
+    assert not User.objects.get(username="bob").is_staff
+
+
+def test_when_the_sale_is_over_there_is_a_new_one() -> None:
+    load()
+    past = timezone.now() - timedelta(hours=3)
+    Sale.objects.filter(name="Opening sale").update(opens_at=past, closes_at=past + timedelta(hours=2))
+    load()
+    assert Sale.objects.filter(name="Opening sale").count() == 2
+
+
+def test_products_that_a_manager_sells_at_that_time_are_left_to_the_manager() -> None:
+    load()
+    Sale.objects.all().delete()
+    Category.objects.get_or_create(name="Mine", slug="mine")
+    opens_at = timezone.now() + timedelta(minutes=30)
+    mine = Sale.objects.create(name="Mine", opens_at=opens_at, closes_at=opens_at + timedelta(hours=1))
+    headphones = Product.objects.get(slug="headphones")
+    SaleItem.objects.create(sale=mine, product=headphones, price_minor=100, quantity=1)
+    load()
+    opening = Sale.objects.get(name="Opening sale")
+    assert {item.product.slug for item in opening.items.select_related("product")} == {"longjing-tea", "gaiwan"}

@@ -1,0 +1,178 @@
+"""The sale page and the home page, as they come from the server."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from seckill import ledger, passes
+from seckill.models import Sale, SaleItem
+from shop.models import Product
+from tests.conftest import make_item
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def page_of(item: SaleItem) -> str:
+    return item.sale.get_absolute_url()
+
+
+def text_of(client: Client, path: str, **headers: str) -> str:
+    answer = client.get(path, headers=headers)
+    assert answer.status_code == 200
+    return unescape(answer.content.decode())
+
+
+def add_items(sale: Sale, *, count: int) -> None:
+    for number in range(count):
+        product = Product.objects.create(name=f"Tea {number}", slug=f"tea-{number}", price_minor=2900)
+        SaleItem.objects.create(sale=sale, product=product, price_minor=1900, quantity=5)
+
+
+def hidden_pass(text: str) -> str:
+    return text.split('name="pass" value="')[1].split('"')[0]
+
+
+@pytest.fixture
+def store_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(**_: object) -> None:
+        raise ledger.StoreUnreachable
+
+    for name in ("read_many", "reserve", "find_hold"):
+        monkeypatch.setattr(ledger, name, unreachable)
+
+
+def test_the_page_shows_price_stock_and_limit_in_the_readers_language(client: Client, item: SaleItem) -> None:
+    english, chinese = (text_of(client, page_of(item), accept_language=language) for language in ("en", "zh-CN"))
+    assert '<html lang="en">' in english
+    for words in ("Spring sale", "Longjing tea", "CN¥19.00", "CN¥99.00", "−80%", "5 of 5 left", "At most 1 per buyer"):
+        assert words in english
+    assert '<html lang="zh-hans">' in chinese
+    for words in ("春季秒杀", "龙井茶", "¥19.00", "剩余 5 件，共 5 件", "每人限购 1 件", "登录后抢购"):
+        assert words in chinese
+
+
+def test_held_units_are_told_apart_from_sold_ones(client: Client, item: SaleItem, rival: User) -> None:
+    held = passes.new_reservation_id(item.pk)
+    ledger.reserve(item_id=item.pk, reservation_id=held, buyer_id=rival.pk, units=1)
+    assert "4 of 5 left · 1 not paid yet, may come back" in text_of(client, page_of(item))
+    ledger.confirm(item_id=item.pk, reservation_ids=[held])
+    text = text_of(client, page_of(item))
+    assert "4 of 5 left" in text
+    assert "not paid yet, may come back</p>" not in text
+    assert 'class="bar-left" width="80.00%"' in text
+
+
+def test_the_number_of_queries_does_not_grow_with_the_items(
+    client: Client, item: SaleItem, buyer: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    add_items(item.sale, count=7)
+    with django_assert_num_queries(2):
+        text_of(client, page_of(item))
+    with django_assert_num_queries(2):
+        text_of(client, "/")
+    client.force_login(buyer)
+    with django_assert_num_queries(3):
+        text_of(client, page_of(item))
+
+
+@pytest.mark.usefixtures("store_down")
+def test_with_the_store_down_the_pages_open_and_say_so(client: Client, item: SaleItem, buyer: User) -> None:
+    client.force_login(buyer)
+    text = text_of(client, page_of(item))
+    assert "The stock is not known right now. Nobody loses a place by it" in text
+    assert "Sold out</button>" not in text
+    assert "The stock is not known right now" in text_of(client, "/")
+    answer = client.post(f"/sale-items/{item.pk}/reserve/", {"pass": hidden_pass(text)}, follow=True)
+    assert "Not available right now" in answer.content.decode()
+
+
+def test_a_sale_that_is_not_published_is_not_there(client: Client, product: Product) -> None:
+    item = make_item(product, published=False)
+    assert client.get(page_of(item)).status_code == 404
+    assert "No sale is planned" in text_of(client, "/")
+
+
+def test_home_shows_what_is_open_and_what_comes_but_not_what_is_over(client: Client, product: Product) -> None:
+    now = timezone.now()
+    for number, (name, hours) in enumerate((("Over", -3), ("Open", -1), ("Coming", 1))):
+        tea = Product.objects.create(name=f"{name} tea", slug=f"tea-{number}", price_minor=9900)
+        opens_at = now + timedelta(hours=hours)
+        sale = Sale.objects.create(
+            name=f"{name} sale", opens_at=opens_at, closes_at=opens_at + timedelta(hours=2), published_at=now
+        )
+        SaleItem.objects.create(sale=sale, product=tea, price_minor=1900)
+    text = text_of(client, "/")
+    assert text.index("Open now") < text.index("Open sale") < text.index("Coming sale")
+    assert "Over sale" not in text
+    part = text_of(client, "/", hx_request="true")
+    assert "Open sale" in part
+    assert "<html" not in part
+
+
+def test_signing_in_leads_back_to_the_item(client: Client, item: SaleItem, buyer: User) -> None:
+    text = text_of(client, page_of(item))
+    link = text.split('<a class="button wide" href="')[1].split('"')[0]
+    answer = client.post(link, {"login": "buyer", "password": "buyer-password"})
+    assert answer["Location"] == f"/sales/{item.sale_id}/#item-{item.pk}"
+
+
+def test_the_form_of_a_browser_without_javascript_reserves_once(client: Client, item: SaleItem, buyer: User) -> None:
+    client.force_login(buyer)
+    form = {"pass": hidden_pass(text_of(client, page_of(item))), "units": "1"}
+    first, second = (client.post(f"/sale-items/{item.pk}/reserve/", form) for _ in range(2))
+    assert first["Location"] == second["Location"]
+    assert first["Location"].startswith("/reservations/")
+    counters = ledger.read(item_id=item.pk)
+    assert counters
+    assert (counters.left, counters.held) == (4, 1)
+
+
+@pytest.mark.parametrize("units", ["0", "-1", "1.5", "x", "", "9" * 30, "²"])
+def test_the_form_asks_again_for_units_that_are_none(client: Client, item: SaleItem, buyer: User, units: str) -> None:
+    client.force_login(buyer)
+    form = {"pass": hidden_pass(text_of(client, page_of(item))), "units": units}
+    answer = client.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
+    assert "Choose how many units you want." in answer.content.decode()
+
+
+def test_the_form_says_a_refusal_in_words(client: Client, product: Product, buyer: User) -> None:
+    item = make_item(product, opens_in_seconds=300)
+    client.force_login(buyer)
+    form = {"pass": hidden_pass(text_of(client, page_of(item)))}
+    answer = client.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
+    assert "Not open yet. The sale has not opened yet." in answer.content.decode()
+
+
+def test_the_page_gives_passes_by_the_rules_of_the_api(client: Client, product: Product, buyer: User) -> None:
+    item = make_item(product, opens_in_seconds=3600, closes_in_seconds=7200)
+    assert 'name="pass"' not in text_of(client, page_of(item))
+    client.force_login(buyer)
+    assert hidden_pass(text_of(client, page_of(item))) == ""
+
+
+def test_nobody_reserves_with_the_pass_of_another(
+    client: Client, item: SaleItem, buyer: User, rival: User, pass_for: Callable[..., str]
+) -> None:
+    client.force_login(buyer)
+    for text in (pass_for(rival, item), pass_for(buyer, item, expires_in_seconds=-1), "p1.nonsense", ""):
+        answer = client.post(f"/sale-items/{item.pk}/reserve/", {"pass": text}, follow=True)
+        assert "The page was too old." in answer.content.decode()
+    counters = ledger.read(item_id=item.pk)
+    assert counters
+    assert counters.held == 0
+
+
+def test_the_pages_hold_no_inline_script_or_style(client: Client, item: SaleItem, buyer: User) -> None:
+    client.force_login(buyer)
+    for path in ("/", page_of(item), "/orders/", "/accounts/signup/", "/nowhere/"):
+        text = client.get(path).content.decode()
+        assert "style=" not in text
+        assert "<style" not in text
+        for tag in text.split("<script")[1:]:
+            assert "src=" in tag.split(">")[0] or 'type="application/json"' in tag.split(">")[0]

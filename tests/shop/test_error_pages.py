@@ -1,0 +1,60 @@
+"""What a visitor sees when something fails: a page of the shop, in the visitor's language, that needs nothing else."""
+
+import pytest
+from django.contrib.sessions.backends.cache import SessionStore
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
+from django.urls import path
+from django.utils import translation
+
+from shop import problems
+from shop.urls import urlpatterns as urls_of_shop
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    raise RuntimeError("broken on purpose")
+
+
+# A shop with one page more, for the test that names this module as its urls.
+urlpatterns = [path("broken/", broken), *urls_of_shop]
+handler500 = "shop.problems.server_error"
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", "There is nothing at this address."), ("zh-CN", "这个地址没有内容。")]
+)
+def test_a_missing_page_is_said_in_words(client: Client, language: str, words: str) -> None:
+    answer = client.get("/nowhere/", headers={"accept-language": language})
+    assert answer.status_code == 404
+    assert words in answer.content.decode()
+
+
+@pytest.mark.urls("tests.shop.test_error_pages")
+def test_a_failure_is_said_without_database_and_session(
+    client: Client, monkeypatch: pytest.MonkeyPatch, settings: object
+) -> None:
+    """No database is allowed in this test, and the session store is as good as down."""
+
+    def down(*_: object, **__: object) -> None:
+        raise ConnectionError
+
+    monkeypatch.setattr(SessionStore, "load", down)
+    client.cookies["sessionid"] = "a-session-that-cannot-be-read"
+    client.raise_request_exception = False
+    answer = client.get("/broken/")
+    assert answer.status_code == 500
+    assert "Something went wrong on our side" in answer.content.decode()
+
+
+def test_the_error_page_needs_no_middleware() -> None:
+    with translation.override("zh-hans"):
+        answer = problems.server_error(RequestFactory().get("/"))
+    assert answer.status_code == 500
+    assert "我们这边出了问题" in answer.content.decode()
+
+
+def test_a_form_from_another_page_is_refused_in_words() -> None:
+    client = Client(enforce_csrf_checks=True)
+    answer = client.post("/i18n/setlang/", {"language": "zh-hans"})
+    assert answer.status_code == 403
+    assert "This form was too old" in answer.content.decode()

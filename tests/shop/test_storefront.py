@@ -1,0 +1,69 @@
+"""The frame of every page: the language switch, signing up, the drawn picture, the countdown's text."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.template import Context, Template
+from django.test import Client
+from django.utils import translation
+
+from shop.clock import remaining
+from shop.models import Product
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_language_is_switched_and_kept(client: Client) -> None:
+    answer = client.post("/i18n/setlang/", {"language": "zh-hans", "next": "/accounts/login/"}, follow=True)
+    assert answer.redirect_chain == [("/accounts/login/", 302)]
+    assert '<html lang="zh-hans">' in answer.content.decode()
+    assert "目前没有安排活动" in client.get("/").content.decode()
+
+
+@pytest.mark.parametrize("language", ["en", "zh-CN"])
+def test_a_newcomer_makes_an_account_and_is_signed_in(client: Client, language: str) -> None:
+    form = {"username": "newcomer", "password1": "a-good-long-password", "password2": "a-good-long-password"}
+    assert client.get("/accounts/signup/", headers={"accept-language": language}).status_code == 200
+    answer = client.post("/accounts/signup/?next=/orders/", {**form, "next": "/orders/"})
+    assert answer["Location"] == "/orders/"
+    assert User.objects.filter(username="newcomer").exists()
+    assert client.get("/orders/").status_code == 200
+    client.post("/accounts/logout/")
+    assert client.get("/orders/").status_code == 302
+
+
+def test_every_page_of_the_accounts_has_the_frame_of_the_shop(client: Client, buyer: User) -> None:
+    for path in ("login", "signup", "password/reset", "inactive"):
+        assert 'class="brand"' in client.get(f"/accounts/{path}/").content.decode()
+    client.force_login(buyer)
+    for path in ("logout", "password/change", "email"):
+        assert 'class="brand"' in client.get(f"/accounts/{path}/").content.decode()
+
+
+def test_a_product_without_a_picture_always_has_the_same_one_with_a_text(product: Product) -> None:
+    template = Template("{% load tile %}{% tile product %}")
+    drawings = {template.render(Context({"product": product})) for _ in range(2)}
+    assert len(drawings) == 1
+    drawing = drawings.pop()
+    assert 'role="img" aria-label="Drawing in place of a picture: Longjing tea"' in drawing
+    with translation.override("zh-hans"):
+        assert ">龙</text>" in template.render(Context({"product": product}))
+    product.slug = "another"
+    assert template.render(Context({"product": product})) != drawing
+
+
+@pytest.mark.parametrize(
+    ("left", "text"),
+    [
+        (timedelta(0), "00:00"),
+        (timedelta(milliseconds=1), "00:01"),
+        (timedelta(seconds=44), "00:44"),
+        (timedelta(minutes=14, seconds=59), "14:59"),
+        (timedelta(hours=1, minutes=59, seconds=59), "1:59:59"),
+        (timedelta(days=1), "1 day 00:00:00"),
+        (timedelta(days=2, hours=3, minutes=4, seconds=5), "2 days 03:04:05"),
+    ],
+)
+def test_the_time_left_is_written_as_a_clock(left: timedelta, text: str) -> None:
+    assert remaining(left) == text

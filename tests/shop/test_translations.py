@@ -1,0 +1,99 @@
+"""The shop speaks Chinese: every text of ours has one, in the source as it stands now."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from babel.messages.catalog import Catalog, Message
+from babel.messages.extract import DEFAULT_KEYWORDS, extract
+from babel.messages.pofile import read_po
+from django.template import Context, Template
+from django.utils import translation
+from django.utils.translation.template import templatize
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+APPS = ("shop", "seckill", "orders")
+CATALOGUE = ROOT / "shop" / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
+
+KEYWORDS = {
+    **DEFAULT_KEYWORDS,
+    "gettext_lazy": None,
+    "gettext_noop": None,
+    "ngettext_lazy": (1, 2),
+    "pgettext_lazy": ((1, "c"), 2),
+}
+# %(name)s of Python and of the templates, {name} of the page's scripts.
+PLACEHOLDERS = re.compile(r"%\(\w+\)[sd]|\{\w+\}")
+# What templatize makes of a tag; everything around it is blanked out.
+OF_TEMPLATE = re.compile(
+    r"""\bn?gettext\((?P<text>u?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))|_\((?P<short>u?'(?:[^'\\]|\\.)*')"""
+)
+
+
+def texts_of_python() -> Iterator[tuple[str, str]]:
+    for app in APPS:
+        for path in sorted((ROOT / app).rglob("*.py")):
+            if "migrations" not in path.parts:
+                with path.open("rb") as file:
+                    for _line, message, _comments, _context in extract("python", file, KEYWORDS):
+                        yield (message if isinstance(message, str) else message[0]), str(path.relative_to(ROOT))
+
+
+def texts_of_templates() -> Iterator[tuple[str, str]]:
+    for path in sorted((ROOT / "templates").rglob("*.html")):
+        code = templatize(path.read_text(), origin=str(path))
+        for match in OF_TEMPLATE.finditer(code):
+            literal = match["text"] or match["short"]
+            yield eval(literal), str(path.relative_to(ROOT))  # a literal, by the pattern above
+
+
+def catalogue() -> Catalog:
+    with CATALOGUE.open("rb") as file:
+        return read_po(file, locale="zh_Hans")
+
+
+def test_every_text_of_the_shop_is_in_the_chinese_catalogue() -> None:
+    texts = {*texts_of_python(), *texts_of_templates()}
+    known = catalogue()
+    assert len(texts) > 200
+    missing = [f"{path}: {text}" for text, path in sorted(texts, key=lambda pair: pair[::-1]) if text not in known]
+    assert not missing, "run manage.py makemessages -l zh_Hans and translate:\n" + "\n".join(missing)
+
+
+def test_the_chinese_catalogue_has_no_text_that_the_shop_does_not_say() -> None:
+    texts = {text for text, _path in (*texts_of_python(), *texts_of_templates())}
+    assert not {strings_of(message.id)[0] for message in messages()} - texts
+
+
+def test_every_text_of_the_catalogue_is_translated_and_none_is_fuzzy() -> None:
+    unfinished = [message.id for message in messages() if message.fuzzy or not all(strings_of(message.string))]
+    assert not unfinished
+
+
+def test_every_translation_has_the_placeholders_of_its_text() -> None:
+    differing = [
+        message.id
+        for message in messages()
+        for translated in strings_of(message.string)
+        if sorted(PLACEHOLDERS.findall(strings_of(message.id)[-1])) != sorted(PLACEHOLDERS.findall(translated))
+    ]
+    assert not differing
+
+
+def messages() -> list[Message]:
+    return [message for message in catalogue() if message.id]
+
+
+def strings_of(text: str | Sequence[str] | None) -> Sequence[str]:
+    """Singular and plural, or the only form there is."""
+    return [text] if isinstance(text, str) else text or [""]
+
+
+@pytest.mark.parametrize(
+    ("language", "price", "without_decimals"), [("en", "CN¥19.00", "¥1,900"), ("zh-hans", "¥19.00", "JP¥1,900")]
+)
+def test_a_price_is_written_as_its_reader_writes_it(language: str, price: str, without_decimals: str) -> None:
+    template = Template("{% load money %}{{ 1900|money }} {{ 1900|money:'JPY' }}")
+    with translation.override(language):
+        assert template.render(Context()) == f"{price} {without_decimals}"
