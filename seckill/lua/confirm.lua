@@ -4,7 +4,7 @@
 --   1 item   hash of terms and counters
 --   2 holds  hash reservation id -> 'state:buyer:units:deadline_ms'
 -- ARGV
---   1 reservation_id
+--   1 reservation_id  the one that reserve held by; the call is idempotent by it
 -- RETURNS {word}
 --   unavailable        the item, or a part of it, is not in the store
 --   unknown_hold       the store has no such hold

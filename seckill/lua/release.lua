@@ -5,7 +5,7 @@
 --   2 buyers  hash buyer -> units held and bought
 --   3 holds   hash reservation id -> 'state:buyer:units:deadline_ms'
 -- ARGV
---   1 reservation_id
+--   1 reservation_id  the one that reserve held by; the call is idempotent by it
 --   2 reason          expired, cancelled or rejected give back what is held; refunded also what is sold
 -- RETURNS {word}
 --   unavailable        the item, or a part of it, is not in the store

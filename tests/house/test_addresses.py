@@ -1,0 +1,52 @@
+"""Nothing is fetched from a third party: no script, style, font or picture, and no package without its hash."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+PAGES = sorted(
+    path
+    for folder in ("templates", "shop/static", "seckill/static", "orders/static", "shop/templates")
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in {".html", ".txt", ".js", ".css", ".svg", ".json"}
+)
+REQUIREMENTS = sorted((ROOT / "requirements").glob("*.txt"))
+
+# Names of XML vocabularies look like addresses, and are never fetched.
+VOCABULARIES = ("http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink", "http://www.w3.org/1999/xhtml")
+
+
+def ids(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_the_pages_and_requirements_are_found() -> None:
+    assert len(PAGES) > 10
+    assert {path.name for path in REQUIREMENTS} == {"dev.txt", "run.txt"}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=ids)
+def test_a_page_names_no_address_of_a_third_party(path: Path) -> None:
+    text = path.read_text()
+    for vocabulary in VOCABULARIES:
+        text = text.replace(f'"{vocabulary}"', "")
+    assert not re.findall(r"(?i)\b(?:https?|wss?)://\S+", text)
+    assert not re.findall(r"""(?i)(?:src|href|action)\s*=\s*["']?//\S+|url\(\s*["']?//\S+""", text)
+
+
+@pytest.mark.parametrize("path", REQUIREMENTS, ids=ids)
+def test_every_package_is_pinned_with_hashes_and_without_an_index(path: Path) -> None:
+    text = path.read_text()
+    assert "://" not in text
+    code = re.sub(r"^\s*#.*$|\s#.*$", "", text, flags=re.MULTILINE).replace("\\\n", " ")
+    packages = [line.split() for line in code.splitlines() if line.strip()]
+    assert len(packages) > 20
+    for package, *options in packages:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+(\[[a-z,]+\])?==[A-Za-z0-9.!+]+", package), package
+        hashes = [option for option in options if re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", option)]
+        assert hashes, f"{package} has no hash"
+        rest = [option for option in options if option not in hashes and option.startswith("-")]
+        assert not rest, f"{package} has the options {rest}"

@@ -1,0 +1,44 @@
+"""What each outcome is over HTTP, written down once more: a client may rely on it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from seckill.outcomes import HTTP, Outcome
+
+DESIGN = (Path(__file__).parents[2] / "docs" / "design.md").read_text()
+
+# Outcome, status, and whether the client is told to come again after a while.
+TABLE = [
+    ("unavailable", 503, True),
+    ("already_reserved", 201, False),
+    ("hold_ended", 409, False),
+    ("paused", 409, True),
+    ("not_open", 409, True),
+    ("closed", 410, False),
+    ("limit_reached", 409, False),
+    ("sold_out", 410, False),
+    ("held_by_others", 409, True),
+    ("too_few_left", 409, False),
+    ("reserved", 201, False),
+]
+
+
+def test_every_outcome_is_in_the_table_in_its_order() -> None:
+    assert [word for word, _, _ in TABLE] == [outcome.value for outcome in Outcome]
+    assert list(HTTP) == list(Outcome)
+
+
+@pytest.mark.parametrize(("word", "status", "again"), TABLE)
+def test_an_outcome_has_its_status(word: str, status: int, again: bool) -> None:
+    answer = HTTP[Outcome(word)]
+    assert answer.status == status
+    assert (answer.retry_after_seconds is not None) is again
+    assert str(answer.title)
+    assert str(answer.detail)
+
+
+def test_the_design_has_the_same_table() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| (\d{3})([^|]*) \|$", DESIGN, re.MULTILINE)
+    assert [(word, int(status), "Retry-After" in more) for word, status, more in rows] == TABLE

@@ -1,0 +1,171 @@
+"""The header of a Lua script is its contract: what it says of slots and words is what the body does."""
+
+import re
+from dataclasses import astuple, dataclass, fields
+from enum import StrEnum
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from seckill import ledger, scripts
+from seckill.keys import ItemKeys, keys_of
+from seckill.ledger import Confirmed, Published, Released
+from seckill.outcomes import Outcome
+from seckill.scripts import LUA_DIR
+
+DESIGN = (Path(__file__).parents[2] / "docs" / "design.md").read_text()
+
+WORDS: dict[str, type[StrEnum]] = {
+    "publish": Published,
+    "reserve": Outcome,
+    "confirm": Confirmed,
+    "release": Released,
+}
+
+# What a script may ask of the store: each takes the same time however large the sale has become.
+CONSTANT_TIME = {"TIME", "EXISTS", "HGET", "HMGET", "HSET", "HDEL", "HINCRBY", "XADD", "XGROUP"}
+
+each_verb = pytest.mark.parametrize("verb", WORDS)
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What a header says: the names of the slots, the words in their order, the shape of the reply, the example."""
+
+    sentence: str
+    keys: list[str]
+    args: list[str]
+    reply: list[str]
+    words: list[str]
+    example: str
+
+
+def split(verb: str) -> tuple[str, str]:
+    """Header and body; the header ends with the first line that is no comment."""
+    lines = (LUA_DIR / f"{verb}.lua").read_text().splitlines()
+    end = next(number for number, line in enumerate(lines) if not line.startswith("--"))
+    return "\n".join(line.removeprefix("--") for line in lines[:end]), "\n".join(lines[end:])
+
+
+def contract_of(verb: str) -> Contract:
+    match = re.fullmatch(
+        r" (?P<sentence>.+?)\n\n KEYS\n(?P<keys>.+?)\n ARGV\n(?P<args>.+?)\n"
+        r" RETURNS \{(?P<reply>[^}]+)\}[^\n]*\n(?P<words>.+?)\n EXAMPLE\n(?P<example>.+)",
+        split(verb)[0],
+        re.DOTALL,
+    )
+    assert match, f"the header of {verb}.lua has no sentence, KEYS, ARGV, RETURNS and EXAMPLE in this order"
+    return Contract(
+        sentence=match["sentence"],
+        keys=slots(match["keys"]),
+        args=slots(match["args"]),
+        reply=match["reply"].split(", "),
+        words=[line.split()[0] for line in match["words"].splitlines()],
+        example=match["example"],
+    )
+
+
+def slots(text: str) -> list[str]:
+    """The names of numbered slots; each has a meaning beside it, and no number is left out."""
+    rows = [re.fullmatch(r"   (\d) (\w+) {2,}\S.*", line) for line in text.splitlines()]
+    assert all(rows), text
+    assert [int(row[1]) for row in rows if row] == list(range(1, len(rows) + 1))
+    return [row[2] for row in rows if row]
+
+
+def bound(body: str, table: str) -> list[str]:
+    """The names to which the body binds the slots of KEYS or ARGV, in the order of the slots."""
+    names = {}
+    for left, right in re.findall(r"^local ([\w, ]+) = (.*)$", body, re.MULTILINE):
+        for name, value in zip(left.split(", "), right.split(", "), strict=False):
+            if slot := re.search(rf"\b{table}\[(\d)\]", value):
+                names[int(slot[1])] = name
+    assert sorted(names) == list(range(1, len(names) + 1))
+    return [names[slot] for slot in sorted(names)]
+
+
+def test_there_is_one_file_for_each_verb_of_the_ledger() -> None:
+    assert {path.stem for path in LUA_DIR.iterdir()} == set(WORDS)
+    for verb in WORDS:
+        assert callable(getattr(ledger, verb))
+        assert getattr(scripts, verb.upper()).verb == verb
+
+
+@each_verb
+def test_a_header_is_one_sentence_and_the_contract(verb: str) -> None:
+    sentence = contract_of(verb).sentence
+    assert sentence.endswith(".")
+    assert ". " not in sentence
+
+
+@each_verb
+def test_the_slots_of_the_header_are_bound_to_their_names_and_used(verb: str) -> None:
+    contract, (_, body) = contract_of(verb), split(verb)
+    assert bound(body, "KEYS") == contract.keys
+    assert bound(body, "ARGV") == contract.args
+    assert len(re.findall(r"\bKEYS\[|\bARGV\[", body)) == len(contract.keys) + len(contract.args)
+    for name in contract.keys + contract.args:
+        assert len(re.findall(rf"\b{name}\b", without_texts(body))) > 1, f"{name} is bound and never used"
+
+
+@each_verb
+def test_the_first_line_checks_the_number_of_slots(verb: str) -> None:
+    contract, (_, body) = contract_of(verb), split(verb)
+    keys, args = len(contract.keys), len(contract.args)
+    arguments = f"{args} argument" + ("" if args == 1 else "s")
+    first = body.strip().splitlines()[0]
+    assert first == f"assert(#KEYS == {keys} and #ARGV == {args}, '{verb} takes {keys} keys and {arguments}')"
+
+
+@each_verb
+def test_header_body_and_python_have_the_same_words_in_the_same_order(verb: str) -> None:
+    said = re.findall(r"return (?:answer\(|\{)'(\w+)'", split(verb)[1])
+    assert [word for word, _ in groupby(said)] == contract_of(verb).words == [word.value for word in WORDS[verb]]
+
+
+@each_verb
+def test_the_body_answers_with_nothing_but_words(verb: str) -> None:
+    body = split(verb)[1]
+    answers = re.findall(r"^ *return (.*)$", body, re.MULTILINE)
+    assert all(re.match(r"answer\('|\{'|\{word, ", answer) for answer in answers), answers
+
+
+@each_verb
+def test_the_worked_example_fits_the_contract(verb: str) -> None:
+    contract = contract_of(verb)
+    match = re.search(r"KEYS (?P<keys>.*?) ARGV (?P<args>.*?) -> \{(?P<reply>.*)\}", " ".join(contract.example.split()))
+    assert match
+    assert match["keys"].split() == [getattr(keys_of(42), name) for name in contract.keys]
+    assert len(match["args"].split()) == len(contract.args)
+    reply = match["reply"].split(", ")
+    assert reply[0] == contract.words[-1]
+    assert len(reply) == len(contract.reply)
+
+
+@each_verb
+def test_a_script_has_no_loop_and_asks_only_what_takes_constant_time(verb: str) -> None:
+    body = split(verb)[1]
+    assert not re.search(r"\b(for|while|repeat|goto)\b", without_texts(body))
+    commands = re.findall(r"redis\.p?call\('(\w+)'", body)
+    assert set(commands) <= CONSTANT_TIME
+    assert len(commands) == len(re.findall(r"redis\.", body)), "a command is named where it is called"
+
+
+@each_verb
+def test_a_script_makes_no_key_of_its_own(verb: str) -> None:
+    contract, (_, body) = contract_of(verb), split(verb)
+    for command, first in re.findall(r"redis\.p?call\('(\w+)'(?:, ([^,)]+))?", body):
+        key = re.search(r"'CREATE', (\w+)", body) if command == "XGROUP" else None
+        assert command == "TIME" or (key[1] if key else first) in contract.keys
+
+
+def test_the_design_lists_the_keys_of_an_item() -> None:
+    rows = re.findall(r"^\| `(seckill:\S+)` \| `(\w+)` \| (?:hash|stream) \| \S", DESIGN, re.MULTILINE)
+    assert [name for _, name in rows] == [field.name for field in fields(ItemKeys)]
+    assert [key for key, _ in rows] == list(astuple(keys_of(42)))
+
+
+def without_texts(body: str) -> str:
+    """The code without comments and string literals."""
+    return re.sub(r"--.*|'[^'\n]*'", "", body)

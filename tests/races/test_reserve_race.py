@@ -1,0 +1,144 @@
+"""The ledger in a rush of real processes: exactly as many yeses as units, whatever else goes on at the same moment."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from seckill import ledger, passes
+from seckill.ledger import Confirmed, Reason, Released, Reservation
+from seckill.outcomes import Outcome
+from tests.races.crowd import Call, Crowd, crowd_of_buyers
+from tests.seckill.books import Books
+
+ITEM_ID = 42
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture(scope="module")
+def crowd() -> Iterator[Crowd]:
+    with crowd_of_buyers() as crowd:
+        yield crowd
+
+
+@pytest.fixture
+def books(store: Any) -> Books:
+    return Books(store, ITEM_ID)
+
+
+def publish(*, quantity: int, per_buyer_max: int = 1) -> None:
+    now_ms = int(time.time() * 1000)
+    terms = ledger.Terms(
+        quantity=quantity,
+        opens_ms=now_ms - HOUR_MS,
+        closes_ms=now_ms + HOUR_MS,
+        hold_ms=HOUR_MS,
+        per_buyer_max=per_buyer_max,
+        price_minor=1900,
+        currency="CNY",
+    )
+    assert ledger.publish(item_id=ITEM_ID, terms=terms) == ledger.Published.PUBLISHED
+
+
+def attempt(buyer: int, *, units: int = 1) -> Call:
+    reservation_id = passes.new_reservation_id(ITEM_ID)
+    return {"reservation_id": reservation_id, "buyer_id": buyer, "units": units}
+
+
+def reserve(call: Call) -> Reservation:
+    return ledger.reserve(item_id=ITEM_ID, **call)
+
+
+def settle(call: Call) -> Released | Confirmed | Reservation:
+    """Whatever the call says: reserve, release or confirm."""
+    call = dict(call)
+    verb = call.pop("verb")
+    if verb == "reserve":
+        return reserve(call)
+    reservation_ids = [call["reservation_id"]]
+    if verb == "confirm":
+        return ledger.confirm(item_id=ITEM_ID, reservation_ids=reservation_ids)[0]
+    return ledger.release(item_id=ITEM_ID, reservation_ids=reservation_ids, reason=Reason(verb))[0]
+
+
+def outcomes(answers: list[Any]) -> Counter[Any]:
+    """How often each word was said. An exception in a buyer's process is an answer of its own, and never expected."""
+    return Counter(answer.outcome if isinstance(answer, Reservation) else answer for answer in answers)
+
+
+def test_of_505_buyers_for_500_units_exactly_500_are_told_yes(books: Books, crowd: Crowd) -> None:
+    publish(quantity=500)
+    answers = crowd.rush(reserve, [attempt(buyer) for buyer in range(1, 506)])
+    assert outcomes(answers) == {Outcome.RESERVED: 500, Outcome.HELD_BY_OTHERS: 5}
+    assert books.counters() == ("0", "500", "0")
+    assert len(books.entries()) == len(books.holds()) == len(books.buyers()) == 500
+    books.check_invariants()
+    # Every yes saw another number of units left.
+    left = [answer.left for answer in answers if answer.outcome == Outcome.RESERVED]
+    assert sorted(left) == list(range(500))
+
+
+def test_of_a_crowd_for_five_units_exactly_five_win(books: Books, crowd: Crowd) -> None:
+    publish(quantity=5)
+    answers = crowd.rush(reserve, [attempt(buyer) for buyer in range(1, 101)])
+    assert outcomes(answers) == {Outcome.RESERVED: 5, Outcome.HELD_BY_OTHERS: 95}
+    books.check_invariants()
+
+
+def test_a_pass_sent_fifty_times_at_once_holds_once_and_is_told_yes_each_time(books: Books, crowd: Crowd) -> None:
+    publish(quantity=500)
+    answers = crowd.rush(reserve, [attempt(7)] * 50)
+    assert outcomes(answers) == {Outcome.RESERVED: 1, Outcome.ALREADY_RESERVED: 49}
+    assert {(answer.units, answer.deadline_ms) for answer in answers} == {(1, answers[0].deadline_ms)}
+    assert len(books.entries()) == len(books.holds()) == 1
+    assert books.counters() == ("499", "1", "0")
+    books.check_invariants()
+
+
+def test_fifty_passes_of_one_buyer_at_once_get_no_more_than_the_limit(books: Books, crowd: Crowd) -> None:
+    publish(quantity=500, per_buyer_max=3)
+    answers = crowd.rush(reserve, [attempt(7) for _ in range(50)])
+    assert outcomes(answers) == {Outcome.RESERVED: 3, Outcome.LIMIT_REACHED: 47}
+    assert books.buyers() == {"7": "3"}
+    books.check_invariants()
+
+
+def test_buyers_who_ask_for_one_to_three_units_never_get_more_than_there_are(books: Books, crowd: Crowd) -> None:
+    publish(quantity=100, per_buyer_max=3)
+    answers = crowd.rush(reserve, [attempt(buyer, units=buyer % 3 + 1) for buyer in range(1, 201)])
+    given = sum(answer.units for answer in answers if answer.outcome == Outcome.RESERVED)
+    assert set(outcomes(answers)) <= {Outcome.RESERVED, Outcome.TOO_FEW_LEFT, Outcome.HELD_BY_OTHERS}
+    assert books.counters() == (str(100 - given), str(given), "0")
+    # Whoever wanted one unit had every chance, so none can be left over.
+    assert given == 100
+    books.check_invariants()
+
+
+def test_units_that_come_back_in_the_rush_are_given_once_each(books: Books, crowd: Crowd) -> None:
+    publish(quantity=50)
+    held = [attempt(buyer) for buyer in range(1, 51)]
+    assert {reserve(call).outcome for call in held} == {Outcome.RESERVED}
+    back = [{"verb": "expired", "reservation_id": call["reservation_id"]} for call in held]
+    new = [{"verb": "reserve", **attempt(buyer)} for buyer in range(101, 201)]
+    # Each release twice, as two sweeps would, with a rival beside it.
+    answers = outcomes(crowd.rush(settle, [call for three in zip(back, new[:50], back, strict=True) for call in three]))
+    assert answers[Released.RELEASED] == answers[Released.ALREADY_RELEASED] == 50
+    won = answers[Outcome.RESERVED]
+    assert won + answers[Outcome.HELD_BY_OTHERS] + answers[Outcome.SOLD_OUT] == 50
+    assert books.counters() == (str(50 - won), str(won), "0")
+    books.check_invariants()
+
+
+def test_of_a_payment_and_an_expiry_at_once_exactly_one_wins(books: Books, crowd: Crowd) -> None:
+    publish(quantity=100)
+    held = [attempt(buyer) for buyer in range(1, 101)]
+    assert {reserve(call).outcome for call in held} == {Outcome.RESERVED}
+    ids = [{"reservation_id": call["reservation_id"]} for call in held]
+    answers = outcomes(crowd.rush(settle, [{"verb": verb, **one} for one in ids for verb in ("confirm", "expired")]))
+    sold, ended = answers[Confirmed.CONFIRMED], answers[Released.RELEASED]
+    assert sold + ended == 100
+    assert (answers[Released.ALREADY_CONFIRMED], answers[Confirmed.HOLD_ENDED]) == (sold, ended)
+    assert books.counters() == (str(ended), "0", str(sold))
+    books.check_invariants()
