@@ -27,6 +27,16 @@ class Home(StrEnum):
     DATABASE = "database"
 
 
+class Fault(StrEnum):
+    """What the lab does to the world while a sale runs."""
+
+    PAUSED = "paused"
+    KILLED = "killed"
+    STORE_RESTARTED = "store_restarted"
+    STORE_LOST = "store_lost"
+    CLOCK_AHEAD = "clock_ahead"
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """All that a strategy may use of the world, so that a schedule can be deterministic and a clock can be wrong.
@@ -56,6 +66,10 @@ class Strategy(ABC):
     expected: ClassVar[str]
     # Whether it must never oversell, stick or refuse what it could sell, on live hosts with good clocks.
     correct: ClassVar[bool]
+    # Whether it is expected never to oversell on live hosts, though it may have other flaws. True of correct ones.
+    never_oversells: ClassVar[bool] = False
+    # The faults under which it is expected to oversell, to stick or to lose units.
+    breaks_under: ClassVar[frozenset[Fault]] = frozenset()
     home: ClassVar[Home] = Home.STORE
     # How long a lock of it lasts unless it is renewed or given back; 0 where it has no lock, or one without an end.
     lease_seconds: float = 0.0

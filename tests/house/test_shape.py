@@ -21,6 +21,9 @@ SPEAKS_TO_REDIS = {
     "shop/settings.py": "names the retry policy, speaks to nobody",
 }
 
+# The strategies and the lab speak to servers of their own, and the shop knows neither.
+LAB = ("seckill/strategies/", "seckill/lab/")
+
 NAMES_WITHOUT_A_NOUN = {"utils", "util", "helpers", "helper", "services", "service", "common", "misc", "exceptions"}
 
 # About 200 is the habit; more than this is two nouns in one file.
@@ -39,7 +42,14 @@ def test_only_the_ledger_and_its_neighbours_speak_to_redis() -> None:
     speaking = {
         name(path) for path in MODULES if {"redis", "django_redis"} & {module.split(".")[0] for module in imports(path)}
     }
-    assert speaking == set(SPEAKS_TO_REDIS)
+    assert {path for path in speaking if not path.startswith(LAB)} == set(SPEAKS_TO_REDIS)
+
+
+def test_the_shop_does_not_know_the_lab() -> None:
+    own = ("seckill.lab", "seckill.strategies")
+    for path in MODULES:
+        if not name(path).startswith((*LAB, "seckill/management/commands/seckill_lab.py")):
+            assert not [module for module in imports(path) if module.startswith(own)], name(path)
 
 
 @pytest.mark.parametrize("path", MODULES + TESTS, ids=lambda path: str(path.relative_to(ROOT)))
