@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import psycopg
-from redis import Redis
+from redis import ConnectionPool, Redis
 from redis.client import Pipeline
 
 # Is called with the command's name and arguments, before anything is sent.
@@ -18,13 +18,13 @@ class SteppedStore(Redis):
 
     @classmethod
     def at(cls, url: str, step: Step, **options: Any) -> "SteppedStore":
-        client = cls.from_url(url, **options)
+        client = cls(connection_pool=ConnectionPool.from_url(url, **options))
         client.step = step
         return client
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         self.step(args)
-        return super().execute_command(*args, **options)
+        return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
 
     def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> "SteppedPipeline":
         pipeline = SteppedPipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
@@ -39,7 +39,7 @@ class SteppedPipeline(Pipeline):
 
     def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
         self.step(args)
-        return super().immediate_execute_command(*args, **options)
+        return super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
 
     def execute(self, raise_on_error: bool = True) -> list[Any]:
         self.step(("EXEC", *(command[0][0] for command in self.command_stack)))

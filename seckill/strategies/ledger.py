@@ -9,15 +9,20 @@ import time
 from uuid import uuid4
 from zlib import crc32
 
+from redis.exceptions import ConnectionError as StoreAway
+from redis.exceptions import TimeoutError as StoreSilent
+
 from seckill.keys import keys_of
 from seckill.outcomes import Outcome
-from seckill.scripts import PUBLISH, RESERVE
+from seckill.scripts import PUBLISH, RESERVE, Argument
 from seckill.strategies.strategy import Answer, Strategy, Surroundings
 
 WINDOW_MS = 3_600_000
 HOLD_MS = 900_000
 # Above what a buyer of a run asks for: the limit is checked, and no run is about it.
 PER_BUYER_MAX = 1_000
+TRIES_MAX = 6
+REST_SECONDS = 0.2
 
 
 class Unavailable(Exception):
@@ -35,18 +40,29 @@ class Ledger(Strategy):
 
     def set_stock(self, units: int) -> None:
         now_ms = int(time.time() * 1000)
-        terms = [units, now_ms - WINDOW_MS, now_ms + WINDOW_MS, HOLD_MS, PER_BUYER_MAX, 1900, "CNY"]
+        terms: list[Argument] = [units, now_ms - WINDOW_MS, now_ms + WINDOW_MS, HOLD_MS, PER_BUYER_MAX, 1900, "CNY"]
         PUBLISH.run(self.store, keys=[self.keys.item, self.keys.outbox], args=terms)
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:
-        word = RESERVE.run(
-            self.store,
-            keys=[self.keys.item, self.keys.buyers, self.keys.holds, self.keys.outbox],
-            args=[str(uuid4()), buyer, units],
-        )[0]
+        word = self.reserve(str(uuid4()), buyer, units)
         if word == Outcome.UNAVAILABLE:
             raise Unavailable("the store does not know the item any more")
-        return Answer.SOLD if word == Outcome.RESERVED else Answer.REFUSED
+        return Answer.SOLD if word in {Outcome.RESERVED, Outcome.ALREADY_RESERVED} else Answer.REFUSED
+
+    def reserve(self, reservation_id: str, buyer: int, units: int) -> str:
+        """The ledger's word. A call without an answer is repeated with the same pass, as the shop's clients do."""
+        for tries_left in reversed(range(TRIES_MAX)):
+            try:
+                return RESERVE.run(
+                    self.store,
+                    keys=[self.keys.item, self.keys.buyers, self.keys.holds, self.keys.outbox],
+                    args=[reservation_id, buyer, units],
+                )[0]
+            except (StoreAway, StoreSilent):
+                if not tries_left:
+                    raise
+                self.surroundings.sleep(REST_SECONDS)
+        raise AssertionError("unreachable")
 
     def left(self) -> int | None:
         value = self.store.hget(self.keys.item, "left")

@@ -1,0 +1,54 @@
+"""What the servers themselves count: commands, bytes, processor time. Nothing here is estimated."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# Ours, or those of a client that connects: they are no part of an attempt.
+OVERHEAD = ("info", "client", "hello", "auth", "ping", "config", "command", "select", "cluster")
+
+# What `read_counters` itself asks, so that of two readings only what came between them remains.
+OWN_READS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCounters:
+    """Sums over the servers of a run.
+
+    `executed` are commands, those inside scripts too; `round_trips` the times that a server read from a connection: one
+    for a command, one for a script, one for a MULTI … EXEC that came as one packet.
+    """
+
+    executed: int
+    round_trips: int
+    net_bytes: int
+    cpu_seconds: float
+    servers: int
+
+    def since(self, before: "ServerCounters") -> "ServerCounters":
+        return ServerCounters(
+            executed=self.executed - before.executed,
+            round_trips=self.round_trips - before.round_trips - OWN_READS * self.servers,
+            net_bytes=self.net_bytes - before.net_bytes,
+            cpu_seconds=self.cpu_seconds - before.cpu_seconds,
+            servers=self.servers,
+        )
+
+
+def read_counters(clients: Sequence[Any]) -> ServerCounters:
+    """The counters now, without what our own looking costs. `clients` are connections of ours, one to each server."""
+    executed = round_trips = net_bytes = 0
+    cpu_seconds = 0.0
+    for client in clients:
+        cpu = client.info("cpu")
+        cpu_seconds += float(cpu["used_cpu_user"]) + float(cpu["used_cpu_sys"])
+        for name, stat in client.info("commandstats").items():
+            if name.removeprefix("cmdstat_").split("|")[0] not in OVERHEAD:
+                executed += stat["calls"]
+        own = client.client_info()
+        stats = client.info("stats")
+        round_trips += stats["total_reads_processed"]
+        # Servers before Valkey 8 do not count for each connection; there the kilobytes of our looking are in the sum.
+        ours = int(own.get("tot-net-in", 0)) + int(own.get("tot-net-out", 0))
+        net_bytes += stats["total_net_input_bytes"] + stats["total_net_output_bytes"] - ours
+    return ServerCounters(executed, round_trips, net_bytes, cpu_seconds, len(clients))

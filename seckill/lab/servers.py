@@ -1,0 +1,94 @@
+"""The servers of a run: a Valkey of the lab's own, started for it and thrown away. Nothing else lives there."""
+
+import contextlib
+import random
+import secrets
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from shop.embedded_valkey import STORE_FSYNC, ValkeyServer
+from shop.part import POLL_SECONDS, Part, PartFailed
+
+START_SECONDS = 20.0
+# A store that is restarted is away for some tenths of a second; a client must not wait longer than it would live.
+CLIENT_SECONDS_MAX = 5.0
+
+
+class LabStore:
+    """One Valkey, durable as the shop's own, on one port for its whole life so that clients find it after a restart."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory / "data"
+        server = ValkeyServer(
+            name="lab-store",
+            title="Valkey of the lab",
+            directory=self.directory,
+            fsync=STORE_FSYNC,
+            port=free_port(),
+            password=secrets.token_hex(16),
+        )
+        self.url = server.url
+        self._lock = (directory / "lock").open("w")
+        self.part: Part = server.part(log_path=directory / "valkey.log", lock_fd=self._lock.fileno())
+
+    def start(self) -> None:
+        """Start the server and return when it answers, its data read. Raises PartFailed."""
+        self.part.start()
+        deadline = time.monotonic() + START_SECONDS
+        while not self.part.answers():
+            if time.monotonic() > deadline:
+                raise PartFailed(f"The lab's store gave no answer.\n{self.part.last_lines()}")
+            time.sleep(POLL_SECONDS)
+
+    def restart(self, *, losing_all: bool = False) -> None:
+        """kill -9 and start again: with the data as it stands on the disk, or without any, as an unlucky host does."""
+        self.part.kill()
+        if losing_all:
+            for data in self.directory.glob("appendonlydir*"):
+                shutil.rmtree(data)
+        self.start()
+
+    def stop(self) -> None:
+        self.part.kill()
+        self._lock.close()
+
+
+@contextlib.contextmanager
+def lab_store() -> Iterator[LabStore]:
+    """A store for the length of a `with`."""
+    with tempfile.TemporaryDirectory(prefix="stampede-lab-") as directory:
+        store = LabStore(Path(directory))
+        try:
+            store.start()
+            yield store
+        finally:
+            store.stop()
+
+
+def store_client(url: str, *, retries: int = 0) -> Any:
+    """A client that does what it is told once, as the shop's own: repeating is the caller's business."""
+    return Redis.from_url(
+        url,
+        retry=Retry(NoBackoff(), retries),
+        socket_timeout=CLIENT_SECONDS_MAX,
+        socket_connect_timeout=CLIENT_SECONDS_MAX,
+    )
+
+
+def free_port() -> int:
+    """A port on which nothing listens, from below the range that the kernel gives to outgoing connections."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
