@@ -71,7 +71,7 @@ class EmbeddedServers:
             self._inherited = _lock_servers(directory=self.directory)
         lock_fd = self._inherited.fileno()
         passwords = self._passwords()
-        ports = _free_ports(count=3)
+        ports = free_ports(count=3)
         postgres = PostgresServer(directory=self.directory / "postgres", port=ports[0], password=passwords["postgres"])
         store = ValkeyServer(
             name="store",
@@ -216,7 +216,7 @@ def write_private(*, path: Path, text: str) -> None:
     unfinished.replace(path)
 
 
-def _free_ports(*, count: int) -> list[int]:
+def free_ports(*, count: int) -> list[int]:
     """Different ports on which nothing listens. All are bound together, so that none is given out twice."""
     with contextlib.ExitStack() as bound:
         ports: list[int] = []

@@ -153,9 +153,9 @@ def test_a_port_taken_in_the_last_moment_is_exchanged_for_another(
         stranger.bind(("127.0.0.1", 0))
         stranger.listen()
         taken: int = stranger.getsockname()[1]
-        free = embedded._free_ports
+        free = embedded.free_ports
         choices = iter([[taken, *free(count=2)], free(count=3)])
-        monkeypatch.setattr(embedded, "_free_ports", lambda *, count: next(choices))
+        monkeypatch.setattr(embedded, "free_ports", lambda *, count: next(choices))
         servers.start()
     try:
         assert rows(servers, "SELECT 1") == [(1,)]
