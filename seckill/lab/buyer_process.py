@@ -28,7 +28,7 @@ BARRIER_SECONDS = 60.0
 # A client whose store is away does not burn all its calls in the tenth of a second until it is back.
 AWAY_REST_SECONDS = 0.05
 # A statement that waits longer than this for a row is given up, and the run goes on.
-LOCK_WAIT_MS = 3_000
+LOCK_WAIT_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,8 @@
 """The servers of a run: a Valkey of the lab's own, started for it and thrown away. Nothing else lives there."""
 
 import contextlib
-import random
 import secrets
 import shutil
-import socket
 import tempfile
 import time
 from collections.abc import Iterator
@@ -15,6 +13,7 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from shop.embedded import free_ports
 from shop.embedded_valkey import STORE_FSYNC, ValkeyServer
 from shop.part import POLL_SECONDS, Part, PartFailed
 
@@ -34,7 +33,7 @@ class LabStore:
             title="Valkey of the lab",
             directory=self.directory,
             fsync=STORE_FSYNC,
-            port=free_port(),
+            port=free_ports(count=1)[0],
             password=secrets.token_hex(16),
         )
         self.url = server.url
@@ -83,12 +82,3 @@ def store_client(url: str, *, retries: int = 0) -> Any:
         socket_timeout=CLIENT_SECONDS_MAX,
         socket_connect_timeout=CLIENT_SECONDS_MAX,
     )
-
-
-def free_port() -> int:
-    """A port on which nothing listens, from below the range that the kernel gives to outgoing connections."""
-    while True:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as listener, contextlib.suppress(OSError):
-            listener.bind(("127.0.0.1", port))
-            return port

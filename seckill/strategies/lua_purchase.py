@@ -8,7 +8,7 @@ What follows is the weak place: the queue is a list, and a consumer that dies af
 from typing import Any
 
 from seckill.scripts import Script
-from seckill.strategies.strategy import Answer, Fault, Strategy, Surroundings
+from seckill.strategies.strategy import Answer, Strategy, Surroundings
 
 SCRIPT = Script(
     "lua_purchase",
@@ -35,7 +35,6 @@ class LuaPurchase(Strategy):
     id = "lua_purchase"
     expected = "correct, one purchase per buyer; a consumer that dies after its pop loses the order"
     correct = True
-    breaks_under = frozenset({Fault.STORE_LOST})
 
     def __init__(self, surroundings: Surroundings, name: str) -> None:
         super().__init__(surroundings, name)
