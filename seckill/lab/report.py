@@ -50,9 +50,7 @@ def verdicts_table(name: str, runs: Sequence[Run]) -> Table:
 
 def costs_table(runs: Sequence[Run]) -> Table:
     """What each strategy cost in the same setting."""
-    table = Table(
-        title="What an attempt cost: times of the buyer, the rest counted at the server", title_justify="left"
-    )
+    table = Table(title="What an attempt cost; all but the times is counted at the server", title_justify="left")
     table.add_column("strategy", no_wrap=True)
     for column in ("calls/s", "p50 ms", "p95", "p99", "trips", "cmds", "bytes", "CPU µs"):
         table.add_column(column, justify="right", no_wrap=True)

@@ -10,7 +10,7 @@ able to check the number; and a stock that can run a script could have decided t
 from typing import Any
 
 from seckill.strategies.redisson_lock import RedissonLock
-from seckill.strategies.strategy import Answer, Surroundings
+from seckill.strategies.strategy import Answer, Fault, Surroundings
 
 # Reading counts too: else a late writer slips in between the next holder's read and its write. -1: the token is stale.
 FENCED_GET = """\
