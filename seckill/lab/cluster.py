@@ -38,6 +38,11 @@ class Cluster:
     bus_ports: tuple[int, ...]
     password: str
 
+    @property
+    def url(self) -> str:
+        """The address of one node, which knows the others."""
+        return f"redis://:{self.password}@127.0.0.1:{self.ports[0]}/0"
+
     def client(self) -> RedisCluster:
         """A client that knows which node has which slot. To be made in the process that uses it."""
         node: Any = ClusterNode  # redis-py has no types for it
