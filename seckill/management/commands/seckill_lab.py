@@ -1,5 +1,6 @@
 """`manage.py seckill_lab`: the strategies of seckill/strategies side by side, measured and judged."""
 
+import io
 import re
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
@@ -13,11 +14,12 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import Progress
 
-from seckill.lab import plots, report
+from seckill.lab import plots, report, slow_motion
 from seckill.lab.calls import Setting
 from seckill.lab.cluster import ClusterFailed
 from seckill.lab.crowd import CrowdFailed
 from seckill.lab.presets import EVERY, PRESETS, Series, quick
+from seckill.lab.servers import lab_store
 from seckill.lab.session import SeriesReport, run_series, steps_of
 from seckill.lab.sites import open_sites
 from seckill.strategies.all import BY_ID
@@ -29,6 +31,7 @@ from shop.wheel import WheelMissing
 PROCESSES_MAX = 16
 CLIENTS_MAX = 64
 BUYERS_MAX = 200_000
+INTERLEAVE = "interleave"
 
 
 class Command(BaseCommand):
@@ -41,7 +44,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add = parser.add_argument
-        add("--preset", action="append", choices=list(PRESETS), help="a run to reproduce; may be repeated")
+        choices = [*PRESETS, INTERLEAVE]
+        add("--preset", action="append", choices=choices, help="a run to reproduce; may be repeated")
+        add("--interleave", metavar="STRATEGY", choices=EVERY, help="its flaw in slow motion, one command at a time")
+        add("--language", choices=[code for code, _name in settings.LANGUAGES], help="of the slow motion")
         add("--quick", action="store_true", help="the presets in small, all within a minute")
         add("--strategies", type=strategy_ids, metavar="A,B", help=f"only these, of: {', '.join(EVERY)}")
         add("--buyers", type=whole, metavar="N", help="a run of your own: so many buyers, one attempt each")
@@ -55,21 +61,25 @@ class Command(BaseCommand):
         add("--plots", type=Path, metavar="DIR", help="draw SVG pictures there")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        series = series_of(options)
+        console = Console(file=cast(IO[str], self.stdout), highlight=False)
         try:
-            reports, versions = run_all(series)
+            not_shown = show_flaws(options, console)
+            series = series_of(options)
+            reports, versions = run_all(series) if series else ([], {})
         except (PartFailed, WheelMissing, ClusterFailed, CrowdFailed) as error:
             raise CommandError(str(error)) from error
         except psycopg.OperationalError as error:
             raise CommandError(f"PostgreSQL, which some strategies sell from, does not answer: {error}") from error
         except KeyboardInterrupt:
             raise CommandError("Stopped before the verdict.", returncode=130) from None
-        report.show(reports, console=Console(file=cast(IO[str], self.stdout), highlight=False))
+        report.show(reports, console=console)
         if options["json"]:
             options["json"].write_text(report.as_json(reports, versions=versions))
         if options["plots"]:
             plots.draw(reports, directory=options["plots"])
         misbehaved = [what for one in reports for what in one.misbehaved()]
+        if not_shown:
+            raise CommandError("No flaw to be seen in the schedule of: " + ", ".join(not_shown))
         if misbehaved:
             raise CommandError("Expected to be correct, and was not: " + "; ".join(misbehaved))
 
@@ -89,12 +99,39 @@ def run_all(series: Sequence[Series]) -> tuple[list[SeriesReport], dict[str, str
         return [run_series(one, sites=sites, tick=tick) for one in series], sites.versions
 
 
+def show_flaws(options: dict[str, Any], console: Console) -> list[str]:
+    """Play the schedules asked for; the ids of those strategies whose schedule did not show what it is there for."""
+    asked: list[str] = []
+    if options["interleave"]:
+        asked = [options["interleave"]]
+    elif INTERLEAVE in (options["preset"] or ()) or (options["quick"] and not options["preset"]):
+        asked = [strategy_id for strategy_id in options["strategies"] or EVERY if slow_motion.scenes_of(strategy_id)]
+    if not asked:
+        return []
+    # The preset proves that every flaw shows itself; to read one, ask for it.
+    quiet = Console(file=io.StringIO())
+    with lab_store() as store:
+        return [
+            strategy_id
+            for strategy_id in asked
+            if not slow_motion.show(
+                strategy_id,
+                quiet if options["quick"] else console,
+                language=options["language"],
+                store_url=store.url,
+            )
+        ]
+
+
 def series_of(options: dict[str, Any]) -> list[Series]:
-    """The presets asked for, or a run of one's own."""
+    """The presets asked for, or a run of one's own; none where only a schedule is to be played."""
     chosen = options["strategies"]
+    if options["interleave"]:
+        return []
     if options["buyers"] or (options["faults"] and not options["preset"]):
         return [own_series(options)]
     names = options["preset"] or (list(PRESETS) if options["quick"] else ["classic-505"])
+    names = [name for name in names if name != INTERLEAVE]
     series = [quick(PRESETS[name]) if options["quick"] else PRESETS[name] for name in names]
     return [
         Series(
