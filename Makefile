@@ -3,13 +3,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint lock venv-run venv-dev
+.PHONY: help run test lab lint lock venv-run venv-dev
 
 VENV := .venv
 PY := $(VENV)/bin/python
 # Which Python makes the virtual environment. Empty: the first good one found.
 PYTHON ?=
-# Options for pytest: make test ARGS="-k outcomes -x"
+# Options for pytest: make test ARGS="-k outcomes -x"; or for the lab: make lab ARGS="--preset mixed-units"
 ARGS ?=
 
 help: ## This list
@@ -20,6 +20,9 @@ run: venv-run ## The shop with everything it needs; PORT=8000, HOST=127.0.0.1
 
 test: venv-dev ## The whole suite on real servers; ARGS go to pytest
 	@exec $(PY) -m pytest $(ARGS)
+
+lab: venv-run ## The strategies side by side, with all they need; ARGS="--quick"
+	@exec $(PY) -m shop.lab $(ARGS)
 
 lint: venv-dev ## ruff, mypy, import-linter, and no package index named in the requirements
 	$(PY) -m ruff check .

@@ -15,7 +15,7 @@ from seckill.lab.buyer_process import attempt, leave
 from seckill.lab.calls import ERROR, SOLD, Call, Result, Setting
 from seckill.lab.crowd import Crowd
 from seckill.lab.measures import units_sold, unsold
-from seckill.lab.run import Site, run_once, strategy_of
+from seckill.lab.run import Site, run_once, strategy_of, teach
 from seckill.lab.sites import Sites
 from seckill.lab.victim import Fate
 from seckill.strategies.strategy import Fault, Home, Strategy
@@ -28,13 +28,16 @@ LEASE_SECONDS = 0.3
 # Beyond the lease: the store's clock, the message of the victim, and the timer of a busy machine.
 PAST_LEASE_SECONDS = 0.15
 # More commands than any attempt has when nobody is in its way.
-STEPS_MAX = 12
+STEPS_MAX = 8
 VICTIM_SECONDS_MAX = 20.0
 # Before the store is killed, the sale should be in full swing.
 SWING_SECONDS = 0.03
 HOUR_SECONDS = 3_600.0
 # A crowd with a fault in its midst: many more calls than one outage can swallow.
-CROWD = Setting(buyers=600, stock=300, seconds_max=15.0)
+CROWD = Setting(buyers=600, stock=300, seconds_max=6.0)
+# Sold out when the store loses everything, so that whatever is sold afterwards was invented.
+LOST_CROWD = Setting(buyers=2_000, stock=10, seconds_max=2.5)
+LOST_AFTER_SECONDS = 0.06
 
 SIGNALS = {Fault.PAUSED: signal.SIGSTOP, Fault.KILLED: signal.SIGKILL}
 
@@ -82,12 +85,12 @@ def misbehaved(kind: type[Strategy], fault: Fault, *, oversold: int, stuck: bool
 
 def stopped_in_the_middle(kind: type[Strategy], fault: Fault, *, site: Site) -> Damage:
     """A trial for each command of the attempt but the first: the victim is stopped before it while rivals buy."""
-    trials: list[tuple[str, list[Result], bool]] = []
-    for step in range(2, STEPS_MAX):
-        trial = stopped_at(kind, fault, step, site=site)
-        if trial is None:
-            break
-        trials.append(trial)
+    teach(kind, site)
+    steps = range(2, STEPS_MAX + 1)
+    # Side by side: a trial is mostly waiting for a lease to end.
+    with ThreadPoolExecutor(len(steps)) as pool:
+        found = list(pool.map(lambda step: stopped_at(kind, fault, step, site=site), steps))
+    trials = [trial for trial in found if trial is not None]
     oversold = max((units_sold(results) - STOCK for _stop, results, _stuck in trials), default=0)
     stuck = any(stuck for _stop, _results, stuck in trials)
     return Damage(
@@ -109,6 +112,7 @@ def stopped_at(kind: type[Strategy], fault: Fault, step: int, *, site: Site) -> 
     judge.set_stock(STOCK)
     # Forked from a server that has read the modules already: dozens of victims would take a minute to start.
     context = get_context("forkserver")
+    context.set_forkserver_preload(["seckill.lab.victim"])
     ours, theirs = context.Pipe()
     fate = Fate(kind.id, name, site.store_url, site.database_url, LEASE_SECONDS, step, SIGNALS[fault])
     process = context.Process(target=victim.run, args=(fate, theirs), daemon=True)
@@ -119,12 +123,12 @@ def stopped_at(kind: type[Strategy], fault: Fault, step: int, *, site: Site) -> 
         if not isinstance(stop, str):
             return None
         time.sleep(LEASE_SECONDS + PAST_LEASE_SECONDS if kind.lease_seconds else PAST_LEASE_SECONDS)
-        results = rivals(kind, site, name)
+        results = rivals(kind, site, name, first=10)
         if fault is Fault.PAUSED:
             os.kill(process.pid or 0, signal.SIGCONT)
             end = heard(ours)
             results += [end] if isinstance(end, Result) else []
-        late = [attempt(judge, Call(buyer, 1)) for buyer in range(100, 100 + RIVALS)]
+        late = rivals(kind, site, name, first=100)
         results += late
         left = judge.left()
         stuck = units_sold(results) < STOCK and (left is None or left > 0) and all(r.word != SOLD for r in late)
@@ -145,12 +149,12 @@ def heard(pipe: Any) -> Any:
         return None
 
 
-def rivals(kind: type[Strategy], site: Site, name: str) -> list[Result]:
-    """A few buyers at once, each a client of its own, while the victim is stopped."""
+def rivals(kind: type[Strategy], site: Site, name: str, *, first: int) -> list[Result]:
+    """A few buyers at once, each a client of its own, numbered from `first`."""
     clients = [strategy_of(kind, site, name, LEASE_SECONDS) for _ in range(RIVALS)]
     try:
         with ThreadPoolExecutor(RIVALS) as pool:
-            calls = (Call(buyer, 1) for buyer in range(10, 10 + RIVALS))
+            calls = (Call(buyer, 1) for buyer in range(first, first + RIVALS))
             return list(pool.map(attempt, clients, calls))
     finally:
         for client in clients:
@@ -165,13 +169,13 @@ def in_a_crowd(kind: type[Strategy], fault: Fault, *, sites: Sites, crowd: Crowd
 
     def meanwhile() -> None:
         if fault is not Fault.CLOCK_AHEAD:
-            time.sleep(SWING_SECONDS)
+            time.sleep(LOST_AFTER_SECONDS if fault is Fault.STORE_LOST else SWING_SECONDS)
             sites.store.restart(losing_all=fault is Fault.STORE_LOST)
 
     clocks = [HOUR_SECONDS if fault is Fault.CLOCK_AHEAD and not number else 0.0 for number in range(CROWD.processes)]
     measures, _results = run_once(
         kind,
-        CROWD,
+        LOST_CROWD if fault is Fault.STORE_LOST else CROWD,
         crowd=crowd,
         site=sites.of(kind),
         clocks_ahead=clocks,

@@ -7,6 +7,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
+from psycopg.sql import Composable
 from redis.cluster import RedisCluster
 
 from seckill.lab.buyer_process import LOCK_WAIT_MS, attempt
@@ -45,7 +46,8 @@ class Steps:
             return
         self.done += 1
         if self.done == self.fate.step:
-            self.pipe.send(str(command[0]).split()[0].upper())
+            text = command[0].as_string() if isinstance(command[0], Composable) else str(command[0])
+            self.pipe.send(text.split()[0].upper())
             os.kill(os.getpid(), self.fate.signal_number)
 
 

@@ -8,6 +8,9 @@ another's lock.
 What breaks: a holder whose whole process is paused longer than the lease. Its watchdog is paused with it, the lock
 goes to the next, and when the paused one wakes up, it acts on what it read before. No lock service can prevent it;
 the resource can, by asking for a fencing token (see `redisson_lock_fenced`).
+
+Being re-entrant has a price as well: a holder whose answer got lost, because the store was restarted, takes the lock a
+second time, gives it back once, and its watchdog renews what is left for as long as its process lives.
 """
 
 import threading
@@ -69,7 +72,7 @@ class RedissonLock(LockedStock):
     id = "redisson_lock"
     expected = "correct on live hosts; a holder paused longer than its lease oversells"
     correct = True
-    breaks_under = frozenset({Fault.PAUSED})
+    breaks_under = frozenset({Fault.PAUSED, Fault.STORE_RESTARTED})
     lease_seconds = 30.0
     wait_seconds_max = WAIT_SECONDS_MAX
 
@@ -139,9 +142,13 @@ class RedissonLock(LockedStock):
             messages.close()
 
     def _give_back(self) -> None:
-        free = self._release(keys=[self.lock, self.freed], args=[self.owner, self.lease_ms])
-        if free != 0:
-            self._held.discard(self.owner)
+        free = 1
+        try:
+            free = self._release(keys=[self.lock, self.freed], args=[self.owner, self.lease_ms])
+        finally:
+            # Also where the store was away: a lock that could not be given back must not be renewed for ever.
+            if free != 0:
+                self._held.discard(self.owner)
 
     # --- the watchdog ---
 

@@ -10,7 +10,7 @@ able to check the number; and a stock that can run a script could have decided t
 from typing import Any
 
 from seckill.strategies.redisson_lock import RedissonLock
-from seckill.strategies.strategy import Answer, Surroundings
+from seckill.strategies.strategy import Answer, Fault, Surroundings
 
 # Reading counts too: else a late writer slips in between the next holder's read and its write. -1: the token is stale.
 FENCED_GET = """\
@@ -36,7 +36,7 @@ class RedissonLockFenced(RedissonLock):
     id = "redisson_lock_fenced"
     expected = "correct, even when a holder is paused longer than its lease: the stock refuses its late write"
     correct = True
-    breaks_under = frozenset()
+    breaks_under = frozenset({Fault.STORE_RESTARTED})
 
     def __init__(self, surroundings: Surroundings, name: str, *, renewal_seconds: float | None = None) -> None:
         super().__init__(surroundings, name, renewal_seconds=renewal_seconds)

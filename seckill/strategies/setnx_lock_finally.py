@@ -13,7 +13,7 @@ class SetnxLockFinally(LockedStock):
     id = "setnx_lock_finally"
     expected = "no oversell while all live; survives exceptions, not kill -9: then the sale is blocked for ever"
     correct = True
-    breaks_under = frozenset({Fault.KILLED})
+    breaks_under = frozenset({Fault.KILLED, Fault.STORE_RESTARTED})
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:
         for _ in range(self.tries_max):

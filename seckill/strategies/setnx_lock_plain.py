@@ -13,7 +13,7 @@ class SetnxLockPlain(LockedStock):
     id = "setnx_lock_plain"
     expected = "no oversell while all live; a holder that raises or is killed blocks the sale for ever"
     correct = True
-    breaks_under = frozenset({Fault.KILLED})
+    breaks_under = frozenset({Fault.KILLED, Fault.STORE_RESTARTED})
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:
         for _ in range(self.tries_max):

@@ -1,0 +1,202 @@
+"""`manage.py seckill_lab`: the strategies of seckill/strategies side by side, measured and judged."""
+
+import io
+import re
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, cast
+
+import psycopg
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.progress import Progress
+
+from seckill.lab import plots, report, slow_motion
+from seckill.lab.calls import Setting
+from seckill.lab.cluster import ClusterFailed
+from seckill.lab.crowd import CrowdFailed
+from seckill.lab.presets import EVERY, PRESETS, Series, quick
+from seckill.lab.servers import lab_store
+from seckill.lab.session import SeriesReport, run_series, steps_of
+from seckill.lab.sites import open_sites
+from seckill.strategies.all import BY_ID
+from seckill.strategies.strategy import Fault
+from shop.part import PartFailed
+from shop.wheel import WheelMissing
+
+# More would measure the clients: they share the processors with the store.
+PROCESSES_MAX = 16
+CLIENTS_MAX = 64
+BUYERS_MAX = 200_000
+INTERLEAVE = "interleave"
+
+
+class Command(BaseCommand):
+    help = (
+        "Runs the strategies against a Valkey of the lab's own (and, for those that sell from the database, tables of "
+        "their own in the shop's PostgreSQL), from real processes that leave one barrier. Says of each what it sold, "
+        "oversold, left unsold and cost. Exit code 1 where a strategy that is expected to be correct is not. Without "
+        "options: the preset classic-505. Stops by itself."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add = parser.add_argument
+        choices = [*PRESETS, INTERLEAVE]
+        add("--preset", action="append", choices=choices, help="a run to reproduce; may be repeated")
+        add("--interleave", metavar="STRATEGY", choices=EVERY, help="its flaw in slow motion, one command at a time")
+        add("--language", choices=[code for code, _name in settings.LANGUAGES], help="of the slow motion")
+        add("--quick", action="store_true", help="the presets in small, all within a minute")
+        add("--strategies", type=strategy_ids, metavar="A,B", help=f"only these, of: {', '.join(EVERY)}")
+        add("--buyers", type=whole, metavar="N", help="a run of your own: so many buyers, one attempt each")
+        add("--stock", type=whole, metavar="N", help="units on sale (as many as buyers, less 1 %%)")
+        add("--units", type=span, default=(1, 1), metavar="1-3", help="units that a buyer asks for: 1, or 1-3 (1)")
+        add("--processes", type=whole, default=4, help="processes of buyers (4)")
+        add("--clients", type=whole, default=4, help="clients in each process (4)")
+        add("--faults", type=fault_names, metavar="A,B", default=(), help=f"of: all, {', '.join(Fault)}")
+        add("--seed", type=int, default=1, help="another number throws other dice: who comes when, for how much (1)")
+        add("--json", type=Path, metavar="FILE", help="write all figures there")
+        add("--plots", type=Path, metavar="DIR", help="draw SVG pictures there")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        console = Console(file=cast(IO[str], self.stdout), highlight=False)
+        try:
+            not_shown = show_flaws(options, console)
+            series = series_of(options)
+            reports, versions = run_all(series) if series else ([], {})
+        except (PartFailed, WheelMissing, ClusterFailed, CrowdFailed) as error:
+            raise CommandError(str(error)) from error
+        except psycopg.OperationalError as error:
+            raise CommandError(f"PostgreSQL, which some strategies sell from, does not answer: {error}") from error
+        except KeyboardInterrupt:
+            raise CommandError("Stopped before the verdict.", returncode=130) from None
+        report.show(reports, console=console)
+        if options["json"]:
+            options["json"].write_text(report.as_json(reports, versions=versions))
+        if options["plots"]:
+            plots.draw(reports, directory=options["plots"])
+        misbehaved = [what for one in reports for what in one.misbehaved()]
+        if not_shown:
+            raise CommandError("No flaw to be seen in the schedule of: " + ", ".join(not_shown))
+        if misbehaved:
+            raise CommandError("Expected to be correct, and was not: " + "; ".join(misbehaved))
+
+
+def run_all(series: Sequence[Series]) -> tuple[list[SeriesReport], dict[str, str]]:
+    """Run one series after the other, with a bar that moves; with it, the versions of the servers."""
+    kinds = [BY_ID[strategy_id] for one in series for strategy_id in one.strategies]
+    with (
+        open_sites(kinds, database_url=settings.DATABASE_URL) as sites,
+        Progress(console=Console(stderr=True), transient=True) as progress,
+    ):
+        task = progress.add_task("", total=steps_of(series))
+
+        def tick(text: str) -> None:
+            progress.update(task, advance=1, description=text)
+
+        return [run_series(one, sites=sites, tick=tick) for one in series], sites.versions
+
+
+def show_flaws(options: dict[str, Any], console: Console) -> list[str]:
+    """Play the schedules asked for; the ids of those strategies whose schedule did not show what it is there for."""
+    asked: list[str] = []
+    if options["interleave"]:
+        asked = [options["interleave"]]
+    elif INTERLEAVE in (options["preset"] or ()) or (options["quick"] and not options["preset"]):
+        asked = [strategy_id for strategy_id in options["strategies"] or EVERY if slow_motion.scenes_of(strategy_id)]
+    if not asked:
+        return []
+    # The preset proves that every flaw shows itself; to read one, ask for it.
+    quiet = Console(file=io.StringIO())
+    with lab_store() as store:
+        return [
+            strategy_id
+            for strategy_id in asked
+            if not slow_motion.show(
+                strategy_id,
+                quiet if options["quick"] else console,
+                language=options["language"],
+                store_url=store.url,
+            )
+        ]
+
+
+def series_of(options: dict[str, Any]) -> list[Series]:
+    """The presets asked for, or a run of one's own; none where only a schedule is to be played."""
+    chosen = options["strategies"]
+    if options["interleave"]:
+        return []
+    if options["buyers"] or (options["faults"] and not options["preset"]):
+        return [own_series(options)]
+    names = options["preset"] or (list(PRESETS) if options["quick"] else ["classic-505"])
+    names = [name for name in names if name != INTERLEAVE]
+    series = [quick(PRESETS[name]) if options["quick"] else PRESETS[name] for name in names]
+    return [
+        Series(
+            one.name,
+            chosen or one.strategies,
+            [reseeded(setting, options["seed"]) for setting in one.settings],
+            one.faults,
+        )
+        for one in series
+    ]
+
+
+def own_series(options: dict[str, Any]) -> Series:
+    if options["processes"] > PROCESSES_MAX or options["clients"] > CLIENTS_MAX:
+        raise CommandError(f"At most {PROCESSES_MAX} processes of {CLIENTS_MAX} clients each.")
+    buyers = options["buyers"]
+    if (buyers or 0) > BUYERS_MAX:
+        raise CommandError(f"At most {BUYERS_MAX:,} buyers.")
+    units_min, units_max = options["units"]
+    own = [
+        Setting(
+            buyers=buyers,
+            stock=options["stock"] or buyers - buyers // 100,
+            units_min=units_min,
+            units_max=units_max,
+            processes=options["processes"],
+            clients=options["clients"],
+            seed=options["seed"],
+        )
+    ]
+    return Series("own", options["strategies"] or EVERY, own if buyers else [], options["faults"])
+
+
+def reseeded(setting: Setting, seed: int) -> Setting:
+    return replace(setting, seed=seed)
+
+
+def strategy_ids(text: str) -> tuple[str, ...]:
+    """`a,b` as ids of strategies."""
+    ids = tuple(text.split(","))
+    unknown = [strategy_id for strategy_id in ids if strategy_id not in BY_ID]
+    if unknown:
+        raise ArgumentTypeError(f"no such strategy: {', '.join(unknown)}")
+    return ids
+
+
+def fault_names(text: str) -> tuple[Fault, ...]:
+    """`all`, or `a,b` as faults."""
+    try:
+        return tuple(Fault) if text == "all" else tuple(Fault(name) for name in text.split(","))
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
+def whole(text: str) -> int:
+    """A whole number, 1 or more."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise ArgumentTypeError(f"{text} is not a whole number above zero")
+    return int(text)
+
+
+def span(text: str) -> tuple[int, int]:
+    """`2` or `1-3` as the lowest and the highest."""
+    match = re.fullmatch(r"([1-9][0-9]{0,5})(?:-([1-9][0-9]{0,5}))?", text)
+    low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+    if low > high:
+        raise ArgumentTypeError(f"{text} is neither a number of units nor a span such as 1-3")
+    return low, high
