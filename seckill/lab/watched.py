@@ -134,8 +134,8 @@ class WatchedConnection(SteppedConnection):
     rein: Rein
 
     @classmethod
-    def held_by(cls, rein: Rein, url: str) -> "WatchedConnection":
-        connection = cls.connect(url)
+    def held_by(cls, rein: Rein, url: str, **options: Any) -> "WatchedConnection":
+        connection = cls.connect(url, **options)
         connection.rein, connection.step = rein, rein.step
         connection.cursor_factory = WatchedCursor
         rein.connected(connection)
