@@ -32,6 +32,15 @@ def test_in_a_race_of_processes_a_careful_strategy_keeps_its_promises(
     assert measures.sold + (measures.believed_left or 0) == SMALL.stock
 
 
+def test_the_verdict_on_baskets_is_milder_for_who_locks_rows_that_it_cannot_use(sites: Sites, crowd: Crowd) -> None:
+    setting = replace(SMALL, units_max=3)
+    measures, _results = run_once(BY_ID["pg_skip_locked"], setting, crowd=crowd, site=sites.of(BY_ID["pg_skip_locked"]))
+    refusing = replace(measures, false_refusals=1)
+    assert broken_promises(BY_ID["pg_skip_locked"], refusing) == []
+    assert broken_promises(BY_ID["pg_row_lock"], refusing) == ["false refusals"]
+    assert broken_promises(BY_ID["pg_skip_locked"], replace(refusing, units_max=1)) == ["false refusals"]
+
+
 @pytest.mark.parametrize(
     ("strategy_id", "round_trips", "commands"),
     [
