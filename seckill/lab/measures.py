@@ -19,6 +19,7 @@ class Measures:
     strategy: str
     buyers: int
     stock: int
+    units_max: int
     seed: int
     sold: int
     oversold: int
@@ -62,6 +63,7 @@ def measured(
         strategy=strategy,
         buyers=len(results),
         stock=stock,
+        units_max=max((result.units for result in results), default=0),
         seed=seed,
         sold=sold,
         oversold=max(0, sold - stock),

@@ -67,8 +67,9 @@ def run_once(
         meanwhile()
         results = crowd.results(seconds_max=setting.seconds_max)
         after = counters_of(kind, site)
+        left = judge.left()
         # Before the buyers leave: what a process of theirs still holds may be what blocks the sale.
-        stuck = is_stuck(judge, setting, results)
+        stuck = is_stuck(judge, left, setting, results)
         crowd.leave()
         measures = measured(
             strategy=kind.id,
@@ -76,7 +77,7 @@ def run_once(
             seed=setting.seed,
             results=results,
             counters=after.since(before) if after and before else None,
-            believed_left=judge.left(),
+            believed_left=left,
             stuck=stuck,
         )
     finally:
@@ -108,11 +109,10 @@ def counters_of(kind: type[Strategy], site: Site) -> ServerCounters | None:
     return None if kind.home is Home.DATABASE else read_counters(site.watched)
 
 
-def is_stuck(judge: Strategy, setting: Setting, results: Sequence[Result]) -> bool:
+def is_stuck(judge: Strategy, left: int | None, setting: Setting, results: Sequence[Result]) -> bool:
     """Whether units are left by what the buyers were told, and fresh buyers still get none."""
     if units_sold(results) >= setting.stock:
         return False
-    left = judge.left()
     if left is not None and left <= 0:
         # Units that were taken and never told to anybody are lost, which is something else.
         return False

@@ -29,6 +29,8 @@ def broken_promises(strategy: type[Strategy], measures: Measures) -> list[str]:
             broken.append("stuck")
         if measures.errors:
             broken.append("errors")
+        if measures.units_max > 1 and not strategy.sells_baskets:
+            return broken
         if measures.false_refusals:
             broken.append("false refusals")
         # Who gave up for want of a lock was told so, and is no broken promise; a refusal is.

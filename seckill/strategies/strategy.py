@@ -68,6 +68,8 @@ class Strategy(ABC):
     correct: ClassVar[bool]
     # Whether it is expected never to oversell on live hosts, though it may have other flaws. True of correct ones.
     never_oversells: ClassVar[bool] = False
+    # Whether that holds for buyers of several units too: some who cannot have all of them block what others could have.
+    sells_baskets: ClassVar[bool] = True
     # The faults under which it is expected to oversell, to stick or to lose units.
     breaks_under: ClassVar[frozenset[Fault]] = frozenset()
     home: ClassVar[Home] = Home.STORE
