@@ -9,6 +9,9 @@ What breaks: a holder whose whole process is paused longer than the lease. Its w
 goes to the next, and when the paused one wakes up, it acts on what it read before. No lock service can prevent it;
 the resource can, by asking for a fencing token (see `redisson_lock_fenced`).
 
+Where it differs: Redisson lets one waiter of each process look again when a message comes, this one lets all of them,
+which costs more commands where a process has many threads.
+
 Being re-entrant has a price as well: a holder whose answer got lost, because the store was restarted, takes the lock a
 second time, gives it back once, and its watchdog renews what is left for as long as its process lives.
 """
@@ -90,6 +93,7 @@ class RedissonLock(LockedStock):
         self._subscriptions: list[Any] = []
         self._held: set[str] = set()
         self._ending = threading.Event()
+        self._waking = threading.Lock()
         self._watchdog: threading.Thread | None = None
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:
@@ -167,15 +171,20 @@ class RedissonLock(LockedStock):
 
     def _wake_watchdog(self) -> None:
         """One thread for all locks of this process. It is paused when the process is, and dies when it does."""
-        if self._watchdog is None:
-            self._watchdog = threading.Thread(target=self._renew_until_closed, daemon=True, name="watchdog")
-            self._watchdog.start()
+        with self._waking:
+            if self._watchdog is None:
+                self._watchdog = threading.Thread(target=self._renew_until_closed, daemon=True, name="watchdog")
+                self._watchdog.start()
 
     def _renew_until_closed(self) -> None:
         while not self._ending.wait(self.renewal_seconds):
-            for owner in list(self._held):
-                if not self._renew(keys=[self.lock], args=[owner, self.lease_ms]):
-                    self._held.discard(owner)
+            self.renew_held()
+
+    def renew_held(self) -> None:
+        """Begin the lease anew for each owner of this process that holds the lock."""
+        for owner in list(self._held):
+            if not self._renew(keys=[self.lock], args=[owner, self.lease_ms]):
+                self._held.discard(owner)
 
     def close(self) -> None:
         self._ending.set()
