@@ -15,6 +15,7 @@ from hashlib import sha1
 from typing import Any
 
 import psycopg
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from seckill.lab.clients import client_of
 from seckill.lab.puppet import STEP_SECONDS_MAX, Killed, Puppet, State, WorkFailed
@@ -147,10 +148,17 @@ class Interleaver:
         self.settle()
         self.report(Done(who=who, command=command, seen=None, answer=None, killed=True))
 
-    def fail(self, who: str) -> None:
+    def fail(self, who: str, error: Exception | None = None) -> None:
         """An exception is raised in the buyer's process instead of its next command."""
-        puppet = self.ready(who)
-        self._let_go(puppet, WorkFailed("the work failed"))
+        self._let_go(self.ready(who), error or WorkFailed("the work failed"))
+
+    def lose_command(self, who: str) -> None:
+        """The buyer's next command does not reach the store."""
+        self.fail(who, RedisConnectionError("the store is away"))
+
+    def lose_answer(self, who: str) -> None:
+        """The buyer's next command is done, but its answer is lost with the connection."""
+        self._let_go(self.ready(who), raising_after=RedisConnectionError("the answer was lost"))
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass, for the buyers' clocks and for the leases in the store."""
@@ -249,11 +257,13 @@ class Interleaver:
         if self._asking is not None:
             self._asking.close()
 
-    def _let_go(self, puppet: Puppet, raising: Exception | None = None) -> None:
+    def _let_go(
+        self, puppet: Puppet, raising: Exception | None = None, *, raising_after: Exception | None = None
+    ) -> None:
         command = puppet.pending
         puppet.seen.clear()
         attempts = len(puppet.answers)
-        puppet.let_go(raising)
+        puppet.let_go(raising, raising_after=raising_after)
         self.settle()
         ended = len(puppet.answers) > attempts
         self.report(

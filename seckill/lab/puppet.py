@@ -47,6 +47,7 @@ class Puppet:
         self._now = now
         self._job: Callable[[], Answer] | None = None
         self._raises: BaseException | None = None
+        self._raises_after: Exception | None = None
         self._thread = threading.Thread(target=self._live, name=f"buyer {name}", daemon=True)
         self._thread.start()
 
@@ -59,11 +60,11 @@ class Puppet:
             self._job, self.state = job, State.RUNNING
             self.changed.notify_all()
 
-    def let_go(self, raising: BaseException | None = None) -> None:
-        """Let the pending command be done; or, instead of it, this be raised."""
+    def let_go(self, raising: BaseException | None = None, *, raising_after: Exception | None = None) -> None:
+        """Let the pending command be done; or, instead of it or of its answer, an exception be raised."""
         with self.changed:
             assert self.state is State.STOPPED, f"{self.name} is {self.state}"
-            self._raises, self.state = raising, State.RUNNING
+            self._raises, self._raises_after, self.state = raising, raising_after, State.RUNNING
             self.changed.notify_all()
 
     def wait_until_settled(self, *, seconds_max: float = STEP_SECONDS_MAX) -> bool:
@@ -99,8 +100,12 @@ class Puppet:
             raise raising
 
     def saw(self, answer: Any) -> None:
-        if threading.current_thread() is self._thread:
-            self.seen.append(answer)
+        if threading.current_thread() is not self._thread:
+            return
+        raising, self._raises_after = self._raises_after, None
+        self.seen.append(raising or answer)
+        if raising is not None:
+            raise raising
 
     def connected(self, connection: psycopg.Connection[Any]) -> None:
         self.connection = connection

@@ -15,6 +15,8 @@ from seckill.strategies.setnx_lock_plain import SetnxLockPlain
 from seckill.strategies.strategy import Answer
 
 DAY_SECONDS = 86_400.0
+# A third of the lease.
+RENEWAL_SECONDS = 10.0
 
 
 def the_holder_fails(sale: Interleaver) -> bool:
@@ -33,6 +35,40 @@ def killed_between_setnx_and_expire(sale: Interleaver) -> bool:
     sale.go("A")
     sale.kill("A")
     return nobody_can_buy_a_day_later(sale)
+
+
+def the_lock_cannot_be_given_back(sale: Interleaver) -> bool:
+    sale.go("A", 3)
+    sale.aside(_("The store is restarted"))
+    sale.lose_command("A")
+    return nobody_can_buy_a_day_later(sale)
+
+
+def the_end_does_not_reach_the_store(sale: Interleaver) -> bool:
+    sale.go("A")
+    sale.aside(_("The store is restarted"))
+    sale.lose_command("A")
+    return nobody_can_buy_a_day_later(sale)
+
+
+def the_answer_of_the_lock_is_lost(sale: Interleaver) -> bool:
+    """A takes the lock and does not hear of it, takes it again as the owner that it is, and gives it back once."""
+    sale.lose_answer("A")
+    sale.aside(_("A tries again, over a new connection"))
+    sale.finish("A")
+    for _time in range(2):
+        sale.pass_time(RENEWAL_SECONDS)
+        sale.aside(_("Ten seconds later A's watchdog renews the lease"), lambda: redisson(sale, "A").renew_held())
+    redisson(sale, "B").wait_seconds_max = 1.0
+    sale.finish("B")
+    return sale.answer_of("B") is Answer.BUSY and sale.left() == 1
+
+
+def redisson(sale: Interleaver, who: str) -> RedissonLock:
+    sale.puppet(who)
+    strategy = sale.strategies[who]
+    assert isinstance(strategy, RedissonLock)
+    return strategy
 
 
 def the_loser_is_sent_away(sale: Interleaver) -> bool:
@@ -93,7 +129,7 @@ def take_and_read(sale: Interleaver) -> None:
 def nobody_can_buy_a_day_later(sale: Interleaver) -> bool:
     sale.aside(_("A day passes"), lambda: sale.pass_time(DAY_SECONDS))
     sale.finish("B")
-    return sale.answer_of("B") is Answer.BUSY and sale.left() == sale.stock
+    return sale.answer_of("B") is Answer.BUSY and (sale.left() or 0) > 0
 
 
 STUCK_BY_DEATH = _("A was killed with the lock in its hand, and the lock has no end: nobody will ever buy again.")
@@ -106,6 +142,12 @@ FREED = _(
     "walk in while B was still at work."
 )
 
+NEVER_GIVEN_BACK = _("The store was away when A gave the lock back. It kept the lock, and nobody will ever delete it.")
+HELD_TWICE = _(
+    "A took the lock and did not hear of it; as its owner it took it once more, and gave it back once. The lock "
+    "counts one still, and A's watchdog renews it for as long as A lives: B waits in vain."
+)
+
 SCENES = (
     Scene(
         id="holder_fails",
@@ -115,6 +157,26 @@ SCENES = (
     ),
     Scene(id="holder_killed", strategy=SetnxLockPlain, play=the_holder_is_killed, conclusion=STUCK_BY_DEATH),
     Scene(id="holder_killed", strategy=SetnxLockFinally, play=the_holder_is_killed, conclusion=STUCK_BY_DEATH),
+    Scene(
+        id="release_lost",
+        strategy=SetnxLockPlain,
+        stock=2,
+        play=the_lock_cannot_be_given_back,
+        conclusion=NEVER_GIVEN_BACK,
+    ),
+    Scene(
+        id="release_lost",
+        strategy=SetnxLockFinally,
+        stock=2,
+        play=the_lock_cannot_be_given_back,
+        conclusion=NEVER_GIVEN_BACK,
+    ),
+    Scene(
+        id="end_lost",
+        strategy=SetnxLockExpire,
+        play=the_end_does_not_reach_the_store,
+        conclusion=_("The store was away between SETNX and EXPIRE. The end was never set: nobody will ever buy again."),
+    ),
     Scene(
         id="killed_between",
         strategy=SetnxLockExpire,
@@ -149,6 +211,16 @@ SCENES = (
         id="anothers_lock_freed", strategy=LuaLock, play=the_holder_is_paused_and_frees_anothers_lock, conclusion=FREED
     ),
     Scene(id="holder_paused", strategy=RedissonLock, play=the_holder_is_paused, conclusion=PAUSED),
+    *(
+        Scene(
+            id="answer_lost",
+            strategy=strategy,
+            stock=2,
+            play=the_answer_of_the_lock_is_lost,
+            conclusion=HELD_TWICE,
+        )
+        for strategy in (RedissonLock, RedissonLockFenced)
+    ),
     Scene(
         id="late_write_refused",
         strategy=RedissonLockFenced,

@@ -146,7 +146,12 @@ def test_who_was_killed_cannot_go_on(place_of: Places) -> None:
 
 
 def test_faults_that_break_a_lock_are_among_its_scenes() -> None:
-    words = {Fault.PAUSED: "holder_paused", Fault.KILLED: "killed", Fault.CLOCK_AHEAD: "clock_ahead"}
+    words = {
+        Fault.PAUSED: "holder_paused",
+        Fault.KILLED: "killed",
+        Fault.STORE_RESTARTED: "_lost",
+        Fault.CLOCK_AHEAD: "clock_ahead",
+    }
     for strategy in ALL:
         ids = [scene.id for scene in scenes_of(strategy.id)]
         for fault in strategy.breaks_under & words.keys():
