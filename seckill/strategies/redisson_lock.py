@@ -86,6 +86,8 @@ class RedissonLock(LockedStock):
         self._acquire = self.store.register_script(ACQUIRE)
         self._release = self.store.register_script(RELEASE)
         self._renew = self.store.register_script(RENEW)
+        self._local = threading.local()
+        self._subscriptions: list[Any] = []
         self._held: set[str] = set()
         self._ending = threading.Event()
         self._watchdog: threading.Thread | None = None
@@ -126,10 +128,8 @@ class RedissonLock(LockedStock):
         if token:
             return token
         deadline = self.surroundings.clock() + self.wait_seconds_max
-        messages: Any = self.store.pubsub()
-        try:
-            # Subscribed before the next look: a lock given back in between is found, one given back later is heard.
-            messages.subscribe(self.freed)
+        # Subscribed before the next look: a lock given back in between is found, one given back later is heard.
+        with self._listening() as messages:
             while True:
                 ttl_ms, token = self._take()
                 if token:
@@ -138,8 +138,21 @@ class RedissonLock(LockedStock):
                 if rest <= 0:
                     return None
                 messages.get_message(timeout=min(ttl_ms / 1000, rest, LOOK_AGAIN_SECONDS))
-        finally:
-            messages.close()
+
+    @contextmanager
+    def _listening(self) -> Iterator[Any]:
+        """Subscribed to the message that the lock is free, on a connection that the thread keeps for its next wait."""
+        messages = getattr(self._local, "messages", None)
+        if messages is None:
+            messages = self._local.messages = self.store.pubsub()
+            self._subscriptions.append(messages)
+        try:
+            messages.subscribe(self.freed)
+            yield messages
+            messages.unsubscribe(self.freed)
+        except BaseException:
+            messages.close()  # it connects anew when it is used again
+            raise
 
     def _give_back(self) -> None:
         free = 1
@@ -168,6 +181,8 @@ class RedissonLock(LockedStock):
         self._ending.set()
         if self._watchdog is not None:
             self._watchdog.join()
+        for messages in self._subscriptions:
+            messages.close()
 
     def tear_down(self) -> None:
         super().tear_down()
