@@ -19,8 +19,12 @@ from shop.wheel import WheelMissing
 
 def main(arguments: list[str]) -> int:
     """Run the lab and return its exit code; 2 where its servers could not be had."""
+    if "--http" in arguments:
+        # The shop that runs here has its servers and its secret key in .stampede/env.
+        return run_lab(arguments, environment=os.environ)
+    own_key = {"SECRET_KEY": secrets.token_urlsafe(50), **os.environ}
     if all(os.environ.get(name) for name in SERVER_URLS):
-        return run_lab(arguments, urls={})
+        return run_lab(arguments, environment=own_key)
     servers = EmbeddedServers(ROOT / ".stampede" / "lab")
     try:
         servers.start()
@@ -28,15 +32,14 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     try:
-        return run_lab(arguments, urls=servers.environment())
+        return run_lab(arguments, environment={**own_key, **servers.environment()})
     finally:
         servers.stop()
 
 
-def run_lab(arguments: list[str], *, urls: Mapping[str, str]) -> int:
-    environment = {"SECRET_KEY": secrets.token_urlsafe(50), **os.environ, **urls}
+def run_lab(arguments: list[str], *, environment: Mapping[str, str]) -> int:
     command = [sys.executable, str(ROOT / "manage.py"), "seckill_lab", *arguments]
-    lab = subprocess.Popen(command, env=environment, cwd=ROOT)
+    lab = subprocess.Popen(command, env=dict(environment), cwd=ROOT)
     while True:
         try:
             return lab.wait()

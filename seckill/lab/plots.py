@@ -6,10 +6,22 @@ from pathlib import Path
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
+from seckill.lab.damage import Damage
 from seckill.lab.session import Run, SeriesReport
+from seckill.strategies.all import BY_ID
+from seckill.strategies.strategy import Fault
 
-GREEN, AMBER, RED, GREY, BLUE = "#2f855a", "#c98a00", "#c53030", "#a0aec0", "#2b6cb0"
+GREEN, PALE, AMBER, RED, GREY, BLUE = "#2f855a", "#9ccfae", "#c98a00", "#c53030", "#a0aec0", "#2b6cb0"
+
+WHEN = {
+    Fault.PAUSED: "when its holder was paused",
+    Fault.KILLED: "when its holder was killed",
+    Fault.STORE_RESTARTED: "when the store restarted",
+    Fault.STORE_LOST: "when the store lost its data",
+    Fault.CLOCK_AHEAD: "when a clock was ahead",
+}
 
 # Text stays text, and the same run gives the same file.
 rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "stampede", "font.size": 9})
@@ -19,13 +31,14 @@ def draw(reports: Sequence[SeriesReport], *, directory: Path) -> list[Path]:
     """Draw what each series has to show."""
     directory.mkdir(parents=True, exist_ok=True)
     made = []
+    damages = [damage for report in reports for damage in report.damages]
     for report in reports:
         if not report.runs:
             continue
         last = report.runs[-1].setting
         runs = [run for run in report.runs if run.setting == last]
         pictures = {
-            "which-one": which_one(runs),
+            "which-one": which_one(runs, damages),
             "sold": sold_against_stock(runs),
             "latency": latency(runs),
             "commands": commands_per_attempt(runs),
@@ -62,21 +75,46 @@ def subject(runs: Sequence[Run]) -> str:
     return f"{setting.buyers:,} buyers, {setting.stock:,} units, {setting.concurrency} clients at a time"
 
 
-def which_one(runs: Sequence[Run]) -> Figure:
-    """Units rightly sold in a second, and what was wrong: the answer to "which one, and why"."""
-    ordered = sorted(runs, key=lambda run: (colour_of(run) != GREEN, colour_of(run) == RED, -right_per_second(run)))
+def which_one(runs: Sequence[Run], damages: Sequence[Damage]) -> Figure:
+    """Calls answered in a second, and what was wrong, here or under a fault: the answer to "which one, and why"."""
+    shades = {run.measures.strategy: shade_of(run, damages) for run in runs}
+    order = [GREEN, PALE, AMBER, RED]
+    ordered = sorted(
+        runs, key=lambda run: (order.index(shades[run.measures.strategy][0]), -run.measures.attempts_per_second)
+    )
     picture, axes = bars(ordered, title=f"Which one? Calls answered in a second. {subject(runs)}")
     speeds = [run.measures.attempts_per_second for run in ordered]
-    axes.barh(range(len(ordered)), speeds, color=[colour_of(run) for run in ordered])
+    colours = [shades[run.measures.strategy][0] for run in ordered]
+    axes.barh(range(len(ordered)), speeds, color=colours)
     for row, (run, speed) in enumerate(zip(ordered, speeds, strict=True)):
-        axes.text(speed, row, "  " + run.verdict.words.split(" though")[0], va="center", fontsize=8)
-    axes.set_xlabel("calls per second (green: sold exactly the stock; amber: turned buyers away; red: oversold)")
-    axes.set_xlim(0, max(speeds) * 1.35)
+        axes.text(speed, row, "  " + shades[run.measures.strategy][1], va="center", fontsize=8)
+    axes.set_xlabel("calls per second")
+    axes.set_xlim(0, max(speeds) * 1.5)
+    meanings = ["right, here and under every fault tried", "right here, but", "turned buyers away", "oversold"]
+    axes.legend(
+        handles=[Patch(color=colour, label=label) for colour, label in zip(order, meanings, strict=True)],
+        loc="center right",
+    )
     return picture
 
 
-def right_per_second(run: Run) -> float:
-    return run.measures.attempts_per_second
+def shade_of(run: Run, damages: Sequence[Damage]) -> tuple[str, str]:
+    """The colour of a strategy, and why it has it."""
+    colour = colour_of(run)
+    if colour != GREEN:
+        return colour, run.verdict.words.split(" though")[0]
+    strategy = BY_ID[run.measures.strategy]
+    own = [damage for damage in damages if damage.strategy == strategy.id]
+    wrong = [f"oversold {WHEN[damage.fault]}" for damage in own if damage.oversold]
+    wrong += [
+        f"stuck {WHEN[damage.fault]}"
+        for damage in own
+        if damage.stuck and not damage.oversold and damage.fault is not Fault.STORE_LOST
+    ]
+    if wrong:
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        return PALE, wrong[0] + more
+    return (GREEN, "sold exactly the stock") if strategy.correct else (PALE, "flawed, as its schedule shows")
 
 
 def sold_against_stock(runs: Sequence[Run]) -> Figure:

@@ -10,6 +10,7 @@ from typing import IO, Any, cast
 
 import psycopg
 from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import Progress
@@ -57,10 +58,14 @@ class Command(BaseCommand):
         add("--clients", type=whole, default=4, help="clients in each process (4)")
         add("--faults", type=fault_names, metavar="A,B", default=(), help=f"of: all, {', '.join(Fault)}")
         add("--seed", type=int, default=1, help="another number throws other dice: who comes when, for how much (1)")
+        add("--http", action="store_true", help="the ledger alone, through the web API of the shop that runs here")
         add("--json", type=Path, metavar="FILE", help="write all figures there")
         add("--plots", type=Path, metavar="DIR", help="draw SVG pictures there")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["http"]:
+            call_command(*stampede_of(options), stdout=self.stdout)
+            return
         console = Console(file=cast(IO[str], self.stdout), highlight=False)
         try:
             not_shown = show_flaws(options, console)
@@ -82,6 +87,16 @@ class Command(BaseCommand):
             raise CommandError("No flaw to be seen in the schedule of: " + ", ".join(not_shown))
         if misbehaved:
             raise CommandError("Expected to be correct, and was not: " + "; ".join(misbehaved))
+
+
+def stampede_of(options: dict[str, Any]) -> list[str]:
+    """The same run as a herd over HTTP. It is a command of the app above, and so named and not imported."""
+    units_min, units_max = options["units"]
+    buyers = options["buyers"] or 505
+    command = ["stampede", "--buyers", str(buyers), "--stock", str(options["stock"] or buyers - buyers // 100)]
+    command += ["--units", f"{units_min}-{units_max}", "--processes", str(options["processes"])]
+    command += ["--connections", str(options["clients"]), "--seed", str(options["seed"])]
+    return [*command, "--json", str(options["json"])] if options["json"] else command
 
 
 def run_all(series: Sequence[Series]) -> tuple[list[SeriesReport], dict[str, str]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from seckill.management.commands import seckill_lab
 from seckill.strategies.get_set import GetSet
 
 SMALL = ("--buyers", "40", "--stock", "30", "--processes", "2", "--clients", "2")
@@ -46,6 +47,14 @@ def test_a_quick_preset_takes_the_strategies_it_is_given() -> None:
     said = lab("--quick", "--preset", "mixed-units", "--preset", "faults", "--strategies", "lua_decr")
     assert "mixed-units: 100 buyers, 10 units" in said
     assert "store_lost" in said
+
+
+def test_over_http_it_is_the_herd_that_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(seckill_lab, "call_command", lambda *words, stdout: asked.extend(words))
+    lab("--http", "--buyers", "50", "--stock", "20", "--units", "1-2")
+    said = "stampede --buyers 50 --stock 20 --units 1-2 --processes 4 --connections 4 --seed 1"
+    assert " ".join(asked) == said
 
 
 @pytest.mark.parametrize(
