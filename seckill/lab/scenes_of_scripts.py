@@ -1,4 +1,4 @@
-"""Schedules that show what scripts get wrong: the script is one atom, and the flaw lies before or behind it."""
+"""Schedules that show what atoms get wrong: the step is one, and the flaw lies before, beside or behind it."""
 
 from collections.abc import Callable
 
@@ -11,6 +11,8 @@ from seckill.strategies.all_in_lua import AllInLua
 from seckill.strategies.lua_decr import LuaDecr
 from seckill.strategies.lua_purchase import LuaPurchase
 from seckill.strategies.order_queue import RetryingConsumer, consume_once
+from seckill.strategies.strategy import Answer
+from seckill.strategies.watch_multi import WatchMulti
 
 RETRY_SECONDS = 30.0
 
@@ -45,6 +47,14 @@ def the_retrying_consumer_dies(sale: Interleaver) -> bool:
     return written == ["1:1"]
 
 
+def each_try_meets_a_rival(sale: Interleaver) -> bool:
+    for rival in ("B", "C", "B"):
+        sale.go("A", 2)
+        sale.finish(rival)
+        sale.go("A")
+    return sale.answer_of("A") is Answer.BUSY and sale.left() == sale.stock - 3
+
+
 def lose(sale: Interleaver) -> None:
     sale.client.delete(f"{sale.name}:stock")
 
@@ -74,6 +84,16 @@ def orders_known(sale: Interleaver) -> int:
 
 
 SCENES = (
+    Scene(
+        id="three_conflicts",
+        strategy=WatchMulti,
+        stock=5,
+        play=each_try_meets_a_rival,
+        conclusion=_(
+            "Each time somebody else bought between A's WATCH and A's EXEC. After three tries A was sent away although "
+            "units were left."
+        ),
+    ),
     Scene(
         id="stock_invented",
         strategy=AllInLua,
