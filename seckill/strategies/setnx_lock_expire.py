@@ -14,7 +14,7 @@ class SetnxLockExpire(LockedStock):
     expected = "stuck when killed between SETNX and EXPIRE; refuses most buyers as busy: undersells under load"
     correct = False
     never_oversells = True
-    breaks_under = frozenset({Fault.KILLED, Fault.STORE_RESTARTED})
+    breaks_under = frozenset({Fault.PAUSED, Fault.KILLED, Fault.STORE_RESTARTED})
     # Long against the millisecond that the work takes, short for a shop that waits for a dead holder's lock to end.
     lease_seconds = 10.0
 
