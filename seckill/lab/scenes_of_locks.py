@@ -123,7 +123,8 @@ def the_stock_refuses_the_late_write(sale: Interleaver) -> bool:
 
 def take_and_read(sale: Interleaver) -> None:
     """A has taken the lock and has read the stock: the next command is the write."""
-    sale.go("A", 3 if sale.strategy is GetsetLock else 2)  # that one looks at its clock first
+    # One looks at its clock first, the other sets the end of its lock in a command of its own.
+    sale.go("A", 3 if sale.strategy in {GetsetLock, SetnxLockExpire} else 2)
 
 
 def nobody_can_buy_a_day_later(sale: Interleaver) -> bool:
@@ -190,6 +191,7 @@ SCENES = (
         play=the_loser_is_sent_away,
         conclusion=_("There were two units for two buyers. B was sent away because A was at work: one unit is left."),
     ),
+    Scene(id="holder_paused", strategy=SetnxLockExpire, play=the_holder_is_paused, conclusion=PAUSED),
     Scene(id="holder_paused", strategy=SetNxExLock, play=the_holder_is_paused, conclusion=PAUSED),
     Scene(
         id="anothers_lock_freed",
