@@ -93,7 +93,10 @@ def which_one(runs: Sequence[Run], damages: Sequence[Damage]) -> Figure:
     meanings = ["right, here and under every fault tried", "right here, but", "turned buyers away", "oversold"]
     axes.legend(
         handles=[Patch(color=colour, label=label) for colour, label in zip(order, meanings, strict=True)],
-        loc="center right",
+        loc="upper center",
+        bbox_to_anchor=(0.4, -0.1),
+        ncols=4,
+        frameon=False,
     )
     return picture
 
@@ -114,7 +117,11 @@ def shade_of(run: Run, damages: Sequence[Damage]) -> tuple[str, str]:
     if wrong:
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         return PALE, wrong[0] + more
-    return (GREEN, "sold exactly the stock") if strategy.correct else (PALE, "flawed, as its schedule shows")
+    if not strategy.correct:
+        return PALE, "flawed, as its schedule shows"
+    lost = sum(damage.unsold for damage in own if damage.fault is Fault.STORE_RESTARTED)
+    units = "1 unit" if lost == 1 else f"{lost} units"
+    return GREEN, f"{run.verdict.words}; {units} lost {WHEN[Fault.STORE_RESTARTED]}" if lost else run.verdict.words
 
 
 def sold_against_stock(runs: Sequence[Run]) -> Figure:

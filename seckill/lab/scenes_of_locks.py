@@ -123,8 +123,8 @@ def the_stock_refuses_the_late_write(sale: Interleaver) -> bool:
 
 def take_and_read(sale: Interleaver) -> None:
     """A has taken the lock and has read the stock: the next command is the write."""
-    # One looks at its clock first, one sets the end in a second command.
-    sale.go("A", 3 if sale.strategy in (GetsetLock, SetnxLockExpire) else 2)
+    # One looks at its clock first, the other sets the end of its lock in a command of its own.
+    sale.go("A", 3 if sale.strategy in {GetsetLock, SetnxLockExpire} else 2)
 
 
 def nobody_can_buy_a_day_later(sale: Interleaver) -> bool:
