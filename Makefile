@@ -21,13 +21,18 @@ run: venv-run ## The shop with everything it needs; PORT=8000, HOST=127.0.0.1
 test: venv-dev ## The whole suite on real servers; ARGS go to pytest
 	@exec $(PY) -m pytest $(ARGS)
 
+<<<<<<< HEAD
 lab: venv-run ## The strategies side by side, with all they need; ARGS="--quick"
 	@exec $(PY) -m shop.lab $(ARGS)
 
+=======
+# mypy's plugin for Django reads the settings, and those ask for addresses. Nothing is opened there.
+NO_SERVERS := SECRET_KEY=none DATABASE_URL=postgres:///none SECKILL_REDIS_URL=redis://none REDIS_URL=redis://none
+>>>>>>> main
 lint: venv-dev ## ruff, mypy, import-linter, and no package index named in the requirements
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(PY) -m mypy
+	$(NO_SERVERS) $(PY) -m mypy
 	$(VENV)/bin/lint-imports
 	@! grep -nE '^ *(-i|-f|--index-url|--extra-index-url|--find-links|--trusted-host)|://' requirements/*.txt \
 		|| { echo 'requirements name an index: it is the business of the machine that installs'; exit 1; }
@@ -39,7 +44,7 @@ lock: ## Resolve the requirements anew
 	@$(FIND_PYTHON); mkdir -p .stampede; "$$python" -m venv .stampede/lock-tool
 	@.stampede/lock-tool/bin/python -m pip install --quiet --disable-pip-version-check uv
 	$(LOCK) --output-file requirements/run.txt
-	$(LOCK) --extra test --extra lint --constraint requirements/run.txt --output-file requirements/dev.txt
+	$(LOCK) --extra lab --extra test --extra lint --constraint requirements/run.txt --output-file requirements/dev.txt
 
 venv-run:
 	@$(call INSTALL,run)

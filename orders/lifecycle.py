@@ -3,6 +3,8 @@
 A state moves by guarded update in the transaction that moves `taken`; only the winner goes on. Then the ledger is told
 (confirm or release) and `settled_at` is set. A crash in between leaves `settled_at` null and `settle_orders` repeats
 the call, which is idempotent.
+
+Deadlines are compared with PostgreSQL's clock: a worker whose own clock is wrong must not expire orders early.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,6 +12,7 @@ from collections.abc import Iterable, Sequence
 import structlog
 from django.db import transaction
 from django.db.models import F, Sum
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders.models import LIVE, Order, OrderLine, OrderStatus
@@ -40,7 +43,7 @@ REASONS = {
 def pay(*, order_id: int) -> bool:
     """Record that the order was paid. False where it is not awaiting payment, or its deadline has passed."""
     now = timezone.now()
-    waiting = Order.objects.filter(pk=order_id, status=OrderStatus.AWAITING_PAYMENT, expires_at__gt=now)
+    waiting = Order.objects.filter(pk=order_id, status=OrderStatus.AWAITING_PAYMENT, expires_at__gt=Now())
     if waiting.update(status=OrderStatus.PAID, ended_at=now) != 1:
         return False
     settle_orders(order_ids=[order_id])
@@ -58,7 +61,7 @@ def cancel(*, order_id: int) -> bool:
 def expire_overdue(*, batch_max: int = BATCH_MAX) -> int:
     """Expire one batch of unpaid orders past their deadline and put their units back on sale. Returns how many."""
     overdue = (
-        Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, expires_at__lte=timezone.now())
+        Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, expires_at__lte=Now())
         .order_by("expires_at")
         .values_list("pk", flat=True)[:batch_max]
     )

@@ -2,12 +2,16 @@
 
 import time
 
+import structlog
 from celery import shared_task
 
 from orders import intake, lifecycle
 from seckill import outbox
+from seckill.ledger import StoreUnreachable
 from seckill.models import SaleItem
 from seckill.publication import announce_pending
+
+log = structlog.get_logger(__name__)
 
 # A task hands its worker back after this long; the next sweep goes on. Far below the time limit of 60 s.
 BUDGET_SECONDS = 20.0
@@ -28,9 +32,14 @@ def drain_outbox(*, item_id: int) -> int:
 @shared_task
 def sweep_outboxes() -> int:
     """Every second: publish what a crash left unpublished, and drain what no doorbell announced."""
-    announce_pending()
-    item_ids = list(SaleItem.objects.filter(announced_at__isnull=False).values_list("pk", flat=True))
-    return sum(drain_outbox(item_id=item_id) for item_id in outbox.backlogs(item_ids=item_ids))
+    try:
+        announce_pending()
+        item_ids = list(SaleItem.objects.filter(announced_at__isnull=False).values_list("pk", flat=True))
+        return sum(drain_outbox(item_id=item_id) for item_id in outbox.backlogs(item_ids=item_ids))
+    except StoreUnreachable as error:
+        # What waits there waits on; a traceback every second would only hide the log of the store itself.
+        log.warning("sweep_waits_for_store", error=str(error))
+        return 0
 
 
 @shared_task

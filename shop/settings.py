@@ -255,9 +255,10 @@ CELERY_TASK_ROUTES = {
     "orders.tasks.expire_overdue": {"queue": "expiry"},
     "orders.tasks.settle_orders": {"queue": "expiry"},
 }
-# Every job of the beat is a sweep: a late one is worthless, since the next does the same, so it expires at once.
+# Every job of the beat is a sweep: a late one is worthless, since the next does the same, so it expires. Not sooner,
+# since the time is compared with the worker's clock, and a beat whose clock is behind must still be heard.
 CELERY_BEAT_SCHEDULE = {
-    name: {"task": f"orders.tasks.{name}", "schedule": 1.0, "options": {"expires": 5}}
+    name: {"task": f"orders.tasks.{name}", "schedule": 1.0, "options": {"expires": 60}}
     for name in ("sweep_outboxes", "expire_overdue", "settle_orders")
 }
 

@@ -23,6 +23,11 @@ def pytest_configure() -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests last: Playwright keeps an event loop running in this thread, and asyncio allows no second one."""
+    items.sort(key=lambda item: "browser" in item.path.parts)
+
+
 @pytest.fixture(autouse=True)
 def _fresh_stores() -> None:
     """The stores are this run's own (tests/servers.py starts them); each test finds them empty."""

@@ -3,6 +3,8 @@
 import fcntl
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,11 +25,26 @@ os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
+def what_is_missing() -> str | None:
+    """Why no browser can be driven here, and what to do about it; None where one can."""
+    if CHROMIUM is None:
+        return "Chromium is not installed (Debian: apt install chromium libatomic1)"
+    driver = subprocess.run(
+        [sys.executable, "-m", "playwright", "--version"], capture_output=True, text=True, check=False
+    )
+    if driver.returncode != 0:
+        return f"Playwright's driver does not start (Debian: apt install libatomic1): {driver.stderr[-300:]}"
+    return None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _a_browser_that_can_be_driven() -> None:
+    if reason := what_is_missing():
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+
+
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
-    if CHROMIUM is None:
-        reason = "Chromium is not installed (Debian: apt install chromium)"
-        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
     # No sandbox: in a container, where tests may run as root, Chromium has none and would not start.
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
     return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": arguments}

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.db import OperationalError, connection, connections, transaction
 
@@ -241,3 +242,15 @@ def test_the_sweep_drains_what_no_doorbell_announced(product: Product, buyer: Us
     reserve(second, rival)
     assert tasks.sweep_outboxes() == 2
     assert Order.objects.count() == 2
+
+
+def test_a_sweep_without_the_store_is_a_warning_and_the_next_one_drains(
+    item: SaleItem, buyer: User, settings: LazySettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    reserve(item, buyer)
+    healthy = settings.CACHES
+    settings.CACHES = {**healthy, "seckill": {**healthy["seckill"], "LOCATION": "redis://127.0.0.1:1/0"}}
+    assert tasks.sweep_outboxes() == 0
+    assert "sweep_waits_for_store" in caplog.text
+    settings.CACHES = healthy
+    assert tasks.sweep_outboxes() == 1

@@ -288,6 +288,18 @@ def test_a_browser_signed_in_as_somebody_else_may_not_use_the_pass(
     assert client.post(url, HTTP_AUTHORIZATION=f"Pass {pass_for(rival, item)}").status_code == 201
 
 
+def test_a_cache_that_is_away_costs_nobody_their_unit(
+    item: SaleItem, buyer: User, pass_for: PassFor, settings: LazySettings
+) -> None:
+    client = APIClient()
+    client.force_login(buyer)
+    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
+    caches["default"]["LOCATION"] = "redis://127.0.0.1:1/0"
+    settings.CACHES = caches
+    url = f"/api/v1/sale-items/{item.pk}/reservations/"
+    assert client.post(url, HTTP_AUTHORIZATION=f"Pass {pass_for(buyer, item)}").status_code == 201
+
+
 def test_a_store_that_is_not_there_is_503_and_soon(
     item: SaleItem, buyer: User, pass_for: PassFor, settings: LazySettings
 ) -> None:

@@ -26,6 +26,7 @@ def test_every_verb_works_right_after_the_store_forgot_it(stage: Stage) -> None:
 def test_the_store_is_taught_once_and_then_remembers(stage: Stage) -> None:
     stage.publish(per_buyer_max=5)
     stage.client.script_flush()
+    stage.guarded = False
     before = stage.store.calls()
     stage.held()
     stage.held()
