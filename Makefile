@@ -21,14 +21,11 @@ run: venv-run ## The shop with everything it needs; PORT=8000, HOST=127.0.0.1
 test: venv-dev ## The whole suite on real servers; ARGS go to pytest
 	@exec $(PY) -m pytest $(ARGS)
 
-<<<<<<< HEAD
 lab: venv-run ## The strategies side by side, with all they need; ARGS="--quick"
 	@exec $(PY) -m shop.lab $(ARGS)
 
-=======
 # mypy's plugin for Django reads the settings, and those ask for addresses. Nothing is opened there.
 NO_SERVERS := SECRET_KEY=none DATABASE_URL=postgres:///none SECKILL_REDIS_URL=redis://none REDIS_URL=redis://none
->>>>>>> main
 lint: venv-dev ## ruff, mypy, import-linter, and no package index named in the requirements
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
