@@ -21,7 +21,7 @@ run: venv-run ## The shop with everything it needs; PORT=8000, HOST=127.0.0.1
 test: venv-dev ## The whole suite on real servers; ARGS go to pytest
 	@exec $(PY) -m pytest $(ARGS)
 
-lab: venv-run ## The strategies side by side, with all they need; ARGS="--quick"
+lab: venv-dev ## The strategies side by side, with all they need; ARGS="--quick"
 	@exec $(PY) -m shop.lab $(ARGS)
 
 # mypy's plugin for Django reads the settings, and those ask for addresses. Nothing is opened there.
