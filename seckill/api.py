@@ -139,7 +139,7 @@ class PassView(JsonAPIView):
             )
         if now >= item.sale.closes_at:
             return refusal(Outcome.CLOSED)
-        expires_s = int(now.timestamp()) + settings.SECKILL_PASS_LIFE_SECONDS
+        expires_s = passes.expiry_s()
         body = {
             "pass": passes.issue(item_id=item.pk, buyer_id=cast(int, request.user.pk), expires_s=expires_s),
             "expires_at": rfc3339(expires_s * 1000),

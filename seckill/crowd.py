@@ -4,7 +4,6 @@ They are ordinary users without a password, so nobody can sign in as one. They a
 by the next test.
 """
 
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import count, islice
 
@@ -72,6 +71,6 @@ def ids_of(names: Sequence[str]) -> list[int]:
 def passes_for(*, item_id: int, buyer_ids: Sequence[int]) -> Iterator[str]:
     """A new pass for each buyer, good as long as one from the API. Raises LoadTestsOff."""
     require_load_tests()
-    expires_s = int(time.time()) + settings.SECKILL_PASS_LIFE_SECONDS
+    expires_s = passes.expiry_s()
     for buyer_id in buyer_ids:
         yield passes.issue(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s)

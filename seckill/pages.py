@@ -118,8 +118,7 @@ def pass_for(request: HttpRequest, sale: Sale, item_id: int) -> str:
     lead = timedelta(seconds=settings.SECKILL_PASS_LEAD_SECONDS)
     if not request.user.is_authenticated or not sale.opens_at - lead <= now < sale.closes_at:
         return ""
-    expires_s = int(now.timestamp()) + settings.SECKILL_PASS_LIFE_SECONDS
-    return passes.issue(item_id=item_id, buyer_id=request.user.pk, expires_s=expires_s)
+    return passes.issue(item_id=item_id, buyer_id=request.user.pk, expires_s=passes.expiry_s())
 
 
 def pass_from(text: str, *, buyer_id: int | None, item_id: int) -> passes.Pass | None:

@@ -47,6 +47,11 @@ def issue(*, item_id: int, buyer_id: int, expires_s: int) -> str:
     return f"{body}.{signatures(body)[0]}"
 
 
+def expiry_s() -> int:
+    """When a pass issued now expires, in seconds since 1970."""
+    return int(time.time()) + settings.SECKILL_PASS_LIFE_SECONDS
+
+
 def read(text: str) -> Pass:
     """The pass behind `text`. Raises PassInvalid or PassExpired."""
     match = FORM.fullmatch(text)
