@@ -11,18 +11,38 @@ from shop.models import Product
 
 
 class OrderStatus(models.TextChoices):
-    """Where an order stands; the words are those of the API."""
+    """Where an order stands; the words are those of the API.
+
+    awaiting_payment → paid | expired | cancelled | rejected; paid → shipped → completed; paid → refunded;
+    expired → refund_due → refunded, and expired → paid where money came late and units were left.
+    """
 
     AWAITING_PAYMENT = "awaiting_payment", _("awaiting payment")
     PAID = "paid", _("paid")
+    SHIPPED = "shipped", _("shipped")
+    COMPLETED = "completed", _("completed")
     EXPIRED = "expired", _("expired")
     CANCELLED = "cancelled", _("cancelled")
     REJECTED = "rejected", _("rejected")
+    REFUND_DUE = "refund_due", _("refund due")
     REFUNDED = "refunded", _("refunded")
 
 
-# Orders that count in SaleItem.taken.
-LIVE = (OrderStatus.AWAITING_PAYMENT, OrderStatus.PAID)
+# Orders that were paid for and keep their units.
+SOLD = (OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.COMPLETED)
+
+# Orders that count in SaleItem.taken, whatever `units_back` says.
+LIVE = (OrderStatus.AWAITING_PAYMENT, *SOLD)
+
+
+class Attention(models.TextChoices):
+    """Why a person should look at an order."""
+
+    LATE_PAYMENT_KEPT = "late_payment_kept", _("paid late, units taken again")
+    LATE_PAYMENT_REFUNDED = "late_payment_refunded", _("paid late, money goes back")
+    AMOUNT_DIFFERS = "amount_differs", _("another amount was paid than was due")
+    PAID_TWICE = "paid_twice", _("paid twice, the second goes back")
+    REFUND_FAILS = "refund_fails", _("the refund keeps failing")
 
 
 class Order(models.Model):
@@ -30,7 +50,8 @@ class Order(models.Model):
 
     `reservation_id` is the hold in the reservation store that this order came from; `expires_at` the deadline to pay.
     `settled_at` is null while the store has not yet been told how the order ended (paid, or given back); the sweep
-    in `orders/lifecycle.py` repeats what a crash left unsaid.
+    in `orders/lifecycle.py` repeats what a crash left unsaid. `units_back` False means that a refunded order keeps its
+    units: they stay in `taken` and stay sold. `language` is that of the buyer, for mails; empty where it is not known.
     """
 
     number = models.UUIDField(_("number"), default=uuid.uuid4, unique=True, editable=False)
@@ -44,6 +65,9 @@ class Order(models.Model):
     expires_at = models.DateTimeField(_("to be paid by"))
     ended_at = models.DateTimeField(_("paid or ended at"), null=True, blank=True)
     settled_at = models.DateTimeField(_("settled with the store at"), null=True, blank=True)
+    units_back = models.BooleanField(_("units back on sale"), default=True)
+    language = models.CharField(_("language"), max_length=10, blank=True)
+    attention = models.CharField(_("needs attention"), max_length=30, choices=Attention, blank=True)
 
     class Meta:
         verbose_name = _("order")
@@ -69,6 +93,7 @@ class Order(models.Model):
                 name="orders_order_unsettled",
                 condition=Q(settled_at=None) & ~Q(status=OrderStatus.AWAITING_PAYMENT),
             ),
+            models.Index(fields=["-id"], name="orders_order_attention", condition=~Q(attention="")),
         ]
 
     def __str__(self) -> str:
@@ -76,6 +101,118 @@ class Order(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("order", args=[self.number])
+
+
+class Payment(models.Model):
+    """One attempt to pay an order with a provider. Its id goes to the provider and comes back in every event.
+
+    `pending` from before the provider is asked until it says how it ended; at most one payment of an order is pending
+    or captured, which the database enforces, so an order is never captured twice. Money that must go back is
+    `refund_due` until the provider has confirmed it.
+    """
+
+    class Status(models.TextChoices):
+        PENDING = "pending", _("pending")
+        CAPTURED = "captured", _("captured")
+        FAILED = "failed", _("failed")
+        REFUND_DUE = "refund_due", _("refund due")
+        REFUNDED = "refunded", _("refunded")
+
+    id = models.UUIDField(_("payment"), primary_key=True, default=uuid.uuid4, editable=False)
+    order = models.ForeignKey(Order, models.PROTECT, related_name="payments", verbose_name=_("order"))
+    provider = models.CharField(_("provider"), max_length=20)
+    provider_reference = models.CharField(_("reference at the provider"), max_length=255, blank=True)
+    idempotency_key = models.CharField(_("idempotency key"), max_length=255)
+    status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.PENDING)
+    amount_minor = models.PositiveBigIntegerField(_("amount in minor units"))
+    currency = models.CharField(_("currency"), max_length=3)
+    url = models.TextField(_("payment page"), blank=True)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    captured_at = models.DateTimeField(_("captured at"), null=True, blank=True)
+    closed_at = models.DateTimeField(_("payment page closed at"), null=True, blank=True)
+    attempts = models.PositiveIntegerField(_("attempts to refund"), default=0)
+    next_attempt_at = models.DateTimeField(_("next attempt at"), null=True, blank=True)
+    last_error = models.CharField(_("last error"), max_length=500, blank=True)
+
+    class Meta:
+        verbose_name = _("payment")
+        verbose_name_plural = _("payments")
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["order"], name="orders_payment_one_at_a_time", condition=Q(status__in=["pending", "captured"])
+            ),
+            models.UniqueConstraint(fields=["order", "idempotency_key"], name="orders_payment_idempotent"),
+            models.UniqueConstraint(
+                fields=["provider", "provider_reference"],
+                name="orders_payment_reference_once",
+                condition=~Q(provider_reference=""),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["next_attempt_at"], name="orders_payment_to_refund", condition=Q(status="refund_due")),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class PaymentEvent(models.Model):
+    """The inbox of webhooks: each event of a provider once. `applied_at` is null while it waits for its order row."""
+
+    provider = models.CharField(_("provider"), max_length=20)
+    event_id = models.CharField(_("event"), max_length=255)
+    kind = models.CharField(_("kind"), max_length=20)
+    payment_id = models.UUIDField(_("payment"))
+    provider_reference = models.CharField(_("reference at the provider"), max_length=255, blank=True)
+    reservation_id = models.UUIDField(_("reservation"), null=True, blank=True)
+    amount_minor = models.PositiveBigIntegerField(_("amount in minor units"))
+    currency = models.CharField(_("currency"), max_length=3)
+    happened_at = models.DateTimeField(_("happened at"))
+    received_at = models.DateTimeField(_("received at"), auto_now_add=True)
+    applied_at = models.DateTimeField(_("applied at"), null=True, blank=True)
+    outcome = models.CharField(_("outcome"), max_length=100, blank=True)
+
+    class Meta:
+        verbose_name = _("payment event")
+        verbose_name_plural = _("payment events")
+        ordering = ["-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["provider", "event_id"], name="orders_paymentevent_once"),
+        ]
+        indexes = [
+            models.Index(fields=["received_at"], name="orders_paymentevent_waiting", condition=Q(applied_at=None)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider} {self.event_id}"
+
+
+class Mail(models.Model):
+    """A mail that is owed to a buyer: written in the transaction that moves the order, sent by Celery, once a kind."""
+
+    class Kind(models.TextChoices):
+        PAID = "paid", _("confirmation")
+        EXPIRED = "expired", _("expiry")
+        REFUNDED = "refunded", _("refund")
+
+    order = models.ForeignKey(Order, models.CASCADE, related_name="mails", verbose_name=_("order"))
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    sent_at = models.DateTimeField(_("sent at"), null=True, blank=True)
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    next_attempt_at = models.DateTimeField(_("next attempt at"), null=True, blank=True)
+    last_error = models.CharField(_("last error"), max_length=500, blank=True)
+
+    class Meta:
+        verbose_name = _("mail")
+        verbose_name_plural = _("mails")
+        ordering = ["-pk"]
+        constraints = [models.UniqueConstraint(fields=["order", "kind"], name="orders_mail_once")]
+        indexes = [models.Index(fields=["next_attempt_at"], name="orders_mail_unsent", condition=Q(sent_at=None))]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} · {self.order}"
 
 
 class OrderLine(models.Model):

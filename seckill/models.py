@@ -1,6 +1,8 @@
+import uuid
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -14,8 +16,19 @@ from shop.models import Product, in_current_language
 UNITS_MAX = 100_000_000
 
 
+class LatePayment(models.TextChoices):
+    """What becomes of money that arrives after its hold has ended."""
+
+    TAKE_AGAIN = "take_again", _("take the units again if any are left, else give the money back")
+    REFUND = "refund", _("give the money back")
+
+
 class Sale(models.Model):
-    """A flash-sale campaign: a window, a hold time, some sale items."""
+    """A flash-sale campaign: a window, a hold time, some sale items.
+
+    `opens_at`, `closes_at`, `paused` and the terms of the items are what the reservation store was last known to have
+    been told; while a sale is published they move through `seckill/changes.py` alone.
+    """
 
     name = models.CharField(_("name"), max_length=200)
     name_zh = models.CharField(_("Chinese name"), max_length=200, blank=True)
@@ -27,7 +40,15 @@ class Sale(models.Model):
         validators=[MinValueValidator(5), MaxValueValidator(7 * 24 * 3600)],
         help_text=_("How long reserved units are held for a buyer who has not paid yet."),
     )
+    late_payment = models.CharField(
+        _("late payments"),
+        max_length=20,
+        choices=LatePayment,
+        default=LatePayment.TAKE_AGAIN,
+        help_text=_("When money arrives after the time to pay was over."),
+    )
     published_at = models.DateTimeField(_("published at"), null=True, blank=True, editable=False)
+    paused = models.BooleanField(_("paused"), default=False, editable=False)
 
     class Meta:
         verbose_name = _("sale")
@@ -133,6 +154,59 @@ class SaleItem(models.Model):
             ]
         if errors:
             raise ValidationError(errors)
+
+
+class SaleChange(models.Model):
+    """One entry of the journal: a change of a published item, who made it, when and why, and what came of it.
+
+    Written before the reservation store is asked, so that a crash leaves it pending and `seckill/changes.py` repeats
+    it; the store applies an `operation_id` once. A change of a whole sale is one entry for each of its items.
+    """
+
+    class Kind(models.TextChoices):
+        ADD_UNITS = "add_units", _("add units")
+        WITHDRAW_UNITS = "withdraw_units", _("withdraw units")
+        PAUSE = "pause", _("pause")
+        RESUME = "resume", _("resume")
+        MOVE_END = "move_end", _("move the end")
+        END_NOW = "end_now", _("end now")
+        UNITS_PER_BUYER = "units_per_buyer", _("units per buyer")
+
+    class Status(models.TextChoices):
+        PENDING = "pending", _("on its way")
+        APPLIED = "applied", _("applied")
+        REFUSED = "refused", _("refused")
+
+    operation_id = models.UUIDField(_("operation"), default=uuid.uuid4, unique=True, editable=False)
+    item = models.ForeignKey(SaleItem, models.PROTECT, related_name="changes", verbose_name=_("sale item"))
+    kind = models.CharField(_("change"), max_length=20, choices=Kind)
+    units = models.PositiveBigIntegerField(_("units"), null=True, blank=True)
+    closes_at = models.DateTimeField(_("closes at"), null=True, blank=True)
+    reason = models.CharField(_("reason"), max_length=300)
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", verbose_name=_("made by"), null=True
+    )
+    made_at = models.DateTimeField(_("made at"), auto_now_add=True)
+    status = models.CharField(_("status"), max_length=10, choices=Status, default=Status.PENDING)
+    finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
+    outcome = models.CharField(_("outcome"), max_length=200, blank=True)
+
+    class Meta:
+        verbose_name = _("change of a sale")
+        verbose_name_plural = _("changes of sales")
+        ordering = ["-pk"]
+        constraints = [
+            models.CheckConstraint(
+                name="seckill_salechange_finished_has_time",
+                condition=Q(status="pending", finished_at=None) | (~Q(status="pending") & Q(finished_at__isnull=False)),
+            ),
+        ]
+        indexes = [
+            models.Index(name="seckill_salechange_pending", fields=["item", "id"], condition=Q(status="pending")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} · {self.item}"
 
 
 def overlapping_item(item: SaleItem) -> SaleItem | None:
