@@ -39,9 +39,9 @@ class Surplus(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """An outbox entry, understood."""
+    """An outbox entry, understood; `entry` is None where the entry was lost and its hold alone has remained."""
 
-    entry: outbox.Entry
+    entry: outbox.Entry | None
     reservation_id: UUID
     buyer_id: int
     units: int
@@ -55,6 +55,24 @@ def drain_once(*, item_id: int, batch_max: int = BATCH_MAX, consumer: str = outb
     Raises StoreUnreachable and database errors; entries then stay pending and are read again later.
     """
     entries = outbox.read_batch(item_id=item_id, count_max=batch_max, consumer=consumer)
+    handle(item_id=item_id, entries=entries)
+    return len(entries)
+
+
+def drain_all(*, item_id: int) -> int:
+    """Bring in every entry there is, also those that another consumer has read and not acknowledged yet.
+
+    Ends where nobody adds entries meanwhile. Two consumers with one entry do no harm: the second inserts nothing.
+    """
+    count = 0
+    while entries := outbox.read_all(item_id=item_id, count_max=BATCH_MAX):
+        handle(item_id=item_id, entries=entries)
+        count += len(entries)
+    return count
+
+
+def handle(*, item_id: int, entries: Sequence[outbox.Entry]) -> None:
+    """One batch: what can be understood becomes orders, the rest is set aside."""
     intents = []
     for entry in entries:
         try:
@@ -63,7 +81,6 @@ def drain_once(*, item_id: int, batch_max: int = BATCH_MAX, consumer: str = outb
             set_aside(item_id=item_id, entry=entry, error=error)
     if intents:
         persist_all(item_id=item_id, intents=intents)
-    return len(entries)
 
 
 def understand(entry: outbox.Entry) -> Intent:
@@ -91,12 +108,12 @@ def persist_all(*, item_id: int, intents: Sequence[Intent]) -> None:
         persist(item_id=item_id, intents=intents)
     except (IntegrityError, DataError, EntryMalformed) as error:
         if len(intents) == 1:
-            set_aside(item_id=item_id, entry=intents[0].entry, error=error)
+            refuse(item_id=item_id, intent=intents[0], error=error)
             return
         for intent in intents:
             persist_all(item_id=item_id, intents=[intent])
         return
-    outbox.acknowledge(item_id=item_id, entry_ids=[intent.entry.id for intent in intents])
+    outbox.acknowledge(item_id=item_id, entry_ids=[intent.entry.id for intent in intents if intent.entry])
 
 
 def persist(*, item_id: int, intents: Sequence[Intent]) -> None:
@@ -209,6 +226,16 @@ def insert_new(orders: Sequence[Order]) -> dict[UUID, int]:
     with connection.cursor() as cursor:
         cursor.execute(sql, [getattr(order, column) for order in orders for column in columns])
         return dict(cursor.fetchall())
+
+
+def refuse(*, item_id: int, intent: Intent, error: Exception) -> None:
+    """No order can come of it: its hold is given back, and the entry, where there is one, is set aside."""
+    if intent.entry:
+        set_aside(item_id=item_id, entry=intent.entry, error=error)
+        return
+    reservation_ids = [intent.reservation_id]
+    ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=ledger.Reason.REJECTED)
+    log.error("hold_without_buyer", item_id=item_id, reservation=str(intent.reservation_id), error=repr(error))
 
 
 def set_aside(*, item_id: int, entry: outbox.Entry, error: Exception) -> None:
