@@ -6,6 +6,7 @@ import structlog
 from celery import shared_task
 
 from orders import intake, lifecycle
+from orders.sweep import sweep
 from seckill import outbox
 from seckill.ledger import StoreUnreachable
 from seckill.models import SaleItem
@@ -29,7 +30,7 @@ def drain_outbox(*, item_id: int) -> int:
     return count
 
 
-@shared_task
+@sweep()
 def sweep_outboxes() -> int:
     """Every second: publish what a crash left unpublished, and drain what no doorbell announced."""
     try:
@@ -42,7 +43,7 @@ def sweep_outboxes() -> int:
         return 0
 
 
-@shared_task
+@sweep()
 def expire_overdue() -> int:
     """Every second: put the units of unpaid orders past their deadline back on sale."""
     started, count = time.monotonic(), 0
@@ -54,7 +55,7 @@ def expire_overdue() -> int:
     return count
 
 
-@shared_task
+@sweep()
 def settle_orders() -> int:
     """Every second: tell the reservation store what a crash or its own absence left unsaid."""
     return lifecycle.settle_orders()

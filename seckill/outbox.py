@@ -48,7 +48,7 @@ def read_batch(*, item_id: int, count_max: int, consumer: str = CONSUMER) -> lis
 def read_all(*, item_id: int, count_max: int) -> list[Entry]:
     """The oldest entries, whoever has read them before. For a reconcile, which must leave none behind."""
     with store() as client:
-        entries = client.xrange(keys_of(item_id).outbox, count=count_max)
+        entries: Any = client.xrange(keys_of(item_id).outbox, count=count_max)
     return [entry_from(entry_id, fields) for entry_id, fields in entries]
 
 

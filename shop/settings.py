@@ -256,9 +256,9 @@ CELERY_TASK_ROUTES = {
     "orders.tasks.settle_orders": {"queue": "expiry"},
 }
 # Every job of the beat is a sweep: a late one is worthless, since the next does the same, so it expires. Not sooner,
-# since the time is compared with the worker's clock, and a beat whose clock is behind must still be heard.
+# since the time is compared with the worker's clock, and hosts whose clocks are an hour off must still be heard.
 CELERY_BEAT_SCHEDULE = {
-    name: {"task": f"orders.tasks.{name}", "schedule": 1.0, "options": {"expires": 60}}
+    name: {"task": f"orders.tasks.{name}", "schedule": 1.0, "options": {"expires": 7200}}
     for name in ("sweep_outboxes", "expire_overdue", "settle_orders")
 }
 
