@@ -10,7 +10,7 @@ hear `unavailable` (reserve.lua compares the item's `incarnation` with the runni
    published anew, without being on sale yet;
 4. vouch: write down the incarnation that was read before step 1. Had the server changed meanwhile, it would not fit.
 
-Killed anywhere, it is begun anew and finds less to do. Seconds of work for 100,000 orders; nobody is told yes meanwhile.
+Killed anywhere, it is begun anew and finds less to do. Nobody is told yes meanwhile.
 """
 
 import time
@@ -71,7 +71,7 @@ class Line:
 
 
 def reconcile_if_needed(*, item_ids: Sequence[int]) -> list[Reconciled]:
-    """Reconcile those of the items that are lost or distrusted and that nobody else is reconciling. Raises StoreUnreachable."""
+    """Reconcile those of the items that are lost or distrusted, unless somebody else does. Raises StoreUnreachable."""
     done = []
     for item_id, condition in books.conditions(item_ids=item_ids).items():
         if condition is not books.Condition.VOUCHED:
@@ -93,13 +93,11 @@ def reconcile(*, item_id: int, rebuild: bool = False, report: Report = lambda do
         incarnation = books.incarnation()
         books.distrust(item_id=item_id)
         done.collected = collect(item_id=item_id)
-        if not rebuild and is_whole(item_id=item_id):
-            mend(item_id=item_id, done=done, report=report)
-        if rebuild or done.refused or not adds_up(item_id=item_id):
+        mendable = not rebuild and is_whole(item_id=item_id)
+        if not mendable or not mend(item_id=item_id, done=done, report=report):
             done.rebuilt, done.refused = True, 0
             publish_anew(item_id=item_id)
-            mend(item_id=item_id, done=done, report=report)
-            if done.refused or not adds_up(item_id=item_id):
+            if not mend(item_id=item_id, done=done, report=report):
                 raise BooksDiffer(f"sale item {item_id}: {done}")
         books.vouch(item_id=item_id, incarnation=incarnation)
         changes.apply_pending(item_id=item_id)
@@ -141,12 +139,8 @@ def expected_terms(*, item_id: int) -> ledger.Terms:
     return replace(terms, quantity=terms.quantity - changes.pending_units_added(item_id=item_id))
 
 
-def adds_up(*, item_id: int) -> bool:
-    return books.totals(item_id=item_id).consistent
-
-
 def publish_anew(*, item_id: int) -> None:
-    """Forget what the store says of the item and put its terms there, not on sale yet. Collected first, so all is known."""
+    """Forget what the store says of the item and put its terms there, not on sale yet. `collect` comes first."""
     item = SaleItem.objects.select_related("sale").get(pk=item_id)
     applied = SaleChange.objects.filter(item_id=item_id, status=SaleChange.Status.APPLIED)
     books.wipe(item_id=item_id)
@@ -156,7 +150,7 @@ def publish_anew(*, item_id: int) -> None:
 
 
 def collect(*, item_id: int) -> int:
-    """Bring what the store alone knows into PostgreSQL: the outbox, then holds whose entry was lost. Returns how many."""
+    """Bring what only the store knows into PostgreSQL: the outbox, then holds without an entry. Returns how many."""
     count = intake.drain_all(item_id=item_id)
     hold_time = timedelta(seconds=SaleItem.objects.values_list("sale__hold_seconds", flat=True).get(pk=item_id))
     for portion in books.all_holds(item_id=item_id):
@@ -174,14 +168,19 @@ def collect(*, item_id: int) -> int:
             for reservation_id in live.keys() - set(known)
         ]
         if intents:
-            log.error("holds_without_entry", item_id=item_id, reservations=[str(i.reservation_id) for i in intents[:20]])
+            log.error(
+                "holds_without_entry", item_id=item_id, reservations=[str(i.reservation_id) for i in intents[:20]]
+            )
             intake.persist_all(item_id=item_id, intents=intents)
         count += len(intents)
     return count
 
 
-def mend(*, item_id: int, done: Reconciled, report: Report) -> None:
-    """Compare every order of the item with its hold, in batches, and say to the store what differs."""
+def mend(*, item_id: int, done: Reconciled, report: Report) -> bool:
+    """Compare every order of the item with its hold, in batches, and say to the store what differs.
+
+    Whether the item's books add up now.
+    """
     total = OrderLine.objects.filter(sale_item_id=item_id).count()
     compared = 0
     report(0, total)
@@ -189,6 +188,7 @@ def mend(*, item_id: int, done: Reconciled, report: Report) -> None:
         compared += size
         report(compared, max(total, compared))
     done.compared = compared
+    return not done.refused and books.totals(item_id=item_id).consistent
 
 
 def mend_batches(*, item_id: int, done: Reconciled) -> Iterator[int]:
@@ -264,7 +264,9 @@ def mend_lines(*, item_id: int, lines: Sequence[Line], done: Reconciled) -> None
     done.restored += answers.count(Restored.RESTORED)
     done.refused += len(answers) - answers.count(Restored.RESTORED)
     # Sold in the store and unpaid in PostgreSQL: no verb turns it back, so the item has to be written anew.
-    done.refused += sum(line.wanted is Restore.HELD and hold is not None and hold.state == "sold" for line, hold in pairs)
+    done.refused += sum(
+        line.wanted is Restore.HELD and hold is not None and hold.state == "sold" for line, hold in pairs
+    )
 
 
 def is_live(hold: Hold | None) -> bool:
