@@ -5,7 +5,8 @@ import time
 import structlog
 from celery import shared_task
 
-from orders import intake, lifecycle
+from orders import intake, late_payments, lifecycle, refunds
+from orders.payments import inbox, sessions, simulated_delivery
 from orders.sweep import sweep
 from seckill import outbox
 from seckill.ledger import StoreUnreachable
@@ -59,3 +60,27 @@ def expire_overdue() -> int:
 def settle_orders() -> int:
     """Every second: tell the reservation store what a crash or its own absence left unsaid."""
     return lifecycle.settle_orders()
+
+
+@sweep()
+def apply_waiting_events() -> int:
+    """Every second: events whose payment has come since, and late money whose fate a crash left open."""
+    return inbox.apply_waiting() + late_payments.decide_waiting()
+
+
+@sweep()
+def move_refunds() -> int:
+    """Every second: ask the payment providers for the refunds that are due."""
+    return refunds.move_refunds()
+
+
+@sweep()
+def close_sessions() -> int:
+    """Every second: close the payment pages of orders that ended in another way."""
+    return sessions.close_sessions()
+
+
+@sweep()
+def deliver_simulated_events() -> int:
+    """Every second: the simulated provider tells the shop what happened on its pages."""
+    return simulated_delivery.deliver_due()
