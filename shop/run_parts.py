@@ -60,7 +60,7 @@ def _worker(*, settings: RunSettings, broker_url: str) -> Part:
     node = f"stampede-{os.getpid()}@{socket.gethostname()}"
     client = Celery(broker=broker_url, set_as_current=False)
     argv = ["-m", "celery", "-A", "shop", "worker", "-n", node, "-l", _log_level()]
-    argv += ["-Q", "drain,expiry,mail,celery", "-c", "2"]
+    argv += ["-Q", "drain,expiry,payments,mail,celery", "-c", "2"]
     # One worker has nobody to talk to, and starts seconds earlier without trying.
     argv += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     return _python(

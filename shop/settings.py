@@ -49,6 +49,22 @@ SECKILL_PASS_LIFE_SECONDS: int = env.int("SECKILL_PASS_LIFE_SECONDS", default=90
 # Lets `manage.py load_passes` and `manage.py stampede` make buyers and passes. Never on in a real shop.
 LOAD_TESTS: bool = env.bool("LOAD_TESTS", default=False)
 
+# --- Payments ----------------------------------------------------------------------------------------------------
+
+# A real shop must choose, or its staff records what comes in; the simulated provider is there where nothing is real.
+PAYMENT_PROVIDERS: list[str] = env.list("PAYMENT_PROVIDERS", default=["simulated"] if LOAD_TESTS or DEBUG else [])
+# Where the shop is found: buyers come back here from payment pages, and the simulated provider calls here.
+SHOP_URL: str = env.str("SHOP_URL", default=f"http://127.0.0.1:{env.int('PORT', default=8000)}")
+STRIPE_SECRET_KEY: str = env.str("STRIPE_SECRET_KEY", default="")
+STRIPE_WEBHOOK_SECRET: str = env.str("STRIPE_WEBHOOK_SECRET", default="")
+# Empty means Stripe's own address.
+STRIPE_API_BASE: str = env.str("STRIPE_API_BASE", default="")
+SIMULATED_WEBHOOK_SECRET: str = env.str("SIMULATED_WEBHOOK_SECRET", default=SECRET_KEY)
+# How the simulated provider tells the shop: once, twice, late, early or out_of_order.
+SIMULATED_DELIVERY: str = env.str("SIMULATED_DELIVERY", default="once")
+SIMULATED_SLOW_SECONDS: int = env.int("SIMULATED_SLOW_SECONDS", default=5)
+SIMULATED_LATE_SECONDS: int = env.int("SIMULATED_LATE_SECONDS", default=60)
+
 # --- Django ------------------------------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
@@ -177,7 +193,8 @@ CONTENT_SECURITY_POLICY = {
         "object-src": [NONE],
         "base-uri": [NONE],
         "frame-ancestors": [NONE],
-        "form-action": [SELF],
+        # The button that leads to a payment page is a form, and browsers hold its redirect against this as well.
+        "form-action": [SELF, *(["https://checkout.stripe.com"] if "stripe" in PAYMENT_PROVIDERS else [])],
     },
     # The admin's theme evaluates expressions in attributes (Alpine.js); it is staff-only and keeps Django's own guards.
     "EXCLUDE_URL_PREFIXES": ["/admin/"],
@@ -255,12 +272,26 @@ CELERY_TASK_ROUTES = {
     "orders.tasks.expire_overdue": {"queue": "expiry"},
     "orders.tasks.settle_orders": {"queue": "expiry"},
     "orders.tasks.watch_store": {"queue": "drain"},
+    "orders.tasks.apply_waiting_events": {"queue": "expiry"},
+    # These wait for other companies; nobody else should wait behind them.
+    "orders.tasks.move_refunds": {"queue": "payments"},
+    "orders.tasks.close_sessions": {"queue": "payments"},
+    "orders.tasks.deliver_simulated_events": {"queue": "payments"},
 }
 # Every job of the beat is a sweep: a late one is worthless, since the next does the same, so it expires. Not sooner,
 # since the time is compared with the worker's clock, and hosts whose clocks are an hour off must still be heard.
 CELERY_BEAT_SCHEDULE = {
     name: {"task": f"orders.tasks.{name}", "schedule": 1.0, "options": {"expires": 7200}}
-    for name in ("sweep_outboxes", "expire_overdue", "settle_orders", "watch_store")
+    for name in (
+        "sweep_outboxes",
+        "expire_overdue",
+        "settle_orders",
+        "watch_store",
+        "apply_waiting_events",
+        "move_refunds",
+        "close_sessions",
+        *(["deliver_simulated_events"] if "simulated" in PAYMENT_PROVIDERS else []),
+    )
 } | {"audit_sales": {"task": "orders.tasks.audit_sales", "schedule": 60.0, "options": {"expires": 7200}}}
 
 # --- Admin -------------------------------------------------------------------------------------------------------
