@@ -326,6 +326,12 @@ UNFOLD = {
                         "permission": may("seckill.view_sale"),
                     },
                     {
+                        "title": _("Changes"),
+                        "icon": "history",
+                        "link": reverse_lazy("admin:seckill_salechange_changelist"),
+                        "permission": may("seckill.view_sale"),
+                    },
+                    {
                         "title": _("Products"),
                         "icon": "inventory_2",
                         "link": reverse_lazy("admin:shop_product_changelist"),
