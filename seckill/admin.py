@@ -18,7 +18,7 @@ from unfold.enums import ActionVariant
 from seckill.figures import figures_of, units_text
 from seckill.ledger import StoreUnreachable
 from seckill.models import Sale, SaleItem
-from seckill.publication import CannotPublish, publish_sale
+from seckill.publication import CannotPublish, allowed_weaknesses, publish_sale
 from seckill.sale_form import SaleItemForm, SaleItemFormSet
 from seckill.sale_phase import LABELS, ItemPhaseFilter, PhaseFilter, phase_of
 from shop.price_field import price_text
@@ -28,6 +28,7 @@ from shop.staff import ModelAdmin, StaffAdmin, TabularInline
 ITEMS_MAX = 100
 
 ALREADY_PUBLISHED = _("“%(sale)s” was published before. Nothing was changed.")
+WEAKNESS_ALLOWED = _("SECKILL_ALLOW_WEAK_DURABILITY lets sales open all the same: %(weakness)s")
 
 TERMS = ["opens_at", "closes_at", "hold_seconds"]
 
@@ -211,6 +212,8 @@ class SaleAdmin(StaffAdmin):
             level = messages.WARNING
             said = _("“%(sale)s” is published and opens for buyers as soon as the reservation store answers.")
         self.message_user(request, said % {"sale": sale}, level)
+        for weakness in allowed_weaknesses():
+            self.message_user(request, WEAKNESS_ALLOWED % {"weakness": weakness.text}, messages.WARNING)
 
 
 @admin.register(SaleItem)
