@@ -15,10 +15,11 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 from unfold.enums import ActionVariant
 
+from seckill import durability
 from seckill.figures import figures_of, units_text
 from seckill.ledger import StoreUnreachable
 from seckill.models import Sale, SaleItem
-from seckill.publication import CannotPublish, allowed_weaknesses, publish_sale
+from seckill.publication import CannotPublish, publish_sale
 from seckill.sale_form import SaleItemForm, SaleItemFormSet
 from seckill.sale_phase import LABELS, ItemPhaseFilter, PhaseFilter, phase_of
 from shop.price_field import price_text
@@ -212,7 +213,7 @@ class SaleAdmin(StaffAdmin):
             level = messages.WARNING
             said = _("“%(sale)s” is published and opens for buyers as soon as the reservation store answers.")
         self.message_user(request, said % {"sale": sale}, level)
-        for weakness in allowed_weaknesses():
+        for weakness in durability.allowed_weaknesses():
             self.message_user(request, WEAKNESS_ALLOWED % {"weakness": weakness.text}, messages.WARNING)
 
 

@@ -1,6 +1,7 @@
 """Whether both stores keep what buyers are told through a power cut, judged by the servers' own settings.
 
-A sale opens only on servers without a weakness (seckill/publication.py), and `manage.py check --deploy` names each.
+A sale opens, and a paused one goes on, only on servers without a weakness (seckill/publication.py, seckill/changes.py);
+`manage.py check --deploy` names each.
 The settings are those of the server, the role and the database that this process is connected to: of a replica, or of
 the other nodes of a cluster, nothing is known here.
 """
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.db import connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -88,6 +90,26 @@ DATABASE_RULES = {
         ),
     ),
 }
+
+
+def objection() -> str:
+    """Why no sale may open now, with what to set; empty where nothing is weak, or where that is allowed."""
+    if settings.SECKILL_ALLOW_WEAK_DURABILITY:
+        return ""
+    return " ".join(weakness.text for weakness in known_weaknesses())
+
+
+def allowed_weaknesses() -> list[Weakness]:
+    """What is weak in the stores and goes unpunished, for those who should hear of it; mostly nothing."""
+    return known_weaknesses() if settings.SECKILL_ALLOW_WEAK_DURABILITY else []
+
+
+def known_weaknesses() -> list[Weakness]:
+    """What is weak in the stores. A store that does not answer is judged when it does, before the announcement."""
+    try:
+        return find_weaknesses()
+    except ledger.StoreUnreachable:
+        return weaknesses_of_database()
 
 
 def find_weaknesses() -> list[Weakness]:

@@ -10,8 +10,6 @@ A sale opens only where both stores keep what buyers are told (seckill/durabilit
 anything is changed, and one that turned weak before the announcement leaves the sale unannounced.
 """
 
-from collections.abc import Sequence
-
 import structlog
 from django.conf import settings
 from django.db import transaction
@@ -19,7 +17,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from seckill import durability, ledger
-from seckill.durability import Weakness
 from seckill.models import Sale, SaleItem, overlapping_item
 from seckill.moments import milliseconds
 from shop.models import Product
@@ -37,14 +34,15 @@ def publish_sale(*, sale_id: int) -> bool:
     With StoreUnreachable the sale counts as published and its items are announced as soon as the store answers.
     """
     # Before the transaction: no row stays locked while a store is asked.
-    weaknesses = known_weaknesses()
+    objection = durability.objection()
     with transaction.atomic():
         sale = Sale.objects.select_for_update().get(pk=sale_id)
         if sale.is_published:
             published = False
         else:
             check_rules(sale)
-            refuse_weakness(weaknesses)
+            if objection:
+                raise CannotPublish(objection)
             published = bool(Sale.objects.filter(pk=sale_id, published_at=None).update(published_at=timezone.now()))
     announce_pending()
     return published
@@ -68,25 +66,6 @@ def check_rules(sale: Sale) -> None:
                 _("“%(product)s” is already in the sale “%(sale)s” at that time.")
                 % {"product": item.product, "sale": other.sale}
             )
-
-
-def known_weaknesses() -> list[Weakness]:
-    """What is weak in the stores. A store that does not answer is judged when it does, before the announcement."""
-    try:
-        return durability.find_weaknesses()
-    except ledger.StoreUnreachable:
-        return durability.weaknesses_of_database()
-
-
-def refuse_weakness(weaknesses: Sequence[Weakness]) -> None:
-    """Raises CannotPublish, with what to set, where a store is weak and that is not allowed."""
-    if weaknesses and not settings.SECKILL_ALLOW_WEAK_DURABILITY:
-        raise CannotPublish(" ".join(weakness.text for weakness in weaknesses))
-
-
-def allowed_weaknesses() -> list[Weakness]:
-    """What is weak in the stores and goes unpunished, for those who should hear of it; mostly nothing."""
-    return known_weaknesses() if settings.SECKILL_ALLOW_WEAK_DURABILITY else []
 
 
 def announce_pending() -> int:

@@ -15,7 +15,9 @@ from pytest_django import Settings
 
 from orders.herd import scene
 from seckill import durability, ledger
-from seckill.models import Sale, SaleItem
+from seckill.change_rules import CannotChange
+from seckill.changes import make_change
+from seckill.models import Sale, SaleChange, SaleItem
 from seckill.publication import CannotPublish, announce_pending, publish_sale
 from shop.models import Product
 from tests.conftest import make_item
@@ -169,6 +171,19 @@ def test_a_sale_that_waits_for_the_store_does_not_open_on_one_that_came_back_wea
     own.client.config_set("appendonly", "yes")
     assert announce_pending() == 1
     assert seen(draft) == OPENED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_paused_sale_does_not_go_on_with_a_weak_store(own: OwnStore, product: Product) -> None:
+    item = make_item(product)
+    (paused,) = make_change(kind=SaleChange.Kind.PAUSE, reason="The server moves", made_by=None, sale_id=item.sale_id)
+    own.client.config_set("appendfsync", "everysec")
+    with pytest.raises(CannotChange, match="Set appendfsync always"):
+        make_change(kind=SaleChange.Kind.RESUME, reason="It has moved", made_by=None, sale_id=item.sale_id)
+    assert list(SaleChange.objects.all()) == [paused]
+    own.client.config_set("appendfsync", "always")
+    make_change(kind=SaleChange.Kind.RESUME, reason="It has moved", made_by=None, sale_id=item.sale_id)
+    assert not Sale.objects.get(pk=item.sale_id).paused
 
 
 def test_with_the_store_down_the_database_is_judged_all_the_same(draft: SaleItem, settings: Settings) -> None:
