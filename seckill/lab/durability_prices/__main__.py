@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from seckill.lab.durability_prices import report
 from seckill.lab.durability_prices.disk import NoSlowDisk, build_library, file_system_of, sync_ms
-from seckill.lab.durability_prices.prices import WAYS, Price, price_list
+from seckill.lab.durability_prices.prices import WAYS, Price, lines_of, price_list
 from seckill.lab.durability_prices.rounds import RoundFailed, crowd_of
 from seckill.lab.durability_prices.store import Address, PricedStore
 from seckill.ledger import StoreUnreachable
@@ -71,24 +71,24 @@ def measure(place: Path, *, options: Namespace, address: Address) -> tuple[list[
     except NoSlowDisk as reason:
         library, why_not_slowed = None, str(reason)
     measured_on = machine(place, address=address, options=options)
-    lines = len(WAYS) + (len(WAYS) - 1 if library else 0)
+    delay_s = options.delay_ms / 1000
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with (
         crowd_of(processes=options.processes, threads=options.threads) as crowd,
         Progress(*columns, console=Console(stderr=True), transient=True) as progress,
     ):
-        task = progress.add_task("Starting", total=lines * options.rounds + 1)
+        task = progress.add_task("Starting", total=len(lines_of(delay_s if library else 0.0)) * options.rounds)
         prices = price_list(
             place,
             address=address,
             library=library,
-            delay_s=options.delay_ms / 1000,
+            delay_s=delay_s,
             seconds=options.seconds,
             rounds=options.rounds,
             crowd=crowd,
             tick=lambda text: progress.update(task, advance=1, description=text),
         )
-        return list(prices), measured_on, why_not_slowed
+        return prices, measured_on, why_not_slowed
 
 
 def use_settings_of_the_shop(address: Address) -> None:

@@ -1,7 +1,7 @@
 """The price list: each way of writing to disk, on the disk as it is and on a slowed one, in several rounds."""
 
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,28 +82,34 @@ def price_list(
     rounds: int,
     crowd: Crowd,
     tick: Callable[[str], None],
-) -> Iterator[Price]:
-    """The lines, one after the other; those on a slowed disk only where there is a library to slow it."""
-    for delay in (0.0, delay_s) if library else (0.0,):
-        for way, options in WAYS.items():
-            if delay and options["appendonly"] == "no":
-                continue  # a store that never writes does not feel the disk
-            done = []
-            for number in range(rounds):
-                tick(f"{way}, {'slowed disk' if delay else 'disk as it is'}")
-                name = f"{'slowed' if delay else 'plain'}-{way.replace(' ', '-')}-{number + 1}"
-                done.append(
-                    run_round(
-                        directory / name,
-                        address=address,
-                        options=options,
-                        library=library,
-                        delay_s=delay,
-                        seconds=seconds,
-                        crowd=crowd,
-                    )
+) -> list[Price]:
+    """All lines, those on a slowed disk only where there is a library to slow it.
+
+    The lines take turns, so that what else the machine does meanwhile is shared out among them.
+    """
+    done: dict[tuple[str, float], list[Round]] = {line: [] for line in lines_of(delay_s if library else 0.0)}
+    for number in range(rounds):
+        for (way, delay), its_rounds in done.items():
+            tick(f"{way}, {'slowed disk' if delay else 'disk as it is'}")
+            its_rounds.append(
+                run_round(
+                    directory / f"{'slowed' if delay else 'plain'}-{way.replace(' ', '-')}-{number + 1}",
+                    address=address,
+                    options=WAYS[way],
+                    library=library,
+                    delay_s=delay,
+                    seconds=seconds,
+                    crowd=crowd,
                 )
-            price = Price(way, delay, done)
-            if delay and (price.sync_ms or 0.0) < delay * 1000 * SLOWED_SHARE_MIN:
-                raise RoundFailed(f"The disk was to take {delay * 1000:.0f} ms a sync and took {price.sync_ms} ms.")
-            yield price
+            )
+    prices = [Price(way, delay, its_rounds) for (way, delay), its_rounds in done.items()]
+    for price in prices:
+        if price.delay_s and (price.sync_ms or 0.0) < price.delay_s * 1000 * SLOWED_SHARE_MIN:
+            raise RoundFailed(f"The disk was to take {price.delay_s * 1000:.0f} ms a sync and took {price.sync_ms} ms.")
+    return prices
+
+
+def lines_of(delay_s: float) -> list[tuple[str, float]]:
+    """Way and delay of each line. A store that never writes does not feel the disk, so it has one line."""
+    slowed = [(way, delay_s) for way, options in WAYS.items() if options["appendonly"] == "yes"]
+    return [*((way, 0.0) for way in WAYS), *(slowed if delay_s else [])]
