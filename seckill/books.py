@@ -6,7 +6,7 @@ item that nobody vouches for changes under nobody's hands but ours.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -19,6 +19,11 @@ from seckill.ledger import PARTS, Hold, store
 SCAN_COUNT = 1_000
 
 
+# The numbers among an item's fields, and those of them that an unlimited item does not have.
+STOCK = frozenset({"quantity", "left"})
+NUMBERS = STOCK | {"opens_ms", "closes_ms", "hold_ms", "per_buyer_max", "held", "sold"}
+
+
 class Condition(StrEnum):
     """Whether an item may be sold from: `lost` lacks a part, `distrusted` is whole and not vouched for."""
 
@@ -29,7 +34,10 @@ class Condition(StrEnum):
 
 @dataclass(slots=True)
 class Totals:
-    """An item added up from its holds, beside the counters that the store keeps. `malformed` holds cannot be read."""
+    """An item added up from its holds, beside the counters that the store keeps.
+
+    `malformed` are reservations and buyers whose entry cannot be read; a counter that cannot be is left out.
+    """
 
     counted: dict[str, int]
     held: int = 0
@@ -42,8 +50,9 @@ class Totals:
     def consistent(self) -> bool:
         """Whether holds, counters and buyers tell the same story. Means something where nobody reserves meanwhile."""
         whole = {"held", "sold"} <= self.counted.keys()
-        left_fits = "quantity" not in self.counted or (
-            self.counted.get("left", -1) == self.counted["quantity"] - self.held - self.sold >= 0
+        unlimited = not {"quantity", "left"} & self.counted.keys()
+        left_fits = unlimited or (
+            self.counted.get("left", -1) == self.counted.get("quantity", -1) - self.held - self.sold >= 0
         )
         return (
             whole
@@ -78,9 +87,10 @@ def conditions(*, item_ids: Sequence[int]) -> dict[int, Condition]:
 
 
 def condition_of(item: dict[bytes, bytes], outbox: int, buyers_and_holds: int, *, now: bytes) -> Condition:
-    """The checks of reserve.lua, in Python."""
-    whole = not PARTS - item.keys() and (b"quantity" in item) == (b"left" in item) and outbox
-    if not whole or (int(item[b"held"]) + int(item[b"sold"]) > 0 and buyers_and_holds < 2):
+    """The checks of reserve.lua, in Python: a number that cannot be read is as good as missing."""
+    numbers = numbers_in(item, names=NUMBERS)
+    missing = PARTS - item.keys() or NUMBERS - STOCK - numbers.keys() or len(STOCK & numbers.keys()) == 1
+    if missing or not outbox or (numbers["held"] + numbers["sold"] > 0 and buyers_and_holds < 2):
         return Condition.LOST
     return Condition.VOUCHED if item.get(b"incarnation") == now else Condition.DISTRUSTED
 
@@ -151,13 +161,27 @@ def totals(*, item_id: int) -> Totals:
             if hold is not None and hold.state != "ended":
                 found.buyers[str(hold.buyer_id)] += hold.units
     for portion in scan(keys.buyers):
-        found.buyers_counted |= {buyer.decode(): int(units) for buyer, units in portion.items()}
+        units_of = {buyer.decode(): number_from(units) for buyer, units in portion.items()}
+        found.malformed += [buyer for buyer, units in units_of.items() if units is None]
+        found.buyers_counted |= {buyer: units for buyer, units in units_of.items() if units is not None}
     with store() as client:
         item = client.hgetall(keys.item)
-    found.counted = {
-        name: int(item[name.encode()]) for name in ("quantity", "left", "held", "sold") if name.encode() in item
-    }
+    found.counted = numbers_in(item, names={"quantity", "left", "held", "sold"})
     return found
+
+
+def numbers_in(item: dict[bytes, bytes], *, names: Set[str]) -> dict[str, int]:
+    """Those of the item's fields that are numbers."""
+    values = {name: number_from(item.get(name.encode())) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def number_from(value: bytes | None) -> int | None:
+    """A whole number as the scripts write it; None where there is none."""
+    try:
+        return None if value is None else int(value)
+    except ValueError:
+        return None
 
 
 def scan(key: str) -> Iterator[dict[bytes, bytes]]:
