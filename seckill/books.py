@@ -88,7 +88,7 @@ def conditions(*, item_ids: Sequence[int]) -> dict[int, Condition]:
 
 def condition_of(item: dict[bytes, bytes], outbox: int, buyers_and_holds: int, *, now: bytes) -> Condition:
     """The checks of reserve.lua, in Python: a number that cannot be read is as good as missing."""
-    numbers = numbers_in(item, names=NUMBERS)
+    numbers = numbers_in(texts(item), names=NUMBERS)
     missing = PARTS - item.keys() or NUMBERS - STOCK - numbers.keys() or len(STOCK & numbers.keys()) == 1
     if missing or not outbox or (numbers["held"] + numbers["sold"] > 0 and buyers_and_holds < 2):
         return Condition.LOST
@@ -117,15 +117,23 @@ def wipe(*, item_id: int) -> None:
         client.unlink(keys.item, keys.buyers, keys.holds, keys.ops)
 
 
+def terms(*, item_id: int) -> dict[str, str]:
+    """The item's hash as text: terms, counters and all. Empty where the item is not there."""
+    with store() as client:
+        item: dict[Any, Any] = client.hgetall(keys_of(item_id).item)
+    return texts(item)
+
+
 def applied_operations(*, item_id: int) -> set[UUID]:
     """The changes of the terms that the store knows to have applied."""
     with store() as client:
-        return {UUID(operation.decode()) for operation in client.hkeys(keys_of(item_id).ops)}
+        operations: list[Any] = client.hkeys(keys_of(item_id).ops)
+    return {UUID(operation.decode()) for operation in operations}
 
 
 def mark_applied(*, item_id: int, operation_ids: Iterable[UUID], now_ms: int) -> None:
     """Note changes that the published terms hold already."""
-    marks = {str(operation_id): now_ms for operation_id in operation_ids}
+    marks: dict[Any, Any] = {str(operation_id): now_ms for operation_id in operation_ids}
     if marks:
         with store() as client:
             client.hset(keys_of(item_id).ops, mapping=marks)
@@ -154,29 +162,29 @@ def totals(*, item_id: int) -> Totals:
         for name, hold in portion.items():
             if hold is None:
                 found.malformed.append(name)
-            elif hold.state == "held":
-                found.held += hold.units
-            elif hold.state == "sold":
-                found.sold += hold.units
-            if hold is not None and hold.state != "ended":
+            elif hold.state != "ended":
                 found.buyers[str(hold.buyer_id)] += hold.units
-    for portion in scan(keys.buyers):
-        units_of = {buyer.decode(): number_from(units) for buyer, units in portion.items()}
+                found.held += hold.units if hold.state == "held" else 0
+                found.sold += hold.units if hold.state == "sold" else 0
+    for buyers in scan(keys.buyers):
+        units_of = {buyer.decode(): number_from(units) for buyer, units in buyers.items()}
         found.malformed += [buyer for buyer, units in units_of.items() if units is None]
         found.buyers_counted |= {buyer: units for buyer, units in units_of.items() if units is not None}
-    with store() as client:
-        item = client.hgetall(keys.item)
-    found.counted = numbers_in(item, names={"quantity", "left", "held", "sold"})
+    found.counted = numbers_in(terms(item_id=item_id), names={"quantity", "left", "held", "sold"})
     return found
 
 
-def numbers_in(item: dict[bytes, bytes], *, names: Set[str]) -> dict[str, int]:
+def texts(item: dict[bytes, bytes]) -> dict[str, str]:
+    return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in item.items()}
+
+
+def numbers_in(item: dict[str, str], *, names: Set[str]) -> dict[str, int]:
     """Those of the item's fields that are numbers."""
-    values = {name: number_from(item.get(name.encode())) for name in names}
+    values = {name: number_from(item.get(name)) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def number_from(value: bytes | None) -> int | None:
+def number_from(value: str | bytes | None) -> int | None:
     """A whole number as the scripts write it; None where there is none."""
     try:
         return None if value is None else int(value)
@@ -187,6 +195,7 @@ def number_from(value: bytes | None) -> int | None:
 def scan(key: str) -> Iterator[dict[bytes, bytes]]:
     """A hash in portions, so that the server is never held up by a large one."""
     cursor = 0
+    portion: Any
     while True:
         with store() as client:
             cursor, portion = client.hscan(key, cursor, count=SCAN_COUNT)
