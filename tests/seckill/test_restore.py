@@ -207,6 +207,25 @@ def test_a_late_payment_waits_until_somebody_vouches(stage: Stage, incarnation: 
     assert stage.restore(reservation_id, state=Restore.LATE_PAYMENT) == Restored.RESTORED
 
 
+@pytest.mark.parametrize("lost", ["buyers", "holds"])
+@pytest.mark.parametrize("state", ["held", "sold"])
+def test_a_late_payment_does_not_begin_a_lost_key_anew(stage: Stage, lost: str, state: str) -> None:
+    stage.publish()
+    reservation_id = stage.ended()
+    getattr(stage, state)(buyer=8)
+    stage.client.delete(getattr(stage.keys, lost))
+    assert stage.restore(reservation_id, state=Restore.LATE_PAYMENT) == Restored.UNAVAILABLE
+    assert stage.reserve().outcome == Outcome.UNAVAILABLE
+
+
+def test_an_order_that_is_known_is_restored_though_a_key_is_lost(stage: Stage) -> None:
+    stage.publish()
+    reservation_id = stage.held()
+    stage.client.delete(stage.keys.holds)
+    with stage.unguarded():
+        assert stage.restore(reservation_id, state=Restore.ENDED) == Restored.RESTORED
+
+
 # --- a full store, many at once, and faults ---
 
 
