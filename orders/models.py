@@ -49,6 +49,9 @@ class Order(models.Model):
     """A purchase. From here on PostgreSQL is the truth.
 
     `reservation_id` is the hold in the reservation store that this order came from; `expires_at` the deadline to pay.
+    Columns that intake does not name have defaults in the database too, so that a worker of the release before can
+    go on inserting while a new release is rolled out.
+
     `settled_at` is null while the store has not yet been told how the order ended (paid, or given back); the sweep
     in `orders/lifecycle.py` repeats what a crash left unsaid. `units_back` False means that a refunded order keeps its
     units: they stay in `taken` and stay sold. `language` is that of the buyer, for mails; empty where it is not known.
@@ -65,9 +68,11 @@ class Order(models.Model):
     expires_at = models.DateTimeField(_("to be paid by"))
     ended_at = models.DateTimeField(_("paid or ended at"), null=True, blank=True)
     settled_at = models.DateTimeField(_("settled with the store at"), null=True, blank=True)
-    units_back = models.BooleanField(_("units back on sale"), default=True)
-    language = models.CharField(_("language"), max_length=10, blank=True)
-    attention = models.CharField(_("needs attention"), max_length=30, choices=Attention, blank=True)
+    units_back = models.BooleanField(_("units back on sale"), default=True, db_default=True)
+    language = models.CharField(_("language"), max_length=10, blank=True, default="", db_default="")
+    attention = models.CharField(
+        _("needs attention"), max_length=30, choices=Attention, blank=True, default="", db_default=""
+    )
 
     class Meta:
         verbose_name = _("order")

@@ -12,6 +12,7 @@ class ItemKeys:
     holds: str
     outbox: str
     dead: str
+    ops: str
 
 
 def keys_of(item_id: int) -> ItemKeys:
@@ -23,4 +24,5 @@ def keys_of(item_id: int) -> ItemKeys:
         holds=f"{tag}:holds",
         outbox=f"{tag}:outbox",
         dead=f"{tag}:dead",
+        ops=f"{tag}:ops",
     )

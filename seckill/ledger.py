@@ -1,4 +1,4 @@
-"""The Python face of the Lua scripts: publish, reserve, confirm, release, and reading what they wrote.
+"""The Python face of the Lua scripts: publish, reserve, confirm, release, adjust, restore, and reading what they wrote.
 
 Every function makes one round trip to the reservation store. Answers are words; a store that cannot be reached, does
 not answer in time, or refuses to write raises `StoreUnreachable`.
@@ -47,6 +47,31 @@ class Released(StrEnum):
     RELEASED = "released"
 
 
+class Adjusted(StrEnum):
+    UNAVAILABLE = "unavailable"
+    ALREADY_APPLIED = "already_applied"
+    UNLIMITED = "unlimited"
+    TOO_FEW_LEFT = "too_few_left"
+    ADJUSTED = "adjusted"
+
+
+class Restored(StrEnum):
+    UNAVAILABLE = "unavailable"
+    ALREADY_RESTORED = "already_restored"
+    LIMIT_REACHED = "limit_reached"
+    TOO_FEW_LEFT = "too_few_left"
+    RESTORED = "restored"
+
+
+class Restore(StrEnum):
+    """As what a hold is restored: as PostgreSQL knows it, or for money that came after the hold had ended."""
+
+    HELD = "held"
+    SOLD = "sold"
+    ENDED = "ended"
+    LATE_PAYMENT = "late_payment"
+
+
 class Reason(StrEnum):
     """Why units are given back."""
 
@@ -67,6 +92,42 @@ class Terms:
     per_buyer_max: int
     price_minor: int
     currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class Adjustment:
+    """A change of an item's terms. `units` is added (negative: withdrawn); None leaves the rest as it is.
+
+    `state` is `open` or `paused`; `closes_ms` milliseconds since 1970, or `now` for the store's own clock.
+    """
+
+    units: int = 0
+    state: str | None = None
+    closes_ms: int | str | None = None
+    per_buyer_max: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AdjustAnswer:
+    """What came of an adjustment, and the item's figures at that moment. None where unlimited or not in the store."""
+
+    word: Adjusted
+    quantity: int | None
+    left: int | None
+    held: int | None
+    sold: int | None
+    closes_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Restoration:
+    """One order's hold, as it is to stand in the store."""
+
+    reservation_id: UUID
+    buyer_id: int
+    units: int
+    deadline_ms: int
+    state: Restore
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +194,11 @@ def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) ->
     )
 
 
-def publish(*, item_id: int, terms: Terms) -> Published:
-    """Put an item on sale with these terms. A second publish changes nothing, whatever its terms."""
+def publish(*, item_id: int, terms: Terms, paused: bool = False, vouched: bool = True) -> Published:
+    """Put an item on sale with these terms. A second publish changes nothing, whatever its terms.
+
+    Without `vouched` buyers hear `unavailable` until `books.vouch`: an item that is rebuilt lacks its orders yet.
+    """
     keys = keys_of(item_id)
     args: list[scripts.Argument] = [
         "" if terms.quantity is None else terms.quantity,
@@ -144,6 +208,8 @@ def publish(*, item_id: int, terms: Terms) -> Published:
         terms.per_buyer_max,
         terms.price_minor,
         terms.currency,
+        "paused" if paused else "open",
+        "1" if vouched else "",
     ]
     with store() as client:
         return Published(scripts.PUBLISH.run(client, keys=[keys.item, keys.outbox], args=args)[0])
@@ -168,8 +234,45 @@ def release(*, item_id: int, reservation_ids: Sequence[UUID], reason: Reason) ->
         return [Released(answer[0]) for answer in scripts.RELEASE.run_many(client, calls)]
 
 
+def adjust(*, item_id: int, operation_id: UUID, adjustment: Adjustment) -> AdjustAnswer:
+    """Change an item's terms while it is on sale. Applied once for each `operation_id`."""
+    keys = keys_of(item_id)
+    args: list[scripts.Argument] = [
+        str(operation_id),
+        adjustment.units,
+        adjustment.state or "",
+        "" if adjustment.closes_ms is None else adjustment.closes_ms,
+        "" if adjustment.per_buyer_max is None else adjustment.per_buyer_max,
+    ]
+    with store() as client:
+        word, *figures = scripts.ADJUST.run(client, keys=[keys.item, keys.ops], args=args)
+    return AdjustAnswer(Adjusted(word), *(int(figure) if figure else None for figure in figures))
+
+
+def restore(
+    *, item_id: int, reservation_id: UUID, buyer_id: int, units: int, deadline_ms: int, state: Restore
+) -> Restored:
+    """Write one order's hold down again where the store has lost it or given it back. Idempotent."""
+    restoration = Restoration(reservation_id, buyer_id, units, deadline_ms, state)
+    return restore_many(item_id=item_id, restorations=[restoration])[0]
+
+
+def restore_many(*, item_id: int, restorations: Sequence[Restoration]) -> list[Restored]:
+    """The same for many orders in one round trip. An answer for each."""
+    keys = keys_of(item_id)
+    calls: list[tuple[Sequence[str], Sequence[scripts.Argument]]] = [
+        (
+            [keys.item, keys.buyers, keys.holds],
+            [str(wanted.reservation_id), wanted.buyer_id, wanted.units, wanted.deadline_ms, wanted.state.value],
+        )
+        for wanted in restorations
+    ]
+    with store() as client:
+        return [Restored(answer[0]) for answer in scripts.RESTORE.run_many(client, calls)]
+
+
 def read(*, item_id: int) -> Counters | None:
-    """The item's counters and window; None where the store does not know the item."""
+    """The item's counters and window; None where the store does not know the item, or nobody vouches for it."""
     return read_many(item_ids=[item_id])[0]
 
 
@@ -178,11 +281,13 @@ def read_many(*, item_ids: Sequence[int]) -> list[Counters | None]:
     with store() as client:
         pipeline = client.pipeline(transaction=False)
         pipeline.time()
+        pipeline.info("replication")
         for item_id in item_ids:
             pipeline.hgetall(keys_of(item_id).item)
-        (seconds, microseconds), *items = pipeline.execute()
+        (seconds, microseconds), replication, *items = pipeline.execute()
     now_ms = seconds * 1000 + microseconds // 1000
-    return [counters_from(item, now_ms=now_ms) for item in items]
+    incarnation = str(replication["master_replid"]).encode()
+    return [counters_from(item, now_ms=now_ms) if item.get(b"incarnation") == incarnation else None for item in items]
 
 
 def counters_from(item: dict[bytes, bytes], *, now_ms: int) -> Counters | None:

@@ -11,16 +11,19 @@
 --   5 per_buyer_max  units held and bought that one buyer may have
 --   6 price_minor    price of one unit in minor units
 --   7 currency       ISO 4217
+--   8 state          open or paused
+--   9 vouched        1 = for sale from now on; empty = only when its orders are restored and somebody vouches for it
 -- RETURNS {word}
 --   already_published  the item is in the store; nothing was changed
 --   published          the item is on sale with left = quantity, held = sold = 0
 -- EXAMPLE
---   KEYS seckill:{42}:item seckill:{42}:outbox  ARGV 500 1767225600000 1767229200000 900000 1 1900 CNY  ->  {published}
+--   KEYS seckill:{42}:item seckill:{42}:outbox
+--   ARGV 500 1767225600000 1767229200000 900000 1 1900 CNY open 1  ->  {published}
 
-assert(#KEYS == 2 and #ARGV == 7, 'publish takes 2 keys and 7 arguments')
+assert(#KEYS == 2 and #ARGV == 9, 'publish takes 2 keys and 9 arguments')
 local item, outbox = KEYS[1], KEYS[2]
 local quantity, opens_ms, closes_ms, hold_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local per_buyer_max, price_minor, currency = ARGV[5], ARGV[6], ARGV[7]
+local per_buyer_max, price_minor, currency, state, vouched = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 
 if redis.call('EXISTS', item) == 1 then
   return {'already_published'}
@@ -28,9 +31,13 @@ end
 
 redis.call('HSET', item,
   'opens_ms', opens_ms, 'closes_ms', closes_ms, 'hold_ms', hold_ms, 'per_buyer_max', per_buyer_max,
-  'price_minor', price_minor, 'currency', currency, 'state', 'open', 'held', 0, 'sold', 0)
+  'price_minor', price_minor, 'currency', currency, 'state', state, 'held', 0, 'sold', 0)
 if quantity ~= '' then
   redis.call('HSET', item, 'quantity', quantity, 'left', quantity)
+end
+-- Which life of which server this is: reserve answers only where it is still the same.
+if vouched ~= '' then
+  redis.call('HSET', item, 'incarnation', string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)'))
 end
 -- A stream that outlived its item keeps its group and its entries: they are orders on their way.
 redis.pcall('XGROUP', 'CREATE', outbox, 'intake', '0', 'MKSTREAM')

@@ -10,7 +10,7 @@
 --   2 buyer           user id
 --   3 units           whole units, 1 or more
 -- RETURNS {word, now_ms, units, deadline_ms, price_minor, currency, left, retry_ms}; what a word has no use for is 0 or ''
---   unavailable       the item, or a part of it, is not in the store: never read as sold out, never as unlimited
+--   unavailable       the item, or a part of it, is not in the store, or the store came back different: never sold out
 --   already_reserved  this reservation holds or bought: its first units and deadline again
 --   hold_ended        this reservation was given back
 --   paused            the sale is paused
@@ -35,7 +35,7 @@ local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local function whole(number) return string.format('%.0f', number) end
 
 local terms = redis.call('HMGET', item, 'state', 'opens_ms', 'closes_ms', 'hold_ms', 'per_buyer_max',
-  'quantity', 'left', 'held', 'sold', 'price_minor', 'currency')
+  'quantity', 'left', 'held', 'sold', 'price_minor', 'currency', 'incarnation')
 local state, opens_ms, closes_ms, hold_ms = terms[1], tonumber(terms[2]), tonumber(terms[3]), tonumber(terms[4])
 local per_buyer_max, quantity, left = tonumber(terms[5]), tonumber(terms[6]), tonumber(terms[7])
 local held, sold, price_minor, currency = tonumber(terms[8]), tonumber(terms[9]), terms[10], terms[11]
@@ -54,6 +54,10 @@ if not (held and sold) or (quantity == nil) ~= (left == nil) then
 end
 -- publish makes the outbox, and behind each unit held or sold stand a buyer and a hold.
 if redis.call('EXISTS', outbox) == 0 or (held + sold > 0 and redis.call('EXISTS', buyers, holds) < 2) then
+  return answer('unavailable')
+end
+-- The id changes at every restart and at every promotion: what this store knows may be older than what was answered.
+if terms[12] ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then
   return answer('unavailable')
 end
 

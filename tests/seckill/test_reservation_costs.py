@@ -17,6 +17,7 @@ def test_a_reservation_is_one_command_and_the_same_steps_however_many_there_are(
     steps_of_first = steps(stage, lambda: stage.reserve())
     assert steps_of_first == {
         "evalsha": 1,
+        "info": 1,
         "time": 1,
         "hmget": 1,
         "exists": 2,
@@ -33,7 +34,7 @@ def test_a_refusal_is_one_command_too(stage: Stage) -> None:
     stage.publish(quantity=1)
     stage.guarded = False
     stage.reserve(buyer=7)
-    expected = {"evalsha": 1, "time": 1, "hmget": 1, "exists": 2, "hget": 2}
+    expected = {"evalsha": 1, "info": 1, "time": 1, "hmget": 1, "exists": 2, "hget": 2}
     assert steps(stage, lambda: stage.reserve(buyer=8)) == expected
 
 

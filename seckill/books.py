@@ -1,0 +1,179 @@
+"""The books of one item in the reservation store, for those who compare or rebuild them: audit and reconcile.
+
+The verbs of `seckill/ledger.py` move single reservations; here whole items are read, distrusted, wiped and vouched for.
+Buyers are answered only where the item's `incarnation` is that of the running server (seckill/lua/reserve.lua), so an
+item that nobody vouches for changes under nobody's hands but ours.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from seckill.keys import keys_of
+from seckill.ledger import PARTS, Hold, store
+
+# Holds asked for at once: a round trip of some hundred microseconds at the server.
+SCAN_COUNT = 1_000
+
+
+class Condition(StrEnum):
+    """Whether an item may be sold from: `lost` lacks a part, `distrusted` is whole and not vouched for."""
+
+    LOST = "lost"
+    DISTRUSTED = "distrusted"
+    VOUCHED = "vouched"
+
+
+@dataclass(slots=True)
+class Totals:
+    """An item added up from its holds, beside the counters that the store keeps. `malformed` holds cannot be read."""
+
+    counted: dict[str, int]
+    held: int = 0
+    sold: int = 0
+    buyers: Counter[str] = field(default_factory=Counter)
+    buyers_counted: dict[str, int] = field(default_factory=dict)
+    malformed: list[str] = field(default_factory=list)
+
+    @property
+    def consistent(self) -> bool:
+        """Whether holds, counters and buyers tell the same story. Means something where nobody reserves meanwhile."""
+        whole = {"held", "sold"} <= self.counted.keys()
+        left_fits = "quantity" not in self.counted or (
+            self.counted.get("left", -1) == self.counted["quantity"] - self.held - self.sold >= 0
+        )
+        return (
+            whole
+            and left_fits
+            and not self.malformed
+            and (self.counted["held"], self.counted["sold"]) == (self.held, self.sold)
+            and self.buyers == Counter(self.buyers_counted)
+        )
+
+
+def incarnation() -> str:
+    """Which life of which server this is: changes with every restart of a master and every promotion of a replica."""
+    with store() as client:
+        return str(client.info("replication")["master_replid"])
+
+
+def conditions(*, item_ids: Sequence[int]) -> dict[int, Condition]:
+    """Each item's condition, in one round trip."""
+    with store() as client:
+        pipeline = client.pipeline(transaction=False)
+        pipeline.info("replication")
+        for item_id in item_ids:
+            keys = keys_of(item_id)
+            pipeline.hgetall(keys.item)
+            pipeline.exists(keys.outbox)
+            pipeline.exists(keys.buyers, keys.holds)
+        replication, *answers = pipeline.execute()
+    now = str(replication["master_replid"]).encode()
+    return {
+        item_id: condition_of(*answers[3 * index : 3 * index + 3], now=now) for index, item_id in enumerate(item_ids)
+    }
+
+
+def condition_of(item: dict[bytes, bytes], outbox: int, buyers_and_holds: int, *, now: bytes) -> Condition:
+    """The checks of reserve.lua, in Python."""
+    whole = not PARTS - item.keys() and (b"quantity" in item) == (b"left" in item) and outbox
+    if not whole or (int(item[b"held"]) + int(item[b"sold"]) > 0 and buyers_and_holds < 2):
+        return Condition.LOST
+    return Condition.VOUCHED if item.get(b"incarnation") == now else Condition.DISTRUSTED
+
+
+def distrust(*, item_id: int) -> None:
+    """Let buyers hear `unavailable` until somebody vouches for the item."""
+    with store() as client:
+        client.hdel(keys_of(item_id).item, "incarnation")
+
+
+def vouch(*, item_id: int, incarnation: str) -> None:
+    """Open the item for buyers: its books agree with the orders.
+
+    `incarnation` is that of the beginning of the comparison: had the server changed meanwhile, it would not fit.
+    """
+    with store() as client:
+        client.hset(keys_of(item_id).item, "incarnation", incarnation)
+
+
+def wipe(*, item_id: int) -> None:
+    """Forget the item, its buyers, holds and operations, in one command. The outbox stays."""
+    keys = keys_of(item_id)
+    with store() as client:
+        client.unlink(keys.item, keys.buyers, keys.holds, keys.ops)
+
+
+def applied_operations(*, item_id: int) -> set[UUID]:
+    """The changes of the terms that the store knows to have applied."""
+    with store() as client:
+        return {UUID(operation.decode()) for operation in client.hkeys(keys_of(item_id).ops)}
+
+
+def mark_applied(*, item_id: int, operation_ids: Iterable[UUID], now_ms: int) -> None:
+    """Note changes that the published terms hold already."""
+    marks = {str(operation_id): now_ms for operation_id in operation_ids}
+    if marks:
+        with store() as client:
+            client.hset(keys_of(item_id).ops, mapping=marks)
+
+
+def find_holds(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[Hold | None]:
+    """The holds of these reservations, in one round trip. None where there is none, or it cannot be read."""
+    if not reservation_ids:
+        return []
+    with store() as client:
+        values = client.hmget(keys_of(item_id).holds, [str(reservation_id) for reservation_id in reservation_ids])
+    return [hold_from(value) if value else None for value in values]
+
+
+def all_holds(*, item_id: int) -> Iterator[dict[str, Hold | None]]:
+    """All holds of the item in portions; those that come and go meanwhile may be missed. None cannot be read."""
+    for portion in scan(keys_of(item_id).holds):
+        yield {name.decode(): hold_from(value) for name, value in portion.items()}
+
+
+def totals(*, item_id: int) -> Totals:
+    """The item added up. The counters are read last, so a difference is a sign of trouble only where nobody moves."""
+    keys = keys_of(item_id)
+    found = Totals(counted={})
+    for portion in all_holds(item_id=item_id):
+        for name, hold in portion.items():
+            if hold is None:
+                found.malformed.append(name)
+            elif hold.state == "held":
+                found.held += hold.units
+            elif hold.state == "sold":
+                found.sold += hold.units
+            if hold is not None and hold.state != "ended":
+                found.buyers[str(hold.buyer_id)] += hold.units
+    for portion in scan(keys.buyers):
+        found.buyers_counted |= {buyer.decode(): int(units) for buyer, units in portion.items()}
+    with store() as client:
+        item = client.hgetall(keys.item)
+    found.counted = {
+        name: int(item[name.encode()]) for name in ("quantity", "left", "held", "sold") if name.encode() in item
+    }
+    return found
+
+
+def scan(key: str) -> Iterator[dict[bytes, bytes]]:
+    """A hash in portions, so that the server is never held up by a large one."""
+    cursor = 0
+    while True:
+        with store() as client:
+            cursor, portion = client.hscan(key, cursor, count=SCAN_COUNT)
+        yield portion
+        if cursor == 0:
+            return
+
+
+def hold_from(value: Any) -> Hold | None:
+    """A hold as the scripts write it; None where somebody else wrote it."""
+    state, *rest = value.decode(errors="replace").split(":")
+    if state not in ("held", "sold", "ended") or len(rest) != 3 or not all(part.isdecimal() for part in rest):
+        return None
+    return Hold(state=state, buyer_id=int(rest[0]), units=int(rest[1]), deadline_ms=int(rest[2]))

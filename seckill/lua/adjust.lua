@@ -1,0 +1,69 @@
+-- Changes the terms of an item on sale, once for each operation: units, state, end, units per buyer.
+--
+-- KEYS
+--   1 item  hash of terms and counters
+--   2 ops   hash operation id -> when it was applied, in milliseconds since 1970
+-- ARGV
+--   1 operation_id   the journal's id of the change; the call is idempotent by it
+--   2 units          whole units to add, or with a minus to withdraw; 0 = none
+--   3 state          open or paused; empty = as it is
+--   4 closes_ms      milliseconds since 1970, or now for the store's own clock; empty = as it is
+--   5 per_buyer_max  units held and bought that one buyer may have; empty = as it is
+-- RETURNS {word, quantity, left, held, sold, closes_ms}; quantity and left are '' for an unlimited item
+--   unavailable      the item, or a part of it, is not in the store, or nobody vouches for it yet
+--   already_applied  this operation was applied before; the figures are those of now
+--   unlimited        an unlimited item has no units to add or withdraw
+--   too_few_left     fewer are left than are to be withdrawn, or no unit would remain; nothing was changed
+--   adjusted         the change holds from now on
+-- EXAMPLE
+--   KEYS seckill:{42}:item seckill:{42}:ops  ARGV 6f1c-… 50 paused 1767229200000 2
+--   ->  {adjusted, 550, 207, 31, 312, 1767229200000}
+
+assert(#KEYS == 2 and #ARGV == 5, 'adjust takes 2 keys and 5 arguments')
+local item, ops = KEYS[1], KEYS[2]
+local operation_id, units, state, closes_ms, per_buyer_max = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
+assert(units and units % 1 == 0, 'units are whole')
+
+local clock = redis.call('TIME')
+local now_ms = string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 1000))
+
+local function answer(word)
+  local now = redis.call('HMGET', item, 'quantity', 'left', 'held', 'sold', 'closes_ms')
+  return {word, now[1] or '', now[2] or '', now[3] or '', now[4] or '', now[5] or ''}
+end
+
+local terms = redis.call('HMGET', item, 'quantity', 'left', 'held', 'sold', 'incarnation')
+local quantity, left = tonumber(terms[1]), tonumber(terms[2])
+if not (tonumber(terms[3]) and tonumber(terms[4])) or (quantity == nil) ~= (left == nil) then
+  return answer('unavailable')
+end
+if terms[5] ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then
+  return answer('unavailable')
+end
+if redis.call('HEXISTS', ops, operation_id) == 1 then
+  return answer('already_applied')
+end
+if units ~= 0 and not left then
+  return answer('unlimited')
+end
+if left and (left + units < 0 or quantity + units < 1) then
+  return answer('too_few_left')
+end
+
+-- HDEL comes first because a full store accepts it, and then all that follows: a full store must still be paused.
+redis.call('HDEL', ops, operation_id)
+redis.call('HSET', ops, operation_id, now_ms)
+if units ~= 0 then
+  redis.call('HINCRBY', item, 'quantity', units)
+  redis.call('HINCRBY', item, 'left', units)
+end
+if state ~= '' then
+  redis.call('HSET', item, 'state', state)
+end
+if closes_ms ~= '' then
+  redis.call('HSET', item, 'closes_ms', closes_ms == 'now' and now_ms or closes_ms)
+end
+if per_buyer_max ~= '' then
+  redis.call('HSET', item, 'per_buyer_max', per_buyer_max)
+end
+return answer('adjusted')
