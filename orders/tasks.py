@@ -5,7 +5,7 @@ import time
 import structlog
 from celery import shared_task
 
-from orders import intake, lifecycle
+from orders import intake, lifecycle, mails
 from seckill import outbox
 from seckill.ledger import StoreUnreachable
 from seckill.models import SaleItem
@@ -58,3 +58,9 @@ def expire_overdue() -> int:
 def settle_orders() -> int:
     """Every second: tell the reservation store what a crash or its own absence left unsaid."""
     return lifecycle.settle_orders()
+
+
+@shared_task
+def send_mails() -> int:
+    """Every few seconds: send the mails that are due, for at most `BUDGET_SECONDS`."""
+    return mails.send_due(seconds_max=BUDGET_SECONDS)

@@ -42,12 +42,22 @@ CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default=REDIS_URL)
 
 # Three letters of ISO 4217; every price of the shop is in this currency.
 CURRENCY: str = env.str("SHOP_CURRENCY", default="CNY")
+# Where buyers find the shop: for links in mails and for the way back from a payment page.
+SHOP_URL: str = env.str("SHOP_URL", default=f"http://127.0.0.1:{env.int('PORT', default=8000)}").rstrip("/")
 # A pass can be had this long before the opening, so that the opening itself sees only reservations.
 SECKILL_PASS_LEAD_SECONDS: int = env.int("SECKILL_PASS_LEAD_SECONDS", default=600)
 # A pass lives longer than the lead, so that one taken at the first moment is still good at the opening.
 SECKILL_PASS_LIFE_SECONDS: int = env.int("SECKILL_PASS_LIFE_SECONDS", default=900)
 # Lets `manage.py load_passes` and `manage.py stampede` make buyers and passes. Never on in a real shop.
 LOAD_TESTS: bool = env.bool("LOAD_TESTS", default=False)
+
+# --- Mails to buyers ---------------------------------------------------------------------------------------------
+
+# EMAIL_BACKEND, EMAIL_HOST, … from one address: smtp+tls://user:password@host:587, filemail:////directory, consolemail://
+globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
+# For each answer of the mail server. A mail has about ten of them, and a task may take a minute.
+EMAIL_TIMEOUT: int = env.int("EMAIL_TIMEOUT", default=5)
+DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", default="Stampede <shop@localhost>")
 
 # --- Django ------------------------------------------------------------------------------------------------------
 
@@ -197,7 +207,7 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 ACCOUNT_LOGIN_METHODS = {"username"}
-ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 
 # --- API ---------------------------------------------------------------------------------------------------------
@@ -254,6 +264,7 @@ CELERY_TASK_ROUTES = {
     "orders.tasks.sweep_outboxes": {"queue": "drain"},
     "orders.tasks.expire_overdue": {"queue": "expiry"},
     "orders.tasks.settle_orders": {"queue": "expiry"},
+    "orders.tasks.send_mails": {"queue": "mail"},
 }
 # Every job of the beat is a sweep: a late one is worthless, since the next does the same, so it expires. Not sooner,
 # since the time is compared with the worker's clock, and a beat whose clock is behind must still be heard.
@@ -261,6 +272,9 @@ CELERY_BEAT_SCHEDULE = {
     name: {"task": f"orders.tasks.{name}", "schedule": 1.0, "options": {"expires": 60}}
     for name in ("sweep_outboxes", "expire_overdue", "settle_orders")
 }
+# Mails may be some seconds late, and are looked for as rarely.
+CELERY_BEAT_SCHEDULE["send_mails"] = {**CELERY_BEAT_SCHEDULE["settle_orders"], "task": "orders.tasks.send_mails"}
+CELERY_BEAT_SCHEDULE["send_mails"]["schedule"] = 5.0
 
 # --- Admin -------------------------------------------------------------------------------------------------------
 
