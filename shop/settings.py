@@ -4,7 +4,6 @@
 The real environment always wins over that file. Each variable is described in docs/settings.md.
 """
 
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,10 @@ from typing import Any
 import environ
 import structlog
 from csp.constants import NONE, SELF
-from django.http import HttpRequest
-from django.urls import reverse_lazy
-from django.utils.translation import gettext_lazy as _
 from redis.backoff import NoBackoff
 from redis.retry import Retry
+
+from shop.sidebar import NAVIGATION
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -264,77 +262,31 @@ CELERY_TASK_ROUTES = {
     "orders.tasks.sweep_outboxes": {"queue": "drain"},
     "orders.tasks.expire_overdue": {"queue": "expiry"},
     "orders.tasks.settle_orders": {"queue": "expiry"},
+    "orders.tasks.watch_store": {"queue": "drain"},
     "orders.tasks.send_mails": {"queue": "mail"},
 }
 # Every job of the beat is a sweep: a late one is worthless, since the next does the same, so it expires. Not sooner,
-# since the time is compared with the worker's clock, and a beat whose clock is behind must still be heard.
+# since the time is compared with the worker's clock, and hosts whose clocks are an hour off must still be heard.
 CELERY_BEAT_SCHEDULE = {
-    name: {"task": f"orders.tasks.{name}", "schedule": 1.0, "options": {"expires": 60}}
-    for name in ("sweep_outboxes", "expire_overdue", "settle_orders")
+    name: {"task": f"orders.tasks.{name}", "schedule": seconds, "options": {"expires": 7200}}
+    for name, seconds in {
+        "sweep_outboxes": 1.0,
+        "expire_overdue": 1.0,
+        "settle_orders": 1.0,
+        "watch_store": 1.0,
+        "send_mails": 5.0,
+        "audit_sales": 60.0,
+    }.items()
 }
-# Mails may be some seconds late, and are looked for as rarely.
-CELERY_BEAT_SCHEDULE["send_mails"] = {**CELERY_BEAT_SCHEDULE["settle_orders"], "task": "orders.tasks.send_mails"}
-CELERY_BEAT_SCHEDULE["send_mails"]["schedule"] = 5.0
 
 # --- Admin -------------------------------------------------------------------------------------------------------
-
-
-def may(permission: str) -> Callable[[HttpRequest], bool]:
-    """Shows an entry of the sidebar to those who would not be turned away behind it."""
-    return lambda request: request.user.has_perm(permission)
-
 
 UNFOLD = {
     "SITE_TITLE": "Stampede",
     "SITE_HEADER": "Stampede",
     "SITE_URL": "/",
     "SHOW_HISTORY": True,
-    "SIDEBAR": {
-        "show_search": False,
-        "navigation": [
-            {
-                "title": _("Shop"),
-                "items": [
-                    {
-                        "title": _("Sales"),
-                        "icon": "bolt",
-                        "link": reverse_lazy("admin:seckill_sale_changelist"),
-                        "permission": may("seckill.view_sale"),
-                    },
-                    {
-                        "title": _("Live figures"),
-                        "icon": "monitoring",
-                        "link": reverse_lazy("admin:seckill_saleitem_changelist"),
-                        "permission": may("seckill.view_sale"),
-                    },
-                    {
-                        "title": _("Products"),
-                        "icon": "inventory_2",
-                        "link": reverse_lazy("admin:shop_product_changelist"),
-                        "permission": may("shop.view_product"),
-                    },
-                    {
-                        "title": _("Categories"),
-                        "icon": "category",
-                        "link": reverse_lazy("admin:shop_category_changelist"),
-                        "permission": may("shop.view_category"),
-                    },
-                    {
-                        "title": _("Orders"),
-                        "icon": "receipt_long",
-                        "link": reverse_lazy("admin:orders_order_changelist"),
-                        "permission": may("orders.view_order"),
-                    },
-                    {
-                        "title": _("People"),
-                        "icon": "group",
-                        "link": reverse_lazy("admin:auth_user_changelist"),
-                        "permission": may("auth.view_user"),
-                    },
-                ],
-            }
-        ],
-    },
+    "SIDEBAR": {"show_search": False, "navigation": NAVIGATION},
 }
 
 # --- Logs --------------------------------------------------------------------------------------------------------
