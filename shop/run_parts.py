@@ -36,8 +36,8 @@ def processes(*, settings: RunSettings, broker_url: str) -> list[Part]:
         _manage(settings, "load_demo", title="demo data"),
         _web(settings=settings),
         _worker(settings=settings, broker_url=broker_url, name="worker", queues="drain,expiry,celery", processes=2),
-        # Mails have a worker of their own: a mail server that is silent must not keep orders waiting.
-        _worker(settings=settings, broker_url=broker_url, name="mailer", queues="mail", processes=1),
+        # What waits for others has a worker of its own: a mail server that is silent must not keep orders waiting.
+        _worker(settings=settings, broker_url=broker_url, name="errands", queues="payments,mail", processes=2),
         _beat(settings=settings),
     ]
 
@@ -69,7 +69,7 @@ def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str, p
         settings,
         argv,
         name=name,
-        title=f"Celery {name}",
+        title=f"Celery {queues.replace(',', ', ')}",
         ready=lambda _: _answers_ping(client=client, node=node),
         stop_seconds=_WORKER_STOP_SECONDS,
         group="workers",

@@ -40,14 +40,28 @@ CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default=REDIS_URL)
 
 # Three letters of ISO 4217; every price of the shop is in this currency.
 CURRENCY: str = env.str("SHOP_CURRENCY", default="CNY")
-# Where buyers find the shop: for links in mails and for the way back from a payment page.
-SHOP_URL: str = env.str("SHOP_URL", default=f"http://127.0.0.1:{env.int('PORT', default=8000)}").rstrip("/")
 # A pass can be had this long before the opening, so that the opening itself sees only reservations.
 SECKILL_PASS_LEAD_SECONDS: int = env.int("SECKILL_PASS_LEAD_SECONDS", default=600)
 # A pass lives longer than the lead, so that one taken at the first moment is still good at the opening.
 SECKILL_PASS_LIFE_SECONDS: int = env.int("SECKILL_PASS_LIFE_SECONDS", default=900)
 # Lets `manage.py load_passes` and `manage.py stampede` make buyers and passes. Never on in a real shop.
 LOAD_TESTS: bool = env.bool("LOAD_TESTS", default=False)
+
+# --- Payments ----------------------------------------------------------------------------------------------------
+
+# A real shop must choose, or its staff records what comes in; the simulated provider is there where nothing is real.
+PAYMENT_PROVIDERS: list[str] = env.list("PAYMENT_PROVIDERS", default=["simulated"] if LOAD_TESTS or DEBUG else [])
+# Where the shop is found: links in mails, the way back from payment pages, and where the simulated provider calls.
+SHOP_URL: str = env.str("SHOP_URL", default=f"http://127.0.0.1:{env.int('PORT', default=8000)}").rstrip("/")
+STRIPE_SECRET_KEY: str = env.str("STRIPE_SECRET_KEY", default="")
+STRIPE_WEBHOOK_SECRET: str = env.str("STRIPE_WEBHOOK_SECRET", default="")
+# Empty means Stripe's own address.
+STRIPE_API_BASE: str = env.str("STRIPE_API_BASE", default="")
+SIMULATED_WEBHOOK_SECRET: str = env.str("SIMULATED_WEBHOOK_SECRET", default=SECRET_KEY)
+# How the simulated provider tells the shop: once, twice, late, early or out_of_order.
+SIMULATED_DELIVERY: str = env.str("SIMULATED_DELIVERY", default="once")
+SIMULATED_SLOW_SECONDS: int = env.int("SIMULATED_SLOW_SECONDS", default=5)
+SIMULATED_LATE_SECONDS: int = env.int("SIMULATED_LATE_SECONDS", default=60)
 
 # --- Mails to buyers ---------------------------------------------------------------------------------------------
 
@@ -185,7 +199,8 @@ CONTENT_SECURITY_POLICY = {
         "object-src": [NONE],
         "base-uri": [NONE],
         "frame-ancestors": [NONE],
-        "form-action": [SELF],
+        # The button that leads to a payment page is a form, and browsers hold its redirect against this as well.
+        "form-action": [SELF, *(["https://checkout.stripe.com"] if "stripe" in PAYMENT_PROVIDERS else [])],
     },
     # The admin's theme evaluates expressions in attributes (Alpine.js); it is staff-only and keeps Django's own guards.
     "EXCLUDE_URL_PREFIXES": ["/admin/"],
@@ -264,6 +279,11 @@ CELERY_TASK_ROUTES = {
     "orders.tasks.settle_orders": {"queue": "expiry"},
     "orders.tasks.watch_store": {"queue": "drain"},
     "orders.tasks.send_mails": {"queue": "mail"},
+    "orders.tasks.apply_waiting_events": {"queue": "expiry"},
+    # These wait for other companies; nobody else should wait behind them.
+    "orders.tasks.move_refunds": {"queue": "payments"},
+    "orders.tasks.close_sessions": {"queue": "payments"},
+    "orders.tasks.deliver_simulated_events": {"queue": "payments"},
 }
 # Every job of the beat is a sweep: a late one is worthless, since the next does the same, so it expires. Not sooner,
 # since the time is compared with the worker's clock, and hosts whose clocks are an hour off must still be heard.
@@ -276,6 +296,10 @@ CELERY_BEAT_SCHEDULE = {
         "watch_store": 1.0,
         "send_mails": 5.0,
         "audit_sales": 60.0,
+        "apply_waiting_events": 1.0,
+        "move_refunds": 1.0,
+        "close_sessions": 1.0,
+        **({"deliver_simulated_events": 1.0} if "simulated" in PAYMENT_PROVIDERS else {}),
     }.items()
 }
 

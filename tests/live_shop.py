@@ -32,11 +32,11 @@ def live_shop() -> Iterator[str]:
         run_settings = RunSettings(
             host="127.0.0.1", port=free_port(), directory=Path(directory), own_servers=None, allowed_hosts=[]
         )
-        with mock.patch.dict(os.environ, environment()):
+        with mock.patch.dict(os.environ, {**environment(), "SHOP_URL": run_settings.url}):
             parts = [
                 part
                 for part in processes(settings=run_settings, broker_url=settings.CELERY_BROKER_URL)
-                if part.name in ("web", "worker", "beat")
+                if part.name in ("web", "worker", "errands", "beat")
             ]
         try:
             for part in parts:
