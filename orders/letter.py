@@ -85,14 +85,9 @@ def expiry(order: Order) -> Letter | None:
 
 def refund(order: Order) -> Letter | None:
     amount = money(refunded_minor(order), order.currency)
-    if order.status in SOLD:
-        sentences = [
-            _("You had paid this order twice. We have sent %(amount)s back; the order stays paid.") % {"amount": amount}
-        ]
-    else:
-        sentences = [_("We have sent %(amount)s back to you, the way it came.") % {"amount": amount}]
-        if came_late(order):
-            sentences.append(_("Your payment had come after the time to pay, when others already had the units."))
+    sentences = [_("We have sent %(amount)s back to you, the way it came.") % {"amount": amount}]
+    if came_late(order):
+        sentences.append(_("Your payment had come when the order had already ended."))
     sentences.append(_("Until it shows in your account some days may pass."))
     return Letter(subject=_("Refund: %(what)s") % {"what": what(order)}, sentences=sentences)
 

@@ -178,13 +178,6 @@ def test_a_refund_names_what_went_back(server: MailServer, reachable: User, orde
     assert "We have sent CN¥39.00 back to you" in text_of(server)
 
 
-def test_a_second_payment_that_went_back_leaves_the_order_paid(server: MailServer, paid: Order) -> None:
-    Mail.objects.all().delete()
-    owed(paid, Mail.Kind.REFUNDED, status=OrderStatus.PAID)
-    tasks.send_mails()
-    assert "the order stays paid" in text_of(server)
-
-
 def test_a_buyer_without_an_address_is_noted_and_not_asked_again(
     server: MailServer, buyer: User, order_of: Callable[..., Order]
 ) -> None:
