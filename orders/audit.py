@@ -43,7 +43,9 @@ class Difference:
     units: int
 
     def __str__(self) -> str:
-        return f"{self.reservation_id}: order {self.order or 'missing'}, hold {self.hold or 'missing'}, {self.units} units"
+        return (
+            f"{self.reservation_id}: order {self.order or 'missing'}, hold {self.hold or 'missing'}, {self.units} units"
+        )
 
 
 @dataclass(slots=True)

@@ -93,13 +93,11 @@ def reconcile(*, item_id: int, rebuild: bool = False, report: Report = lambda do
         incarnation = books.incarnation()
         books.distrust(item_id=item_id)
         done.collected = collect(item_id=item_id)
-        if not rebuild and is_whole(item_id=item_id):
-            mend(item_id=item_id, done=done, report=report)
-        if rebuild or done.refused or not adds_up(item_id=item_id):
+        mendable = not rebuild and is_whole(item_id=item_id)
+        if not mendable or not mend(item_id=item_id, done=done, report=report):
             done.rebuilt, done.refused = True, 0
             publish_anew(item_id=item_id)
-            mend(item_id=item_id, done=done, report=report)
-            if done.refused or not adds_up(item_id=item_id):
+            if not mend(item_id=item_id, done=done, report=report):
                 raise BooksDiffer(f"sale item {item_id}: {done}")
         books.vouch(item_id=item_id, incarnation=incarnation)
         changes.apply_pending(item_id=item_id)
@@ -141,10 +139,6 @@ def expected_terms(*, item_id: int) -> ledger.Terms:
     return replace(terms, quantity=terms.quantity - changes.pending_units_added(item_id=item_id))
 
 
-def adds_up(*, item_id: int) -> bool:
-    return books.totals(item_id=item_id).consistent
-
-
 def publish_anew(*, item_id: int) -> None:
     """Forget what the store says of the item and put its terms there, not on sale yet. Collected first, so all is known."""
     item = SaleItem.objects.select_related("sale").get(pk=item_id)
@@ -174,14 +168,19 @@ def collect(*, item_id: int) -> int:
             for reservation_id in live.keys() - set(known)
         ]
         if intents:
-            log.error("holds_without_entry", item_id=item_id, reservations=[str(i.reservation_id) for i in intents[:20]])
+            log.error(
+                "holds_without_entry", item_id=item_id, reservations=[str(i.reservation_id) for i in intents[:20]]
+            )
             intake.persist_all(item_id=item_id, intents=intents)
         count += len(intents)
     return count
 
 
-def mend(*, item_id: int, done: Reconciled, report: Report) -> None:
-    """Compare every order of the item with its hold, in batches, and say to the store what differs."""
+def mend(*, item_id: int, done: Reconciled, report: Report) -> bool:
+    """Compare every order of the item with its hold, in batches, and say to the store what differs.
+
+    Whether the item's books add up now.
+    """
     total = OrderLine.objects.filter(sale_item_id=item_id).count()
     compared = 0
     report(0, total)
@@ -189,6 +188,7 @@ def mend(*, item_id: int, done: Reconciled, report: Report) -> None:
         compared += size
         report(compared, max(total, compared))
     done.compared = compared
+    return not done.refused and books.totals(item_id=item_id).consistent
 
 
 def mend_batches(*, item_id: int, done: Reconciled) -> Iterator[int]:
@@ -264,7 +264,9 @@ def mend_lines(*, item_id: int, lines: Sequence[Line], done: Reconciled) -> None
     done.restored += answers.count(Restored.RESTORED)
     done.refused += len(answers) - answers.count(Restored.RESTORED)
     # Sold in the store and unpaid in PostgreSQL: no verb turns it back, so the item has to be written anew.
-    done.refused += sum(line.wanted is Restore.HELD and hold is not None and hold.state == "sold" for line, hold in pairs)
+    done.refused += sum(
+        line.wanted is Restore.HELD and hold is not None and hold.state == "sold" for line, hold in pairs
+    )
 
 
 def is_live(hold: Hold | None) -> bool:

@@ -12,6 +12,7 @@ from orders.payments import inbox, sessions, simulated_delivery
 from orders.reconcile import reconcile_if_needed
 from orders.sweep import sweep
 from seckill import outbox
+from seckill.changes import sweep_changes
 from seckill.ledger import StoreUnreachable
 from seckill.models import SaleItem, movable_items
 from seckill.publication import announce_pending
@@ -39,9 +40,10 @@ def drain_outbox(*, item_id: int) -> int:
 
 @sweep()
 def sweep_outboxes() -> int:
-    """Every second: publish what a crash left unpublished, and drain what no doorbell announced."""
+    """Every second: publish and change what a crash left undone, and drain what no doorbell announced."""
     try:
         announce_pending()
+        sweep_changes()
         item_ids = list(SaleItem.objects.filter(announced_at__isnull=False).values_list("pk", flat=True))
         return sum(drain_outbox(item_id=item_id) for item_id in outbox.backlogs(item_ids=item_ids))
     except StoreUnreachable as error:

@@ -71,7 +71,9 @@ def items_named(item_ids: list[int]) -> list[SaleItem]:
     if unknown := [str(pk) for pk in item_ids if pk not in items]:
         raise CommandError(f"There is no sale item {', '.join(unknown)}.", returncode=2)
     if drafts := [str(pk) for pk in item_ids if items[pk].announced_at is None]:
-        raise CommandError(f"Not published, so not in the reservation store: sale item {', '.join(drafts)}.", returncode=2)
+        raise CommandError(
+            f"Not published, so not in the reservation store: sale item {', '.join(drafts)}.", returncode=2
+        )
     return [items[pk] for pk in item_ids]
 
 
@@ -84,10 +86,21 @@ def show(audits: list[tuple[SaleItem, Audit]], *, console: Console) -> None:
         table.add_column(name, justify="right")
     for item, found in audits:
         look = found.look
-        figures = (look.left, look.held, look.sold, look.on_the_way, look.settling, look.issued, look.quantity, look.taken)
+        figures = (
+            look.left,
+            look.held,
+            look.sold,
+            look.on_the_way,
+            look.settling,
+            look.issued,
+            look.quantity,
+            look.taken,
+        )
         trouble = f"[bold red]{look.trouble}[/]" if look.trouble else "[green]0[/]"
         moving = " (moving)" if found.moving else ""
-        table.add_row(f"{item.pk} {item}", *("∞" if units is None else f"{units:,}" for units in figures), trouble + moving)
+        table.add_row(
+            f"{item.pk} {item}", *("∞" if units is None else f"{units:,}" for units in figures), trouble + moving
+        )
     console.print(table)
     for item, found in audits:
         for line in sorted([*found.look.sums, *map(str, found.look.differences)]):
