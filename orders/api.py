@@ -155,10 +155,11 @@ class PayView(JsonAPIView):
         if start.payment is None:
             return not_payable(start.word, order)
         opened = start.word is Started.OPENED
-        headers = (
-            {"Cache-Control": "no-store"} if opened else {"Cache-Control": "no-store", "Idempotent-Replayed": "true"}
-        )
-        return Response(shown(request, order, start.payment), status=201 if opened else 200, headers=headers)
+        response = Response(shown(request, order, start.payment), status=201 if opened else 200)
+        response["Cache-Control"] = "no-store"
+        if not opened:
+            response["Idempotent-Replayed"] = "true"
+        return response
 
 
 class CancelView(JsonAPIView):

@@ -14,10 +14,6 @@ from uuid import UUID
 
 from orders.models import Payment
 
-# A signed message may be this old or this far ahead: long enough for clocks that drift, short enough that a message
-# copied off a wire is worthless tomorrow. Stripe's own default.
-TOLERANCE_SECONDS = 300
-
 
 class ProviderUnreachable(Exception):
     """The provider gave no answer, or none that says anything. Whether the call took effect is unknown: repeat it."""

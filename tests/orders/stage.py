@@ -1,4 +1,4 @@
-"""What the tests of orders and payments share: orders that came the usual way, figures of both stores, signed webhooks."""
+"""What the tests of payments share: orders that came the usual way, figures of both stores, signed webhooks."""
 
 import json
 from collections.abc import Callable, Sequence
