@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 
 
-class AddressForm(forms.ModelForm[User]):
+class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = User
         fields = ("email",)
