@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lab lint lock venv-run venv-dev
+.PHONY: help run test lab durability lint lock venv-run venv-dev
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -13,7 +13,7 @@ PYTHON ?=
 ARGS ?=
 
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 run: venv-run ## The shop with everything it needs; PORT=8000, HOST=127.0.0.1
 	@exec $(PY) -m shop.run
@@ -23,6 +23,9 @@ test: venv-dev ## The whole suite on real servers; ARGS go to pytest
 
 lab: venv-dev ## The strategies side by side, with all they need; ARGS="--quick"
 	@exec $(PY) -m shop.lab $(ARGS)
+
+durability: venv-dev ## What each way of writing to disk costs, and what it loses; ARGS="--rounds 3"
+	@exec $(PY) -m seckill.lab.durability_prices $(ARGS)
 
 # mypy's plugin for Django reads the settings, and those ask for addresses. Nothing is opened there.
 NO_SERVERS := SECRET_KEY=none DATABASE_URL=postgres:///none SECKILL_REDIS_URL=redis://none REDIS_URL=redis://none

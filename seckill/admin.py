@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 from unfold.enums import ActionVariant
 
+from seckill import durability
 from seckill.change_admin import buttons_of, buttons_of_item, control
 from seckill.change_journal import SaleChangeAdmin, journal_of
 from seckill.figures import figures_of, units_text
@@ -30,6 +31,7 @@ from shop.staff import ModelAdmin, StaffAdmin, TabularInline
 ITEMS_MAX = 100
 
 ALREADY_PUBLISHED = _("“%(sale)s” was published before. Nothing was changed.")
+WEAKNESS_ALLOWED = _("SECKILL_ALLOW_WEAK_DURABILITY lets sales open all the same: %(weakness)s")
 
 TERMS = ["opens_at", "closes_at", "hold_seconds"]
 
@@ -241,6 +243,8 @@ class SaleAdmin(StaffAdmin):
             level = messages.WARNING
             said = _("“%(sale)s” is published and opens for buyers as soon as the reservation store answers.")
         self.message_user(request, said % {"sale": sale}, level)
+        for weakness in durability.allowed_weaknesses():
+            self.message_user(request, WEAKNESS_ALLOWED % {"weakness": weakness.text}, messages.WARNING)
 
 
 @admin.register(SaleItem)

@@ -35,6 +35,7 @@ from seckill.serializers import (
     SaleSerializer,
 )
 from shop.api_view import JsonAPIView
+from shop.buyer_language import remember_language
 from shop.money import to_text
 from shop.problems import problem
 from shop.serializers import ProblemSerializer
@@ -139,6 +140,8 @@ class PassView(JsonAPIView):
             )
         if now >= item.sale.closes_at:
             return refusal(Outcome.CLOSED)
+        # Here and not with the reservation, which asks PostgreSQL nothing.
+        remember_language(request)
         expires_s = passes.expiry_s()
         body = {
             "pass": passes.issue(item_id=item.pk, buyer_id=cast(int, request.user.pk), expires_s=expires_s),

@@ -17,6 +17,7 @@ SPEAKS_TO_REDIS = {
     "seckill/ledger.py": "the Python face of the scripts",
     "seckill/scripts.py": "runs them",
     "seckill/outbox.py": "the stream",
+    "seckill/durability.py": "knows a refusal of CONFIG GET; asks through the ledger's client",
     "shop/health.py": "says PING",
     "shop/settings.py": "names the retry policy, speaks to nobody",
 }
