@@ -11,6 +11,7 @@ from typing import Any
 import environ
 import structlog
 from csp.constants import NONE, SELF
+from django.templatetags.static import static
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -311,6 +312,7 @@ UNFOLD = {
     "SITE_TITLE": "Stampede",
     "SITE_HEADER": "Stampede",
     "SITE_URL": "/",
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("shop/mark.svg")}],
     "SHOW_HISTORY": True,
     "SIDEBAR": {"show_search": False, "navigation": NAVIGATION},
 }
