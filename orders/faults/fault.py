@@ -7,12 +7,36 @@ the run's seed and the fault's name, so that `make faults SEED=… ARGS="--only 
 import random
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from orders.faults.books import reservations_in_database
+from orders.faults.caller import Caller
 from orders.faults.crowd import Demand
-from orders.faults.scene import Stock
-from orders.faults.site import Site
+from orders.faults.history import History
+from orders.faults.scene import Stock, tickets_for
+from orders.faults.site import WEBS, Site
+from seckill.models import SaleItem
+
+# Buyers of a fault's own are numbered from here, far above those of the crowd.
+OWN_BUYERS_FIRST = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Where a trial happens: the site, the item on sale, the history, and the trial's dice."""
+
+    trial: str
+    site: Site
+    item: SaleItem
+    history: History
+    dice: random.Random
+
+    def caller(self, name: str, *, number: int, trial: str = "") -> Caller:
+        """One more buyer, with a number of its own. Of another `trial`, the checker will not hear of it."""
+        (ticket,) = tickets_for(self.item, count=1, first=OWN_BUYERS_FIRST + number)
+        ports = [self.site.proxy.port(f"buyers-{web}") for web in WEBS]
+        return Caller(trial=trial or self.trial, client=name, ticket=ticket, ports=ports, history=self.history)
 
 
 class Fault:
@@ -30,10 +54,10 @@ class Fault:
     # The quantity itself changes, so that "sold out" may have been true before.
     quantity_moved: ClassVar[bool] = False
 
-    def __init__(self, *, site: Site, item_id: int, dice: random.Random) -> None:
-        self.site = site
-        self.item_id = item_id
-        self.dice = dice
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.site = stage.site
+        self.dice = stage.dice
         # What there is to tell of this run's variant.
         self.variant = ""
         # When durable data of the store was destroyed, and the reservations that PostgreSQL had then.
@@ -56,5 +80,5 @@ class Fault:
 
     def about_to_destroy(self) -> None:
         """Note what PostgreSQL has: of the yeses told so far, only those are promised to survive what comes now."""
-        self.known = reservations_in_database(self.item_id)
+        self.known = reservations_in_database(self.stage.item.pk)
         self.destroyed_s = time.monotonic()

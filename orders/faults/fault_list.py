@@ -1,8 +1,70 @@
 """Every fault that the harness knows, in the order in which it runs them."""
 
+from orders.faults import (
+    aof_cuts,
+    faults_of_broker,
+    faults_of_data,
+    faults_of_database,
+    faults_of_processes,
+    faults_of_stores,
+    faults_of_time,
+    faults_of_wires,
+)
 from orders.faults.fault import Fault
-from orders.faults.faults_of_processes import WebKilledBeforeScript
 
-FAULTS: tuple[type[Fault], ...] = (Fault, WebKilledBeforeScript)
+FAULTS: tuple[type[Fault], ...] = (
+    Fault,
+    faults_of_processes.WebKilledBeforeScript,
+    faults_of_processes.WebKilledAfterScript,
+    faults_of_processes.WebKilled,
+    faults_of_wires.AnswerLostToBuyer,
+    faults_of_wires.AnswerLostFromStore,
+    faults_of_wires.RequestLostToStore,
+    faults_of_processes.SamePassManyTimes,
+    faults_of_processes.WorkerKilledMidBatch,
+    faults_of_processes.WorkerKilledBeforeCommit,
+    faults_of_processes.WorkerKilledAfterCommit,
+    faults_of_processes.WorkerKilled,
+    faults_of_wires.AcknowledgementLost,
+    faults_of_processes.TwoConsumers,
+    faults_of_processes.WorkerPaused,
+    faults_of_processes.BeatDown,
+    faults_of_processes.TwoBeats,
+    faults_of_broker.BrokerDown,
+    faults_of_broker.BrokerPaused,
+    faults_of_broker.BrokerFlushed,
+    faults_of_broker.BrokerRestarted,
+    faults_of_stores.StoreKilled,
+    faults_of_stores.StoreDown,
+    faults_of_stores.StorePaused,
+    faults_of_stores.ScriptFlush,
+    faults_of_stores.StoreFull,
+    faults_of_stores.ConnectionsKilled,
+    faults_of_wires.StoreLinkStalled,
+    faults_of_wires.StoreLinkCut,
+    faults_of_wires.StoreRefuses,
+    faults_of_data.AofCut,
+    aof_cuts.AofCutEverywhere,
+    faults_of_data.StoreFlushed,
+    faults_of_data.StoreKeyLost,
+    faults_of_data.StoreDiskLost,
+    faults_of_data.StoreBackupRestored,
+    faults_of_data.Failover,
+    faults_of_database.PostgresKilled,
+    faults_of_database.PostgresDown,
+    faults_of_database.PostgresRestarted,
+    faults_of_database.PostgresKilledBeforeCommit,
+    faults_of_database.PostgresKilledAfterCommit,
+    faults_of_database.PostgresDeadlock,
+    faults_of_database.PostgresReadOnly,
+    faults_of_wires.PostgresLinkStalled,
+    faults_of_time.WorkerClockAhead,
+    faults_of_time.WorkerClockBehind,
+    faults_of_time.BeatClockAhead,
+    faults_of_time.BeatClockBehind,
+    faults_of_time.WebClockAhead,
+    faults_of_time.WebClockBehind,
+)
 BY_NAME = {kind.name: kind for kind in FAULTS}
-QUICK = ("web-killed-before-script",)
+# One of each kind, the quick ones.
+QUICK = ("web-killed-after-script", "worker-killed-after-commit", "store-killed", "answer-lost-from-store")

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import DatabaseError
@@ -11,7 +11,7 @@ from orders.faults.books import Books, read_books
 from orders.faults.caller import Caller
 from orders.faults.checker import Findings, first_yes, judge, seconds_of_answers
 from orders.faults.crowd import Crowd
-from orders.faults.fault import Fault
+from orders.faults.fault import Fault, Stage
 from orders.faults.history import Event, History
 from orders.faults.scene import Ticket, new_item, tickets_for
 from orders.faults.site import CELERY, SERVERS, WEBS, Site
@@ -47,7 +47,7 @@ class Trial:
         return self.findings.holds
 
 
-def run_trial(kind: type[Fault], *, site: Site, history: History, seed: int, say: Callable[[str], None]) -> Trial:
+def run_trial(kind: type[Fault], *, site: Site, history: History, seed: int) -> Trial:
     """One fault on a fresh sale."""
     began_s = time.monotonic()
     dice = random.Random(f"{seed}/{kind.name}")
@@ -57,7 +57,7 @@ def run_trial(kind: type[Fault], *, site: Site, history: History, seed: int, say
     ports = [site.proxy.port(f"buyers-{web}") for web in WEBS]
     probe = Caller(trial=kind.name, client="probe", ticket=probe_ticket, ports=ports, history=history)
     probe.reserve(item_id=item.pk, units=1)
-    fault = kind(site=site, item_id=item.pk, dice=dice)
+    fault = kind(Stage(trial=kind.name, site=site, item=item, history=history, dice=dice))
     crowd = Crowd(
         trial=kind.name,
         item_id=item.pk,
@@ -70,20 +70,17 @@ def run_trial(kind: type[Fault], *, site: Site, history: History, seed: int, say
     crowd.start()
     try:
         site.wait(dice.uniform(*kind.begins_seconds))
-        say("strikes")
         struck_s = time.monotonic()
         fault.inject()
         site.wait(kind.lasts_seconds)
         fault.heal()
         healed_s = time.monotonic()
         recovery_seconds = recover(probe, site, item_id=item.pk, healed_s=healed_s)
-        say("heals")
         site.wait_until(crowd.has_gone, seconds_max=CROWD_SECONDS_MAX)
     finally:
         crowd.send_away()
         site.wait_until(crowd.has_gone, seconds_max=CROWD_SECONDS_MAX)
         site.calm()
-    say("comes to rest")
     books, rest_seconds = rest(site, tickets=[*tickets, probe_ticket], item_id=item.pk)
     events = history.of(kind.name)
     findings = judge(events, books, excused=excused(fault, events), quantity_moved=kind.quantity_moved)

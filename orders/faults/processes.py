@@ -8,6 +8,7 @@ from pathlib import Path
 from celery import Celery
 from kombu.exceptions import OperationalError
 
+from orders.faults.raw_valkey import ValkeyError
 from shop.part import Part
 from shop.run_parts import processes
 from shop.run_settings import RunSettings
@@ -41,9 +42,8 @@ def part_of(plan: ProcessPlan, *, broker_url: str) -> Part:
         argv[argv.index("--workers") + 1] = "1"
     if plan.group == "worker":
         node = f"{plan.name}@{plan.directory.name}"
-        client = Celery(broker=broker_url, set_as_current=False)
         argv[argv.index("-n") + 1] = node
-        ready = lambda _: answers_ping(client, node=node)  # noqa: E731
+        ready = lambda _: answers_ping(broker_url, node=node)  # noqa: E731
     if plan.clock_seconds:
         argv[1:1] = ["-m", "orders.faults.shifted_clock", str(plan.clock_seconds)]
     return replace(
@@ -56,8 +56,10 @@ def part_of(plan: ProcessPlan, *, broker_url: str) -> Part:
     )
 
 
-def answers_ping(client: Celery, *, node: str) -> bool:
+def answers_ping(broker_url: str, *, node: str) -> bool:
     """Whether this worker, and not another one, takes messages."""
-    with contextlib.suppress(OperationalError, OSError):
+    # A client of its own each time: one that a fault has met may be broken for good.
+    client = Celery(broker=broker_url, set_as_current=False)
+    with contextlib.suppress(OperationalError, OSError, ValkeyError):
         return bool(client.control.ping(destination=[node], timeout=0.5, limit=1))
     return False

@@ -62,9 +62,9 @@ def new_item(trial: str, stock: Stock) -> SaleItem:
     return item
 
 
-def tickets_for(item: SaleItem, *, count: int) -> list[Ticket]:
-    """A ticket for each of `count` load-test buyers."""
-    buyer_ids = crowd.assemble(buyers_count=count)
+def tickets_for(item: SaleItem, *, count: int, first: int = 1) -> list[Ticket]:
+    """A ticket for each of `count` load-test buyers, numbered from `first`."""
+    buyer_ids = crowd.assemble(buyers_count=count, first=first)
     texts = list(crowd.passes_for(item_id=item.pk, buyer_ids=buyer_ids))
     return [
         Ticket(

@@ -14,12 +14,14 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 
 from orders.faults.processes import ProcessPlan, part_of
 from orders.faults.proxy import Proxy
+from orders.faults.raw_valkey import client_at
 from shop.embedded import free_ports
 from shop.embedded_postgres import PostgresServer
 from shop.embedded_valkey import BROKER_FSYNC, STORE_FSYNC, ValkeyServer
@@ -31,6 +33,7 @@ START_SECONDS = 90.0
 
 WEBS = ("web1", "web2")
 CELERY = ("worker", "beat")
+STORE_LINKS = ("web-store", "worker-store", "beat-store", "harness-store")
 SERVERS = ("postgres", "store", "broker")
 
 
@@ -45,6 +48,8 @@ class Site:
         self._held_down: set[str] = set()
         self._died_s: dict[str, float] = {}
         self._log = log
+        # The store is the one server that may be replaced by another, so even we reach it through a link.
+        self.store_port = free_ports(count=1)[0]
         self._web_ports = dict(zip(WEBS, free_ports(count=len(WEBS)), strict=True))
         self._lock = (directory / "servers.lock").open("w")
 
@@ -54,39 +59,40 @@ class Site:
         """PostgreSQL, store and broker, at the addresses that the settings name. Raises PartFailed."""
         lock_fd = self._lock.fileno()
         logs = self.directory / "logs"
-        url = urlsplit(settings.DATABASE_URL)
+        url = settings.DATABASE_URL
         postgres = PostgresServer(
-            directory=self.directory / "postgres", port=url.port or 0, password=url.password or ""
+            directory=self.directory / "postgres", port=port_in(url), password=urlsplit(url).password or ""
         )
         self.parts["postgres"] = postgres.part(log_path=logs / "postgres.log", lock_fd=lock_fd)
-        for name, at, fsync in (
-            ("store", settings.SECKILL_REDIS_URL, STORE_FSYNC),
-            ("broker", settings.REDIS_URL, BROKER_FSYNC),
-        ):
-            self.parts[name] = self.valkey(name, url=at, fsync=fsync)
+        self.parts["store"] = self.valkey("store", port=self.store_port, fsync=STORE_FSYNC)
+        self.parts["broker"] = self.valkey("broker", port=port_in(settings.REDIS_URL), fsync=BROKER_FSYNC)
+        self.proxy.add("harness-store", port=port_in(settings.SECKILL_REDIS_URL), target_port=self.store_port)
         for name in SERVERS:
             self.parts[name].start()
         self.await_answers(*SERVERS)
 
-    def valkey(self, name: str, *, url: str, fsync: str, directory: Path | None = None) -> Part:
-        """A Valkey of the site, not started."""
-        address = urlsplit(url)
+    def valkey(self, name: str, *, port: int, fsync: str, directory: Path | None = None) -> Part:
+        """A Valkey of the site, not started. They all have one password."""
         server = ValkeyServer(
             name=name,
             title=name,
             directory=directory or self.directory / name,
             fsync=fsync,
-            port=address.port or 0,
-            password=address.password or "",
+            port=port,
+            password=self.password,
         )
         return server.part(log_path=self.directory / "logs" / f"{name}.log", lock_fd=self._lock.fileno())
+
+    @property
+    def password(self) -> str:
+        return urlsplit(settings.SECKILL_REDIS_URL).password or ""
 
     def start_processes(self) -> None:
         """Web, worker and beat, each behind links of its own; the servers answer and the tables are there."""
         self.failpoints.mkdir(exist_ok=True)
         for group in ("web", "worker", "beat"):
-            for server, url in self.server_urls().items():
-                self._link(f"{group}-{server}", target_port=urlsplit(url).port or 0)
+            for server, port in self._server_ports().items():
+                self._link(f"{group}-{server}", target_port=port)
         for name in [*WEBS, *CELERY]:
             self.parts[name] = self.process(name)
         for web in WEBS:
@@ -116,11 +122,27 @@ class Site:
         )
         return part_of(plan, broker_url=settings.REDIS_URL)
 
-    def server_urls(self) -> Mapping[str, str]:
+    def store_client(self) -> Any:
+        """A client of the reservation store, past the proxy."""
+        return client_at(self.store_port, password=self.password)
+
+    def promote(self, part: Part, *, port: int) -> None:
+        """From now on this server is the reservation store; what is left of the former one is ended."""
+        former = self.parts["store"]
+        self.parts["store"] = part
+        self.store_port = port
+        self.proxy.lead_to(port, *STORE_LINKS)
+        former.kill()
+
+    def store_files(self) -> Path:
+        """Where the reservation store keeps its append-only files."""
+        return (self.parts["store"].directory or self.directory) / "appendonlydir"
+
+    def _server_ports(self) -> Mapping[str, int]:
         return {
-            "postgres": settings.DATABASE_URL,
-            "store": settings.SECKILL_REDIS_URL,
-            "broker": settings.REDIS_URL,
+            "postgres": port_in(settings.DATABASE_URL),
+            "store": self.store_port,
+            "broker": port_in(settings.REDIS_URL),
         }
 
     def stop(self) -> None:
@@ -168,12 +190,18 @@ class Site:
 
     def kill(self, name: str) -> None:
         """kill -9, of the process and of what it started. The supervisor starts it again unless it is held down."""
-        self.parts[name].kill()
+        part = self.parts[name]
+        # PostgreSQL's processes have sessions of their own.
+        children = children_of(part.pid) if part.pid and part.running else []
+        part.kill()
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
 
     def hold_down(self, name: str) -> None:
         """kill -9, and no restart until `let_up`."""
         self._held_down.add(name)
-        self.parts[name].kill()
+        self.kill(name)
 
     def let_up(self, name: str) -> None:
         self._held_down.discard(name)
@@ -236,8 +264,22 @@ def answers(part: Part) -> bool:
     return part.running and part.ready(part)
 
 
+def port_in(url: str) -> int:
+    return urlsplit(url).port or 0
+
+
 def through(url: str, *, port: int) -> str:
     """The same server through a link of the proxy."""
     parts = urlsplit(url)
     return parts._replace(netloc=f"{parts.netloc.rpartition(':')[0]}:{port}").geturl()
 
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that this one has started, which still run."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(path.read_text(errors="replace").rpartition(")")[2].split()[1]) == pid:
+                found.append(int(path.parent.name))
+    return found

@@ -86,7 +86,7 @@ def run(kinds: Sequence[type[Fault]], *, seed: int, directory: Path, console: Co
 
 def one_trial(kind: type[Fault], *, site: Site, history: History, seed: int, say: Any) -> Trial:
     say(f"[bold]{kind.name}[/]: {kind.what}")
-    trial = run_trial(kind, site=site, history=history, seed=seed, say=lambda text: None)
+    trial = run_trial(kind, site=site, history=history, seed=seed)
     found = trial.findings
     mark = "[green]kept[/]" if trial.kept else "[bold red]BROKEN[/]"
     say(f"  {mark}, told yes {found.told_yes}, kept {found.kept}; {trial.seconds:.0f} s {trial.variant}")
