@@ -7,7 +7,7 @@ is idempotent by reservation id, so a second reading adds nothing.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import structlog
@@ -15,7 +15,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import DataError, IntegrityError, connection, transaction
 from django.db.models import F, Q
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from orders import lifecycle
 from orders.models import Order, OrderLine, OrderStatus
@@ -25,6 +25,9 @@ from seckill.moments import moment_from
 from shop import failpoints
 
 log = structlog.get_logger(__name__)
+
+# Clocks that differ by less move a deadline by less than anybody would notice, and are left alone.
+SUSPICIOUS = timedelta(seconds=5)
 
 # Large enough that the cost of a transaction is shared, small enough that one is over in tens of milliseconds.
 BATCH_MAX = 500
@@ -40,9 +43,9 @@ class Surplus(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """An outbox entry, understood."""
+    """An outbox entry, understood; `entry` is None where the entry was lost and its hold alone has remained."""
 
-    entry: outbox.Entry
+    entry: outbox.Entry | None
     reservation_id: UUID
     buyer_id: int
     units: int
@@ -56,6 +59,24 @@ def drain_once(*, item_id: int, batch_max: int = BATCH_MAX, consumer: str = outb
     Raises StoreUnreachable and database errors; entries then stay pending and are read again later.
     """
     entries = outbox.read_batch(item_id=item_id, count_max=batch_max, consumer=consumer)
+    handle(item_id=item_id, entries=entries)
+    return len(entries)
+
+
+def drain_all(*, item_id: int) -> int:
+    """Bring in every entry there is, also those that another consumer has read and not acknowledged yet.
+
+    Ends where nobody adds entries meanwhile. Two consumers with one entry do no harm: the second inserts nothing.
+    """
+    count = 0
+    while entries := outbox.read_all(item_id=item_id, count_max=BATCH_MAX):
+        handle(item_id=item_id, entries=entries)
+        count += len(entries)
+    return count
+
+
+def handle(*, item_id: int, entries: Sequence[outbox.Entry]) -> None:
+    """One batch: what can be understood becomes orders, the rest is set aside."""
     intents = []
     for entry in entries:
         try:
@@ -64,7 +85,6 @@ def drain_once(*, item_id: int, batch_max: int = BATCH_MAX, consumer: str = outb
             set_aside(item_id=item_id, entry=entry, error=error)
     if intents:
         persist_all(item_id=item_id, intents=intents)
-    return len(entries)
 
 
 def understand(entry: outbox.Entry) -> Intent:
@@ -92,13 +112,13 @@ def persist_all(*, item_id: int, intents: Sequence[Intent]) -> None:
         persist(item_id=item_id, intents=intents)
     except (IntegrityError, DataError, EntryMalformed) as error:
         if len(intents) == 1:
-            set_aside(item_id=item_id, entry=intents[0].entry, error=error)
+            refuse(item_id=item_id, intent=intents[0], error=error)
             return
         for intent in intents:
             persist_all(item_id=item_id, intents=[intent])
         return
     failpoints.reach("intake.after_commit")
-    outbox.acknowledge(item_id=item_id, entry_ids=[intent.entry.id for intent in intents])
+    outbox.acknowledge(item_id=item_id, entry_ids=[intent.entry.id for intent in intents if intent.entry])
 
 
 def persist(*, item_id: int, intents: Sequence[Intent]) -> None:
@@ -150,14 +170,15 @@ def insert(*, item_id: int, intents: Sequence[Intent], status: OrderStatus) -> i
 
     Raises EntryMalformed where the item or a buyer does not exist: foreign keys would only be checked at commit.
     """
-    item = SaleItem.objects.filter(pk=item_id).first()
+    item = SaleItem.objects.annotate(now=Now()).filter(pk=item_id).first()
     buyer_ids = {intent.buyer_id for intent in intents}
     known_ids = set(get_user_model().objects.filter(pk__in=buyer_ids).values_list("pk", flat=True))
     if item is None or buyer_ids != known_ids:
         raise EntryMalformed(f"no such item or buyer: {item_id}, {sorted(buyer_ids - known_ids)[:5]}")
 
-    now = timezone.now()
+    now = item.now
     ended_at = None if status is OrderStatus.AWAITING_PAYMENT else now
+    shift = shift_of_clocks(intents=intents, now=now)
     orders = [
         Order(
             reservation_id=intent.reservation_id,
@@ -166,8 +187,8 @@ def insert(*, item_id: int, intents: Sequence[Intent], status: OrderStatus) -> i
             amount_minor=intent.units * item.price_minor,
             currency=settings.CURRENCY,
             created_at=now,
-            reserved_at=intent.reserved_at,
-            expires_at=intent.deadline,
+            reserved_at=intent.reserved_at + shift,
+            expires_at=intent.deadline + shift,
             ended_at=ended_at,
         )
         for intent in intents
@@ -186,6 +207,21 @@ def insert(*, item_id: int, intents: Sequence[Intent], status: OrderStatus) -> i
         for intent in new
     )
     return sum(intent.units for intent in new)
+
+
+def shift_of_clocks(*, intents: Sequence[Intent], now: datetime) -> timedelta:
+    """What to add to a moment of the store's clock to get that of PostgreSQL, whose clock ends holds; mostly nothing.
+
+    The store is asked for its time only where reservations look older or newer than they should: they waited long, or
+    the clocks differ. Without it a store an hour behind would let every buyer's time be over at once.
+    """
+    if all(abs(intent.reserved_at - now) < SUSPICIOUS for intent in intents):
+        return timedelta(0)
+    shift = now - moment_from(ledger.clock_ms())
+    if abs(shift) < SUSPICIOUS:
+        return timedelta(0)
+    log.error("clocks_differ", store_is_behind_seconds=shift.total_seconds())
+    return shift
 
 
 def insert_new(orders: Sequence[Order]) -> dict[UUID, int]:
@@ -213,6 +249,16 @@ def insert_new(orders: Sequence[Order]) -> dict[UUID, int]:
     with connection.cursor() as cursor:
         cursor.execute(sql, [getattr(order, column) for order in orders for column in columns])
         return dict(cursor.fetchall())
+
+
+def refuse(*, item_id: int, intent: Intent, error: Exception) -> None:
+    """No order can come of it: its hold is given back, and the entry, where there is one, is set aside."""
+    if intent.entry:
+        set_aside(item_id=item_id, entry=intent.entry, error=error)
+        return
+    reservation_ids = [intent.reservation_id]
+    ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=ledger.Reason.REJECTED)
+    log.error("hold_without_buyer", item_id=item_id, reservation=str(intent.reservation_id), error=repr(error))
 
 
 def set_aside(*, item_id: int, entry: outbox.Entry, error: Exception) -> None:

@@ -1,8 +1,9 @@
-"""How an order ends: paid, expired, cancelled. PostgreSQL first, the reservation store second, a sweep for the rest.
+"""How an order moves: paid, shipped, completed, expired, cancelled, refunded.
 
-A state moves by guarded update in the transaction that moves `taken`; only the winner goes on. Then the ledger is told
-(confirm or release) and `settled_at` is set. A crash in between leaves `settled_at` null and `settle_orders` repeats
-the call, which is idempotent.
+PostgreSQL first, the reservation store second, a sweep for the rest. A state moves by guarded update in the transaction
+that moves `taken` and owes the mail; only the winner goes on. Then the ledger is told (confirm or release) and
+`settled_at` is set. A crash in between leaves `settled_at` null and `settle_orders` repeats the call, which is
+idempotent. Money that comes from a provider arrives in `orders/payments/inbox.py`.
 
 Deadlines are compared with PostgreSQL's clock: a worker whose own clock is wrong must not expire orders early.
 """
@@ -15,9 +16,11 @@ from django.db.models import F, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders.models import LIVE, Order, OrderLine, OrderStatus
+from orders import mails
+from orders.models import SOLD, Mail, Order, OrderLine, OrderStatus, Payment
 from seckill import ledger
 from seckill.models import SaleItem
+from shop import failpoints
 
 log = structlog.get_logger(__name__)
 
@@ -36,25 +39,65 @@ REASONS = {
     OrderStatus.EXPIRED: ledger.Reason.EXPIRED,
     OrderStatus.CANCELLED: ledger.Reason.CANCELLED,
     OrderStatus.REJECTED: ledger.Reason.REJECTED,
+    OrderStatus.REFUND_DUE: ledger.Reason.REFUNDED,
     OrderStatus.REFUNDED: ledger.Reason.REFUNDED,
 }
 
 
 def pay(*, order_id: int) -> bool:
-    """Record that the order was paid. False where it is not awaiting payment, or its deadline has passed."""
-    now = timezone.now()
-    waiting = Order.objects.filter(pk=order_id, status=OrderStatus.AWAITING_PAYMENT, expires_at__gt=Now())
-    if waiting.update(status=OrderStatus.PAID, ended_at=now) != 1:
-        return False
-    settle_orders(order_ids=[order_id])
+    """Record money that staff received. False where the order is not awaiting payment, or its deadline has passed."""
+    with transaction.atomic():
+        waiting = Order.objects.filter(pk=order_id, status=OrderStatus.AWAITING_PAYMENT, expires_at__gt=Now())
+        if waiting.update(status=OrderStatus.PAID, ended_at=timezone.now()) != 1:
+            return False
+        mails.owe(order_ids=[order_id], kind=Mail.Kind.PAID)
+    tell_soon([order_id])
     return True
+
+
+def ship(*, order_id: int) -> bool:
+    """Note that a paid order is on its way to the buyer. False where it is not paid."""
+    return Order.objects.filter(pk=order_id, status=OrderStatus.PAID).update(status=OrderStatus.SHIPPED) == 1
+
+
+def complete(*, order_id: int) -> bool:
+    """Note that the buyer has what was bought. False where the order is not shipped."""
+    return Order.objects.filter(pk=order_id, status=OrderStatus.SHIPPED).update(status=OrderStatus.COMPLETED) == 1
 
 
 def cancel(*, order_id: int) -> bool:
     """Cancel an unpaid order and put its units back on sale. False where it is not awaiting payment."""
-    if not end_unpaid(order_ids=[order_id], status=OrderStatus.CANCELLED):
+    if not end_unpaid(order_ids=[order_id], status=OrderStatus.CANCELLED, wait=True):
         return False
-    settle_orders(order_ids=[order_id])
+    tell_soon([order_id])
+    return True
+
+
+def refund(*, order_id: int, units_back: bool) -> bool:
+    """Give the money of a paid order back. False where it is not paid, or was shipped.
+
+    Money that a provider captured is `refund_due` until the provider confirms (`orders/refunds.py`), and the order with
+    it; money that staff recorded is theirs to hand over, and the order is refunded at once. With `units_back` the units
+    go back on sale now; without, they stay sold, for goods that nobody else can have.
+    """
+    with transaction.atomic():
+        order = Order.objects.select_for_update().filter(pk=order_id, status=OrderStatus.PAID).first()
+        if order is None:
+            return False
+        captured = Payment.objects.filter(order_id=order_id, status=Payment.Status.CAPTURED)
+        by_provider = captured.update(
+            status=Payment.Status.REFUND_DUE, attempts=0, next_attempt_at=Now(), last_error=""
+        )
+        status = OrderStatus.REFUND_DUE if by_provider else OrderStatus.REFUNDED
+        moved = Order.objects.filter(pk=order_id)
+        if units_back:
+            moved.update(status=status, ended_at=timezone.now(), units_back=True, settled_at=None)
+            give_back(order_ids=[order_id])
+        else:
+            moved.update(status=status, ended_at=timezone.now(), units_back=False)
+        if status is OrderStatus.REFUNDED:
+            mails.owe(order_ids=[order_id], kind=Mail.Kind.REFUNDED)
+    tell_soon([order_id])
     return True
 
 
@@ -67,18 +110,19 @@ def expire_overdue(*, batch_max: int = BATCH_MAX) -> int:
     )
     expired = end_unpaid(order_ids=list(overdue), status=OrderStatus.EXPIRED)
     if expired:
-        settle_orders(order_ids=expired)
+        tell_soon(expired)
     return len(expired)
 
 
-def end_unpaid(*, order_ids: Iterable[int], status: OrderStatus) -> list[int]:
+def end_unpaid(*, order_ids: Iterable[int], status: OrderStatus, wait: bool = False) -> list[int]:
     """Move those of the orders that still await payment to `status`, and their units out of `taken`. Returns the moved.
 
-    One transaction. The rows are locked first, those that somebody else is moving right now are left to him.
+    One transaction. The rows are locked first; those that somebody else is moving right now are left to him, or with
+    `wait` waited for, since a person wants to know how it ended.
     """
     with transaction.atomic():
         waiting = list(
-            Order.objects.select_for_update(skip_locked=True)
+            Order.objects.select_for_update(skip_locked=not wait)
             .filter(pk__in=list(order_ids), status=OrderStatus.AWAITING_PAYMENT)
             .order_by("pk")
             .values_list("pk", flat=True)
@@ -86,15 +130,28 @@ def end_unpaid(*, order_ids: Iterable[int], status: OrderStatus) -> list[int]:
         if not waiting:
             return []
         Order.objects.filter(pk__in=waiting).update(status=status, ended_at=timezone.now())
-        units_of_item = (
-            OrderLine.objects.filter(order_id__in=waiting, sale_item__isnull=False)
-            .values_list("sale_item_id")
-            .annotate(Sum("units"))
-            .order_by("sale_item_id")
-        )
-        for item_id, units in units_of_item:
-            SaleItem.objects.filter(pk=item_id).update(taken=F("taken") - units)
+        give_back(order_ids=waiting)
+        if status is OrderStatus.EXPIRED:
+            mails.owe(order_ids=waiting, kind=Mail.Kind.EXPIRED)
     return waiting
+
+
+def give_back(*, order_ids: Sequence[int]) -> None:
+    """Move the orders' units out of `taken`. In the transaction that moves the orders, after their rows are locked."""
+    units_of_item = (
+        OrderLine.objects.filter(order_id__in=order_ids, sale_item__isnull=False)
+        .values_list("sale_item_id")
+        .annotate(Sum("units"))
+        .order_by("sale_item_id")
+    )
+    for item_id, units in units_of_item:
+        SaleItem.objects.filter(pk=item_id).update(taken=F("taken") - units)
+
+
+def tell_soon(order_ids: Sequence[int]) -> None:
+    """After the commit: tell the ledger. Whoever dies before it leaves the telling to the sweep."""
+    failpoints.reach("lifecycle.after_commit")
+    settle_orders(order_ids=order_ids)
 
 
 def settle_orders(*, order_ids: Iterable[int] | None = None, batch_max: int = BATCH_MAX) -> int:
@@ -111,32 +168,70 @@ def settle_orders(*, order_ids: Iterable[int] | None = None, batch_max: int = BA
     # A batch for each item, so that an item which the store has lost does not stand in the way of the others.
     for item_id in list(unsettled.order_by().values_list("sale_item_id", flat=True).distinct()):
         lines = unsettled.filter(sale_item_id=item_id).select_related("order").order_by("order__ended_at")[:batch_max]
-        try:
-            told = tell_ledger(item_id=item_id, orders=[line.order for line in lines])
-        except ledger.StoreUnreachable as error:
-            log.warning("settling_waits_for_store", item_id=item_id, error=str(error))
-            continue
-        settled += Order.objects.filter(pk__in=told, settled_at=None).update(settled_at=timezone.now())
+        told = tell_all(item_id=item_id, orders=[line.order for line in lines])
+        for status in {order.status for order in told}:
+            # Guarded by what was told: an order that moved on meanwhile has another thing to tell.
+            as_told = Order.objects.filter(pk__in=[order.pk for order in told if order.status == status])
+            settled += as_told.filter(status=status, settled_at=None).update(settled_at=timezone.now())
     return settled
 
 
-def tell_ledger(*, item_id: int, orders: list[Order]) -> list[int]:
+def tell_all(*, item_id: int, orders: list[Order]) -> list[Order]:
+    """Tell the ledger in one round trip, or one by one where that fails. Returns the orders that are done.
+
+    A hold that was tampered with makes the store refuse the whole batch; it must not keep the others from their end.
+    """
+    try:
+        return tell_ledger(item_id=item_id, orders=orders)
+    except (ledger.StoreUnreachable, ValueError) as error:
+        log.warning("settling_one_by_one", item_id=item_id, orders=len(orders), error=str(error))
+    told = []
+    for order in orders:
+        try:
+            told += tell_ledger(item_id=item_id, orders=[order])
+        except (ledger.StoreUnreachable, ValueError) as error:
+            if not answers(item_id=item_id):
+                log.warning("settling_waits_for_store", item_id=item_id, error=str(error))
+                break
+            log.error("hold_cannot_be_settled", item_id=item_id, order=str(order.number), error=str(error))
+    return told
+
+
+def answers(*, item_id: int) -> bool:
+    """Whether the store speaks at all: then it is the hold that is at fault."""
+    try:
+        ledger.read(item_id=item_id)
+    except ledger.StoreUnreachable:
+        return False
+    return True
+
+
+def tell_ledger(*, item_id: int, orders: list[Order]) -> list[Order]:
     """Confirm or release the orders' holds, in one round trip for each way they ended. Returns those that are done."""
     told = []
-    for status in sorted({order.status for order in orders}):
-        group = [order for order in orders if order.status == status and order.reservation_id]
+    reasons = {order.pk: reason_of(order) for order in orders}
+    for reason in sorted(set(reasons.values()), key=str):
+        group = [order for order in orders if reasons[order.pk] is reason and order.reservation_id]
         reservation_ids = [order.reservation_id for order in group if order.reservation_id]
-        answers: Sequence[ledger.Confirmed | ledger.Released]
-        if status in LIVE:
-            answers = ledger.confirm(item_id=item_id, reservation_ids=reservation_ids)
+        given: Sequence[ledger.Confirmed | ledger.Released]
+        if reason is None:
+            given = ledger.confirm(item_id=item_id, reservation_ids=reservation_ids)
         else:
-            reason = REASONS[OrderStatus(status)]
-            answers = ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=reason)
-        for order, answer in zip(group, answers, strict=True):
+            given = ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=reason)
+        for order, answer in zip(group, given, strict=True):
             # A store that does not know the item is to be told again, once it does.
             if answer == "unavailable":
                 continue
             if answer in SURPRISES:
                 log.error("hold_differs_from_order", item_id=item_id, order=str(order.number), hold=answer.value)
-            told.append(order.pk)
+            told.append(order)
     return told
+
+
+def reason_of(order: Order) -> ledger.Reason | None:
+    """Why the order's units are given back; None where they stay sold."""
+    if order.status in SOLD:
+        return None
+    if order.status in (OrderStatus.REFUND_DUE, OrderStatus.REFUNDED) and not order.units_back:
+        return None
+    return REASONS[OrderStatus(order.status)]

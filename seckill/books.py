@@ -107,15 +107,23 @@ def wipe(*, item_id: int) -> None:
         client.unlink(keys.item, keys.buyers, keys.holds, keys.ops)
 
 
+def terms(*, item_id: int) -> dict[str, str]:
+    """The item's hash as text: terms, counters and all. Empty where the item is not there."""
+    with store() as client:
+        item: dict[Any, Any] = client.hgetall(keys_of(item_id).item)
+    return {name.decode(): value.decode() for name, value in item.items()}
+
+
 def applied_operations(*, item_id: int) -> set[UUID]:
     """The changes of the terms that the store knows to have applied."""
     with store() as client:
-        return {UUID(operation.decode()) for operation in client.hkeys(keys_of(item_id).ops)}
+        operations: list[Any] = client.hkeys(keys_of(item_id).ops)
+    return {UUID(operation.decode()) for operation in operations}
 
 
 def mark_applied(*, item_id: int, operation_ids: Iterable[UUID], now_ms: int) -> None:
     """Note changes that the published terms hold already."""
-    marks = {str(operation_id): now_ms for operation_id in operation_ids}
+    marks: dict[Any, Any] = {str(operation_id): now_ms for operation_id in operation_ids}
     if marks:
         with store() as client:
             client.hset(keys_of(item_id).ops, mapping=marks)
@@ -144,25 +152,21 @@ def totals(*, item_id: int) -> Totals:
         for name, hold in portion.items():
             if hold is None:
                 found.malformed.append(name)
-            elif hold.state == "held":
-                found.held += hold.units
-            elif hold.state == "sold":
-                found.sold += hold.units
-            if hold is not None and hold.state != "ended":
+            elif hold.state != "ended":
                 found.buyers[str(hold.buyer_id)] += hold.units
-    for portion in scan(keys.buyers):
-        found.buyers_counted |= {buyer.decode(): int(units) for buyer, units in portion.items()}
-    with store() as client:
-        item = client.hgetall(keys.item)
-    found.counted = {
-        name: int(item[name.encode()]) for name in ("quantity", "left", "held", "sold") if name.encode() in item
-    }
+                found.held += hold.units if hold.state == "held" else 0
+                found.sold += hold.units if hold.state == "sold" else 0
+    for units_of in scan(keys.buyers):
+        found.buyers_counted |= {buyer.decode(): int(units) for buyer, units in units_of.items()}
+    item = terms(item_id=item_id)
+    found.counted = {name: int(item[name]) for name in ("quantity", "left", "held", "sold") if name in item}
     return found
 
 
 def scan(key: str) -> Iterator[dict[bytes, bytes]]:
     """A hash in portions, so that the server is never held up by a large one."""
     cursor = 0
+    portion: Any
     while True:
         with store() as client:
             cursor, portion = client.hscan(key, cursor, count=SCAN_COUNT)

@@ -16,8 +16,8 @@ TASK = "orders.tasks.drain_outbox"
 # At most one ring per item, process and 50 ms: a drain takes hundreds of entries, so more rings carry no news.
 INTERVAL_SECONDS = 0.05
 # A ring that was not heard by then is worthless: the sweep has come by many times. Not shorter, since the time is
-# compared with the worker's clock, and clocks that differ must not silence the bell.
-EXPIRES_SECONDS = 60
+# compared with the worker's clock, and clocks that are an hour off must not silence the bell.
+EXPIRES_SECONDS = 7200
 # After a failure the broker is left alone for this long; the sweep goes on meanwhile.
 REST_SECONDS = 2.0
 

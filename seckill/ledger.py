@@ -310,6 +310,13 @@ def counters_from(item: dict[bytes, bytes], *, now_ms: int) -> Counters | None:
         return None
 
 
+def clock_ms() -> int:
+    """The store's clock, in milliseconds since 1970: the one by which sales open and holds end."""
+    with store() as client:
+        seconds, microseconds = client.time()
+    return int(seconds) * 1000 + int(microseconds) // 1000
+
+
 def find_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
     """The hold of a reservation; None where the store has none."""
     with store() as client:

@@ -1,7 +1,9 @@
 """Moments as milliseconds since 1970, and as the API writes them."""
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def rfc3339(ms: float) -> str:
@@ -10,13 +12,13 @@ def rfc3339(ms: float) -> str:
 
 
 def milliseconds(moment: datetime) -> int:
-    """A datetime as milliseconds since 1970."""
-    return int(moment.timestamp() * 1000)
+    """A datetime as milliseconds since 1970. Whole numbers all the way: a float could lose the last millisecond."""
+    return (moment - EPOCH) // timedelta(milliseconds=1)
 
 
 def moment_from(ms: int) -> datetime:
-    """Milliseconds since 1970 as a datetime in UTC."""
-    return datetime.fromtimestamp(ms / 1000, tz=UTC)
+    """Milliseconds since 1970 as a datetime in UTC. Raises OverflowError beyond the year 9999."""
+    return EPOCH + timedelta(milliseconds=ms)
 
 
 def now_ms() -> int:

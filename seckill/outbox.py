@@ -45,6 +45,13 @@ def read_batch(*, item_id: int, count_max: int, consumer: str = CONSUMER) -> lis
     return [entry_from(entry_id, fields) for entry_id, fields in entries]
 
 
+def read_all(*, item_id: int, count_max: int) -> list[Entry]:
+    """The oldest entries, whoever has read them before. For a reconcile, which must leave none behind."""
+    with store() as client:
+        entries: Any = client.xrange(keys_of(item_id).outbox, count=count_max)
+    return [entry_from(entry_id, fields) for entry_id, fields in entries]
+
+
 def acknowledge(*, item_id: int, entry_ids: Sequence[str]) -> None:
     """Remove entries whose orders are committed."""
     if not entry_ids:

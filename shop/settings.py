@@ -254,13 +254,14 @@ CELERY_TASK_ROUTES = {
     "orders.tasks.sweep_outboxes": {"queue": "drain"},
     "orders.tasks.expire_overdue": {"queue": "expiry"},
     "orders.tasks.settle_orders": {"queue": "expiry"},
+    "orders.tasks.watch_store": {"queue": "drain"},
 }
 # Every job of the beat is a sweep: a late one is worthless, since the next does the same, so it expires. Not sooner,
-# since the time is compared with the worker's clock, and a beat whose clock is behind must still be heard.
+# since the time is compared with the worker's clock, and hosts whose clocks are an hour off must still be heard.
 CELERY_BEAT_SCHEDULE = {
-    name: {"task": f"orders.tasks.{name}", "schedule": 1.0, "options": {"expires": 60}}
-    for name in ("sweep_outboxes", "expire_overdue", "settle_orders")
-}
+    name: {"task": f"orders.tasks.{name}", "schedule": 1.0, "options": {"expires": 7200}}
+    for name in ("sweep_outboxes", "expire_overdue", "settle_orders", "watch_store")
+} | {"audit_sales": {"task": "orders.tasks.audit_sales", "schedule": 60.0, "options": {"expires": 7200}}}
 
 # --- Admin -------------------------------------------------------------------------------------------------------
 

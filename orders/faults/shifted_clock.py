@@ -4,6 +4,7 @@
 stay right, as they do on a machine whose clock is wrong. (As the packages freezegun and libfaketime do it.)
 """
 
+import copyreg
 import datetime
 import runpy
 import sys
@@ -41,6 +42,9 @@ def shift(seconds: float) -> None:
         def today(cls) -> RealDatetime:  # type: ignore[override]
             return cls.now()
 
+    # Pickle finds a class by its name, and both bear that of the real one now.
+    ShiftedDatetime.__module__, ShiftedDatetime.__qualname__, ShiftedDatetime.__name__ = "datetime", "datetime", "datetime"
+    copyreg.pickle(RealDatetime, lambda moment: (ShiftedDatetime, *moment.__reduce_ex__(2)[1:]))  # type: ignore[arg-type]
     datetime.datetime = ShiftedDatetime  # type: ignore[misc]
     time.time = lambda: real_time() + seconds
     time.time_ns = lambda: real_time_ns() + int(seconds * 1e9)

@@ -12,7 +12,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from orders import intake, lifecycle, tasks
-from orders.models import Order, OrderStatus
+from orders.models import Mail, Order, OrderStatus, Payment
 from seckill import ledger, passes
 from seckill.models import SaleItem
 from shop.models import Product
@@ -174,3 +174,97 @@ def test_a_payment_and_an_expiry_at_once_have_one_winner(product: Product) -> No
     assert set(Order.objects.filter(status=OrderStatus.PAID).values_list("pk", flat=True)) == set(paid)
     assert Order.objects.filter(status=OrderStatus.EXPIRED).count() == 40 - len(paid)
     assert figures(item) == (None, 0, len(paid), len(paid))
+
+
+def paid_order(item: SaleItem, buyer: User) -> Order:
+    order = order_of(item, buyer)
+    assert lifecycle.pay(order_id=order.pk)
+    return order
+
+
+def captured_payment(order: Order) -> Payment:
+    """What a provider's capture leaves behind; tests/orders/test_payment_events.py comes to it the real way."""
+    return Payment.objects.create(
+        order=order,
+        provider="simulated",
+        idempotency_key="key",
+        status=Payment.Status.CAPTURED,
+        amount_minor=order.amount_minor,
+        currency=order.currency,
+    )
+
+
+def test_only_a_paid_order_is_shipped_and_only_a_shipped_one_completed(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    assert not lifecycle.ship(order_id=order.pk)
+    lifecycle.pay(order_id=order.pk)
+    assert not lifecycle.complete(order_id=order.pk)
+    assert lifecycle.ship(order_id=order.pk)
+    assert not lifecycle.ship(order_id=order.pk)
+    assert not lifecycle.refund(order_id=order.pk, units_back=True)
+    assert lifecycle.complete(order_id=order.pk)
+    assert not lifecycle.complete(order_id=order.pk)
+    assert figures(item) == (4, 0, 1, 1)
+
+
+def test_an_order_shipped_before_the_store_heard_of_its_payment_is_confirmed(
+    item: SaleItem, buyer: User, settings: LazySettings
+) -> None:
+    order = order_of(item, buyer)
+    healthy = settings.CACHES
+    store_away(settings)
+    lifecycle.pay(order_id=order.pk)
+    lifecycle.ship(order_id=order.pk)
+    settings.CACHES = healthy
+    assert tasks.settle_orders() == 1
+    assert figures(item) == (4, 0, 1, 1)
+
+
+def test_money_recorded_by_staff_is_refunded_at_once_and_the_units_go_back(item: SaleItem, buyer: User) -> None:
+    order = paid_order(item, buyer)
+    assert lifecycle.refund(order_id=order.pk, units_back=True)
+    assert not lifecycle.refund(order_id=order.pk, units_back=True)
+    order.refresh_from_db()
+    assert (order.status, order.settled_at is not None) == (OrderStatus.REFUNDED, True)
+    assert figures(item) == (5, 0, 0, 0)
+    assert order.mails.filter(kind=Mail.Kind.REFUNDED).count() == 1
+
+
+def test_refunded_without_units_back_they_stay_sold(item: SaleItem, buyer: User) -> None:
+    order = paid_order(item, buyer)
+    assert lifecycle.refund(order_id=order.pk, units_back=False)
+    Order.objects.update(settled_at=None)
+    assert tasks.settle_orders() == 1
+    assert figures(item) == (4, 0, 1, 1)
+
+
+def test_money_of_a_provider_is_due_until_the_provider_has_said_so(item: SaleItem, buyer: User) -> None:
+    order = paid_order(item, buyer)
+    payment = captured_payment(order)
+    assert lifecycle.refund(order_id=order.pk, units_back=True)
+    order.refresh_from_db()
+    payment.refresh_from_db()
+    assert (order.status, payment.status) == (OrderStatus.REFUND_DUE, Payment.Status.REFUND_DUE)
+    assert figures(item) == (5, 0, 0, 0)
+    assert not order.mails.filter(kind=Mail.Kind.REFUNDED).exists()
+
+
+def test_a_hold_that_was_tampered_with_does_not_hold_up_the_others(product: Product, store: Any) -> None:
+    item = make_item(product, quantity=5)
+    people = User.objects.bulk_create(User(username=f"crowd-{n}", password="!") for n in range(5))
+    orders = [order_of(item, person) for person in people]
+    store.hset(f"seckill:{{{item.pk}}}:holds", str(orders[2].reservation_id), "gibberish")
+    let_deadlines_pass()
+    assert tasks.expire_overdue() == 5
+    assert list(Order.objects.filter(settled_at=None)) == [orders[2]]
+    assert figures(item) == (4, 1, 0, 0)
+    assert tasks.settle_orders() == 0
+
+
+def test_paying_and_expiring_owe_a_mail_each(item: SaleItem, buyer: User, rival: User) -> None:
+    paid, expired = order_of(item, buyer), order_of(item, rival)
+    lifecycle.pay(order_id=paid.pk)
+    let_deadlines_pass()
+    tasks.expire_overdue()
+    assert [mail.kind for mail in paid.mails.all()] == [Mail.Kind.PAID]
+    assert [mail.kind for mail in expired.mails.all()] == [Mail.Kind.EXPIRED]
