@@ -52,7 +52,11 @@ class Caller:
     def look(self, *, turn: int = 0) -> Answer:
         """What became of the reservation?"""
         return self._call(
-            Kind.LOOK, "GET", f"/api/v1/reservations/{self.ticket.reservation_id}/", turn=turn, authorization=self._bearer
+            Kind.LOOK,
+            "GET",
+            f"/api/v1/reservations/{self.ticket.reservation_id}/",
+            turn=turn,
+            authorization=self._bearer,
         )
 
     @property
@@ -95,16 +99,12 @@ class Caller:
     ) -> Answer:
         call = self.noted(kind, units=int((body or {}).get("units", 0)))
         port = self.ports[turn % len(self.ports)]
-        answer = request(
-            port, method, path, body=body, headers={"Authorization": authorization, **(headers or {})}
-        )
+        answer = request(port, method, path, body=body, headers={"Authorization": authorization, **(headers or {})})
         self.note_answer(call, kind, answer)
         return answer
 
 
-def request(
-    port: int, method: str, path: str, *, body: Mapping[str, Any] | None, headers: Mapping[str, str]
-) -> Answer:
+def request(port: int, method: str, path: str, *, body: Mapping[str, Any] | None, headers: Mapping[str, str]) -> Answer:
     """One request on a connection of its own. http.client on purpose: it reads no proxy and follows no redirect."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=CALL_SECONDS_MAX)
     more = {"Host": "127.0.0.1", "Accept": "application/json", **headers}

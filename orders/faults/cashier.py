@@ -1,4 +1,4 @@
-"""How a buyer of the harness pays and cancels: as staff records it, through `orders/lifecycle.py` in our own process."""
+"""How a buyer of the harness pays and cancels: as staff records it, by `orders/lifecycle.py` in our own process."""
 
 import threading
 import time

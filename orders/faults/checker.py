@@ -14,7 +14,7 @@ PAID_FOR = {*SOLD, OrderStatus.REFUND_DUE, OrderStatus.REFUNDED}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """Counts of reservations, but `oversold` and `stuck`, which are units or orders; `broken` says the rest in words."""
+    """Counts of reservations; `oversold` and `stuck` count units; `broken` is everything else, in words."""
 
     told_yes: int
     kept: int
@@ -31,7 +31,9 @@ class Findings:
         return not (self.lost or self.duplicated or self.oversold or self.stuck or self.broken)
 
 
-def judge(events: Sequence[Event], books: Books, *, excused: Iterable[str] = (), quantity_moved: bool = False) -> Findings:
+def judge(
+    events: Sequence[Event], books: Books, *, excused: Iterable[str] = (), quantity_moved: bool = False
+) -> Findings:
     """The findings. `excused` are yeses whose only copy the fault destroyed, which nobody promised to keep."""
     orders: defaultdict[str, list[OrderRow]] = defaultdict(list)
     for order in books.orders:
@@ -83,9 +85,7 @@ def duplicates(events: Sequence[Event], books: Books) -> int:
             units_of_buyer[order.buyer_id] += order.units
     return (
         sum(count > 1 for count in orders_of_pass.values())
-        + sum(
-            len(answers) > 1 or next(iter(answers))[0] != reservation_id for reservation_id, answers in told.items()
-        )
+        + sum(len(answers) > 1 or next(iter(answers))[0] != reservation_id for reservation_id, answers in told.items())
         + sum(order.captures > 1 for order in books.orders)
         + sum(units > books.per_buyer_max for units in units_of_buyer.values())
     )
@@ -109,9 +109,7 @@ def stuck(books: Books) -> int:
     return max(adrift, differs, overdue) + unsettled + books.backlog + books.waiting
 
 
-def broken_words(
-    events: Sequence[Event], books: Books, *, quantity_moved: bool
-) -> list[str]:
+def broken_words(events: Sequence[Event], books: Books, *, quantity_moved: bool) -> list[str]:
     """Every other promise that does not hold, in words."""
     by_id = {order.reservation_id: order for order in books.orders}
     told_paid = {event.reservation_id for event in events if event.kind is Kind.PAY and event.word == "ok"}
@@ -124,7 +122,8 @@ def broken_words(
         ),
         "orders and holds say different things": sum(differs(order, books) for order in books.orders),
         "holds have no order": sum(
-            hold.state in ("held", "sold") and reservation_id not in by_id for reservation_id, hold in books.holds.items()
+            hold.state in ("held", "sold") and reservation_id not in by_id
+            for reservation_id, hold in books.holds.items()
         ),
         "answers said sold out while units were left for ever": 0
         if quantity_moved or sold_units >= books.quantity

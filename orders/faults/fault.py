@@ -79,6 +79,9 @@ class Fault:
         return ()
 
     def about_to_destroy(self) -> None:
-        """Note what PostgreSQL has: of the yeses told so far, only those are promised to survive what comes now."""
+        """Note what PostgreSQL has: of the yeses told until it is `destroyed`, only those are promised to survive."""
         self.known = reservations_in_database(self.stage.item.pk)
+
+    def destroyed(self) -> None:
+        """From here on, whoever is told yes has a promise again."""
         self.destroyed_s = time.monotonic()

@@ -1,6 +1,6 @@
 """The cache and broker dies, sleeps, or forgets. Every message is a doorbell, so nothing may be lost with it.
 
-After each of them a canary must run: a reservation whose order appears, which takes beat, broker and worker, and a ping.
+After each of them a canary must run: a reservation whose order appears, which takes broker and worker, and a ping.
 """
 
 import time

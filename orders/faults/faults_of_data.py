@@ -37,6 +37,7 @@ class DataLost(Fault):
             self.site.wait(1.0)
         self.about_to_destroy()
         self.destroy()
+        self.destroyed()
         self.site.thaw("worker")
 
     def destroy(self) -> None:

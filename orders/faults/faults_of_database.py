@@ -103,7 +103,7 @@ class PostgresReadOnly(Fault):
 
 
 class PostgresDeadlock(Fault):
-    """We hold the item's row, for which intake waits inside its transaction, and ask for the order that it has inserted.
+    """We hold the item's row, for which intake waits in its transaction, and ask for the order that it has inserted.
 
     Our own patience is a minute, so PostgreSQL finds the deadlock from intake's side, whose transaction it ends.
     """
@@ -134,7 +134,7 @@ class PostgresDeadlock(Fault):
                 cursor.execute(
                     "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
                 )
-                return bool(cursor.fetchone()[0])  # type: ignore[index]
+                return bool(cursor.fetchone()[0])
 
             if not self.site.wait_until(somebody_waits, seconds_max=STRIKE_SECONDS_MAX):
                 return

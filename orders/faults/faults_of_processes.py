@@ -192,9 +192,7 @@ class SamePassManyTimes(Fault):
         caller = self.stage.caller("impatient", number=1)
         barrier = threading.Barrier(SAME_PASS_TIMES)
         with ThreadPoolExecutor(SAME_PASS_TIMES) as pool:
-            self._answers = list(
-                pool.map(lambda turn: self._call(caller, barrier, turn=turn), range(SAME_PASS_TIMES))
-            )
+            self._answers = list(pool.map(lambda turn: self._call(caller, barrier, turn=turn), range(SAME_PASS_TIMES)))
 
     def _call(self, caller: Caller, barrier: threading.Barrier, *, turn: int) -> Answer:
         barrier.wait()

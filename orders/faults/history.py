@@ -29,9 +29,9 @@ class Kind(StrEnum):
 class Event:
     """One line. `word` is empty for an intent; `call` ties an answer to its intent.
 
-    `at_s` is the machine's monotonic clock, `wall_s` seconds since 1970. For a reservation `units` are those asked for in
-    the intent and those granted in the answer; `buyer_id` and `reservation_id` are those of the pass, and
-    `told_id` is the reservation id that the answer names.
+    `at_s` is the machine's monotonic clock, `wall_s` seconds since 1970. For a reservation `units` are those asked for
+    in the intent and those granted in the answer; `buyer_id` and `reservation_id` are those of the pass, `told_id` is
+    the reservation id that the answer names.
     """
 
     trial: str

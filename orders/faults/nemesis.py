@@ -1,4 +1,4 @@
-"""The nemesis: one trial for each fault. Buyers come, the fault strikes and heals, everything comes to rest, judgement."""
+"""The nemesis: one trial for each fault. Buyers come, it strikes and heals, all comes to rest, and is judged."""
 
 import random
 import time
@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 from django.db import DatabaseError
 
+from orders.audit import audit
 from orders.faults.books import Books, read_books
 from orders.faults.caller import Caller
 from orders.faults.checker import Findings, first_yes, judge, seconds_of_answers
 from orders.faults.crowd import Crowd
 from orders.faults.fault import Fault, Stage
 from orders.faults.history import Event, History
-from orders.faults.scene import Ticket, new_item, tickets_for
+from orders.faults.scene import Ticket, new_item, retire, tickets_for
 from orders.faults.site import CELERY, SERVERS, WEBS, Site
 from seckill.ledger import StoreUnreachable
+from seckill.models import SaleItem
 
 # P5: everything is sold or back on sale this long after the faults have stopped.
 REST_SECONDS_MAX = 60.0
@@ -87,6 +89,7 @@ def run_trial(kind: type[Fault], *, site: Site, history: History, seed: int) -> 
     times = seconds_of_answers(events, since_s=struck_s, until_s=healed_s) if kind.refusals_are_timed else []
     slowest = max(times, default=None)
     more = more_broken(fault, books, slowest=slowest, recovered=recovery_seconds is not None)
+    retire(item)
     return Trial(
         fault=kind.name,
         what=kind.what,
@@ -141,20 +144,17 @@ def excused(fault: Fault, events: Sequence[Event]) -> set[str]:
     """Yeses to calls sent before the fault destroyed the store's data, which PostgreSQL did not have then."""
     if fault.destroyed_s is None:
         return set()
-    sent_s: dict[str, float] = {}
-    for event in events:
-        if not event.is_answer:
-            sent_s.setdefault(event.reservation_id, event.at_s)
+    sent_s = {event.call: event.at_s for event in events if not event.is_answer}
     return {
         reservation_id
-        for reservation_id in first_yes(events)
-        if sent_s[reservation_id] <= fault.destroyed_s and reservation_id not in fault.known
+        for reservation_id, yes in first_yes(events).items()
+        if sent_s[yes.call] <= fault.destroyed_s and reservation_id not in fault.known
     }
 
 
 def more_broken(fault: Fault, books: Books, *, slowest: float | None, recovered: bool) -> list[str]:
     """What is wrong besides the findings."""
-    words = [*fault.broken(), *books.unrest()]
+    words = [*fault.broken(), *books.unrest(), *audited(fault.stage.item)]
     if not fault.struck():
         words.append("the fault did not strike, so nothing is shown")
     if not recovered:
@@ -162,6 +162,12 @@ def more_broken(fault: Fault, books: Books, *, slowest: float | None, recovered:
     if slowest is not None and slowest > REFUSAL_SECONDS_MAX + REFUSAL_SLACK_SECONDS:
         words.append(f"a refusal took {slowest:.1f} s")
     return words
+
+
+def audited(item: SaleItem) -> list[str]:
+    """What the shop's own audit finds (`manage.py sale_audit`)."""
+    look = audit(item_id=item.pk).look
+    return [f"audit: {trouble}" for trouble in [*look.differences, *look.sums]]
 
 
 def with_words(findings: Findings, more: Sequence[str]) -> Findings:

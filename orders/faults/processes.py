@@ -33,9 +33,7 @@ def part_of(plan: ProcessPlan, *, broker_url: str) -> Part:
     """The part, not started."""
     directory = plan.directory / plan.name
     directory.mkdir(exist_ok=True)
-    settings = RunSettings(
-        host="127.0.0.1", port=plan.port, directory=directory, own_servers=None, allowed_hosts=[]
-    )
+    settings = RunSettings(host="127.0.0.1", port=plan.port, directory=directory, own_servers=None, allowed_hosts=[])
     (part,) = (part for part in processes(settings=settings, broker_url=broker_url) if part.name == plan.group)
     argv, ready = list(part.argv), part.ready
     if plan.group == "web":

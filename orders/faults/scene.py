@@ -17,6 +17,8 @@ from shop.models import Product
 PRICE_MINOR = 1_900
 # Longer than any trial: what a trial wants to see end, it ends.
 SALE_SECONDS = 3_600
+# Closed for longer than any hold can last, a sale's books do not move any more.
+RETIRED = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,12 @@ def new_item(trial: str, stock: Stock) -> SaleItem:
         )
     publish_sale(sale_id=sale.pk)
     return item
+
+
+def retire(item: SaleItem) -> None:
+    """Take a trial's sale out of the sweeps, so that the next one finds as much to do as if it were the first."""
+    long_ago = timezone.now() - RETIRED
+    Sale.objects.filter(pk=item.sale_id).update(opens_at=long_ago - timedelta(hours=1), closes_at=long_ago)
 
 
 def tickets_for(item: SaleItem, *, count: int, first: int = 1) -> list[Ticket]:

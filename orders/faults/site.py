@@ -274,7 +274,6 @@ def through(url: str, *, port: int) -> str:
     return parts._replace(netloc=f"{parts.netloc.rpartition(':')[0]}:{port}").geturl()
 
 
-
 def children_of(pid: int) -> list[int]:
     """The processes that this one has started, which still run."""
     found = []

@@ -13,7 +13,9 @@ from seckill.ledger import Counters, Hold
 ANN, BEN, CID = "ann-pass", "ben-pass", "cid-pass"
 
 
-def said(reservation_id: str, word: str, *, kind: Kind = Kind.RESERVE, status: int = 201, units: int = 0) -> list[Event]:
+def said(
+    reservation_id: str, word: str, *, kind: Kind = Kind.RESERVE, status: int = 201, units: int = 0
+) -> list[Event]:
     """An intent and its answer."""
     buyer_id = {ANN: 1, BEN: 2, CID: 3}[reservation_id]
     intent = Event(
