@@ -10,7 +10,7 @@ hear `unavailable` (reserve.lua compares the item's `incarnation` with the runni
    published anew, without being on sale yet;
 4. vouch: write down the incarnation that was read before step 1. Had the server changed meanwhile, it would not fit.
 
-Killed anywhere, it is begun anew and finds less to do. Seconds of work for 100,000 orders; nobody is told yes meanwhile.
+Killed anywhere, it is begun anew and finds less to do. Nobody is told yes meanwhile.
 """
 
 import time
@@ -71,7 +71,7 @@ class Line:
 
 
 def reconcile_if_needed(*, item_ids: Sequence[int]) -> list[Reconciled]:
-    """Reconcile those of the items that are lost or distrusted and that nobody else is reconciling. Raises StoreUnreachable."""
+    """Reconcile those of the items that are lost or distrusted, unless somebody else does. Raises StoreUnreachable."""
     done = []
     for item_id, condition in books.conditions(item_ids=item_ids).items():
         if condition is not books.Condition.VOUCHED:
@@ -140,7 +140,7 @@ def expected_terms(*, item_id: int) -> ledger.Terms:
 
 
 def publish_anew(*, item_id: int) -> None:
-    """Forget what the store says of the item and put its terms there, not on sale yet. Collected first, so all is known."""
+    """Forget what the store says of the item and put its terms there, not on sale yet. `collect` comes first."""
     item = SaleItem.objects.select_related("sale").get(pk=item_id)
     applied = SaleChange.objects.filter(item_id=item_id, status=SaleChange.Status.APPLIED)
     books.wipe(item_id=item_id)
@@ -150,7 +150,7 @@ def publish_anew(*, item_id: int) -> None:
 
 
 def collect(*, item_id: int) -> int:
-    """Bring what the store alone knows into PostgreSQL: the outbox, then holds whose entry was lost. Returns how many."""
+    """Bring what only the store knows into PostgreSQL: the outbox, then holds without an entry. Returns how many."""
     count = intake.drain_all(item_id=item_id)
     hold_time = timedelta(seconds=SaleItem.objects.values_list("sale__hold_seconds", flat=True).get(pk=item_id))
     for portion in books.all_holds(item_id=item_id):

@@ -4,11 +4,12 @@ import json
 import sys
 from argparse import ArgumentParser
 from dataclasses import asdict
-from typing import Any
+from functools import partial
+from typing import IO, Any, cast
 
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from orders.audit import PATIENCE_SECONDS, Audit, audit
@@ -47,7 +48,7 @@ class Command(BaseCommand):
                         audit(
                             item_id=item.pk,
                             patience_seconds=options["patience"],
-                            report=lambda done, total, bar=bar: progress.update(bar, completed=done, total=total),
+                            report=partial(show_progress, progress, bar),
                         )
                     )
                     progress.remove_task(bar)
@@ -56,11 +57,14 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps([as_json(found) for found in audits], indent=2))
         else:
-            # Wide enough for whole ids where the output goes to a file.
-            console = Console(file=sys.stdout if self.stdout is None else self.stdout)  # type: ignore[arg-type]
-            show(list(zip(items, audits, strict=True)), console=console)
+            show(list(zip(items, audits, strict=True)), console=Console(file=cast(IO[str], self.stdout)))
         if any(found.look.trouble for found in audits):
             sys.exit(1)
+
+
+def show_progress(progress: Progress, bar: TaskID, done: int, total: int) -> None:
+    """How many of how many orders were looked at."""
+    progress.update(bar, completed=done, total=total)
 
 
 def items_named(item_ids: list[int]) -> list[SaleItem]:
@@ -81,7 +85,7 @@ def show(audits: list[tuple[SaleItem, Audit]], *, console: Console) -> None:
     if not audits:
         console.print("No sale that could move: nothing to audit.")
         return
-    table = Table("item", *[""] * 0, title="Units of each item", title_justify="left")
+    table = Table("item", title="Units of each item", title_justify="left")
     for name in COLUMNS:
         table.add_column(name, justify="right")
     for item, found in audits:
