@@ -3,6 +3,7 @@
 from orders.faults import (
     aof_cuts,
     faults_of_broker,
+    faults_of_changes,
     faults_of_data,
     faults_of_database,
     faults_of_processes,
@@ -50,6 +51,8 @@ FAULTS: tuple[type[Fault], ...] = (
     faults_of_data.StoreDiskLost,
     faults_of_data.StoreBackupRestored,
     faults_of_data.Failover,
+    faults_of_changes.StockChanged,
+    faults_of_changes.WorkerKilledInChange,
     faults_of_database.PostgresKilled,
     faults_of_database.PostgresDown,
     faults_of_database.PostgresRestarted,
