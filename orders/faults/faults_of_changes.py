@@ -1,4 +1,4 @@
-"""The staff change a sale that runs: units are added and withdrawn, it is paused and resumed, and a process dies in it."""
+"""The staff change a sale that runs: units come and go, it is paused and resumed, and a process dies in between."""
 
 from collections.abc import Sequence
 
@@ -13,6 +13,7 @@ from seckill.models import SaleChange, SaleItem
 Kind, Status = SaleChange.Kind, SaleChange.Status
 
 REASON = "fault harness"
+SIGNS: dict[str, int] = {Kind.ADD_UNITS: 1, Kind.WITHDRAW_UNITS: -1}
 STRIKE_SECONDS_MAX = 15.0
 
 
@@ -47,7 +48,7 @@ class ChangeFault(Fault):
         expected = self.stock.quantity
         for change in journal:
             if change.status == Status.APPLIED:
-                expected += {Kind.ADD_UNITS: 1, Kind.WITHDRAW_UNITS: -1}.get(change.kind, 0) * (change.units or 0)
+                expected += SIGNS.get(change.kind, 0) * (change.units or 0)
         counters = ledger.read(item_id=item.pk)
         in_store = counters.quantity if counters else None
         applied = sum(change.status == Status.APPLIED for change in journal)

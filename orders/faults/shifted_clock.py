@@ -43,12 +43,8 @@ def shift(seconds: float) -> None:
             return cls.now()
 
     # Pickle finds a class by its name, and both bear that of the real one now.
-    ShiftedDatetime.__module__, ShiftedDatetime.__qualname__, ShiftedDatetime.__name__ = (
-        "datetime",
-        "datetime",
-        "datetime",
-    )
-    copyreg.pickle(RealDatetime, lambda moment: (ShiftedDatetime, *moment.__reduce_ex__(2)[1:]))  # type: ignore[arg-type]
+    ShiftedDatetime.__module__ = ShiftedDatetime.__qualname__ = ShiftedDatetime.__name__ = "datetime"
+    copyreg.pickle(RealDatetime, lambda moment: (ShiftedDatetime, *moment.__reduce_ex__(2)[1:]))
     datetime.datetime = ShiftedDatetime  # type: ignore[misc]
     time.time = lambda: real_time() + seconds
     time.time_ns = lambda: real_time_ns() + int(seconds * 1e9)
