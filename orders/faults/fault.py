@@ -32,11 +32,11 @@ class Stage:
     history: History
     dice: random.Random
 
-    def caller(self, name: str, *, number: int, trial: str = "") -> Caller:
-        """One more buyer, with a number of its own. Of another `trial`, the checker will not hear of it."""
+    def caller(self, name: str, *, number: int) -> Caller:
+        """One more buyer, with a number of its own."""
         (ticket,) = tickets_for(self.item, count=1, first=OWN_BUYERS_FIRST + number)
         ports = [self.site.proxy.port(f"buyers-{web}") for web in WEBS]
-        return Caller(trial=trial or self.trial, client=name, ticket=ticket, ports=ports, history=self.history)
+        return Caller(trial=self.trial, client=name, ticket=ticket, ports=ports, history=self.history)
 
 
 class Fault:

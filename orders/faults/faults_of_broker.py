@@ -5,6 +5,7 @@ After each of them a canary must run: a reservation whose order appears, which t
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -13,6 +14,7 @@ from orders.faults.books import reservations_in_database
 from orders.faults.crowd import Demand
 from orders.faults.fault import Fault
 from orders.faults.raw_valkey import client_at
+from orders.faults.scene import Stock, new_item, retire
 from orders.faults.site import answers
 
 CANARY_SECONDS_MAX = 30.0
@@ -27,11 +29,13 @@ class BrokerFault(Fault):
 
     def broken(self) -> Sequence[str]:
         began_s = time.monotonic()
-        canary = self.stage.caller("canary", number=2, trial=f"{self.name} canary")
-        answer = canary.reserve(item_id=self.stage.item.pk, units=1)
+        # A sale of its own: that of the trial may be sold out.
+        stage = replace(self.stage, trial=f"{self.name}-canary", item=new_item(f"{self.name}-canary", Stock()))
+        canary = stage.caller("canary", number=2)
+        answer = canary.reserve(item_id=stage.item.pk, units=1)
         words = []
         if answer.status == 201 and not self.site.wait_until(
-            lambda: canary.ticket.reservation_id in reservations_in_database(self.stage.item.pk),
+            lambda: canary.ticket.reservation_id in reservations_in_database(stage.item.pk),
             seconds_max=CANARY_SECONDS_MAX,
         ):
             words.append(f"the canary's order did not appear within {CANARY_SECONDS_MAX:.0f} s")
@@ -39,6 +43,7 @@ class BrokerFault(Fault):
             words.append(f"the canary was told {answer.word}")
         if not self.site.wait_until(lambda: answers(self.site.parts["worker"]), seconds_max=CANARY_SECONDS_MAX):
             words.append("the worker answers no ping")
+        retire(stage.item)
         self.variant = f"{self.variant} canary after {time.monotonic() - began_s:.1f} s".strip()
         return words
 

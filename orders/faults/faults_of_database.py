@@ -125,7 +125,6 @@ class PostgresDeadlock(Fault):
     def _embrace(self) -> None:
         outbox, store = keys_of(self.stage.item.pk).outbox, self.site.store_client()
         with transaction.atomic(), connection.cursor() as cursor:
-            transaction.set_rollback(True)
             cursor.execute("SET LOCAL deadlock_timeout = '60s'")
             cursor.execute("SET LOCAL lock_timeout = '10s'")
             SaleItem.objects.select_for_update().get(pk=self.stage.item.pk)
@@ -136,9 +135,10 @@ class PostgresDeadlock(Fault):
                 )
                 return bool(cursor.fetchone()[0])
 
-            if not self.site.wait_until(somebody_waits, seconds_max=STRIKE_SECONDS_MAX):
-                return
+            self.site.wait_until(somebody_waits, seconds_max=STRIKE_SECONDS_MAX)
             pending = store.xpending_range(outbox, GROUP, "-", "+", 1)
+            if not pending:
+                return
             fields = store.xrange(outbox, pending[0]["message_id"], pending[0]["message_id"])[0][1]
             now = timezone.now()
             Order.objects.create(
@@ -150,6 +150,7 @@ class PostgresDeadlock(Fault):
                 reserved_at=now,
                 expires_at=now,
             )
+            transaction.set_rollback(True)
 
     def _deadlocks(self) -> int:
         with psycopg.connect(settings.DATABASE_URL, autocommit=True) as session:
