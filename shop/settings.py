@@ -168,7 +168,7 @@ CACHES = {
     # One second to connect or to answer: with both spent, the buyer still hears `unavailable` within two.
     "seckill": redis_cache(SECKILL_REDIS_URL, timeout_seconds=0.9),
 }
-SESSION_ENGINE = "django.contrib.sessions.backends.cache"
+SESSION_ENGINE = "shop.sessions"
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
