@@ -1,7 +1,7 @@
 """What the shop ought to know and to answer, as plain dictionaries: nothing of it is read from the shop.
 
-`StoreModel` is what the reservation store is to hold, `Model.orders` and the terms beside it what PostgreSQL is to hold.
-Where a fault takes something away, the model says what was promised nevertheless, and what was not (`forgiven`).
+`StoreModel` is what the reservation store is to hold, `Model.orders` and the terms beside it what PostgreSQL is to
+hold. Where a fault takes something away, the model says what was promised nevertheless, and what was not (`forgiven`).
 """
 
 from collections import Counter

@@ -38,12 +38,14 @@ from tests.properties.world import Cast, World, later
 REGULARS = 3
 BUYERS = st.integers(0, REGULARS - 1)
 KEYS = st.sampled_from(["item", "buyers", "holds", "outbox"])
+FAULTS = st.sampled_from(["kill", "kill", "flush scripts", "empty", "lose a key", "back up", "put back"])
 UNITS = st.integers(1, 3)
 ORDER_DIES = st.sampled_from(["", "", "lifecycle.after_commit"])
 # Longer than any example: entries change hands where the machine says so, and never by the clock.
 NEVER_MS = 3_600_000
 
 store_up = precondition(lambda self: self.model.store_is_up)
+unanswered = precondition(lambda self: not (self.model.store_is_up and self.model.store.answers))
 # What a change does to an item with a part missing depends on counters that nobody maintains any more.
 changeable = precondition(lambda self: not self.model.store.missing - {"item"} or "item" in self.model.store.missing)
 
@@ -70,22 +72,25 @@ class SaleMachine(RuleBasedStateMachine):
         terms = Terms(quantity, limit, window=UPCOMING if upcoming else OPEN)
         self.world = World(self.own_store, self.cast, terms)
         self.model = Model(terms)
-        taken = [self.reserve(buyer, units) for buyer, units in first]
+        taken = [self.new_pass() for _ in first]
+        for reservation, (buyer, units) in zip(taken, first, strict=True):
+            self.ask(reservation, buyer, units)
         self.drain(500, False, "")
-        return multiple(*taken)
+        return multiple(*((reservation, buyer) for reservation, (buyer, _) in zip(taken, first, strict=True)))
 
     # --- buyers ---
 
     @rule(target=taken_passes, buyer=BUYERS, units=UNITS, is_drained=st.booleans())
     def buy(self, buyer: int, units: int, is_drained: bool) -> tuple[str, int]:
-        taken = self.reserve(buyer, units)
+        reservation = self.new_pass()
+        self.ask(reservation, buyer, units)
         if is_drained:
             self.drain(500, False, "")
-        return taken
+        return reservation, buyer
 
     @rule(target=taken_passes, buyer=BUYERS, units=UNITS)
     def reserve(self, buyer: int, units: int) -> tuple[str, int]:
-        reservation = str(passes.new_reservation_id(self.world.item_id))
+        reservation = self.new_pass()
         self.ask(reservation, buyer, units)
         return reservation, buyer
 
@@ -93,6 +98,9 @@ class SaleMachine(RuleBasedStateMachine):
     def retry(self, taken: tuple[str, int], units: int) -> None:
         """The same pass again; a client may even ask for other units with it."""
         self.ask(*taken, units)
+
+    def new_pass(self) -> str:
+        return str(passes.new_reservation_id(self.world.item_id))
 
     def ask(self, reservation: str, buyer: int, units: int) -> Outcome | None:
         """Reserve, and compare the answer with the model's."""
@@ -251,9 +259,7 @@ class SaleMachine(RuleBasedStateMachine):
 
     # --- faults, and what mends them ---
 
-    @rule(
-        fault=st.sampled_from(["kill", "kill", "flush scripts", "empty", "lose a key", "back up", "put back"]), key=KEYS
-    )
+    @rule(fault=FAULTS, key=KEYS)
     def fault(self, fault: str, key: str) -> None:
         """One rule for all of them, so that they do not crowd out the buyers."""
         store_is_up, store = self.model.store_is_up, self.model.store
@@ -284,7 +290,13 @@ class SaleMachine(RuleBasedStateMachine):
         self.own_store.start()
         self.model.restart()
 
-    @precondition(lambda self: not (self.model.store_is_up and self.model.store.answers))
+    @unanswered
+    @rule()
+    def everything_is_mended(self) -> None:
+        """So that a sale mostly runs, and faults find something to damage."""
+        self.reconcile("")
+
+    @unanswered
     @rule(dies=st.sampled_from(["", "", "", "reconcile.before_vouch"]))
     def reconcile(self, dies: str) -> None:
         if not self.model.store_is_up and not dies:
@@ -354,7 +366,7 @@ class SaleMachine(RuleBasedStateMachine):
     @invariant()
     def what_nobody_vouches_for_is_unavailable(self) -> None:
         if self.model.store_is_up and not self.model.store.answers:
-            assert self.ask(str(passes.new_reservation_id(self.world.item_id)), 0, 1) is Outcome.UNAVAILABLE
+            assert self.ask(self.new_pass(), 0, 1) is Outcome.UNAVAILABLE
             if not self.model.store.vouched or not self.model.store.item_there:
                 assert ledger.read(item_id=self.world.item_id) is None
 
@@ -399,7 +411,7 @@ class SaleMachine(RuleBasedStateMachine):
         left = self.model.store.left
         yes = 0
         for buyer in range(REGULARS, len(self.cast.buyer_ids)):
-            if self.ask(str(passes.new_reservation_id(self.world.item_id)), buyer, 1) is not Outcome.RESERVED:
+            if self.ask(self.new_pass(), buyer, 1) is not Outcome.RESERVED:
                 break
             yes += 1
             if left is None and yes == 3:

@@ -1,7 +1,7 @@
 """The shop itself for the machine: one item on a store of its own and in PostgreSQL, and what both say of it."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,7 +12,7 @@ from django.db.models import Model as Row
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders import intake, reconcile
+from orders import intake
 from orders.models import Mail, Order, OrderLine, Payment, PaymentEvent
 from seckill import books, outbox
 from seckill.models import Sale, SaleChange, SaleItem
@@ -87,13 +87,11 @@ class World(Books):
             elif place == "intake.after_commit":
                 stack.enter_context(mock.patch.object(outbox, "acknowledge", side_effect=Crash))
             elif place == "reconcile.before_vouch":
-                stack.enter_context(mock.patch.object(reconcile.books, "vouch", side_effect=Crash))
+                stack.enter_context(mock.patch.object(books, "vouch", side_effect=Crash))
             elif place:
                 stack.enter_context(mock.patch.object(failpoints, "reach", dies_at(place)))
-            try:
+            with suppress(Crash):
                 yield
-            except Crash:
-                pass
 
     # --- backup ---
 
@@ -127,16 +125,14 @@ class World(Books):
             state, buyer, units, _ = hold.split(":")
             yield name, state, buyer, units
 
-    def order_rows(self) -> list[dict[str, Any]]:
-        return list(
-            OrderLine.objects.filter(sale_item_id=self.item_id).values(
-                "units",
-                "order__reservation_id",
-                "order__buyer_id",
-                "order__status",
-                "order__settled_at",
-                "order__units_back",
-            )
+    def order_rows(self) -> Iterable[Any]:
+        return OrderLine.objects.filter(sale_item_id=self.item_id).values(
+            "units",
+            "order__reservation_id",
+            "order__buyer_id",
+            "order__status",
+            "order__settled_at",
+            "order__units_back",
         )
 
     def condition(self) -> books.Condition:
