@@ -6,17 +6,24 @@ import structlog
 from celery import shared_task
 
 from orders import intake, late_payments, lifecycle, refunds
+from orders.audit import audit
+from orders.metrics import remember_audit
 from orders.payments import inbox, sessions, simulated_delivery
+from orders.reconcile import reconcile_if_needed
 from orders.sweep import sweep
 from seckill import outbox
+from seckill.changes import sweep_changes
 from seckill.ledger import StoreUnreachable
-from seckill.models import SaleItem
+from seckill.models import SaleItem, movable_items
 from seckill.publication import announce_pending
 
 log = structlog.get_logger(__name__)
 
 # A task hands its worker back after this long; the next sweep goes on. Far below the time limit of 60 s.
 BUDGET_SECONDS = 20.0
+
+# How long the audit of one item may look again at what moves, while other tasks wait for the process.
+AUDIT_PATIENCE_SECONDS = 5.0
 
 
 @shared_task
@@ -33,9 +40,10 @@ def drain_outbox(*, item_id: int) -> int:
 
 @sweep()
 def sweep_outboxes() -> int:
-    """Every second: publish what a crash left unpublished, and drain what no doorbell announced."""
+    """Every second: publish and change what a crash left undone, and drain what no doorbell announced."""
     try:
         announce_pending()
+        sweep_changes()
         item_ids = list(SaleItem.objects.filter(announced_at__isnull=False).values_list("pk", flat=True))
         return sum(drain_outbox(item_id=item_id) for item_id in outbox.backlogs(item_ids=item_ids))
     except StoreUnreachable as error:
@@ -60,6 +68,35 @@ def expire_overdue() -> int:
 def settle_orders() -> int:
     """Every second: tell the reservation store what a crash or its own absence left unsaid."""
     return lifecycle.settle_orders()
+
+
+# A reconcile of a large item takes longer than other tasks may; a second one finds the item locked and leaves.
+@sweep(time_limit=900)
+def watch_store() -> int:
+    """Every second: find items that the store has lost, or came back with, and reconcile them with the orders."""
+    try:
+        return len(reconcile_if_needed(item_ids=list(movable_items().values_list("pk", flat=True))))
+    except StoreUnreachable as error:
+        log.warning("reconcile_waits_for_store", error=str(error))
+        return 0
+
+
+@sweep(time_limit=900)
+def audit_sales() -> int:
+    """Every minute: audit the items that can move. Returns how much does not come out, which must be 0."""
+    trouble_of_item = {}
+    try:
+        for item_id in movable_items().values_list("pk", flat=True):
+            look = audit(item_id=item_id, patience_seconds=AUDIT_PATIENCE_SECONDS).look
+            trouble_of_item[item_id] = look.trouble
+            if look.trouble:
+                differences = sorted(str(each) for each in look.differences)[:20]
+                log.error("audit_differs", item_id=item_id, sums=sorted(look.sums), differences=differences)
+    except StoreUnreachable as error:
+        log.warning("audit_waits_for_store", error=str(error))
+        return 0
+    remember_audit(trouble_of_item=trouble_of_item)
+    return sum(trouble_of_item.values())
 
 
 @sweep()

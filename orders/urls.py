@@ -1,9 +1,10 @@
 from django.urls import path
 
-from orders import pages
+from orders import metrics, pages
 from orders.payments import simulated_pages
 
 urlpatterns = [
+    path("metrics", metrics.metrics, name="metrics"),
     path("orders/", pages.orders, name="orders"),
     path("orders/<uuid:number>/", pages.order, name="order"),
     path("reservations/<uuid:reservation_id>/", pages.reservation, name="reservation"),

@@ -107,6 +107,13 @@ def wipe(*, item_id: int) -> None:
         client.unlink(keys.item, keys.buyers, keys.holds, keys.ops)
 
 
+def terms(*, item_id: int) -> dict[str, str]:
+    """The item's hash as text: terms, counters and all. Empty where the item is not there."""
+    with store() as client:
+        item: dict[Any, Any] = client.hgetall(keys_of(item_id).item)
+    return {name.decode(): value.decode() for name, value in item.items()}
+
+
 def applied_operations(*, item_id: int) -> set[UUID]:
     """The changes of the terms that the store knows to have applied."""
     with store() as client:
@@ -151,11 +158,8 @@ def totals(*, item_id: int) -> Totals:
                 found.sold += hold.units if hold.state == "sold" else 0
     for units_of in scan(keys.buyers):
         found.buyers_counted |= {buyer.decode(): int(units) for buyer, units in units_of.items()}
-    with store() as client:
-        item = client.hgetall(keys.item)
-    found.counted = {
-        name: int(item[name.encode()]) for name in ("quantity", "left", "held", "sold") if name.encode() in item
-    }
+    item = terms(item_id=item_id)
+    found.counted = {name: int(item[name]) for name in ("quantity", "left", "held", "sold") if name in item}
     return found
 
 

@@ -1,5 +1,5 @@
 import uuid
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
@@ -226,6 +227,12 @@ def overlapping_item(item: SaleItem) -> SaleItem | None:
 def published_items() -> models.QuerySet[SaleItem]:
     """The items that buyers may see, with their sale and product."""
     return SaleItem.objects.select_related("sale", "product").filter(sale__published_at__isnull=False)
+
+
+def movable_items() -> models.QuerySet[SaleItem]:
+    """The items whose books can still move: in the store, and not closed for longer than the longest hold."""
+    longest = timedelta(days=8)
+    return SaleItem.objects.filter(announced_at__isnull=False, sale__closes_at__gt=Now() - longest).order_by("pk")
 
 
 def published_sales() -> models.QuerySet[Sale]:

@@ -271,6 +271,7 @@ CELERY_TASK_ROUTES = {
     "orders.tasks.sweep_outboxes": {"queue": "drain"},
     "orders.tasks.expire_overdue": {"queue": "expiry"},
     "orders.tasks.settle_orders": {"queue": "expiry"},
+    "orders.tasks.watch_store": {"queue": "drain"},
     "orders.tasks.apply_waiting_events": {"queue": "expiry"},
     # These wait for other companies; nobody else should wait behind them.
     "orders.tasks.move_refunds": {"queue": "payments"},
@@ -285,12 +286,13 @@ CELERY_BEAT_SCHEDULE = {
         "sweep_outboxes",
         "expire_overdue",
         "settle_orders",
+        "watch_store",
         "apply_waiting_events",
         "move_refunds",
         "close_sessions",
         *(["deliver_simulated_events"] if "simulated" in PAYMENT_PROVIDERS else []),
     )
-}
+} | {"audit_sales": {"task": "orders.tasks.audit_sales", "schedule": 60.0, "options": {"expires": 7200}}}
 
 # --- Admin -------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,124 @@
+"""`manage.py sale_audit`: conservation across both stores, while the sale runs; exit 1 where something differs."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from dataclasses import asdict
+from functools import partial
+from typing import IO, Any, cast
+
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.progress import Progress, TaskID
+from rich.table import Table
+
+from orders.audit import PATIENCE_SECONDS, Audit, audit
+from seckill.ledger import StoreUnreachable
+from seckill.models import SaleItem, movable_items
+
+COLUMNS = ("left", "held", "sold", "on the way", "settling", "issued", "quantity", "taken", "differences")
+
+
+class Command(BaseCommand):
+    help = (
+        "Lays every hold of the reservation store beside its order in PostgreSQL, while the sale runs: issued = left + "
+        "held + sold + on the way (+ settling: the store has not been told of an ending yet). What moves is looked at "
+        "again; what stands still and differs is printed with its reservation id, and the exit code is 1."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("items", nargs="*", type=int, metavar="ITEM", help="ids of sale items (all that can move)")
+        parser.add_argument(
+            "--patience",
+            type=float,
+            default=PATIENCE_SECONDS,
+            metavar="SECONDS",
+            help=f"how long to look again at an item that moves ({PATIENCE_SECONDS:.0f})",
+        )
+        parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        audits = []
+        items = items_named(options["items"])
+        try:
+            with Progress(console=Console(stderr=True), transient=True) as progress:
+                for item in items:
+                    bar = progress.add_task(str(item), total=None)
+                    audits.append(
+                        audit(
+                            item_id=item.pk,
+                            patience_seconds=options["patience"],
+                            report=partial(show_progress, progress, bar),
+                        )
+                    )
+                    progress.remove_task(bar)
+        except StoreUnreachable as error:
+            raise CommandError(f"The reservation store does not answer: {error}", returncode=2) from error
+        if options["json"]:
+            self.stdout.write(json.dumps([as_json(found) for found in audits], indent=2))
+        else:
+            show(list(zip(items, audits, strict=True)), console=Console(file=cast(IO[str], self.stdout)))
+        if any(found.look.trouble for found in audits):
+            sys.exit(1)
+
+
+def show_progress(progress: Progress, bar: TaskID, done: int, total: int) -> None:
+    """How many of how many orders were looked at."""
+    progress.update(bar, completed=done, total=total)
+
+
+def items_named(item_ids: list[int]) -> list[SaleItem]:
+    """The items with these ids, or all that can still move. Raises CommandError for an id that is none."""
+    if not item_ids:
+        return list(movable_items().select_related("sale", "product"))
+    items = SaleItem.objects.select_related("sale", "product").in_bulk(item_ids)
+    if unknown := [str(pk) for pk in item_ids if pk not in items]:
+        raise CommandError(f"There is no sale item {', '.join(unknown)}.", returncode=2)
+    if drafts := [str(pk) for pk in item_ids if items[pk].announced_at is None]:
+        raise CommandError(
+            f"Not published, so not in the reservation store: sale item {', '.join(drafts)}.", returncode=2
+        )
+    return [items[pk] for pk in item_ids]
+
+
+def show(audits: list[tuple[SaleItem, Audit]], *, console: Console) -> None:
+    if not audits:
+        console.print("No sale that could move: nothing to audit.")
+        return
+    table = Table("item", title="Units of each item", title_justify="left")
+    for name in COLUMNS:
+        table.add_column(name, justify="right")
+    for item, found in audits:
+        look = found.look
+        figures = (
+            look.left,
+            look.held,
+            look.sold,
+            look.on_the_way,
+            look.settling,
+            look.issued,
+            look.quantity,
+            look.taken,
+        )
+        trouble = f"[bold red]{look.trouble}[/]" if look.trouble else "[green]0[/]"
+        moving = " (moving)" if found.moving else ""
+        table.add_row(
+            f"{item.pk} {item}", *("∞" if units is None else f"{units:,}" for units in figures), trouble + moving
+        )
+    console.print(table)
+    for item, found in audits:
+        for line in sorted([*found.look.sums, *map(str, found.look.differences)]):
+            console.print(f"item {item.pk}: {line}", style="red", soft_wrap=True, highlight=False)
+
+
+def as_json(found: Audit) -> dict[str, Any]:
+    look = found.look
+    differences = [{**asdict(each), "reservation_id": str(each.reservation_id)} for each in look.differences]
+    return {
+        **{name: getattr(look, name) for name in ("item_id", "left", "held", "sold", "on_the_way", "settling")},
+        **{name: getattr(look, name) for name in ("issued", "quantity", "taken", "trouble")},
+        "differences": sorted(differences, key=lambda each: str(each["reservation_id"])),
+        "sums": sorted(look.sums),
+        "moving": found.moving,
+        "seconds": round(found.seconds, 3),
+    }

@@ -1,0 +1,55 @@
+"""`manage.py sale_rebuild`: a lost or stale item of the reservation store, restored from PostgreSQL and the outbox."""
+
+from argparse import ArgumentParser
+from functools import partial
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress
+
+from orders.management.commands.sale_audit import items_named, show_progress
+from orders.reconcile import BooksDiffer, reconcile
+from seckill.ledger import StoreUnreachable
+
+
+class Command(BaseCommand):
+    help = (
+        "Brings the reservation store in agreement with the orders: drains the outbox, compares every order with its "
+        "hold, restores, confirms and releases what differs, and opens the item for buyers. The shop does the same by "
+        "itself within seconds after the store came back; this is for operators who want to watch or to force it. "
+        "Buyers hear `unavailable` meanwhile. May be repeated at any time."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("items", nargs="*", type=int, metavar="ITEM", help="ids of sale items (all that can move)")
+        parser.add_argument(
+            "--from-nothing",
+            action="store_true",
+            help="forget what the store says of the item and write it anew, even where both agree",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        console = Console(stderr=True)
+        items = items_named(options["items"])
+        with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
+            for item in items:
+                bar = progress.add_task(f"{item.pk} {item}", total=None)
+                try:
+                    done = reconcile(
+                        item_id=item.pk,
+                        rebuild=options["from_nothing"],
+                        report=partial(show_progress, progress, bar),
+                    )
+                except StoreUnreachable as error:
+                    raise CommandError(f"The reservation store does not answer: {error}") from error
+                except BooksDiffer as error:
+                    raise CommandError(
+                        f"The books of sale item {item.pk} do not add up even when written anew, so it stays "
+                        f"unavailable: {error}. `manage.py sale_audit {item.pk}` says what differs."
+                    ) from error
+                self.stdout.write(
+                    f"item {item.pk}: {'written anew' if done.rebuilt else 'compared'} in {done.seconds:.1f} s; "
+                    f"{done.collected} collected from the store, {done.compared} orders compared, "
+                    f"{done.restored} restored, {done.confirmed} confirmed, {done.released} released"
+                )

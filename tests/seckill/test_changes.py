@@ -1,0 +1,307 @@
+"""A running sale is changed: in the journal, in the store and in PostgreSQL, once."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from seckill import ledger
+from seckill.change_rules import CannotChange
+from seckill.changes import make_change, pending_units_added, store_quantity, sweep_changes
+from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem
+from seckill.moments import milliseconds, moment_from
+from seckill.outcomes import Outcome
+from seckill.publication import publish_sale
+from shop import failpoints
+from shop.models import Product
+from tests.conftest import make_item
+
+Kind = SaleChange.Kind
+Status = SaleChange.Status
+
+
+class Dead(Exception):
+    """The process dies here."""
+
+
+def reserve(item: SaleItem, buyer: User, *, units: int = 1) -> tuple[UUID, Outcome]:
+    reservation_id = uuid4()
+    answer = ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=units)
+    return reservation_id, answer.outcome
+
+
+def counters(item: SaleItem) -> ledger.Counters:
+    found = ledger.read(item_id=item.pk)
+    assert found is not None
+    return found
+
+
+def change(item: SaleItem, kind: Kind, **more: Any) -> SaleChange:
+    """Change the item, or its sale of one item, and see what became of it."""
+    of_item = kind in (Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.UNITS_PER_BUYER)
+    target = {"item_id": item.pk} if of_item else {"sale_id": item.sale_id}
+    (entry,) = make_change(**{"kind": kind, "reason": "because", "made_by": None, **target, **more})
+    item.refresh_from_db()
+    return entry
+
+
+def lose_the_store(settings: Any) -> Any:
+    """Nothing listens where the store is. Returns the settings to put back."""
+    before = settings.CACHES
+    down = before["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
+    settings.CACHES = before | {"seckill": down}
+    return before
+
+
+def test_units_are_added_to_both_stores(item: SaleItem, buyer: User, shop_manager: User) -> None:
+    reserve(item, buyer)
+    entry = change(item, Kind.ADD_UNITS, units=50, reason=" a second delivery ", made_by=shop_manager)
+    assert (entry.status, entry.reason, entry.made_by) == (Status.APPLIED, "a second delivery", shop_manager)
+    assert entry.outcome == "adjusted quantity=55 left=54 held=1 sold=0"
+    assert entry.finished_at is not None
+    assert item.quantity == 55
+    assert (counters(item).quantity, counters(item).left, counters(item).held) == (55, 54, 1)
+
+
+def test_units_are_withdrawn_down_to_what_is_held_and_sold(item: SaleItem, buyer: User, rival: User) -> None:
+    reserve(item, buyer)
+    bought, _outcome = reserve(item, rival)
+    ledger.confirm(item_id=item.pk, reservation_ids=[bought])
+
+    too_many = change(item, Kind.WITHDRAW_UNITS, units=4)
+    assert (too_many.status, item.quantity, counters(item).left) == (Status.REFUSED, 5, 3)
+    assert too_many.outcome == "too_few_left quantity=5 left=3 held=1 sold=1"
+
+    everything_free = change(item, Kind.WITHDRAW_UNITS, units=3)
+    assert (everything_free.status, item.quantity) == (Status.APPLIED, 2)
+    assert (counters(item).quantity, counters(item).left) == (2, 0)
+
+
+def test_a_paused_sale_refuses_buyers_and_a_resumed_one_does_not(item: SaleItem, buyer: User) -> None:
+    change(item, Kind.PAUSE)
+    assert reserve(item, buyer)[1] == Outcome.PAUSED
+    assert Sale.objects.get().paused
+    with pytest.raises(CannotChange, match="paused already"):
+        change(item, Kind.PAUSE)
+    change(item, Kind.RESUME)
+    assert not Sale.objects.get().paused
+    assert reserve(item, buyer)[1] == Outcome.RESERVED
+    with pytest.raises(CannotChange, match="not paused"):
+        change(item, Kind.RESUME)
+    assert SaleChange.objects.count() == 2
+
+
+def test_a_sale_ends_now_by_the_clock_of_the_store_and_its_holds_are_honoured(item: SaleItem, buyer: User) -> None:
+    held, _outcome = reserve(item, buyer)
+    entry = change(item, Kind.END_NOW)
+    assert reserve(item, buyer)[1] == Outcome.CLOSED
+    closes_at = Sale.objects.get().closes_at
+    assert closes_at == entry.closes_at == moment_from(counters(item).closes_ms)
+    assert abs(closes_at - timezone.now()) < timedelta(seconds=10)
+    assert ledger.confirm(item_id=item.pk, reservation_ids=[held]) == [ledger.Confirmed.CONFIRMED]
+    with pytest.raises(CannotChange, match="over already"):
+        change(item, Kind.END_NOW)
+    with pytest.raises(CannotChange, match="over already"):
+        change(item, Kind.PAUSE)
+
+
+def test_an_ended_sale_is_reopened_by_moving_its_end(item: SaleItem, buyer: User) -> None:
+    change(item, Kind.END_NOW)
+    tomorrow = timezone.now().replace(microsecond=0) + timedelta(days=1)
+    change(item, Kind.MOVE_END, closes_at=tomorrow)
+    assert Sale.objects.get().closes_at == tomorrow
+    assert counters(item).closes_ms == milliseconds(tomorrow)
+    assert reserve(item, buyer)[1] == Outcome.RESERVED
+    change(item, Kind.END_NOW)
+    assert Sale.objects.get().closes_at < tomorrow
+    assert reserve(item, buyer)[1] == Outcome.CLOSED
+
+
+def test_the_units_of_a_buyer_change(item: SaleItem, buyer: User) -> None:
+    change(item, Kind.UNITS_PER_BUYER, units=3)
+    assert (item.per_buyer_max, counters(item).per_buyer_max) == (3, 3)
+    assert reserve(item, buyer, units=3)[1] == Outcome.RESERVED
+    change(item, Kind.UNITS_PER_BUYER, units=1)
+    assert reserve(item, buyer)[1] == Outcome.LIMIT_REACHED
+
+
+def test_a_change_of_a_sale_is_one_of_each_of_its_items(product: Product) -> None:
+    items = sale_of_two(product)
+    entries = make_change(kind=Kind.PAUSE, sale_id=items[0].sale_id, reason="a wrong price", made_by=None)
+    assert [entry.item_id for entry in entries] == [item.pk for item in items]
+    assert {counters(item).state for item in items} == {"paused"}
+    entries = make_change(kind=Kind.END_NOW, sale_id=items[0].sale_id, reason="a wrong price", made_by=None)
+    ends = [moment_from(counters(item).closes_ms) for item in items]
+    assert [entry.closes_at for entry in entries] == ends
+    assert Sale.objects.get().closes_at == max(ends)
+
+
+def sale_of_two(product: Product) -> list[SaleItem]:
+    first = make_item(product, published=False)
+    second = Product.objects.create(name="Oolong tea", slug="oolong", price_minor=5000)
+    SaleItem.objects.create(sale=first.sale, product=second, quantity=7, price_minor=1000)
+    ledger_items = list(SaleItem.objects.order_by("pk"))
+    publish(first.sale)
+    return ledger_items
+
+
+def publish(sale: Sale) -> None:
+    publish_sale(sale_id=sale.pk)
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "says"),
+    [
+        (Kind.ADD_UNITS, {"units": 0}, "at least one"),
+        (Kind.ADD_UNITS, {"units": None}, "at least one"),
+        (Kind.ADD_UNITS, {"units": UNITS_MAX - 4}, "100000000 units at most"),
+        (Kind.WITHDRAW_UNITS, {"units": 5}, "one of the 5 units must remain"),
+        (Kind.UNITS_PER_BUYER, {"units": 0}, "at least one"),
+        (Kind.UNITS_PER_BUYER, {"units": UNITS_MAX + 1}, "At most 100000000"),
+        (Kind.MOVE_END, {"closes_at": None}, "in the future"),
+        (Kind.MOVE_END, {"closes_at": timezone.now() - timedelta(seconds=1)}, "in the future"),
+        (Kind.PAUSE, {"reason": "  "}, "reason of 1 to 300"),
+        (Kind.PAUSE, {"reason": "x" * 301}, "reason of 1 to 300"),
+    ],
+)
+def test_what_breaks_a_rule_is_refused_and_leaves_no_trace(
+    item: SaleItem, kind: Kind, more: dict[str, Any], says: str
+) -> None:
+    before = counters(item)
+    with pytest.raises(CannotChange, match=says):
+        change(item, kind, **more)
+    assert not SaleChange.objects.exists()
+    item.refresh_from_db()
+    assert (item.quantity, item.per_buyer_max, Sale.objects.get().paused) == (5, 1, False)
+    after = counters(item)
+    assert (after.left, after.closes_ms, after.state) == (before.left, before.closes_ms, before.state)
+
+
+def test_a_draft_an_upcoming_sale_and_an_unlimited_item_have_rules_of_their_own(product: Product) -> None:
+    draft = make_item(product, published=False)
+    with pytest.raises(CannotChange, match="not published"):
+        change(draft, Kind.PAUSE)
+    upcoming = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000, quantity=None)
+    with pytest.raises(CannotChange, match="has not opened yet"):
+        change(upcoming, Kind.END_NOW)
+    with pytest.raises(CannotChange, match="close after it opens"):
+        change(upcoming, Kind.MOVE_END, closes_at=timezone.now() + timedelta(seconds=60))
+    with pytest.raises(CannotChange, match="unlimited"):
+        change(upcoming, Kind.ADD_UNITS, units=1)
+    assert change(upcoming, Kind.PAUSE).status == Status.APPLIED
+
+
+def test_the_end_is_not_moved_into_another_sale_of_the_product(item: SaleItem, product: Product) -> None:
+    make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
+    with pytest.raises(CannotChange, match="“Longjing tea” is already in the sale “Spring sale” at that time"):
+        change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(seconds=8000))
+    assert change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(seconds=7000)).status == Status.APPLIED
+
+
+def test_the_same_form_twice_is_one_change(item: SaleItem) -> None:
+    token = uuid4()
+    first = change(item, Kind.ADD_UNITS, units=50, token=token)
+    again = change(item, Kind.ADD_UNITS, units=50, token=token)
+    assert again == first
+    assert (item.quantity, counters(item).quantity) == (55, 55)
+
+
+@pytest.mark.parametrize("place", ["changes.before_store", "changes.after_store"])
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        (Kind.ADD_UNITS, {"units": 2}),
+        (Kind.WITHDRAW_UNITS, {"units": 2}),
+        (Kind.WITHDRAW_UNITS, {"units": 4}),
+        (Kind.PAUSE, {}),
+        (Kind.END_NOW, {}),
+        (Kind.UNITS_PER_BUYER, {"units": 2}),
+    ],
+)
+def test_a_change_that_was_killed_is_finished_once(
+    item: SaleItem, buyer: User, kind: Kind, more: dict[str, Any], place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger.reserve(item_id=item.pk, reservation_id=uuid4(), buyer_id=buyer.pk, units=1)
+    reserve(item, User.objects.create_user("another"))
+
+    def die(name: str) -> None:
+        if name == place:
+            raise Dead
+
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoints, "reach", die)
+        with pytest.raises(Dead):
+            change(item, kind, **more)
+    assert SaleChange.objects.get().status == Status.PENDING
+    item.refresh_from_db()
+    assert (item.quantity or 0) >= (counters(item).quantity or 0)
+
+    assert sweep_changes() == 1
+    assert sweep_changes() == 0
+    entry = SaleChange.objects.get()
+    item.refresh_from_db()
+    sale = Sale.objects.get()
+    store = counters(item)
+    assert entry.status == (Status.REFUSED if more.get("units") == 4 else Status.APPLIED)
+    assert item.quantity == store.quantity == (store.left or 0) + store.held + store.sold
+    assert item.quantity == {Kind.ADD_UNITS: 7, Kind.WITHDRAW_UNITS: 3}.get(kind, 5) + (
+        2 if more == {"units": 4} else 0
+    )
+    assert (item.per_buyer_max, sale.paused) == (store.per_buyer_max, store.state == "paused")
+    assert milliseconds(sale.closes_at) == store.closes_ms
+
+
+def test_without_a_store_changes_wait_in_their_order_and_are_applied_once(item: SaleItem, settings: Any) -> None:
+    before = lose_the_store(settings)
+    assert change(item, Kind.ADD_UNITS, units=50).status == Status.PENDING
+    assert change(item, Kind.WITHDRAW_UNITS, units=54).status == Status.PENDING
+    assert change(item, Kind.PAUSE).status == Status.PENDING
+    # What is on its way counts: it is no use to pause twice, and it is to resume.
+    with pytest.raises(CannotChange, match="paused already"):
+        change(item, Kind.PAUSE)
+    assert (item.quantity, Sale.objects.get().paused) == (55, False)
+    assert (pending_units_added(item_id=item.pk), store_quantity(item_id=item.pk)) == (50, 5)
+    assert sweep_changes() == 0
+
+    settings.CACHES = before
+    assert sweep_changes() == 3
+    assert sweep_changes() == 0
+    item.refresh_from_db()
+    assert (item.quantity, counters(item).quantity, counters(item).left) == (1, 1, 1)
+    assert (Sale.objects.get().paused, counters(item).state) == (True, "paused")
+    assert (pending_units_added(item_id=item.pk), store_quantity(item_id=item.pk)) == (0, 1)
+
+
+def test_an_item_that_the_store_lost_keeps_its_changes_waiting(item: SaleItem, store: Any) -> None:
+    store.flushdb()
+    assert change(item, Kind.PAUSE).status == Status.PENDING
+    assert sweep_changes() == 0
+
+
+def test_an_item_on_its_way_to_the_store_gets_no_units_until_it_is_there(item: SaleItem) -> None:
+    SaleItem.objects.update(announced_at=None)
+    with pytest.raises(CannotChange, match="not in the reservation store yet"):
+        change(item, Kind.ADD_UNITS, units=1)
+
+
+def test_items_that_hear_of_a_pause_late_do_not_undo_what_came_after_it(product: Product, store: Any) -> None:
+    early, late = sale_of_two(product)
+    key = f"seckill:{{{late.pk}}}:item"
+    incarnation = store.hget(key, "incarnation")
+    store.hdel(key, "incarnation")
+    for kind in (Kind.PAUSE, Kind.RESUME):
+        entries = make_change(kind=kind, sale_id=early.sale_id, reason="because", made_by=None)
+        assert [entry.status for entry in entries] == [Status.APPLIED, Status.PENDING]
+    store.hset(key, "incarnation", incarnation)
+    assert sweep_changes() == 2
+    assert counters(late).state == "open"
+    assert not Sale.objects.get().paused
+
+
+def test_with_nothing_to_do_the_sweep_is_one_query(item: SaleItem, django_assert_num_queries: Any) -> None:
+    change(item, Kind.PAUSE)
+    with django_assert_num_queries(1):
+        assert sweep_changes() == 0

@@ -1,0 +1,73 @@
+"""One at a time for an item: across connections, and never beyond the life of the one that holds the lock."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection
+
+from seckill.item_lock import item_lock
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[ThreadPoolExecutor]:
+    """A thread, and so a connection, of its own."""
+    with ThreadPoolExecutor(1) as thread:
+        yield thread
+        thread.submit(lambda: connection.close()).result()
+
+
+def is_free(item_id: int) -> bool:
+    with item_lock(item_id=item_id, wait=False) as held:
+        return held
+
+
+def test_an_item_that_is_locked_is_locked_for_others_and_no_other_item_is(elsewhere: ThreadPoolExecutor) -> None:
+    with item_lock(item_id=7) as held:
+        assert held
+        assert not elsewhere.submit(is_free, 7).result()
+        assert elsewhere.submit(is_free, 8).result()
+        assert is_free(7)
+        assert not elsewhere.submit(is_free, 7).result()
+    assert elsewhere.submit(is_free, 7).result()
+
+
+def test_who_waits_gets_it_next(elsewhere: ThreadPoolExecutor) -> None:
+    asking = threading.Event()
+
+    def wait(seconds: bool | float) -> bool:
+        asking.set()
+        with item_lock(item_id=7, wait=seconds) as held:
+            return held
+
+    for seconds in (True, 60):
+        asking.clear()
+        with item_lock(item_id=7):
+            waiting = elsewhere.submit(wait, seconds)
+            asking.wait()
+        assert waiting.result()
+    with item_lock(item_id=7):
+        assert not elsewhere.submit(wait, 0.05).result()
+
+
+def test_an_error_gives_the_lock_back(elsewhere: ThreadPoolExecutor) -> None:
+    with pytest.raises(ValueError, match="mine"), item_lock(item_id=7):
+        raise ValueError("mine")
+    assert elsewhere.submit(is_free, 7).result()
+
+
+def test_the_lock_goes_with_its_connection(elsewhere: ThreadPoolExecutor) -> None:
+    with item_lock(item_id=7):
+        pid = connection.connection.info.backend_pid
+        elsewhere.submit(end_backend, pid).result()
+        assert elsewhere.submit(is_free, 7).result()
+    assert elsewhere.submit(is_free, 7).result()
+
+
+def end_backend(pid: int) -> None:
+    with connection.cursor() as cursor:
+        # Waits until the backend is gone, 10 s at most.
+        cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
