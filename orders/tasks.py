@@ -70,7 +70,7 @@ def settle_orders() -> int:
     return lifecycle.settle_orders()
 
 
-# A reconcile of a large item takes longer than other tasks may; a second one meanwhile finds the item locked and leaves.
+# A reconcile of a large item takes longer than other tasks may; a second one finds the item locked and leaves.
 @sweep(time_limit=900)
 def watch_store() -> int:
     """Every second: find items that the store has lost, or came back with, and reconcile them with the orders."""

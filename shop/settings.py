@@ -44,6 +44,8 @@ CURRENCY: str = env.str("SHOP_CURRENCY", default="CNY")
 SECKILL_PASS_LEAD_SECONDS: int = env.int("SECKILL_PASS_LEAD_SECONDS", default=600)
 # A pass lives longer than the lead, so that one taken at the first moment is still good at the opening.
 SECKILL_PASS_LIFE_SECONDS: int = env.int("SECKILL_PASS_LIFE_SECONDS", default=900)
+# Sales open only on stores that keep what buyers are told (seckill/durability.py). This lets them open on weaker ones.
+SECKILL_ALLOW_WEAK_DURABILITY: bool = env.bool("SECKILL_ALLOW_WEAK_DURABILITY", default=False)
 # Lets `manage.py load_passes` and `manage.py stampede` make buyers and passes. Never on in a real shop.
 LOAD_TESTS: bool = env.bool("LOAD_TESTS", default=False)
 

@@ -41,6 +41,7 @@ NAVIGATION = [
                 page="seckill_saleitem_changelist",
                 permission="seckill.view_sale",
             ),
+            entry(_("Changes"), icon="history", page="seckill_salechange_changelist", permission="seckill.view_sale"),
             entry(_("Products"), icon="inventory_2", page="shop_product_changelist", permission="shop.view_product"),
             entry(_("Categories"), icon="category", page="shop_category_changelist", permission="shop.view_category"),
             entry(_("People"), icon="group", page="auth_user_changelist", permission="auth.view_user"),
