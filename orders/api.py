@@ -5,25 +5,55 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, RetrieveAPIView
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from orders.models import Order, OrderStatus
-from orders.serializers import RESERVED, OrderSerializer, ReservationStatusSerializer
+from orders import lifecycle
+from orders.models import Order, OrderStatus, Payment
+from orders.payments import sessions
+from orders.payments.provider import ProviderUnreachable
+from orders.payments.sessions import Started
+from orders.serializers import (
+    RESERVED,
+    OrderSerializer,
+    PaymentSerializer,
+    PayRequestSerializer,
+    ReservationStatusSerializer,
+)
 from seckill import ledger
 from seckill.api import refusal
 from seckill.moments import rfc3339
 from seckill.outcomes import Outcome
 from seckill.passes import item_id_of
+from shop.api_view import JsonAPIView
+from shop.problems import problem
 from shop.serializers import ProblemSerializer
 
 # While the order is being written, and then while it waits for money.
 POLL_RESERVED_MS = 500
 POLL_AWAITING_MS = 3_000
+# A provider that was away is asked again with the next press of the button.
+PROVIDER_RETRY_SECONDS = 5
+# As long as the column that keeps it.
+KEY_LENGTH_MAX = 255
+# States that will change by themselves.
+MOVING = (OrderStatus.AWAITING_PAYMENT, OrderStatus.REFUND_DUE)
+
+PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which.")
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    required=True,
+    description="Made up by the client, new for each thing it wants, the same where it repeats a call.",
+)
 
 
 class ReservationStatusView(APIView):
@@ -32,7 +62,7 @@ class ReservationStatusView(APIView):
     @extend_schema(
         responses={
             200: ReservationStatusSerializer,
-            **dict.fromkeys((401, 404, 503), OpenApiResponse(ProblemSerializer, "A problem document.")),
+            **dict.fromkeys((401, 404, 503), PROBLEM),
         }
     )
     def get(self, request: Request, reservation_id: UUID) -> HttpResponse:
@@ -45,13 +75,12 @@ class ReservationStatusView(APIView):
 
 
 def status_of(order: Order) -> dict[str, Any]:
-    awaiting = order.status == OrderStatus.AWAITING_PAYMENT
     return {
         "status": order.status,
         "units": sum(line.units for line in order.lines.all()),
         "expires_at": rfc3339(order.expires_at.timestamp() * 1000),
         "order": str(order.number),
-        "poll_after_ms": POLL_AWAITING_MS if awaiting else None,
+        "poll_after_ms": POLL_AWAITING_MS if order.status in MOVING else None,
     }
 
 
@@ -95,6 +124,107 @@ class OrderView(RetrieveAPIView[Order]):
 
     def get_queryset(self) -> QuerySet[Order]:
         return orders_of(self.request)
+
+
+class PayView(JsonAPIView):
+    """Open a payment page for an order. While one is open, every call gets the same one, whatever its key."""
+
+    @extend_schema(
+        parameters=[IDEMPOTENCY_KEY],
+        request=PayRequestSerializer,
+        responses={
+            200: PaymentSerializer,
+            201: PaymentSerializer,
+            **dict.fromkeys((400, 401, 404, 409, 413, 415, 503), PROBLEM),
+        },
+    )
+    def post(self, request: Request, number: UUID) -> HttpResponse:
+        order = get_object_or_404(orders_of(request), number=number)
+        key = idempotency_key(request)
+        if key is None:
+            return key_missing()
+        body = PayRequestSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        provider_name = body.validated_data.get("provider")
+        try:
+            start = sessions.start(order_id=order.pk, idempotency_key=key, provider_name=provider_name)
+        except ProviderUnreachable:
+            return provider_away()
+        if start.word is Started.NO_PROVIDER and provider_name:
+            raise ValidationError({"provider": _("This shop does not offer it.")})
+        if start.payment is None:
+            return not_payable(start.word, order)
+        opened = start.word is Started.OPENED
+        response = Response(shown(request, order, start.payment), status=201 if opened else 200)
+        response["Cache-Control"] = "no-store"
+        if not opened:
+            response["Idempotent-Replayed"] = "true"
+        return response
+
+
+class CancelView(JsonAPIView):
+    """Give an unpaid order back. Repeating the call is safe: a cancelled order is cancelled."""
+
+    @extend_schema(
+        parameters=[IDEMPOTENCY_KEY],
+        request=None,
+        responses={200: OrderSerializer, **dict.fromkeys((400, 401, 404, 409), PROBLEM)},
+    )
+    def post(self, request: Request, number: UUID) -> HttpResponse:
+        order = get_object_or_404(orders_of(request), number=number)
+        if idempotency_key(request) is None:
+            return key_missing()
+        lifecycle.cancel(order_id=order.pk)
+        order = orders_of(request).get(pk=order.pk)
+        if order.status != OrderStatus.CANCELLED:
+            return not_payable(Started.NOT_AWAITING_PAYMENT, order)
+        return Response(OrderSerializer(order).data, headers={"Cache-Control": "no-store"})
+
+
+def shown(request: Request, order: Order, payment: Payment) -> dict[str, Any]:
+    pending = payment.status == Payment.Status.PENDING
+    return {
+        "payment": str(payment.pk),
+        "status": payment.status,
+        "url": request.build_absolute_uri(payment.url) if pending else "",
+        "expires_at": rfc3339(order.expires_at.timestamp() * 1000),
+    }
+
+
+def idempotency_key(request: Request) -> str | None:
+    """The header, if it can be one."""
+    key = request.headers.get("Idempotency-Key", "").strip()
+    return key if 0 < len(key) <= KEY_LENGTH_MAX and key.isprintable() else None
+
+
+def key_missing() -> HttpResponse:
+    return problem(
+        status=400,
+        code="idempotency_key_missing",
+        title=_("The Idempotency-Key is missing"),
+        detail=_("Send a header Idempotency-Key of 1 to 255 characters, and the same one when you repeat the call."),
+    )
+
+
+def not_payable(word: Started, order: Order) -> HttpResponse:
+    """Why nothing can be paid or cancelled here, with the order's status."""
+    if word is Started.NO_PROVIDER:
+        title, detail = _("No payment here"), _("This shop takes no payments on the web.")
+    elif word is Started.TIME_OVER:
+        title, detail = _("The time to pay is over"), _("The units go back on sale.")
+    else:
+        title, detail = _("Not awaiting payment"), _("The order has been paid, or it has ended.")
+    return problem(status=409, code=word.value, title=title, detail=detail, order_status=order.status)
+
+
+def provider_away() -> HttpResponse:
+    return problem(
+        status=503,
+        code="provider_unreachable",
+        title=_("The payment provider does not answer"),
+        detail=_("Nothing was charged, and your units are held as before. Try again in a moment."),
+        retry_after_seconds=PROVIDER_RETRY_SECONDS,
+    )
 
 
 def orders_of(request: Request) -> QuerySet[Order]:

@@ -1,9 +1,13 @@
 from django.urls import path
 
 from orders import api
+from orders.payments.webhook import WebhookView
 
 urlpatterns = [
     path("reservations/<uuid:reservation_id>/", api.ReservationStatusView.as_view(), name="api-reservation"),
     path("orders/", api.OrderListView.as_view(), name="api-orders"),
     path("orders/<uuid:number>/", api.OrderView.as_view(), name="api-order"),
+    path("orders/<uuid:number>/pay/", api.PayView.as_view(), name="api-order-pay"),
+    path("orders/<uuid:number>/cancel/", api.CancelView.as_view(), name="api-order-cancel"),
+    path("payments/<slug:provider>/webhook/", WebhookView.as_view(), name="api-payment-webhook"),
 ]

@@ -1,9 +1,9 @@
 """Proves conservation across both stores while the sale runs: issued = left + held + sold + on their way.
 
-Every hold of the store is laid beside its order. Most pairs agree. Others are in motion: a reservation whose order is on
-its way, an ending that the store has not been told yet. The two stores cannot be read at one instant, so whatever does
-not come out is looked at again. What moves from look to look is a sale in full swing; what stands still and disagrees is
-a difference, and it has a reservation id.
+Every hold of the store is laid beside its order. Most pairs agree. Others are in motion: a reservation whose order is
+on its way, an ending that the store has not been told yet. The two stores cannot be read at one instant, so whatever
+does not come out is looked at again. What moves from look to look is a sale in full swing; what stands still and
+disagrees is a difference, and it has a reservation id.
 """
 
 import time
@@ -35,7 +35,7 @@ Report = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A reservation on which the stores disagree: the state of its order (empty: none) and of its hold (empty: none)."""
+    """A reservation on which the stores disagree: what its order and its hold say, empty where there is none."""
 
     reservation_id: UUID
     order: str
@@ -53,8 +53,8 @@ class Look:
     """One look at an item, in units; `quantity` and `left` None mean unlimited, or a store without the item.
 
     `held`: orders that await payment. `sold`: orders that were paid. `on_the_way`: reservations in the outbox that are
-    no order yet. `settling`: holds whose order has moved on, the store not yet. `differences` and `sums` (sentences about
-    totals that do not come out) are trouble only where they stand still.
+    no order yet. `settling`: holds whose order has moved on, the store not yet. `differences` and `sums` (sentences
+    about totals that do not come out) are trouble only where they stand still.
     """
 
     item_id: int

@@ -22,6 +22,7 @@ from orders.models import Order, OrderLine, OrderStatus
 from seckill import ledger, outbox
 from seckill.models import UNITS_MAX, SaleItem
 from seckill.moments import moment_from
+from shop import failpoints
 
 log = structlog.get_logger(__name__)
 
@@ -116,6 +117,7 @@ def persist_all(*, item_id: int, intents: Sequence[Intent]) -> None:
         for intent in intents:
             persist_all(item_id=item_id, intents=[intent])
         return
+    failpoints.reach("intake.after_commit")
     outbox.acknowledge(item_id=item_id, entry_ids=[intent.entry.id for intent in intents if intent.entry])
 
 
@@ -126,6 +128,7 @@ def persist(*, item_id: int, intents: Sequence[Intent]) -> None:
             units = insert(item_id=item_id, intents=intents, status=OrderStatus.AWAITING_PAYMENT)
             if not take(item_id=item_id, units=units):
                 raise Surplus
+            failpoints.reach("intake.before_commit")
     except Surplus:
         persist_with_surplus(item_id=item_id, intents=intents)
 
@@ -191,6 +194,7 @@ def insert(*, item_id: int, intents: Sequence[Intent], status: OrderStatus) -> i
         for intent in intents
     ]
     order_ids = insert_new(orders)
+    failpoints.reach("intake.mid_batch")
     new = [intent for intent in intents if intent.reservation_id in order_ids]
     OrderLine.objects.bulk_create(
         OrderLine(

@@ -27,13 +27,18 @@ log = structlog.get_logger(__name__)
 # One batch of a sweep: long enough to share the cost of a commit, short enough not to hold row locks for long.
 BATCH_MAX = 500
 
+Answer = ledger.Confirmed | ledger.Released
+# An order as it was read, and what the ledger said to its end.
+Told = tuple[Order, Answer]
+
 # Answers that mean the store and the order disagree: nothing is left to tell, but somebody should know.
-SURPRISES = {
+# Compared by identity: a confirmation that was confirmed already is no surprise, and is written with the same word.
+SURPRISES = (
     ledger.Confirmed.UNKNOWN_HOLD,
     ledger.Confirmed.HOLD_ENDED,
     ledger.Released.UNKNOWN_HOLD,
     ledger.Released.ALREADY_CONFIRMED,
-}
+)
 
 REASONS = {
     OrderStatus.EXPIRED: ledger.Reason.EXPIRED,
@@ -169,14 +174,17 @@ def settle_orders(*, order_ids: Iterable[int] | None = None, batch_max: int = BA
     for item_id in list(unsettled.order_by().values_list("sale_item_id", flat=True).distinct()):
         lines = unsettled.filter(sale_item_id=item_id).select_related("order").order_by("order__ended_at")[:batch_max]
         told = tell_all(item_id=item_id, orders=[line.order for line in lines])
-        for status in {order.status for order in told}:
+        for status in {order.status for order, _ in told}:
             # Guarded by what was told: an order that moved on meanwhile has another thing to tell.
-            as_told = Order.objects.filter(pk__in=[order.pk for order in told if order.status == status])
+            as_told = Order.objects.filter(pk__in=[order.pk for order, _ in told if order.status == status])
             settled += as_told.filter(status=status, settled_at=None).update(settled_at=timezone.now())
+        for order, answer in told:
+            if any(answer is surprise for surprise in SURPRISES) and is_still(order):
+                log.error("hold_differs_from_order", item_id=item_id, order=str(order.number), hold=answer.value)
     return settled
 
 
-def tell_all(*, item_id: int, orders: list[Order]) -> list[Order]:
+def tell_all(*, item_id: int, orders: list[Order]) -> list[Told]:
     """Tell the ledger in one round trip, or one by one where that fails. Returns the orders that are done.
 
     A hold that was tampered with makes the store refuse the whole batch; it must not keep the others from their end.
@@ -185,7 +193,7 @@ def tell_all(*, item_id: int, orders: list[Order]) -> list[Order]:
         return tell_ledger(item_id=item_id, orders=orders)
     except (ledger.StoreUnreachable, ValueError) as error:
         log.warning("settling_one_by_one", item_id=item_id, orders=len(orders), error=str(error))
-    told = []
+    told: list[Told] = []
     for order in orders:
         try:
             told += tell_ledger(item_id=item_id, orders=[order])
@@ -206,14 +214,14 @@ def answers(*, item_id: int) -> bool:
     return True
 
 
-def tell_ledger(*, item_id: int, orders: list[Order]) -> list[Order]:
-    """Confirm or release the orders' holds, in one round trip for each way they ended. Returns those that are done."""
-    told = []
+def tell_ledger(*, item_id: int, orders: list[Order]) -> list[Told]:
+    """Confirm or release the orders' holds, in one round trip for each way they ended. Returns what it heard."""
+    told: list[Told] = []
     reasons = {order.pk: reason_of(order) for order in orders}
     for reason in sorted(set(reasons.values()), key=str):
         group = [order for order in orders if reasons[order.pk] is reason and order.reservation_id]
         reservation_ids = [order.reservation_id for order in group if order.reservation_id]
-        given: Sequence[ledger.Confirmed | ledger.Released]
+        given: Sequence[Answer]
         if reason is None:
             given = ledger.confirm(item_id=item_id, reservation_ids=reservation_ids)
         else:
@@ -222,10 +230,13 @@ def tell_ledger(*, item_id: int, orders: list[Order]) -> list[Order]:
             # A store that does not know the item is to be told again, once it does.
             if answer == "unavailable":
                 continue
-            if answer in SURPRISES:
-                log.error("hold_differs_from_order", item_id=item_id, order=str(order.number), hold=answer.value)
-            told.append(order)
+            told.append((order, answer))
     return told
+
+
+def is_still(order: Order) -> bool:
+    """Whether the order is as it was read. One that has moved on meanwhile surprises nobody, and is told again."""
+    return Order.objects.filter(pk=order.pk, status=order.status).exists()
 
 
 def reason_of(order: Order) -> ledger.Reason | None:

@@ -6,8 +6,24 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from orders.payments.simulated_records import SimulatedMessage, SimulatedSession
 from seckill.models import SaleItem
 from shop.models import Product
+
+# Named here because Django looks for an app's tables in this module.
+__all__ = [
+    "LIVE",
+    "SOLD",
+    "Attention",
+    "Mail",
+    "Order",
+    "OrderLine",
+    "OrderStatus",
+    "Payment",
+    "PaymentEvent",
+    "SimulatedMessage",
+    "SimulatedSession",
+]
 
 
 class OrderStatus(models.TextChoices):
@@ -156,6 +172,16 @@ class Payment(models.Model):
         ]
         indexes = [
             models.Index(fields=["next_attempt_at"], name="orders_payment_to_refund", condition=Q(status="refund_due")),
+            models.Index(
+                fields=["next_attempt_at"],
+                name="orders_payment_to_decide",
+                condition=Q(status="captured", next_attempt_at__isnull=False),
+            ),
+            models.Index(
+                fields=["created_at"],
+                name="orders_payment_to_close",
+                condition=Q(status__in=["pending", "failed"], closed_at=None),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from orders.models import Order, OrderLine, OrderStatus
+from orders.models import Order, OrderLine, OrderStatus, Payment
 from shop.money import to_text
 
 RESERVED = "reserved"
@@ -53,3 +53,16 @@ class ReservationStatusSerializer(serializers.Serializer[Any]):
     poll_after_ms = serializers.IntegerField(
         allow_null=True, help_text="Ask again after this long; null when nothing will change any more."
     )
+
+
+class PayRequestSerializer(serializers.Serializer[Any]):
+    provider = serializers.CharField(
+        required=False, max_length=20, help_text="Which provider to pay with, where the shop offers several."
+    )
+
+
+class PaymentSerializer(serializers.Serializer[Any]):
+    payment = serializers.UUIDField()
+    status = serializers.ChoiceField(Payment.Status.values)
+    url = serializers.CharField(allow_blank=True, help_text="Where the buyer pays; empty once the payment has ended.")
+    expires_at = serializers.DateTimeField(help_text="The order must be paid by then.")

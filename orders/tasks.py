@@ -5,9 +5,10 @@ import time
 import structlog
 from celery import shared_task
 
-from orders import intake, lifecycle
+from orders import intake, late_payments, lifecycle, mails, refunds
 from orders.audit import audit
 from orders.metrics import remember_audit
+from orders.payments import inbox, sessions, simulated_delivery
 from orders.reconcile import reconcile_if_needed
 from orders.sweep import sweep
 from seckill import outbox
@@ -69,7 +70,7 @@ def settle_orders() -> int:
     return lifecycle.settle_orders()
 
 
-# A reconcile of a large item takes longer than other tasks may; a second one meanwhile finds the item locked and leaves.
+# A reconcile of a large item takes longer than other tasks may; a second one finds the item locked and leaves.
 @sweep(time_limit=900)
 def watch_store() -> int:
     """Every second: find items that the store has lost, or came back with, and reconcile them with the orders."""
@@ -96,3 +97,33 @@ def audit_sales() -> int:
         return 0
     remember_audit(trouble_of_item=trouble_of_item)
     return sum(trouble_of_item.values())
+
+
+@sweep()
+def send_mails() -> int:
+    """Every few seconds: send the mails that are due, for at most `BUDGET_SECONDS`."""
+    return mails.send_due(seconds_max=BUDGET_SECONDS)
+
+
+@sweep()
+def apply_waiting_events() -> int:
+    """Every second: events whose payment has come since, and late money whose fate a crash left open."""
+    return inbox.apply_waiting() + late_payments.decide_waiting()
+
+
+@sweep()
+def move_refunds() -> int:
+    """Every second: ask the payment providers for the refunds that are due."""
+    return refunds.move_refunds()
+
+
+@sweep()
+def close_sessions() -> int:
+    """Every second: close the payment pages of orders that ended in another way."""
+    return sessions.close_sessions()
+
+
+@sweep()
+def deliver_simulated_events() -> int:
+    """Every second: the simulated provider tells the shop what happened on its pages."""
+    return simulated_delivery.deliver_due()

@@ -32,11 +32,11 @@ def live_shop() -> Iterator[str]:
         run_settings = RunSettings(
             host="127.0.0.1", port=free_port(), directory=Path(directory), own_servers=None, allowed_hosts=[]
         )
-        with mock.patch.dict(os.environ, environment()):
+        with mock.patch.dict(os.environ, {**environment(), "SHOP_URL": run_settings.url}):
             parts = [
                 part
                 for part in processes(settings=run_settings, broker_url=settings.CELERY_BROKER_URL)
-                if part.name in ("web", "worker", "beat")
+                if part.name in ("web", "worker", "errands", "beat")
             ]
         try:
             for part in parts:
@@ -58,4 +58,5 @@ def environment() -> dict[str, str]:
     """What the processes must be told: the servers of this test, and its own database on them."""
     urls = {name: getattr(settings, name) for name in (*SERVER_URLS, "CELERY_BROKER_URL")}
     database = urlsplit(settings.DATABASE_URL)._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
-    return {**urls, "DATABASE_URL": database, "SECRET_KEY": settings.SECRET_KEY, "LOAD_TESTS": "1"}
+    ours = {"SECRET_KEY": settings.SECRET_KEY, "LOAD_TESTS": "1", "EMAIL_URL": "dummymail://"}
+    return {**urls, "DATABASE_URL": database, **ours}

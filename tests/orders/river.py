@@ -1,4 +1,4 @@
-"""One sale item and its river on a store that a test may kill, empty or put back: buyers, orders, both stores' books."""
+"""One sale item and its river, on a store that a test may kill, empty or put back."""
 
 import itertools
 from datetime import timedelta

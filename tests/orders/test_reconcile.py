@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 from unittest import mock
 from uuid import UUID
@@ -150,7 +149,7 @@ def test_a_change_that_a_backup_has_not_seen_holds_again(river: River) -> None:
     make_change(river, SaleChange.Kind.ADD_UNITS, units=5)
     make_change(river, SaleChange.Kind.UNITS_PER_BUYER, units=3)
     make_change(river, SaleChange.Kind.PAUSE)
-    paid = river_paused_sale(river)
+    assert river.ask() == Outcome.PAUSED
     river.client.flushall()
     for key, value in backup.items():
         river.client.restore(key, 0, value)
@@ -159,19 +158,14 @@ def test_a_change_that_a_backup_has_not_seen_holds_again(river: River) -> None:
     assert river.item()["quantity"] == "25"
     assert river.item()["per_buyer_max"] == "3"
     assert river.ask() == Outcome.PAUSED
-    assert paid is None
     make_change(river, SaleChange.Kind.RESUME)
     assert river.ask(units=3) == Outcome.RESERVED
     assert river.is_clean()
 
 
-def river_paused_sale(river: River) -> None:
-    assert river.ask() == Outcome.PAUSED
-
-
 def test_units_whose_addition_is_on_its_way_are_added_once(river: River) -> None:
     """PostgreSQL has them from the beginning, the rebuilt item only when the store applies the change."""
-    with mock.patch.object(changes.ledger, "adjust", side_effect=ledger.StoreUnreachable):
+    with mock.patch.object(ledger, "adjust", side_effect=ledger.StoreUnreachable):
         make_change(river, SaleChange.Kind.ADD_UNITS, units=5)
     assert SaleItem.objects.get(pk=river.item_id).quantity == QUANTITY + 5
     river.client.flushall()
@@ -264,7 +258,7 @@ def test_two_workers_reconcile_an_item_once(river: River) -> None:
 
     def watch(_: int) -> int:
         try:
-            return tasks.watch_store()
+            return int(tasks.watch_store())
         finally:
             connection.close()
 

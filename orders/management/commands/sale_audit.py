@@ -4,18 +4,20 @@ import json
 import sys
 from argparse import ArgumentParser
 from dataclasses import asdict
-from typing import Any
+from functools import partial
+from typing import IO, Any, cast
 
 from django.core.management.base import BaseCommand, CommandError
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from orders.audit import PATIENCE_SECONDS, Audit, audit
 from seckill.ledger import StoreUnreachable
 from seckill.models import SaleItem, movable_items
 
-COLUMNS = ("left", "held", "sold", "on the way", "settling", "issued", "quantity", "taken", "differences")
+COLUMNS = ("left", "held", "sold", "on way", "settling", "issued", "quantity", "differ")
 
 
 class Command(BaseCommand):
@@ -47,7 +49,7 @@ class Command(BaseCommand):
                         audit(
                             item_id=item.pk,
                             patience_seconds=options["patience"],
-                            report=lambda done, total, bar=bar: progress.update(bar, completed=done, total=total),
+                            report=partial(show_progress, progress, bar),
                         )
                     )
                     progress.remove_task(bar)
@@ -56,11 +58,14 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps([as_json(found) for found in audits], indent=2))
         else:
-            # Wide enough for whole ids where the output goes to a file.
-            console = Console(file=sys.stdout if self.stdout is None else self.stdout)  # type: ignore[arg-type]
-            show(list(zip(items, audits, strict=True)), console=console)
+            show(list(zip(items, audits, strict=True)), console=Console(file=cast(IO[str], self.stdout)))
         if any(found.look.trouble for found in audits):
             sys.exit(1)
+
+
+def show_progress(progress: Progress, bar: TaskID, done: int, total: int) -> None:
+    """How many of how many orders were looked at."""
+    progress.update(bar, completed=done, total=total)
 
 
 def items_named(item_ids: list[int]) -> list[SaleItem]:
@@ -81,21 +86,13 @@ def show(audits: list[tuple[SaleItem, Audit]], *, console: Console) -> None:
     if not audits:
         console.print("No sale that could move: nothing to audit.")
         return
-    table = Table("item", *[""] * 0, title="Units of each item", title_justify="left")
+    table = Table(title="Units of each item", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("item", no_wrap=True, overflow="ellipsis", max_width=10)
     for name in COLUMNS:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
     for item, found in audits:
         look = found.look
-        figures = (
-            look.left,
-            look.held,
-            look.sold,
-            look.on_the_way,
-            look.settling,
-            look.issued,
-            look.quantity,
-            look.taken,
-        )
+        figures = (look.left, look.held, look.sold, look.on_the_way, look.settling, look.issued, look.quantity)
         trouble = f"[bold red]{look.trouble}[/]" if look.trouble else "[green]0[/]"
         moving = " (moving)" if found.moving else ""
         table.add_row(

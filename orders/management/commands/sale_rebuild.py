@@ -1,13 +1,14 @@
 """`manage.py sale_rebuild`: a lost or stale item of the reservation store, restored from PostgreSQL and the outbox."""
 
 from argparse import ArgumentParser
+from functools import partial
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
-from orders.management.commands.sale_audit import items_named
+from orders.management.commands.sale_audit import items_named, show_progress
 from orders.reconcile import BooksDiffer, reconcile
 from seckill.ledger import StoreUnreachable
 
@@ -38,7 +39,7 @@ class Command(BaseCommand):
                     done = reconcile(
                         item_id=item.pk,
                         rebuild=options["from_nothing"],
-                        report=lambda done, total, bar=bar: progress.update(bar, completed=done, total=total),
+                        report=partial(show_progress, progress, bar),
                     )
                 except StoreUnreachable as error:
                     raise CommandError(f"The reservation store does not answer: {error}") from error

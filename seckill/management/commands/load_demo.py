@@ -159,8 +159,8 @@ class Command(BaseCommand):
         if admin_password:
             load_person("admin", admin_password, is_staff=True, is_superuser=True)
         if buyer_password:
-            load_person("alice", buyer_password)
-            load_person("bob", buyer_password)
+            load_person("alice", buyer_password, email="alice@example.com")
+            load_person("bob", buyer_password, email="bob@example.com")
         if not (admin_password and buyer_password):
             self.stdout.write(
                 "STAMPEDE_ADMIN_PASSWORD or STAMPEDE_BUYER_PASSWORD is not set: those people were left out."
@@ -224,9 +224,9 @@ def load_products() -> None:
         )
 
 
-def load_person(username: str, password: str, **rights: bool) -> None:
+def load_person(username: str, password: str, **values: Any) -> None:
     """The person with this password. It is set only where it differs: setting it would end open sessions."""
-    person, created = User.objects.get_or_create(username=username, defaults=rights)
+    person, created = User.objects.get_or_create(username=username, defaults=values)
     if created or not person.check_password(password):
         person.set_password(password)
         person.save(update_fields=["password"])

@@ -1,0 +1,67 @@
+"""What the simulated payment company keeps: its payment pages, and the messages it has to deliver.
+
+It plays an outside company, so these tables know the shop's by the ids that the shop gave, and by no foreign key.
+"""
+
+from django.db import models
+from django.db.models import Q
+
+
+class SimulatedSession(models.Model):
+    """A payment page. `processing` is money on its way: it comes at `captures_at`, and the page cannot be closed."""
+
+    class Status(models.TextChoices):
+        OPEN = "open"
+        PROCESSING = "processing"
+        CAPTURED = "captured"
+        DECLINED = "declined"
+        EXPIRED = "expired"
+        REFUNDED = "refunded"
+
+    class Delivery(models.TextChoices):
+        """How the company tells the shop of what happens on this page."""
+
+        ONCE = "once"
+        TWICE = "twice"
+        LATE = "late"
+        EARLY = "early"
+        OUT_OF_ORDER = "out_of_order"
+
+    reference = models.CharField(max_length=64, unique=True)
+    payment_id = models.UUIDField(unique=True)
+    reservation_id = models.UUIDField(null=True)
+    amount_minor = models.PositiveBigIntegerField()
+    currency = models.CharField(max_length=3)
+    return_url = models.CharField(max_length=500)
+    status = models.CharField(max_length=20, choices=Status, default=Status.OPEN)
+    delivery = models.CharField(max_length=20, choices=Delivery, default=Delivery.ONCE)
+    created_at = models.DateTimeField(auto_now_add=True)
+    captures_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["captures_at"], name="orders_simulated_to_capture", condition=Q(status="processing")),
+        ]
+
+    def __str__(self) -> str:
+        return self.reference
+
+
+class SimulatedMessage(models.Model):
+    """A webhook that is to be delivered; the same `event_id` twice is a message that comes twice."""
+
+    session = models.ForeignKey(SimulatedSession, models.CASCADE, related_name="messages")
+    event_id = models.CharField(max_length=64)
+    body = models.TextField()
+    deliver_at = models.DateTimeField()
+    delivered_at = models.DateTimeField(null=True)
+    attempts = models.PositiveIntegerField(default=0)
+    last_error = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["deliver_at"], name="orders_simulated_to_deliver", condition=Q(delivered_at=None)),
+        ]
+
+    def __str__(self) -> str:
+        return self.event_id

@@ -1,0 +1,54 @@
+"""Where providers tell the shop what became of a payment. Public, signed, and answered 2xx only after the commit."""
+
+from django.http import Http404, HttpResponse
+from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from orders.payments import inbox, providers
+from orders.payments.provider import Forged, TooOld
+from shop.problems import problem
+from shop.serializers import ProblemSerializer
+
+PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which.")
+
+
+class WebhookView(APIView):
+    """Messages of a payment provider, signed over the raw body. A message that comes again is answered 200 again."""
+
+    authentication_classes = ()
+    permission_classes = ()
+
+    @extend_schema(
+        request=OpenApiTypes.OBJECT,
+        responses={
+            200: OpenApiResponse(description="Noted; do not send it again."),
+            **dict.fromkeys((400, 404, 413), PROBLEM),
+        },
+    )
+    def post(self, request: Request, provider: str) -> HttpResponse:
+        if provider not in providers.chosen():
+            raise Http404
+        try:
+            # The bytes as they came: a body that was parsed and written again has another signature.
+            event = providers.named(provider).read_event(body=request._request.body, headers=request.headers)
+        except Forged:
+            return problem(
+                status=400,
+                code="signature_invalid",
+                title=_("The signature is not valid"),
+                detail=_("The body was not signed with this shop's secret, or it was changed on its way."),
+            )
+        except TooOld:
+            return problem(
+                status=400,
+                code="signature_expired",
+                title=_("The signature has expired"),
+                detail=_("The message was signed too long ago. Sign it anew and send it again."),
+            )
+        if event is not None:
+            inbox.receive(provider_name=provider, event=event)
+        return Response(status=200)

@@ -1,0 +1,50 @@
+"""The admin's sidebar. Each entry is shown to those who would not be turned away behind it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse_lazy
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+
+def entry(title: Promise, *, icon: str, page: str, permission: str, **more: Any) -> dict[str, Any]:
+    """An entry that leads to the page of that name, `seckill_sale_changelist` for instance."""
+    return {
+        "title": title,
+        "icon": icon,
+        "link": reverse_lazy(f"admin:{page}"),
+        "permission": may(permission),
+        **more,
+    }
+
+
+def may(permission: str) -> Callable[[HttpRequest], bool]:
+    return lambda request: request.user.has_perm(permission)
+
+
+NAVIGATION = [
+    {
+        "title": _("Shop"),
+        "items": [
+            entry(_("Sales"), icon="bolt", page="seckill_sale_changelist", permission="seckill.view_sale"),
+            entry(
+                _("Live figures"),
+                icon="monitoring",
+                page="seckill_saleitem_changelist",
+                permission="seckill.view_sale",
+            ),
+            entry(_("Changes"), icon="history", page="seckill_salechange_changelist", permission="seckill.view_sale"),
+            entry(_("Products"), icon="inventory_2", page="shop_product_changelist", permission="shop.view_product"),
+            entry(_("Categories"), icon="category", page="shop_category_changelist", permission="shop.view_category"),
+            entry(_("People"), icon="group", page="auth_user_changelist", permission="auth.view_user"),
+        ],
+    },
+    {
+        "title": _("Orders"),
+        "items": [
+            entry(_("Orders"), icon="receipt_long", page="orders_order_changelist", permission="orders.view_order"),
+        ],
+    },
+]

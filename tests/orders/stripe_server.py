@@ -1,0 +1,95 @@
+"""A local server that answers as Stripe documents it, and keeps what was asked. It is not Stripe: see the tests."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs
+
+
+@dataclass
+class Asked:
+    method: str
+    path: str
+    form: dict[str, str]
+    idempotency_key: str
+
+
+@dataclass
+class StripeServer:
+    """`faults` answers the next calls: (status, type of the error, code)."""
+
+    url: str = ""
+    asked: list[Asked] = field(default_factory=list)
+    faults: list[tuple[int, str, str]] = field(default_factory=list)
+    session_status: str = "open"
+    refund_status: str = "succeeded"
+    sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def answer(self, asked: Asked) -> tuple[int, dict[str, Any]]:
+        self.asked.append(asked)
+        if self.faults:
+            status, type_, code = self.faults.pop(0)
+            return status, {"error": {"type": type_, "code": code, "message": f"{type_} {code}"}}
+        parts = asked.path.strip("/").split("/")
+        if asked.path == "/v1/checkout/sessions":
+            return 200, self.session(asked)
+        if parts[:3] == ["v1", "checkout", "sessions"] and parts[-1] == "expire":
+            if self.session_status != "open":
+                message = "Only Checkout Sessions with a status in [open] can be expired."
+                return 400, {"error": {"type": "invalid_request_error", "message": message}}
+            self.session_status = "expired"
+            return 200, self.stored(parts[3])
+        if parts[:3] == ["v1", "checkout", "sessions"]:
+            return 200, self.stored(parts[3])
+        if asked.path == "/v1/refunds":
+            refund = {"id": "re_1", "object": "refund", "status": self.refund_status, "failure_reason": None}
+            return 200, {**refund, "amount": 1900, "currency": "cny"}
+        return 404, {"error": {"type": "invalid_request_error", "message": "no such thing"}}
+
+    def session(self, asked: Asked) -> dict[str, Any]:
+        """The same for the same idempotency key."""
+        reference = f"cs_test_{len(self.sessions) + 1}"
+        made = {"id": reference, "object": "checkout.session", "url": f"https://pay.example/{reference}"}
+        return self.sessions.setdefault(asked.idempotency_key, made)
+
+    def stored(self, reference: str) -> dict[str, Any]:
+        intent = "pi_1" if self.session_status == "complete" else None
+        return {"id": reference, "object": "checkout.session", "status": self.session_status, "payment_intent": intent}
+
+
+@contextmanager
+def stripe_server() -> Iterator[StripeServer]:
+    stripe = StripeServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            form = {name: values[0] for name, values in parse_qs(self.rfile.read(length).decode()).items()}
+            key = self.headers.get("Idempotency-Key", "")
+            status, body = stripe.answer(Asked(self.command, self.path.split("?")[0], form, key))
+            payload = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(payload)))
+            self.end_headers()
+            self.wfile.write(payload)
+
+        do_GET = do_POST
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing: the tests look at what was asked."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    stripe.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield stripe
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(timeout=10)
