@@ -1,6 +1,6 @@
 """A process whose clock is an hour off. Deadlines are compared by PostgreSQL and the store, so nobody should notice."""
 
-from orders.faults.crowd import Demand
+from orders.faults.buyer import Demand
 from orders.faults.fault import Fault
 
 HOUR_SECONDS = 3_600.0

@@ -31,6 +31,9 @@ from shop.part import POLL_SECONDS, Part, PartFailed, ending, stop_parts
 RESTART_SECONDS = 0.3
 START_SECONDS = 90.0
 
+# When late messages of the payment company come: after the holds of a trial, and well within its rest.
+LATE_SECONDS = 8
+
 WEBS = ("web1", "web2")
 CELERY = ("worker", "beat")
 STORE_LINKS = ("web-store", "worker-store", "beat-store", "harness-store")
@@ -50,6 +53,8 @@ class Site:
         self._log = log
         # The store is the one server that may be replaced by another, so even we reach it through a link.
         self.store_port = free_ports(count=1)[0]
+        # Nobody listens there until a trial of mails begins; the buyers of the others have no address.
+        self.mail_port = free_ports(count=1)[0]
         self._web_ports = dict(zip(WEBS, free_ports(count=len(WEBS)), strict=True))
         self._lock = (directory / "servers.lock").open("w")
 
@@ -110,6 +115,9 @@ class Site:
             "FAILPOINTS": str(self.failpoints),
             "DATABASE_URL": through(settings.DATABASE_URL, port=self.proxy.port(f"{group}-postgres")),
             "SECKILL_REDIS_URL": through(settings.SECKILL_REDIS_URL, port=self.proxy.port(f"{group}-store")),
+            "SHOP_URL": f"http://127.0.0.1:{self._web_ports['web1']}",
+            "SIMULATED_LATE_SECONDS": str(LATE_SECONDS),
+            "EMAIL_URL": f"smtp://127.0.0.1:{self.mail_port}",
             "REDIS_URL": through(settings.REDIS_URL, port=self.proxy.port(f"{group}-broker")),
         }
         plan = ProcessPlan(
