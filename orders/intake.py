@@ -16,6 +16,7 @@ from django.contrib.auth import get_user_model
 from django.db import DataError, IntegrityError, connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from psycopg.errors import NotNullViolation
 
 from orders import lifecycle
 from orders.models import Order, OrderLine, OrderStatus
@@ -111,6 +112,9 @@ def persist_all(*, item_id: int, intents: Sequence[Intent]) -> None:
     try:
         persist(item_id=item_id, intents=intents)
     except (IntegrityError, DataError, EntryMalformed) as error:
+        if isinstance(error.__cause__, NotNullViolation):
+            # A table of another release than this worker's: no fault of the entries, which wait for a worker that fits.
+            raise
         if len(intents) == 1:
             refuse(item_id=item_id, intent=intents[0], error=error)
             return

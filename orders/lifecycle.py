@@ -221,16 +221,13 @@ def tell_ledger(*, item_id: int, orders: list[Order]) -> list[Told]:
     for reason in sorted(set(reasons.values()), key=str):
         group = [order for order in orders if reasons[order.pk] is reason and order.reservation_id]
         reservation_ids = [order.reservation_id for order in group if order.reservation_id]
-        given: Sequence[Answer]
+        given: list[Answer] = []
         if reason is None:
-            given = ledger.confirm(item_id=item_id, reservation_ids=reservation_ids)
+            given += ledger.confirm(item_id=item_id, reservation_ids=reservation_ids)
         else:
-            given = ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=reason)
-        for order, answer in zip(group, given, strict=True):
-            # A store that does not know the item is to be told again, once it does.
-            if answer == "unavailable":
-                continue
-            told.append((order, answer))
+            given += ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=reason)
+        # A store that does not know the item is to be told again, once it does.
+        told += [(order, answer) for order, answer in zip(group, given, strict=True) if answer != "unavailable"]
     return told
 
 

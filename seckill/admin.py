@@ -144,12 +144,14 @@ class SaleAdmin(StaffAdmin):
         return actions
 
     def reason_to_keep(self, obj: Sale) -> str | None:
-        if obj.is_published:
-            return _(
-                "“%(sale)s” is published and buyers may hold its units, so it cannot be deleted. "
-                "End it instead, with “End now” on its page: what buyers hold then stays theirs to pay."
-            ) % {"sale": obj}
-        return None
+        if not obj.is_published:
+            return None
+        if phase_of(obj)[0] == "ended":
+            return _("“%(sale)s” is over, and stays for its orders and its journal.") % {"sale": obj}
+        return _(
+            "“%(sale)s” is published and buyers may hold its units, so it cannot be deleted. "
+            "End it instead, with “End now” on its page: what buyers hold then stays theirs to pay."
+        ) % {"sale": obj}
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Items go with their sale, though nobody may delete them where they are only listed."""

@@ -17,7 +17,7 @@ class ChangeForm(forms.Form):
 
     token = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
     reason = forms.CharField(
-        label=_("reason"),
+        label=_("Reason"),
         max_length=REASON_LENGTH_MAX,
         help_text=_("Goes into the journal, with your name and the time."),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
@@ -37,7 +37,7 @@ class ChangeForm(forms.Form):
 
 class UnitsForm(ChangeForm):
     units = forms.IntegerField(
-        label=_("units"),
+        label=_("Units"),
         min_value=1,
         max_value=UNITS_MAX,
         widget=UnfoldAdminIntegerFieldWidget(attrs={"autofocus": True}),
@@ -47,7 +47,7 @@ class UnitsForm(ChangeForm):
 
 class EndForm(ChangeForm):
     closes_at = forms.DateTimeField(
-        label=_("closes at"),
+        label=_("Closes at"),
         widget=forms.DateTimeInput(
             format="%Y-%m-%dT%H:%M:%S",
             attrs={"type": "datetime-local", "step": 1, "class": " ".join(INPUT_CLASSES), "autofocus": True},

@@ -6,7 +6,9 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.formats import date_format
 from django.utils.html import format_html
+from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
@@ -26,7 +28,7 @@ LABELS = {
 
 @admin.register(SaleChange)
 class SaleChangeAdmin(ModelAdmin):
-    list_display = ["made_at", "who", "sale_link", "product", "what", "reason", "status_label", "outcome_text"]
+    list_display = ["when", "who", "sale_link", "product", "what", "reason", "status_label", "outcome_text"]
     list_display_links = None
     list_filter = ["status", "kind", "made_at"]
     list_filter_sheet = False
@@ -39,7 +41,6 @@ class SaleChangeAdmin(ModelAdmin):
         "item__product__name",
         "item__product__name_zh",
     ]
-    show_full_result_count = False
     actions = None
 
     def has_view_permission(self, request: HttpRequest, obj: SaleChange | None = None) -> bool:
@@ -56,6 +57,10 @@ class SaleChangeAdmin(ModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: SaleChange | None = None) -> bool:
         return False
+
+    @admin.display(description=_("made at"), ordering="made_at")
+    def when(self, change: SaleChange) -> str:
+        return date_format(localtime(change.made_at), "Y-m-d H:i:s")
 
     @admin.display(description=_("made by"), ordering="made_by__username")
     def who(self, change: SaleChange) -> str:

@@ -1,5 +1,7 @@
 """The address to which the shop writes. In place of allauth's page, which would send a mail during the request."""
 
+from typing import cast
+
 from allauth.account.models import EmailAddress
 from django import forms
 from django.contrib import messages
@@ -28,7 +30,7 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
 @login_required
 def address(request: HttpRequest) -> HttpResponse:
     """See and change it. What allauth keeps beside the user follows, so that nobody signs in with a former one."""
-    user = User.objects.get(pk=request.user.pk)
+    user = User.objects.get(pk=cast(int, request.user.pk))
     form = AddressForm(request.POST or None, instance=user)
     after = request.POST.get("next") or request.GET.get("next") or ""
     if not url_has_allowed_host_and_scheme(after, allowed_hosts={request.get_host()}):

@@ -168,7 +168,7 @@ CACHES = {
     # One second to connect or to answer: with both spent, the buyer still hears `unavailable` within two.
     "seckill": redis_cache(SECKILL_REDIS_URL, timeout_seconds=0.9),
 }
-SESSION_ENGINE = "django.contrib.sessions.backends.cache"
+SESSION_ENGINE = "shop.sessions"
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
@@ -184,6 +184,11 @@ STATIC_ROOT = STAMPEDE_DIRECTORY / "static"
 # Behind TLS set HTTPS=1: cookies only over TLS, redirects, HSTS.
 HTTPS: bool = env.bool("HTTPS", default=False)
 SECURE_SSL_REDIRECT = HTTPS
+# What the proxy that ends TLS says of the buyer's side; without it, every request would be redirected for ever. The
+# proxy must set it on each request, whatever the buyer sent.
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+# Load balancers and Prometheus ask the process itself, without TLS.
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
 SESSION_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SECURE = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0

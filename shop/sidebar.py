@@ -6,6 +6,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse_lazy
 from django.utils.functional import Promise
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 
 
@@ -22,6 +23,11 @@ def entry(title: Promise, *, icon: str, page: str, permission: str, **more: Any)
 
 def may(permission: str) -> Callable[[HttpRequest], bool]:
     return lambda request: request.user.has_perm(permission)
+
+
+def counted_by(path: str) -> Callable[[], str]:
+    """What the function of that name counts; the template calls it, and shows nothing where it says nothing."""
+    return lambda: import_string(path)()
 
 
 NAVIGATION = [
@@ -45,6 +51,20 @@ NAVIGATION = [
         "title": _("Orders"),
         "items": [
             entry(_("Orders"), icon="receipt_long", page="orders_order_changelist", permission="orders.view_order"),
+            entry(
+                _("Needs attention"),
+                icon="notification_important",
+                page="orders_ordertolookat_changelist",
+                permission="orders.view_order",
+                badge=counted_by("orders.attention.badge"),
+            ),
+            entry(
+                _("Payment events"),
+                icon="payments",
+                page="orders_paymentevent_changelist",
+                permission="orders.view_order",
+            ),
+            entry(_("Mails"), icon="mail", page="orders_mail_changelist", permission="orders.view_order"),
         ],
     },
 ]

@@ -20,6 +20,7 @@ SPEAKS_TO_REDIS = {
     "seckill/durability.py": "knows a refusal of CONFIG GET; asks through the ledger's client",
     "orders/faults/raw_valkey.py": "the fault harness's own servers, which it breaks",
     "shop/health.py": "says PING",
+    "shop/problems.py": "knows the faults of the session store, speaks to nobody",
     "shop/settings.py": "names the retry policy, speaks to nobody",
 }
 

@@ -20,19 +20,20 @@ class Asked:
 
 @dataclass
 class StripeServer:
-    """`faults` answers the next calls: (status, type of the error, code)."""
+    """`faults` answers the next calls: (status, type of the error, code), or None for one that goes well."""
 
     url: str = ""
     asked: list[Asked] = field(default_factory=list)
-    faults: list[tuple[int, str, str]] = field(default_factory=list)
+    faults: list[tuple[int, str, str] | None] = field(default_factory=list)
     session_status: str = "open"
     refund_status: str = "succeeded"
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def answer(self, asked: Asked) -> tuple[int, dict[str, Any]]:
         self.asked.append(asked)
-        if self.faults:
-            status, type_, code = self.faults.pop(0)
+        fault = self.faults.pop(0) if self.faults else None
+        if fault:
+            status, type_, code = fault
             return status, {"error": {"type": type_, "code": code, "message": f"{type_} {code}"}}
         parts = asked.path.strip("/").split("/")
         if asked.path == "/v1/checkout/sessions":

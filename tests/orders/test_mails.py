@@ -323,6 +323,7 @@ def test_a_crash_after_sending_repeats_the_mail_under_the_same_id(
 def send_and_disconnect() -> int:
     """In a thread, whose connection to PostgreSQL would keep the test's database from being dropped."""
     try:
-        return tasks.send_mails()
+        sent: int = tasks.send_mails()
+        return sent
     finally:
         connection.close()

@@ -4,6 +4,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
@@ -171,7 +172,7 @@ def test_after_a_declined_payment_the_page_offers_another(client: Client, item: 
 
 
 def test_a_late_payment_says_what_became_of_the_money(
-    client: Client, item: SaleItem, buyer: User, settings: Settings
+    client: Client, item: SaleItem, buyer: User, settings: LazySettings
 ) -> None:
     # Given money that came after the order had expired, while the reservation store is away
     order = reserve(item, buyer)

@@ -104,3 +104,25 @@ def test_a_server_that_does_not_answer_is_an_error(name: str, words: str) -> Non
 
 def test_without_deploy_no_server_is_asked() -> None:
     assert check(**NOWHERE) == (0, EVERYTHING_IS_WELL)
+
+
+PROXY = """
+import django
+django.setup()
+from django.test import Client
+client = Client(SERVER_NAME="localhost")
+print(client.get("/nothing/").status_code, client.get("/nothing/", headers={"X-Forwarded-Proto": "https"}).status_code)
+print(client.get("/healthz").status_code)
+"""
+
+
+def test_behind_a_proxy_that_ends_tls_nobody_is_redirected_twice() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROXY],
+        cwd=ROOT,
+        env={**os.environ, "HTTPS": "1", "DJANGO_SETTINGS_MODULE": "shop.settings"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.split() == ["301", "404", "200"], done.stderr

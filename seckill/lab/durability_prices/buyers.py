@@ -58,8 +58,8 @@ def run(pipe: Connection, threads: int) -> None:
         stop.set()
         for thread in team:
             thread.join()
-        hear(pipe)
-        pipe.send(heard)
+        if hear(pipe):
+            pipe.send(heard)
 
 
 def hear(pipe: Connection) -> str | None:

@@ -105,8 +105,9 @@ class Crowd:
         return everything
 
     def send_home(self) -> None:
-        for process, pipe in self._team:
+        for _process, pipe in self._team:
             pipe.close()
+        for process, _pipe in self._team:
             process.join(1)
             process.kill()
             process.join()
