@@ -1,6 +1,7 @@
 """The checker finds what is wrong: histories and books made by hand, each with one thing that must not be."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -115,7 +116,7 @@ def test_two_orders_of_one_pass_are_a_duplicate() -> None:
 
 
 def test_a_buyer_whose_money_went_back_was_treated_well() -> None:
-    books = {"orders": [order(ANN, status="refunded", keeps_units=False, captures=0, refunds=1), order(BEN)]}
+    books: dict[str, Any] = {"orders": [order(ANN, status="refunded", keeps_units=False, captures=0, refunds=1), order(BEN)]}
     ended = Hold(state="ended", buyer_id=1, units=2, deadline_ms=0)
     assert judged(**books, taken=0, counters=counters(left=10, sold=0), holds={**BOOKS.holds, ANN: ended}).holds
 
