@@ -35,7 +35,8 @@ START_SECONDS = 90.0
 LATE_SECONDS = 8
 
 WEBS = ("web1", "web2")
-CELERY = ("worker", "beat")
+# The errands are what waits for others, such as mails; they have a worker of their own.
+CELERY = ("worker", "errands", "beat")
 STORE_LINKS = ("web-store", "worker-store", "beat-store", "harness-store")
 SERVERS = ("postgres", "store", "broker")
 
@@ -108,7 +109,9 @@ class Site:
 
     def process(self, name: str, *, clock_seconds: float = 0.0) -> Part:
         """A process of the shop, not started. `worker2` and `beat2` are a second worker and beat."""
-        group = name.rstrip("0123456789")
+        kind = name.rstrip("0123456789")
+        # Both workers speak through the same links.
+        group = "worker" if kind == "errands" else kind
         environment = {
             **os.environ,
             "PYTHONUNBUFFERED": "1",
@@ -122,7 +125,7 @@ class Site:
         }
         plan = ProcessPlan(
             name=name,
-            group=group,
+            kind=kind,
             directory=self.directory,
             environment=environment,
             port=self._web_ports.get(name, 0),
