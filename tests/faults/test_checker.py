@@ -116,7 +116,9 @@ def test_two_orders_of_one_pass_are_a_duplicate() -> None:
 
 
 def test_a_buyer_whose_money_went_back_was_treated_well() -> None:
-    books: dict[str, Any] = {"orders": [order(ANN, status="refunded", keeps_units=False, captures=0, refunds=1), order(BEN)]}
+    books: dict[str, Any] = {
+        "orders": [order(ANN, status="refunded", keeps_units=False, captures=0, refunds=1), order(BEN)]
+    }
     ended = Hold(state="ended", buyer_id=1, units=2, deadline_ms=0)
     assert judged(**books, taken=0, counters=counters(left=10, sold=0), holds={**BOOKS.holds, ANN: ended}).holds
 
