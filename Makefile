@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lab lint lock venv-run venv-dev
+.PHONY: help run test lab faults durability lint lock venv-run venv-dev
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -13,7 +13,7 @@ PYTHON ?=
 ARGS ?=
 
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 run: venv-run ## The shop with everything it needs; PORT=8000, HOST=127.0.0.1
 	@exec $(PY) -m shop.run
@@ -23,6 +23,14 @@ test: venv-dev ## The whole suite on real servers; ARGS go to pytest
 
 lab: venv-dev ## The strategies side by side, with all they need; ARGS="--quick"
 	@exec $(PY) -m shop.lab $(ARGS)
+
+durability: venv-dev ## What each way of writing to disk costs, and what it loses; ARGS="--rounds 3"
+	@exec $(PY) -m seckill.lab.durability_prices $(ARGS)
+
+# Which faults are drawn where: make faults SEED=7. Empty: a new number, which is printed.
+SEED ?=
+faults: venv-dev ## Every fault on a shop of its own, and a verdict; SEED=7, ARGS="--only …", "--quick", "--list"
+	@exec $(PY) -m shop.faults $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 # mypy's plugin for Django reads the settings, and those ask for addresses. Nothing is opened there.
 NO_SERVERS := SECRET_KEY=none DATABASE_URL=postgres:///none SECKILL_REDIS_URL=redis://none REDIS_URL=redis://none

@@ -1,5 +1,6 @@
 """The buyer's own pages: my orders, one order, and the moment between a yes and its order."""
 
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -10,10 +11,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from orders.models import Order, OrderStatus
+from orders.late_payment import came_late
+from orders.models import Attention, Order, OrderStatus, Payment
+from orders.payments import providers
 from seckill import ledger
 from seckill.moments import moment_from
 from seckill.passes import item_id_of
+from shop.buyer_language import remember_language
 
 PAGE_SIZE = 20
 
@@ -32,9 +36,33 @@ def orders(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def order(request: HttpRequest, number: UUID) -> HttpResponse:
-    shown = get_object_or_404(orders_of(request), number=number)
-    template = "orders/_order.html" if request.htmx else "orders/order.html"  # type: ignore[attr-defined]
-    return render(request, template, {"order": shown, "awaiting": shown.status == OrderStatus.AWAITING_PAYMENT})
+    """Also where buyers come back to from a payment page. That they are back says nothing; the provider's word does."""
+    shown = get_object_or_404(orders_of(request).prefetch_related("payments"), number=number)
+    if request.htmx:  # type: ignore[attr-defined]
+        return render(request, "orders/_order.html", state_of(shown))
+    remember_language(request)
+    return render(request, "orders/order.html", state_of(shown))
+
+
+def state_of(order: Order) -> dict[str, Any]:
+    """What the page of an order says beyond its status: how its payments stand, and what may be done now."""
+    payments = list(order.payments.all())
+    latest = payments[0] if payments else None
+    awaiting = order.status == OrderStatus.AWAITING_PAYMENT
+    # The money is there, and it is being found out whether the units still are.
+    deciding = order.status == OrderStatus.EXPIRED and any(p.status == Payment.Status.CAPTURED for p in payments)
+    return {
+        "order": order,
+        "awaiting": awaiting,
+        "payable": awaiting and bool(providers.chosen()),
+        "confirming": awaiting and latest is not None and latest.status == Payment.Status.PENDING and bool(latest.url),
+        "declined": awaiting and latest is not None and latest.status == Payment.Status.FAILED,
+        "deciding": deciding,
+        "changing": awaiting or deciding or order.status == OrderStatus.REFUND_DUE,
+        "came_late": came_late(order),
+        "other_amount": order.attention == Attention.AMOUNT_DIFFERS,
+        "paid_twice": order.attention == Attention.PAID_TWICE,
+    }
 
 
 @never_cache

@@ -21,6 +21,7 @@ from uuid import UUID
 
 import structlog
 from django.db import transaction
+from django.db.models import QuerySet
 
 from orders import intake
 from orders.models import SOLD, Order, OrderLine, OrderStatus
@@ -33,8 +34,8 @@ from seckill.publication import terms_of
 
 log = structlog.get_logger(__name__)
 
-# Orders compared at once: their rows are locked for two round trips to the store.
-BATCH_MAX = 500
+# Orders compared at once; where they differ, their rows are locked for two round trips to the store.
+BATCH_MAX = 1_000
 
 Report = Callable[[int, int], None]
 
@@ -192,51 +193,59 @@ def mend(*, item_id: int, done: Reconciled, report: Report) -> bool:
 
 
 def mend_batches(*, item_id: int, done: Reconciled) -> Iterator[int]:
-    """One transaction a batch: the orders are locked, so that none of them ends between the look and the word."""
+    """Compare without locks, since most orders agree; look again at the others with their rows locked, so that none of
+    them ends between the look and the word. Yields the size of each batch.
+    """
     last_id = 0
-    while True:
-        with transaction.atomic():
-            lines = lock_lines(item_id=item_id, after_id=last_id)
-            if lines:
-                mend_lines(item_id=item_id, lines=lines, done=done)
-        if not lines:
-            return
+    while lines := read_lines(lines_of(item_id).filter(order_id__gt=last_id)[:BATCH_MAX]):
+        differing = [line.order_id for line, hold in with_holds(item_id, lines) if not agrees(line, hold)]
+        if differing:
+            with transaction.atomic():
+                list(Order.objects.select_for_update(no_key=True).filter(pk__in=differing).order_by("pk").values("pk"))
+                locked = read_lines(lines_of(item_id).filter(order_id__in=differing))
+                mend_lines(item_id=item_id, pairs=with_holds(item_id, locked), done=done)
         last_id = lines[-1].order_id
         yield len(lines)
 
 
-def lock_lines(*, item_id: int, after_id: int) -> list[Line]:
-    lines = (
-        OrderLine.objects.select_related("order")
-        .select_for_update(of=("order",), no_key=True)
-        .filter(sale_item_id=item_id, order_id__gt=after_id, order__reservation_id__isnull=False)
-        .order_by("order_id")[:BATCH_MAX]
-    )
+def lines_of(item_id: int) -> QuerySet[OrderLine]:
+    orders = OrderLine.objects.select_related("order").filter(order__reservation_id__isnull=False)
+    return orders.filter(sale_item_id=item_id).order_by("order_id")
+
+
+def read_lines(rows: QuerySet[OrderLine]) -> list[Line]:
+    """The rows as far as their holds are concerned."""
+    columns = ("order_id", "order__reservation_id", "order__buyer_id", "units", "order__expires_at")
     return [
-        Line(
-            order_id=line.order_id,
-            reservation_id=line.order.reservation_id,
-            buyer_id=line.order.buyer_id,
-            units=line.units,
-            deadline_ms=milliseconds(line.order.expires_at),
-            wanted=wanted_of(line.order),
+        Line(order_id, reservation_id, buyer_id, units, milliseconds(deadline), wanted_as(status, units_back))
+        for order_id, reservation_id, buyer_id, units, deadline, status, units_back in rows.values_list(
+            *columns, "order__status", "order__units_back"
         )
-        for line in lines
-        if line.order.reservation_id
     ]
+
+
+def with_holds(item_id: int, lines: Sequence[Line]) -> list[tuple[Line, Hold | None]]:
+    holds = books.find_holds(item_id=item_id, reservation_ids=[line.reservation_id for line in lines])
+    return list(zip(lines, holds, strict=True))
+
+
+def agrees(line: Line, hold: Hold | None) -> bool:
+    return hold is not None and hold.state == line.wanted.value
 
 
 def wanted_of(order: Order) -> Restore:
     """What the store should say of the order's hold."""
-    if order.status == OrderStatus.AWAITING_PAYMENT:
+    return wanted_as(order.status, order.units_back)
+
+
+def wanted_as(status: str, units_back: bool) -> Restore:
+    if status == OrderStatus.AWAITING_PAYMENT:
         return Restore.HELD
-    return Restore.SOLD if order.status in SOLD or not order.units_back else Restore.ENDED
+    return Restore.SOLD if status in SOLD or not units_back else Restore.ENDED
 
 
-def mend_lines(*, item_id: int, lines: Sequence[Line], done: Reconciled) -> None:
+def mend_lines(*, item_id: int, pairs: Sequence[tuple[Line, Hold | None]], done: Reconciled) -> None:
     """Releases first: what they give back may be what a restoration needs."""
-    holds = books.find_holds(item_id=item_id, reservation_ids=[line.reservation_id for line in lines])
-    pairs = list(zip(lines, holds, strict=True))
     released = [line.reservation_id for line, hold in pairs if line.wanted is Restore.ENDED and is_live(hold)]
     confirmed = [
         line.reservation_id

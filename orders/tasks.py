@@ -5,7 +5,7 @@ import time
 import structlog
 from celery import shared_task
 
-from orders import intake, late_payments, lifecycle, refunds
+from orders import intake, late_payments, lifecycle, mails, refunds
 from orders.audit import audit
 from orders.metrics import remember_audit
 from orders.payments import inbox, sessions, simulated_delivery
@@ -97,6 +97,12 @@ def audit_sales() -> int:
         return 0
     remember_audit(trouble_of_item=trouble_of_item)
     return sum(trouble_of_item.values())
+
+
+@sweep()
+def send_mails() -> int:
+    """Every few seconds: send the mails that are due, for at most `BUDGET_SECONDS`."""
+    return mails.send_due(seconds_max=BUDGET_SECONDS)
 
 
 @sweep()

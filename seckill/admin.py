@@ -15,6 +15,9 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 from unfold.enums import ActionVariant
 
+from seckill import durability
+from seckill.change_admin import buttons_of, buttons_of_item, control
+from seckill.change_journal import SaleChangeAdmin, journal_of
 from seckill.figures import figures_of, units_text
 from seckill.ledger import StoreUnreachable
 from seckill.models import Sale, SaleItem
@@ -28,8 +31,11 @@ from shop.staff import ModelAdmin, StaffAdmin, TabularInline
 ITEMS_MAX = 100
 
 ALREADY_PUBLISHED = _("“%(sale)s” was published before. Nothing was changed.")
+WEAKNESS_ALLOWED = _("SECKILL_ALLOW_WEAK_DURABILITY lets sales open all the same: %(weakness)s")
 
 TERMS = ["opens_at", "closes_at", "hold_seconds"]
+
+__all__ = ["SaleAdmin", "SaleChangeAdmin", "SaleItemAdmin"]
 
 
 class SaleItemInline(TabularInline):
@@ -76,9 +82,22 @@ class SaleAdmin(StaffAdmin):
     actions = ["publish_selected", "delete_selected"]
     actions_detail = ["publish"]
     change_form_outer_before_template = "admin/seckill/sale/items.html"
+    change_form_outer_after_template = "admin/seckill/sale/journal.html"
 
     class Media:
         js = ["seckill/live-figures.js"]
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.control_view)
+        control_path = "<int:sale_id>/control/<slug:kind>/"
+        return [
+            path(control_path, view, name="seckill_sale_control"),
+            path(f"{control_path}<int:item_id>/", view, name="seckill_sale_control"),
+            *super().get_urls(),
+        ]
+
+    def control_view(self, request: HttpRequest, sale_id: int, kind: str, item_id: int | None = None) -> HttpResponse:
+        return control(self, request, sale_id=sale_id, kind=kind, item_id=item_id)
 
     @admin.display(description=_("name"), ordering="name")
     def title(self, sale: Sale) -> str:
@@ -104,9 +123,9 @@ class SaleAdmin(StaffAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
         names = (None, {"fields": [("name", "name_zh")]})
         if obj is None or not obj.is_published:
-            return [names, (_("Terms"), {"fields": TERMS})]
-        frozen = _("This sale is published, so its terms can no longer be changed.")
-        fields = [("opens_at", "closes_at"), ("phase_text", "published_at"), "hold_seconds"]
+            return [names, (_("Terms"), {"fields": [*TERMS, "late_payment"]})]
+        frozen = _("This sale is published: what can be changed of its terms is changed by the buttons above.")
+        fields = [("opens_at", "closes_at"), ("phase_text", "published_at"), "hold_seconds", "late_payment"]
         return [names, (_("Terms"), {"fields": fields, "description": frozen})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[str]:
@@ -125,9 +144,14 @@ class SaleAdmin(StaffAdmin):
         return actions
 
     def reason_to_keep(self, obj: Sale) -> str | None:
-        if obj.is_published:
-            return _("“%(sale)s” is published and buyers may hold its units, so it cannot be deleted.") % {"sale": obj}
-        return None
+        if not obj.is_published:
+            return None
+        if phase_of(obj)[0] == "ended":
+            return _("“%(sale)s” is over, and stays for its orders and its journal.") % {"sale": obj}
+        return _(
+            "“%(sale)s” is published and buyers may hold its units, so it cannot be deleted. "
+            "End it instead, with “End now” on its page: what buyers hold then stays theirs to pay."
+        ) % {"sale": obj}
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Items go with their sale, though nobody may delete them where they are only listed."""
@@ -144,14 +168,22 @@ class SaleAdmin(StaffAdmin):
         obj: Sale | None = None,
     ) -> HttpResponse:
         if obj and obj.is_published:
-            context["figures"] = figures_of(list(obj.items.select_related("sale", "product").order_by("pk")))
+            figures = figures_of(list(obj.items.select_related("sale", "product").order_by("pk")))
+            may_change = self.has_change_permission(request, obj)
+            context |= {
+                "rows": [(row, buttons_of_item(row.item) if may_change else []) for row in figures],
+                "buttons": buttons_of(obj) if may_change else [],
+                "journal": journal_of(obj),
+            }
         return super().render_change_form(request, context, add, change, form_url, obj)
 
     def save_model(self, request: HttpRequest, obj: Sale, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         if obj.is_published and "opens_at_0" in request.POST:
-            only_names = _("This sale was published while you were editing it, so only its names were saved.")
-            self.message_user(request, only_names, messages.WARNING)
+            only_these = _(
+                "This sale was published while you were editing it, so only its names and its late payments were saved."
+            )
+            self.message_user(request, only_these, messages.WARNING)
 
     @action(  # type: ignore[untyped-decorator]
         description=_("Publish …"), permissions=["change"], icon="bolt", variant=ActionVariant.PRIMARY
@@ -211,6 +243,8 @@ class SaleAdmin(StaffAdmin):
             level = messages.WARNING
             said = _("“%(sale)s” is published and opens for buyers as soon as the reservation store answers.")
         self.message_user(request, said % {"sale": sale}, level)
+        for weakness in durability.allowed_weaknesses():
+            self.message_user(request, WEAKNESS_ALLOWED % {"weakness": weakness.text}, messages.WARNING)
 
 
 @admin.register(SaleItem)
@@ -278,8 +312,8 @@ class SaleItemAdmin(ModelAdmin):
         return phase_of(item.sale)
 
     @admin.display(description=_("quantity"), ordering="quantity")
-    def quantity_text(self, item: SaleItem) -> str:
-        return units_text(item.quantity)
+    def quantity_text(self, item: Any) -> str:
+        return live_cell(item, "quantity")
 
     @admin.display(description=_("left"))
     def left(self, item: Any) -> str:

@@ -34,7 +34,9 @@ from seckill.serializers import (
     ReservationSerializer,
     SaleSerializer,
 )
+from shop import failpoints
 from shop.api_view import JsonAPIView
+from shop.buyer_language import remember_language
 from shop.money import to_text
 from shop.problems import problem
 from shop.serializers import ProblemSerializer
@@ -62,6 +64,7 @@ class ReservationView(JsonAPIView):
             raise PassRefused("pass_of_another_item", _("This pass is for another item of the sale."), status=403)
         body = ReservationRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
+        failpoints.reach("reserve.before_script")
         try:
             reservation = ledger.reserve(
                 item_id=item_id,
@@ -71,6 +74,7 @@ class ReservationView(JsonAPIView):
             )
         except ledger.StoreUnreachable:
             return refusal(Outcome.UNAVAILABLE)
+        failpoints.reach("reserve.after_script")
         if reservation.outcome not in (Outcome.RESERVED, Outcome.ALREADY_RESERVED):
             return refusal(reservation.outcome, reservation)
         doorbell.ring(item_id)
@@ -139,6 +143,8 @@ class PassView(JsonAPIView):
             )
         if now >= item.sale.closes_at:
             return refusal(Outcome.CLOSED)
+        # Here and not with the reservation, which asks PostgreSQL nothing.
+        remember_language(request)
         expires_s = passes.expiry_s()
         body = {
             "pass": passes.issue(item_id=item.pk, buyer_id=cast(int, request.user.pk), expires_s=expires_s),

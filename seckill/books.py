@@ -6,7 +6,7 @@ item that nobody vouches for changes under nobody's hands but ours.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -19,6 +19,11 @@ from seckill.ledger import PARTS, Hold, store
 SCAN_COUNT = 1_000
 
 
+# The numbers among an item's fields, and those of them that an unlimited item does not have.
+STOCK = frozenset({"quantity", "left"})
+NUMBERS = STOCK | {"opens_ms", "closes_ms", "hold_ms", "per_buyer_max", "held", "sold"}
+
+
 class Condition(StrEnum):
     """Whether an item may be sold from: `lost` lacks a part, `distrusted` is whole and not vouched for."""
 
@@ -29,7 +34,10 @@ class Condition(StrEnum):
 
 @dataclass(slots=True)
 class Totals:
-    """An item added up from its holds, beside the counters that the store keeps. `malformed` holds cannot be read."""
+    """An item added up from its holds, beside the counters that the store keeps.
+
+    `malformed` are reservations and buyers whose entry cannot be read; a counter that cannot be is left out.
+    """
 
     counted: dict[str, int]
     held: int = 0
@@ -42,8 +50,9 @@ class Totals:
     def consistent(self) -> bool:
         """Whether holds, counters and buyers tell the same story. Means something where nobody reserves meanwhile."""
         whole = {"held", "sold"} <= self.counted.keys()
-        left_fits = "quantity" not in self.counted or (
-            self.counted.get("left", -1) == self.counted["quantity"] - self.held - self.sold >= 0
+        unlimited = not {"quantity", "left"} & self.counted.keys()
+        left_fits = unlimited or (
+            self.counted.get("left", -1) == self.counted.get("quantity", -1) - self.held - self.sold >= 0
         )
         return (
             whole
@@ -78,9 +87,10 @@ def conditions(*, item_ids: Sequence[int]) -> dict[int, Condition]:
 
 
 def condition_of(item: dict[bytes, bytes], outbox: int, buyers_and_holds: int, *, now: bytes) -> Condition:
-    """The checks of reserve.lua, in Python."""
-    whole = not PARTS - item.keys() and (b"quantity" in item) == (b"left" in item) and outbox
-    if not whole or (int(item[b"held"]) + int(item[b"sold"]) > 0 and buyers_and_holds < 2):
+    """The checks of reserve.lua, in Python: a number that cannot be read is as good as missing."""
+    numbers = numbers_in(texts(item), names=NUMBERS)
+    missing = PARTS - item.keys() or NUMBERS - STOCK - numbers.keys() or len(STOCK & numbers.keys()) == 1
+    if missing or not outbox or (numbers["held"] + numbers["sold"] > 0 and buyers_and_holds < 2):
         return Condition.LOST
     return Condition.VOUCHED if item.get(b"incarnation") == now else Condition.DISTRUSTED
 
@@ -111,7 +121,7 @@ def terms(*, item_id: int) -> dict[str, str]:
     """The item's hash as text: terms, counters and all. Empty where the item is not there."""
     with store() as client:
         item: dict[Any, Any] = client.hgetall(keys_of(item_id).item)
-    return {name.decode(): value.decode() for name, value in item.items()}
+    return texts(item)
 
 
 def applied_operations(*, item_id: int) -> set[UUID]:
@@ -156,11 +166,30 @@ def totals(*, item_id: int) -> Totals:
                 found.buyers[str(hold.buyer_id)] += hold.units
                 found.held += hold.units if hold.state == "held" else 0
                 found.sold += hold.units if hold.state == "sold" else 0
-    for units_of in scan(keys.buyers):
-        found.buyers_counted |= {buyer.decode(): int(units) for buyer, units in units_of.items()}
-    item = terms(item_id=item_id)
-    found.counted = {name: int(item[name]) for name in ("quantity", "left", "held", "sold") if name in item}
+    for buyers in scan(keys.buyers):
+        units_of = {buyer.decode(): number_from(units) for buyer, units in buyers.items()}
+        found.malformed += [buyer for buyer, units in units_of.items() if units is None]
+        found.buyers_counted |= {buyer: units for buyer, units in units_of.items() if units is not None}
+    found.counted = numbers_in(terms(item_id=item_id), names={"quantity", "left", "held", "sold"})
     return found
+
+
+def texts(item: dict[bytes, bytes]) -> dict[str, str]:
+    return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in item.items()}
+
+
+def numbers_in(item: dict[str, str], *, names: Set[str]) -> dict[str, int]:
+    """Those of the item's fields that are numbers."""
+    values = {name: number_from(item.get(name)) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def number_from(value: str | bytes | None) -> int | None:
+    """A whole number as the scripts write it; None where there is none."""
+    try:
+        return None if value is None else int(value)
+    except ValueError:
+        return None
 
 
 def scan(key: str) -> Iterator[dict[bytes, bytes]]:

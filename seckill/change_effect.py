@@ -9,8 +9,8 @@ from django.db.models import F, Max
 from django.utils import timezone
 
 from seckill import ledger
-from seckill.change_outcome import outcome_text
 from seckill.change_rules import OF_ITEM, Kind
+from seckill.change_words import outcome_text
 from seckill.ledger import Adjusted
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.moments import milliseconds, moment_from

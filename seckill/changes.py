@@ -20,9 +20,9 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
-from seckill import ledger
+from seckill import durability, ledger
 from seckill.change_effect import adjustment_of, finish
-from seckill.change_rules import OF_ITEM, Kind, Wanted, check_rules
+from seckill.change_rules import OF_ITEM, CannotChange, Kind, Wanted, check_rules
 from seckill.item_lock import item_lock
 from seckill.models import Sale, SaleChange, SaleItem
 from shop import failpoints
@@ -54,6 +54,8 @@ def make_change(
     the store cannot be asked now. A second call with the same `token` makes no second change. Raises CannotChange.
     """
     wanted = Wanted(kind=kind, reason=reason.strip(), units=units, closes_at=closes_at)
+    if kind == Kind.RESUME and (objection := durability.objection()):
+        raise CannotChange(objection)
     changes, _is_new = write_down(wanted, sale_id=sale_id, item_id=item_id, made_by=made_by, token=token)
     return carry_out(changes)
 

@@ -32,11 +32,16 @@ class Figures:
         return units_text(self.item.quantity)
 
     @property
+    def per_buyer_max(self) -> str:
+        return str(self.item.per_buyer_max)
+
+    @property
     def taken(self) -> str:
         return str(self.item.taken)
 
     def as_json(self) -> dict[str, str]:
-        return {"left": self.left, "held": self.held, "sold": self.sold, "taken": self.taken, "note": self.note}
+        names = ("left", "held", "sold", "taken", "quantity", "per_buyer_max", "note")
+        return {name: getattr(self, name) for name in names}
 
 
 def figures_of(items: Sequence[SaleItem]) -> list[Figures]:

@@ -5,21 +5,27 @@ each item is announced to the store and marked `announced_at`. What a crash leav
 since `ledger.publish` is idempotent and no order can exist before the announcement, repeating it is safe. An item
 that was announced is never published again: if the store lost it, buyers hear `unavailable` until it is rebuilt from
 the orders.
+
+A sale opens only where both stores keep what buyers are told (seckill/durability.py): a weak one is refused before
+anything is changed, and one that turned weak before the announcement leaves the sale unannounced.
 """
 
+import structlog
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from seckill import ledger
+from seckill import durability, ledger
 from seckill.models import Sale, SaleItem, overlapping_item
 from seckill.moments import milliseconds
 from shop.models import Product
 
+log = structlog.get_logger(__name__)
+
 
 class CannotPublish(Exception):
-    """The sale breaks a rule; the message is for the shop manager."""
+    """The sale breaks a rule, or the stores are too weak for it; the message is for the shop manager."""
 
 
 def publish_sale(*, sale_id: int) -> bool:
@@ -27,12 +33,16 @@ def publish_sale(*, sale_id: int) -> bool:
 
     With StoreUnreachable the sale counts as published and its items are announced as soon as the store answers.
     """
+    # Before the transaction: no row stays locked while a store is asked.
+    objection = durability.objection()
     with transaction.atomic():
         sale = Sale.objects.select_for_update().get(pk=sale_id)
         if sale.is_published:
             published = False
         else:
             check_rules(sale)
+            if objection:
+                raise CannotPublish(objection)
             published = bool(Sale.objects.filter(pk=sale_id, published_at=None).update(published_at=timezone.now()))
     announce_pending()
     return published
@@ -59,8 +69,20 @@ def check_rules(sale: Sale) -> None:
 
 
 def announce_pending() -> int:
-    """Send the terms of published items to the store where that is not known to have happened. Returns how many."""
-    pending = SaleItem.objects.select_related("sale").filter(announced_at=None, sale__published_at__isnull=False)
+    """Send the terms of published items to the store where that is not known to have happened. Returns how many.
+
+    None while a store is weak: they wait until it was mended. Raises StoreUnreachable.
+    """
+    pending = list(SaleItem.objects.select_related("sale").filter(announced_at=None, sale__published_at__isnull=False))
+    if not pending:
+        return 0
+    if weaknesses := durability.find_weaknesses():
+        said = {f"{weakness.setting} {weakness.value}" for weakness in weaknesses}
+        item_ids = [item.pk for item in pending]
+        if not settings.SECKILL_ALLOW_WEAK_DURABILITY:
+            log.error("sale_waits_for_durable_stores", item_ids=item_ids, weaknesses=sorted(said))
+            return 0
+        log.warning("sale_opens_on_weak_stores", item_ids=item_ids, weaknesses=sorted(said))
     count = 0
     for item in pending:
         ledger.publish(item_id=item.pk, terms=terms_of(item))

@@ -1,4 +1,4 @@
-"""Where a sale stands for staff: a draft, or by its window."""
+"""Where a sale stands for staff: a draft, paused, or by its window."""
 
 from datetime import datetime
 from typing import Any
@@ -11,15 +11,23 @@ from django.utils.translation import gettext_lazy as _
 
 from seckill.models import Sale
 
-PHASES = {"draft": _("draft"), "upcoming": _("upcoming"), "open": _("open"), "ended": _("ended")}
+PHASES = {
+    "draft": _("draft"),
+    "upcoming": _("upcoming"),
+    "open": _("open"),
+    "paused": _("paused"),
+    "ended": _("ended"),
+}
 
 # The colours of the phases, in the words of django-unfold.
-LABELS = {"draft": "warning", "upcoming": "info", "open": "success", "ended": "default"}
+LABELS = {"draft": "warning", "upcoming": "info", "open": "success", "paused": "danger", "ended": "default"}
 
 
 def phase_of(sale: Sale) -> tuple[str, str]:
     """The phase as a word and as people read it."""
     phase = sale.phase_at(timezone.now()) if sale.is_published else "draft"
+    if sale.paused and phase in ("upcoming", "open"):
+        phase = "paused"
     return phase, str(PHASES[phase])
 
 
@@ -28,10 +36,12 @@ def phase_condition(phase: str, *, now: datetime, path: str) -> Q:
     published = Q(**{f"{path}published_at__isnull": False})
     opened = Q(**{f"{path}opens_at__lte": now})
     closed = Q(**{f"{path}closes_at__lte": now})
+    paused = Q(**{f"{path}paused": True})
     return {
         "draft": ~published,
-        "upcoming": published & ~opened,
-        "open": published & opened & ~closed,
+        "upcoming": published & ~opened & ~paused,
+        "open": published & opened & ~closed & ~paused,
+        "paused": published & ~closed & paused,
         "ended": published & closed,
     }[phase]
 

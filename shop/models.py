@@ -1,3 +1,4 @@
+from django.conf import settings
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils.translation import get_language
@@ -49,6 +50,20 @@ class Product(models.Model):
     def description_here(self) -> str:
         """The description in the reader's language."""
         return in_current_language(self.description, self.description_zh)
+
+
+class BuyerLanguage(models.Model):
+    """The language that a person last used the shop in, for mails. Written by shop/buyer_language.py."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+")
+    language = models.CharField(max_length=10)
+
+    class Meta:
+        verbose_name = _("buyer's language")
+        verbose_name_plural = _("buyers' languages")
+
+    def __str__(self) -> str:
+        return self.language
 
 
 def in_current_language(text: str, text_zh: str) -> str:

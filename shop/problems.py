@@ -4,16 +4,20 @@
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import structlog
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.csrf import csrf_failure as django_csrf_failure
+from django_redis.exceptions import ConnectionInterrupted
+from redis.exceptions import RedisError
 from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
@@ -22,6 +26,9 @@ from shop.parsers import BodyTooLarge
 log = structlog.get_logger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
+
+# A server that was restarted is back within seconds.
+RETRY_AFTER_SECONDS = 5
 
 
 def problem(
@@ -52,6 +59,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
         error = exceptions.PermissionDenied()
     elif isinstance(error, RequestDataTooBig):
         error = BodyTooLarge()
+    if is_outage(error):
+        return outage()
     if not isinstance(error, exceptions.APIException):
         return None
     set_rollback()
@@ -124,8 +133,34 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     )
 
 
+def is_outage(error: BaseException | None) -> bool:
+    """Whether a server that the shop needs is away: a fault that passes, and no mistake of anybody's."""
+    return isinstance(error, OperationalError | InterfaceError | ConnectionInterrupted | RedisError)
+
+
+def outage() -> JsonResponse:
+    """503 under /api/: the same call may be made again."""
+    return problem(
+        status=503,
+        code="unavailable",
+        title=_("Not available right now"),
+        detail=_("The shop cannot answer right now. Please try again in a moment."),
+        retry_after_seconds=RETRY_AFTER_SECONDS,
+    )
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
-    """handler500. Says nothing about the cause; the log does."""
+    """handler500. Says nothing about the cause; the log does. A server that is away makes it a 503."""
+    if is_outage(sys.exc_info()[1]):
+        if is_api(request):
+            return outage()
+        title, detail = (
+            _("Not available right now"),
+            _("The shop cannot answer right now. Please try again in a moment."),
+        )
+        response = render(request, "shop/error.html", {"title": title, "detail": detail}, status=503)
+        response["Retry-After"] = str(RETRY_AFTER_SECONDS)
+        return response
     return page_or_problem(
         request,
         status=500,

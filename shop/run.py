@@ -100,11 +100,18 @@ def _welcome(*, settings: RunSettings, values: Mapping[str, str]) -> str:
         f"  admin      {settings.url}/admin/     user admin, password {escape(admin)}",
         f"  API        {settings.url}/api/docs/",
         f"  buyers     alice and bob, password {escape(buyer)}",
+        f"  mails      {escape(_mails(settings=settings, values=values))}",
         f"  logs       {escape(str(settings.directory))}/logs/*.log",
     ]
     if settings.open_to_others and not any(settings.allowed_hosts):
         lines.append("  Other machines can connect; set ALLOWED_HOSTS to the names they use, or they get 400.")
     return "\n".join([*lines, "Ctrl-C stops everything."])
+
+
+def _mails(*, settings: RunSettings, values: Mapping[str, str]) -> str:
+    """Where to look for what the shop writes to its buyers. The address of a mail server may hold a password."""
+    to_files = values["EMAIL_URL"].startswith("filemail:")
+    return f"{settings.mail_directory}/" if to_files else "to the mail server of EMAIL_URL"
 
 
 def _check_port(*, settings: RunSettings) -> None:

@@ -35,7 +35,9 @@ def processes(*, settings: RunSettings, broker_url: str) -> list[Part]:
     return [
         _manage(settings, "load_demo", title="demo data"),
         _web(settings=settings),
-        _worker(settings=settings, broker_url=broker_url),
+        _worker(settings=settings, broker_url=broker_url, name="worker", queues="drain,expiry,celery", processes=2),
+        # What waits for others has a worker of its own: a mail server that is silent must not keep orders waiting.
+        _worker(settings=settings, broker_url=broker_url, name="errands", queues="payments,mail", processes=2),
         _beat(settings=settings),
     ]
 
@@ -56,20 +58,21 @@ def _web(*, settings: RunSettings) -> Part:
     )
 
 
-def _worker(*, settings: RunSettings, broker_url: str) -> Part:
-    node = f"stampede-{os.getpid()}@{socket.gethostname()}"
+def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str, processes: int) -> Part:
+    node = f"stampede-{name}-{os.getpid()}@{socket.gethostname()}"
     client = Celery(broker=broker_url, set_as_current=False)
     argv = ["-m", "celery", "-A", "shop", "worker", "-n", node, "-l", _log_level()]
-    argv += ["-Q", "drain,expiry,payments,mail,celery", "-c", "2"]
+    argv += ["-Q", queues, "-c", str(processes)]
     # One worker has nobody to talk to, and starts seconds earlier without trying.
     argv += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     return _python(
         settings,
         argv,
-        name="worker",
-        title="Celery worker",
+        name=name,
+        title=f"Celery {queues.replace(',', ', ')}",
         ready=lambda _: _answers_ping(client=client, node=node),
         stop_seconds=_WORKER_STOP_SECONDS,
+        group="workers",
     )
 
 
@@ -100,6 +103,7 @@ def _python(
     title: str,
     ready: Callable[[Part], bool],
     stop_seconds: float = 4.0,
+    group: str = "",
 ) -> Part:
     """A Python program of this virtual environment. It gets the environment as it is now."""
     return Part(
@@ -111,6 +115,7 @@ def _python(
         environment={**os.environ, "PYTHONUNBUFFERED": "1"},
         directory=ROOT,
         stop_seconds=stop_seconds,
+        group=group,
     )
 
 

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from shop.embedded import write_private
 
@@ -44,6 +45,11 @@ class RunSettings:
         """Where a browser on this machine finds the shop."""
         host = self.probe_host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
+    def mail_directory(self) -> Path:
+        """Where mails to buyers are written, unless EMAIL_URL names a mail server."""
+        return self.directory / "mails"
 
     @property
     def open_to_others(self) -> bool:
@@ -86,6 +92,7 @@ def write_environment(*, settings: RunSettings, urls: Mapping[str, str]) -> dict
         "STAMPEDE_ADMIN_PASSWORD": secrets.token_urlsafe(12),
         "STAMPEDE_BUYER_PASSWORD": secrets.token_urlsafe(12),
         "LOAD_TESTS": "1",
+        "EMAIL_URL": f"filemail:///{quote(str(settings.mail_directory))}",
     }
     kept = _read(path=path)
     values = {name: os.environ.get(name) or kept.get(name) or value for name, value in made.items()}

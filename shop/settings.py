@@ -4,7 +4,6 @@
 The real environment always wins over that file. Each variable is described in docs/settings.md.
 """
 
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,10 @@ from typing import Any
 import environ
 import structlog
 from csp.constants import NONE, SELF
-from django.http import HttpRequest
-from django.urls import reverse_lazy
-from django.utils.translation import gettext_lazy as _
 from redis.backoff import NoBackoff
 from redis.retry import Retry
+
+from shop.sidebar import NAVIGATION
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -46,6 +44,8 @@ CURRENCY: str = env.str("SHOP_CURRENCY", default="CNY")
 SECKILL_PASS_LEAD_SECONDS: int = env.int("SECKILL_PASS_LEAD_SECONDS", default=600)
 # A pass lives longer than the lead, so that one taken at the first moment is still good at the opening.
 SECKILL_PASS_LIFE_SECONDS: int = env.int("SECKILL_PASS_LIFE_SECONDS", default=900)
+# Sales open only on stores that keep what buyers are told (seckill/durability.py). This lets them open on weaker ones.
+SECKILL_ALLOW_WEAK_DURABILITY: bool = env.bool("SECKILL_ALLOW_WEAK_DURABILITY", default=False)
 # Lets `manage.py load_passes` and `manage.py stampede` make buyers and passes. Never on in a real shop.
 LOAD_TESTS: bool = env.bool("LOAD_TESTS", default=False)
 
@@ -53,8 +53,8 @@ LOAD_TESTS: bool = env.bool("LOAD_TESTS", default=False)
 
 # A real shop must choose, or its staff records what comes in; the simulated provider is there where nothing is real.
 PAYMENT_PROVIDERS: list[str] = env.list("PAYMENT_PROVIDERS", default=["simulated"] if LOAD_TESTS or DEBUG else [])
-# Where the shop is found: buyers come back here from payment pages, and the simulated provider calls here.
-SHOP_URL: str = env.str("SHOP_URL", default=f"http://127.0.0.1:{env.int('PORT', default=8000)}")
+# Where the shop is found: links in mails, the way back from payment pages, and where the simulated provider calls.
+SHOP_URL: str = env.str("SHOP_URL", default=f"http://127.0.0.1:{env.int('PORT', default=8000)}").rstrip("/")
 STRIPE_SECRET_KEY: str = env.str("STRIPE_SECRET_KEY", default="")
 STRIPE_WEBHOOK_SECRET: str = env.str("STRIPE_WEBHOOK_SECRET", default="")
 # Empty means Stripe's own address.
@@ -64,6 +64,14 @@ SIMULATED_WEBHOOK_SECRET: str = env.str("SIMULATED_WEBHOOK_SECRET", default=SECR
 SIMULATED_DELIVERY: str = env.str("SIMULATED_DELIVERY", default="once")
 SIMULATED_SLOW_SECONDS: int = env.int("SIMULATED_SLOW_SECONDS", default=5)
 SIMULATED_LATE_SECONDS: int = env.int("SIMULATED_LATE_SECONDS", default=60)
+
+# --- Mails to buyers ---------------------------------------------------------------------------------------------
+
+# EMAIL_BACKEND, EMAIL_HOST, … from one address: smtp+tls://user:password@host:587, filemail:////directory, consolemail://
+globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
+# For each answer of the mail server. A mail has about ten of them, and a task may take a minute.
+EMAIL_TIMEOUT: int = env.int("EMAIL_TIMEOUT", default=5)
+DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", default="Stampede <shop@localhost>")
 
 # --- Django ------------------------------------------------------------------------------------------------------
 
@@ -160,7 +168,7 @@ CACHES = {
     # One second to connect or to answer: with both spent, the buyer still hears `unavailable` within two.
     "seckill": redis_cache(SECKILL_REDIS_URL, timeout_seconds=0.9),
 }
-SESSION_ENGINE = "django.contrib.sessions.backends.cache"
+SESSION_ENGINE = "shop.sessions"
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
@@ -176,6 +184,11 @@ STATIC_ROOT = STAMPEDE_DIRECTORY / "static"
 # Behind TLS set HTTPS=1: cookies only over TLS, redirects, HSTS.
 HTTPS: bool = env.bool("HTTPS", default=False)
 SECURE_SSL_REDIRECT = HTTPS
+# What the proxy that ends TLS says of the buyer's side; without it, every request would be redirected for ever. The
+# proxy must set it on each request, whatever the buyer sent.
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+# Load balancers and Prometheus ask the process itself, without TLS.
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
 SESSION_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SECURE = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
@@ -214,7 +227,7 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 ACCOUNT_LOGIN_METHODS = {"username"}
-ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 
 # --- API ---------------------------------------------------------------------------------------------------------
@@ -272,6 +285,7 @@ CELERY_TASK_ROUTES = {
     "orders.tasks.expire_overdue": {"queue": "expiry"},
     "orders.tasks.settle_orders": {"queue": "expiry"},
     "orders.tasks.watch_store": {"queue": "drain"},
+    "orders.tasks.send_mails": {"queue": "mail"},
     "orders.tasks.apply_waiting_events": {"queue": "expiry"},
     # These wait for other companies; nobody else should wait behind them.
     "orders.tasks.move_refunds": {"queue": "payments"},
@@ -281,78 +295,29 @@ CELERY_TASK_ROUTES = {
 # Every job of the beat is a sweep: a late one is worthless, since the next does the same, so it expires. Not sooner,
 # since the time is compared with the worker's clock, and hosts whose clocks are an hour off must still be heard.
 CELERY_BEAT_SCHEDULE = {
-    name: {"task": f"orders.tasks.{name}", "schedule": 1.0, "options": {"expires": 7200}}
-    for name in (
-        "sweep_outboxes",
-        "expire_overdue",
-        "settle_orders",
-        "watch_store",
-        "apply_waiting_events",
-        "move_refunds",
-        "close_sessions",
-        *(["deliver_simulated_events"] if "simulated" in PAYMENT_PROVIDERS else []),
-    )
-} | {"audit_sales": {"task": "orders.tasks.audit_sales", "schedule": 60.0, "options": {"expires": 7200}}}
+    name: {"task": f"orders.tasks.{name}", "schedule": seconds, "options": {"expires": 7200}}
+    for name, seconds in {
+        "sweep_outboxes": 1.0,
+        "expire_overdue": 1.0,
+        "settle_orders": 1.0,
+        "watch_store": 1.0,
+        "send_mails": 5.0,
+        "audit_sales": 60.0,
+        "apply_waiting_events": 1.0,
+        "move_refunds": 1.0,
+        "close_sessions": 1.0,
+        **({"deliver_simulated_events": 1.0} if "simulated" in PAYMENT_PROVIDERS else {}),
+    }.items()
+}
 
 # --- Admin -------------------------------------------------------------------------------------------------------
-
-
-def may(permission: str) -> Callable[[HttpRequest], bool]:
-    """Shows an entry of the sidebar to those who would not be turned away behind it."""
-    return lambda request: request.user.has_perm(permission)
-
 
 UNFOLD = {
     "SITE_TITLE": "Stampede",
     "SITE_HEADER": "Stampede",
     "SITE_URL": "/",
     "SHOW_HISTORY": True,
-    "SIDEBAR": {
-        "show_search": False,
-        "navigation": [
-            {
-                "title": _("Shop"),
-                "items": [
-                    {
-                        "title": _("Sales"),
-                        "icon": "bolt",
-                        "link": reverse_lazy("admin:seckill_sale_changelist"),
-                        "permission": may("seckill.view_sale"),
-                    },
-                    {
-                        "title": _("Live figures"),
-                        "icon": "monitoring",
-                        "link": reverse_lazy("admin:seckill_saleitem_changelist"),
-                        "permission": may("seckill.view_sale"),
-                    },
-                    {
-                        "title": _("Products"),
-                        "icon": "inventory_2",
-                        "link": reverse_lazy("admin:shop_product_changelist"),
-                        "permission": may("shop.view_product"),
-                    },
-                    {
-                        "title": _("Categories"),
-                        "icon": "category",
-                        "link": reverse_lazy("admin:shop_category_changelist"),
-                        "permission": may("shop.view_category"),
-                    },
-                    {
-                        "title": _("Orders"),
-                        "icon": "receipt_long",
-                        "link": reverse_lazy("admin:orders_order_changelist"),
-                        "permission": may("orders.view_order"),
-                    },
-                    {
-                        "title": _("People"),
-                        "icon": "group",
-                        "link": reverse_lazy("admin:auth_user_changelist"),
-                        "permission": may("auth.view_user"),
-                    },
-                ],
-            }
-        ],
-    },
+    "SIDEBAR": {"show_search": False, "navigation": NAVIGATION},
 }
 
 # --- Logs --------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def live_shop() -> Iterator[str]:
             parts = [
                 part
                 for part in processes(settings=run_settings, broker_url=settings.CELERY_BROKER_URL)
-                if part.name in ("web", "worker", "beat")
+                if part.name in ("web", "worker", "errands", "beat")
             ]
         try:
             for part in parts:
@@ -58,4 +58,5 @@ def environment() -> dict[str, str]:
     """What the processes must be told: the servers of this test, and its own database on them."""
     urls = {name: getattr(settings, name) for name in (*SERVER_URLS, "CELERY_BROKER_URL")}
     database = urlsplit(settings.DATABASE_URL)._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
-    return {**urls, "DATABASE_URL": database, "SECRET_KEY": settings.SECRET_KEY, "LOAD_TESTS": "1"}
+    ours = {"SECRET_KEY": settings.SECRET_KEY, "LOAD_TESTS": "1", "EMAIL_URL": "dummymail://"}
+    return {**urls, "DATABASE_URL": database, **ours}

@@ -18,7 +18,7 @@ from orders.models import LIVE, OrderLine
 from seckill import crowd, ledger
 from seckill.live import phase_of
 from seckill.models import Sale, SaleItem, published_items
-from seckill.publication import publish_sale
+from seckill.publication import CannotPublish, publish_sale
 from shop.models import Product
 
 # As long as a pass lives: nobody can buy in this sale later anyhow.
@@ -84,7 +84,12 @@ def own_item(*, stock: int, units_max: int) -> SaleItem:
         item = SaleItem.objects.create(
             sale=sale, product=product, price_minor=OWN_PRICE_MINOR, quantity=stock, per_buyer_max=units_max
         )
-    publish_sale(sale_id=sale.pk)
+    try:
+        publish_sale(sale_id=sale.pk)
+    except CannotPublish as refusal:
+        sale.delete()
+        product.delete()
+        raise SceneUnfit(str(refusal)) from refusal
     return item
 
 

@@ -46,7 +46,7 @@ end
 if units ~= 0 and not left then
   return answer('unlimited')
 end
-if left and (left + units < 0 or quantity + units < 1) then
+if units < 0 and (left + units < 0 or quantity + units < 1) then
   return answer('too_few_left')
 end
 

@@ -26,8 +26,13 @@ assert(units and units >= 1 and units % 1 == 0, 'units are whole, 1 or more')
 local late = state == 'late_payment'
 
 local terms = redis.call('HMGET', item, 'held', 'sold', 'quantity', 'left', 'per_buyer_max', 'incarnation')
-local quantity, left, per_buyer_max = tonumber(terms[3]), tonumber(terms[4]), tonumber(terms[5])
-if not (tonumber(terms[1]) and tonumber(terms[2]) and per_buyer_max) or (quantity == nil) ~= (left == nil) then
+local held, sold, quantity, left = tonumber(terms[1]), tonumber(terms[2]), tonumber(terms[3]), tonumber(terms[4])
+local per_buyer_max = tonumber(terms[5])
+if not (held and sold and per_buyer_max) or (quantity == nil) ~= (left == nil) then
+  return {'unavailable'}
+end
+-- On sale, a lost key must stay lost until a reconcile: written anew with one hold in it, nobody would miss the others.
+if late and held + sold > 0 and redis.call('EXISTS', buyers, holds) < 2 then
   return {'unavailable'}
 end
 if late and terms[6] ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then

@@ -17,7 +17,10 @@ SPEAKS_TO_REDIS = {
     "seckill/ledger.py": "the Python face of the scripts",
     "seckill/scripts.py": "runs them",
     "seckill/outbox.py": "the stream",
+    "seckill/durability.py": "knows a refusal of CONFIG GET; asks through the ledger's client",
+    "orders/faults/raw_valkey.py": "the fault harness's own servers, which it breaks",
     "shop/health.py": "says PING",
+    "shop/problems.py": "knows the faults of the session store, speaks to nobody",
     "shop/settings.py": "names the retry policy, speaks to nobody",
 }
 
@@ -45,10 +48,12 @@ def test_only_the_ledger_and_its_neighbours_speak_to_redis() -> None:
     assert {path for path in speaking if not path.startswith(LAB)} == set(SPEAKS_TO_REDIS)
 
 
-def test_the_shop_does_not_know_the_lab() -> None:
-    own = ("seckill.lab", "seckill.strategies")
+def test_the_shop_does_not_know_the_lab_or_the_fault_harness() -> None:
+    own = ("seckill.lab", "seckill.strategies", "orders.faults")
+    knowing = (*LAB, "seckill/management/commands/seckill_lab.py")
+    knowing += ("orders/faults/", "orders/management/commands/fault_harness.py")
     for path in MODULES:
-        if not name(path).startswith((*LAB, "seckill/management/commands/seckill_lab.py")):
+        if not name(path).startswith(knowing):
             assert not [module for module in imports(path) if module.startswith(own)], name(path)
 
 

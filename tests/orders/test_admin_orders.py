@@ -1,23 +1,35 @@
-"""Staff read orders, record payments and cancel; nobody edits or deletes an order by hand."""
+"""Staff read orders and the papers about them, and move them by actions; nobody edits or deletes one by hand."""
 
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
+from orders import mails
 from orders.admin import LABELS
-from orders.models import Order, OrderLine, OrderStatus
+from orders.attention import EXPLANATIONS, badge
+from orders.attention import LABELS as ATTENTION_LABELS
+from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, PaymentEvent
+from orders.payment_admin import KINDS, OUTCOMES
+from orders.payments.inbox import Applied
+from orders.payments.provider import EventKind
 from seckill import ledger
 from seckill.models import SaleItem
+from tests.orders.stage import message as said_of
+from tests.orders.stage import payment_of, tell
 from tests.seckill.filled_form import said
 
 ORDERS = "/admin/orders/order/"
+LOOK_AT = "/admin/orders/ordertolookat/"
+EVENTS = "/admin/orders/paymentevent/"
+MAILS = "/admin/orders/mail/"
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +104,9 @@ def test_a_recorded_payment_pays_the_order_and_sells_the_unit(client: Client, or
 def test_a_payment_that_comes_too_late_is_not_recorded(client: Client, order: Order) -> None:
     Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     response = client.post(ORDERS, chosen("record_payment", order), follow=True)
-    assert said(response) == ["1 order could not be paid: it was not awaiting payment, or its time was over."]
+    assert said(response) == [
+        f"1 order could not be paid: it was not awaiting payment, or its time was over. ({str(order.number)[:8]})"
+    ]
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT
 
 
@@ -113,7 +127,7 @@ def test_a_cancelled_order_puts_its_units_back_on_sale(client: Client, order: Or
 def test_a_paid_order_is_not_cancelled(client: Client, order: Order) -> None:
     client.post(ORDERS, chosen("record_payment", order), follow=True)
     response = client.post(ORDERS, chosen("cancel_orders", order, confirmed="yes"), follow=True)
-    assert said(response) == ["1 order was not cancelled: it was not awaiting payment."]
+    assert said(response) == [f"1 order was not cancelled: it was not awaiting payment. ({str(order.number)[:8]})"]
     assert status_of(order) == OrderStatus.PAID
 
 
@@ -135,6 +149,19 @@ def test_who_may_only_look_moves_no_order(client: Client, order: Order) -> None:
     client.post(ORDERS, chosen("record_payment", order))
     client.post(ORDERS, chosen("cancel_orders", order, confirmed="yes"))
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT
+    Order.objects.update(status=OrderStatus.PAID, ended_at=timezone.now(), attention=Attention.PAID_TWICE)
+    client.post(ORDERS, chosen("ship_orders", order))
+    client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"))
+    assert status_of(order) == OrderStatus.PAID
+    assert client.get(LOOK_AT).status_code == 200
+    client.post(LOOK_AT, chosen("deal_with", order))
+    assert Order.objects.get().attention == Attention.PAID_TWICE
+
+
+def test_who_may_see_no_orders_sees_no_papers_about_them(client: Client, order: Order) -> None:
+    client.force_login(User.objects.create_user("packer", is_staff=True))
+    for page in (ORDERS, LOOK_AT, EVENTS, MAILS):
+        assert client.get(page).status_code == 403, page
 
 
 def test_nobody_adds_edits_or_deletes_an_order(client: Client, order: Order) -> None:
@@ -142,6 +169,137 @@ def test_nobody_adds_edits_or_deletes_an_order(client: Client, order: Order) -> 
     assert client.post(f"{ORDERS}{order.pk}/change/", {"status": "paid"}).status_code == 403
     assert client.post(f"{ORDERS}{order.pk}/delete/", {"post": "yes"}).status_code == 403
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT
+
+
+def test_a_paid_order_is_shipped_and_then_completed(client: Client, order: Order) -> None:
+    number = str(order.number)[:8]
+    client.post(ORDERS, chosen("record_payment", order))
+    for action, words in (
+        ("complete_orders", f"1 order was not completed: it is not shipped. ({number})"),
+        ("ship_orders", "1 order is shipped."),
+        ("ship_orders", f"1 order was not shipped: it is not paid, or was shipped before. ({number})"),
+        ("complete_orders", "1 order is completed."),
+    ):
+        assert said(client.post(ORDERS, chosen(action, order), follow=True))[-1] == words
+    assert status_of(order) == OrderStatus.COMPLETED
+
+
+def test_each_move_is_in_the_history_with_the_name_of_who_made_it(client: Client, order: Order) -> None:
+    client.post(ORDERS, chosen("record_payment", order))
+    client.post(ORDERS, chosen("ship_orders", order))
+    entries = LogEntry.objects.order_by("pk").values_list("user__username", "object_id", "change_message")
+    assert list(entries) == [
+        ("manager", str(order.pk), "Payment recorded."),
+        ("manager", str(order.pk), "Shipped."),
+    ]
+    assert "Shipped." in client.get(f"{ORDERS}{order.pk}/history/").content.decode()
+
+
+def test_a_refund_asks_first_and_says_how_much_and_for_which_orders(client: Client, order: Order) -> None:
+    client.post(ORDERS, chosen("record_payment", order))
+    page = client.post(ORDERS, chosen("refund_orders", order)).content.decode()
+    for text in ("Refund 1 order?", "Together: 19.00 CNY.", str(order.number), "recorded by staff"):
+        assert text in page
+    assert "checked" not in page.partition('<input type="checkbox" name="units_back"')[2].partition(">")[0]
+    assert status_of(order) == OrderStatus.PAID
+
+
+def test_a_refund_keeps_the_units_sold_unless_staff_say_otherwise(client: Client, order: Order, item: SaleItem) -> None:
+    client.post(ORDERS, chosen("record_payment", order))
+    response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"), follow=True)
+    assert said(response)[-1] == "1 order is being refunded."
+    assert status_of(order) == OrderStatus.REFUNDED
+    assert counters_of(item) == (4, 0, 1)
+    assert LogEntry.objects.latest("pk").change_message == "Refunded, units kept."
+
+
+def test_a_refund_puts_the_units_back_on_sale_where_staff_say_so(client: Client, order: Order, item: SaleItem) -> None:
+    client.post(ORDERS, chosen("record_payment", order))
+    client.post(ORDERS, chosen("refund_orders", order, confirmed="yes", units_back="yes"))
+    assert status_of(order) == OrderStatus.REFUNDED
+    assert counters_of(item) == (5, 0, 0)
+    assert LogEntry.objects.latest("pk").change_message == "Refunded, units back on sale."
+
+
+def test_an_order_that_is_not_paid_is_not_refunded(client: Client, order: Order) -> None:
+    page = client.post(ORDERS, chosen("refund_orders", order)).content.decode()
+    assert "1 of the chosen orders is not paid, or was shipped: it stays as it is." in page
+    assert 'name="units_back"' not in page
+    response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"), follow=True)
+    assert said(response) == [f"1 order was not refunded: it is not paid, or was shipped. ({str(order.number)[:8]})"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_page_of_an_order_shows_its_payments_events_and_mails(client: Client, order: Order) -> None:
+    payment = payment_of(order)
+    assert tell(said_of(payment)).status_code == 200
+    mails.send_due(seconds_max=10)
+    for language, texts in {
+        "en": ("captured", "order paid", "confirmation", "The buyer has no address."),
+        "zh-CN": ("已收款", "订单已付款", "付款确认", "买家没有填写邮箱。"),
+    }.items():
+        page = client.get(f"{ORDERS}{order.pk}/change/", headers={"accept-language": language}).content.decode()
+        for text in (str(payment.pk), *texts):
+            assert text in page
+
+
+@pytest.mark.django_db(transaction=True)
+def test_events_and_mails_have_lists_of_their_own(client: Client, order: Order) -> None:
+    payment = payment_of(order)
+    tell(said_of(payment))
+    tell({**said_of(payment), "payment": str(uuid4()), "id": "evt_of_a_payment_to_come"})
+    for query, count in (({}, 2), ({"applied": "no"}, 1), ({"applied": "yes"}, 1), ({"q": str(payment.pk)[:8]}, 1)):
+        assert client.get(EVENTS, query).context["cl"].result_count == count, query
+    page = client.get(EVENTS).content.decode()
+    assert "waits for its payment" in page
+    assert str(order.number) in page
+    assert client.get(f"{EVENTS}{PaymentEvent.objects.latest('pk').pk}/change/").status_code == 200
+    for query, count in (({}, 1), ({"state": "due"}, 1), ({"state": "sent"}, 0), ({"q": "buyer"}, 1)):
+        assert client.get(MAILS, query).context["cl"].result_count == count, query
+    assert client.get(f"{MAILS}{Mail.objects.get().pk}/change/").status_code == 200
+    for page_of in (EVENTS, MAILS):
+        assert client.get(f"{page_of}add/").status_code == 403
+
+
+def test_a_mail_that_was_not_sent_is_sent_again_when_staff_say_so(client: Client, order: Order, buyer: User) -> None:
+    client.post(ORDERS, chosen("record_payment", order))
+    mails.send_due(seconds_max=10)
+    assert Mail.objects.get().last_error == mails.NO_ADDRESS
+    assert client.get(MAILS, {"state": "given_up"}).context["cl"].result_count == 1
+    User.objects.filter(pk=buyer.pk).update(email="buyer@example.com")
+    again = {"action": "send_again", "_selected_action": [Mail.objects.get().pk]}
+    assert said(client.post(MAILS, again, follow=True))[-1] == "1 mail is sent in a moment."
+    assert mails.send_due(seconds_max=10) == 1
+    assert said(client.post(MAILS, again, follow=True)) == ["1 mail was sent before, and is not sent twice."]
+
+
+def test_orders_that_need_attention_have_a_list_with_the_reason_until_somebody_has_dealt_with_them(
+    client: Client, order: Order
+) -> None:
+    # Given an order that needs attention, which the sidebar counts
+    assert client.get(LOOK_AT).context["cl"].result_count == 0
+    Order.objects.update(attention=Attention.REFUND_FAILS)
+    page = client.get(LOOK_AT).content.decode()
+    assert "The provider does not take the refund." in page
+    assert str(order.number) in page
+    assert badge() == "1"
+    assert "The provider does not take the refund." in client.get(f"{ORDERS}{order.pk}/change/").content.decode()
+    # When somebody has dealt with it
+    response = client.post(LOOK_AT, chosen("deal_with", order), follow=True)
+    # Then it is off the list, and the order's history says who and what
+    assert said(response) == ["1 order is dealt with."]
+    assert response.context["cl"].result_count == 0
+    assert badge() == ""
+    history = client.get(f"{ORDERS}{order.pk}/history/").content.decode()
+    assert "Dealt with: the refund keeps failing." in history
+    assert "manager" in history
+
+
+def test_every_word_of_the_code_has_words_for_people() -> None:
+    assert set(EXPLANATIONS) == set(Attention)
+    assert set(ATTENTION_LABELS) == set(Attention)
+    assert set(KINDS) == set(EventKind)
+    assert set(OUTCOMES) == set(Applied)
 
 
 def test_a_product_with_orders_cannot_be_deleted(client: Client, order: Order, item: SaleItem) -> None:

@@ -1,19 +1,25 @@
-"""The buyer's own pages: my orders, one order, and the way to it without JavaScript."""
+"""The buyer's own pages: my orders, one order with its buttons, and the way to it without JavaScript."""
 
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
-from pytest_django import DjangoAssertNumQueries
+from pytest_django import DjangoAssertNumQueries, Settings
 
-from orders import tasks
-from orders.models import Order, OrderStatus
+from orders import late_payments, tasks
+from orders.models import Order, OrderStatus, Payment
+from orders.payments.provider import ProviderUnreachable
+from orders.payments.simulated import SimulatedProvider
 from seckill import ledger, passes
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.conftest import make_item
+from tests.orders.stage import message, store_away, tell
+from tests.seckill.filled_form import said
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -73,24 +79,207 @@ def test_the_list_asks_again_only_while_something_awaits_payment(client: Client,
 
 
 @pytest.mark.parametrize(
-    ("status", "words"),
+    ("status", "words", "words_zh"),
     [
-        (OrderStatus.AWAITING_PAYMENT, "This shop takes no money on the web yet"),
-        (OrderStatus.PAID, "The shop has recorded your payment."),
-        (OrderStatus.EXPIRED, "The time to pay was over"),
-        (OrderStatus.CANCELLED, "This order was cancelled"),
-        (OrderStatus.REJECTED, "We are sorry"),
-        (OrderStatus.REFUNDED, "given your money back"),
+        (OrderStatus.AWAITING_PAYMENT, "these units are yours until the time is over", "这些商品为您保留"),
+        (OrderStatus.PAID, "Your payment has come. Thank you!", "已收到您的付款"),
+        (OrderStatus.SHIPPED, "on its way to you", "正在配送途中"),
+        (OrderStatus.COMPLETED, "You have your order.", "您已收到商品"),
+        (OrderStatus.EXPIRED, "The time to pay was over", "没有扣款"),
+        (OrderStatus.CANCELLED, "This order was cancelled", "没有扣款"),
+        (OrderStatus.REJECTED, "We are sorry", "没有扣款"),
+        (OrderStatus.REFUND_DUE, "All of your money goes back to you", "原路退还"),
+        (OrderStatus.REFUNDED, "Your money was given back.", "款项已退还"),
     ],
 )
 def test_every_status_is_explained(
-    client: Client, item: SaleItem, buyer: User, status: OrderStatus, words: str
+    client: Client, item: SaleItem, buyer: User, status: OrderStatus, words: str, words_zh: str
 ) -> None:
     order = reserve(item, buyer)
     if status != OrderStatus.AWAITING_PAYMENT:
         end(order, status)
     client.force_login(buyer)
     assert words in text_of(client, order.get_absolute_url())
+    assert words_zh in text_of(client, order.get_absolute_url(), accept_language="zh-CN")
+
+
+def test_each_status_is_explained_by_a_test() -> None:
+    (mark,) = [mark for mark in test_every_status_is_explained.pytestmark if mark.name == "parametrize"]  # type: ignore[attr-defined]
+    assert {status for status, *_ in mark.args[1]} == set(OrderStatus)
+
+
+def test_without_a_provider_the_page_says_how_to_pay_and_has_no_button(
+    client: Client, item: SaleItem, buyer: User, settings: Settings
+) -> None:
+    settings.PAYMENT_PROVIDERS = []
+    order = reserve(item, buyer)
+    client.force_login(buyer)
+    text = text_of(client, order.get_absolute_url())
+    assert "This shop takes no money on the web yet" in text
+    assert 'id="pay"' not in text
+    answer = client.post(f"{order.get_absolute_url()}pay/", follow=True)
+    assert said(answer) == ["This shop takes no money on the web yet."]
+
+
+def test_the_button_leads_to_the_payment_page_and_pressed_again_to_the_same(
+    client: Client, item: SaleItem, buyer: User
+) -> None:
+    order = reserve(item, buyer)
+    client.force_login(buyer)
+    first = client.post(f"{order.get_absolute_url()}pay/")["Location"]
+    assert first == Payment.objects.get().url
+    assert client.post(f"{order.get_absolute_url()}pay/")["Location"] == first
+
+
+def test_a_payment_page_elsewhere_is_reached_by_a_page_of_ours(client: Client, item: SaleItem, buyer: User) -> None:
+    # Given an open payment page of another company, to which no form of ours may lead
+    order = reserve(item, buyer)
+    client.force_login(buyer)
+    client.post(f"{order.get_absolute_url()}pay/")
+    Payment.objects.update(url="https://pay.example.com/session/1")
+    answer = client.post(f"{order.get_absolute_url()}pay/")
+    assert answer.status_code == 200
+    assert 'content="0; url=https://pay.example.com/session/1"' in answer.content.decode()
+
+
+def test_coming_back_from_the_payment_page_marks_nothing_paid(client: Client, item: SaleItem, buyer: User) -> None:
+    # Given a buyer who comes back from the payment page, before anything was heard of the money
+    order = reserve(item, buyer)
+    client.force_login(buyer)
+    client.post(f"{order.get_absolute_url()}pay/")
+    text = text_of(client, order.get_absolute_url())
+    assert "We are waiting for the confirmation." in text
+    assert "hx-trigger" in text
+    order.refresh_from_db()
+    assert order.status == OrderStatus.AWAITING_PAYMENT
+    # When the provider tells, then the page that asks again says so
+    tell(message(Payment.objects.get()))
+    text = text_of(client, order.get_absolute_url(), hx_request="true")
+    assert "Your payment has come." in text
+    assert "hx-trigger" not in text
+
+
+def test_after_a_declined_payment_the_page_offers_another(client: Client, item: SaleItem, buyer: User) -> None:
+    order = reserve(item, buyer)
+    client.force_login(buyer)
+    client.post(f"{order.get_absolute_url()}pay/")
+    tell(message(Payment.objects.get(), "declined"))
+    text = text_of(client, order.get_absolute_url())
+    assert "The payment did not go through" in text
+    assert "Try again to pay" in text
+    client.post(f"{order.get_absolute_url()}pay/")
+    assert sorted(Payment.objects.values_list("status", flat=True)) == ["failed", "pending"]
+
+
+def test_a_late_payment_says_what_became_of_the_money(
+    client: Client, item: SaleItem, buyer: User, settings: LazySettings
+) -> None:
+    # Given money that came after the order had expired, while the reservation store is away
+    order = reserve(item, buyer)
+    client.force_login(buyer)
+    client.post(f"{order.get_absolute_url()}pay/")
+    Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    tasks.expire_overdue()
+    healthy = store_away(settings)
+    tell(message(Payment.objects.get()))
+    # Then the page says that it is being found out
+    assert "Your payment has come, but after the time to pay was over." in text_of(client, order.get_absolute_url())
+    # And when units are left, that they are the buyer's
+    settings.CACHES = healthy
+    assert late_payments.decide(order_id=order.pk) is late_payments.Decided.KEPT
+    assert "there were units left, and they are yours" in text_of(client, order.get_absolute_url())
+
+
+def test_a_late_payment_for_units_that_are_gone_says_that_the_money_goes_back(
+    client: Client, product: Product, buyer: User, rival: User
+) -> None:
+    item = make_item(product, quantity=1)
+    order = reserve(item, buyer)
+    client.force_login(buyer)
+    client.post(f"{order.get_absolute_url()}pay/")
+    Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    tasks.expire_overdue()
+    reserve(item, rival)
+    tell(message(Payment.objects.get()))
+    text = text_of(client, order.get_absolute_url())
+    assert "Your payment came when the order had already ended" in text
+    assert "All of your money goes back to you" in text
+
+
+def test_cancelling_asks_once_and_puts_the_units_back_on_sale(client: Client, item: SaleItem, buyer: User) -> None:
+    order = reserve(item, buyer)
+    client.force_login(buyer)
+    path = f"{order.get_absolute_url()}cancel/"
+    assert "Cancel this order?" in text_of(client, path)
+    order.refresh_from_db()
+    assert order.status == OrderStatus.AWAITING_PAYMENT
+    assert "This order was cancelled" in client.post(path, follow=True).content.decode()
+    counters = ledger.read(item_id=item.pk)
+    assert counters is not None
+    assert counters.left == 5
+
+
+def test_a_paid_order_is_not_cancelled_by_its_buyer(client: Client, item: SaleItem, buyer: User) -> None:
+    order = reserve(item, buyer)
+    end(order, OrderStatus.PAID)
+    client.force_login(buyer)
+    path = f"{order.get_absolute_url()}cancel/"
+    assert client.get(path)["Location"] == order.get_absolute_url()
+    answer = client.post(path, follow=True)
+    assert said(answer) == ["The order could not be cancelled: it does not await payment any more."]
+    order.refresh_from_db()
+    assert order.status == OrderStatus.PAID
+
+
+def test_nobody_pays_or_cancels_for_somebody_else(client: Client, item: SaleItem, buyer: User, stranger: User) -> None:
+    order = reserve(item, buyer)
+    client.force_login(stranger)
+    for button in ("pay", "cancel"):
+        assert client.post(f"{order.get_absolute_url()}{button}/").status_code == 404
+    client.logout()
+    answer = client.post(f"{order.get_absolute_url()}pay/")
+    assert answer["Location"].startswith("/accounts/login/")
+    client.force_login(buyer)
+    assert client.get(f"{order.get_absolute_url()}pay/")["Location"] == order.get_absolute_url()
+
+
+def test_a_provider_that_is_away_is_said_in_words(
+    client: Client, item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(self: object, *, payment: Payment) -> None:
+        raise ProviderUnreachable
+
+    monkeypatch.setattr(SimulatedProvider, "open_session", away)
+    order = reserve(item, buyer)
+    client.force_login(buyer)
+    answer = client.post(f"{order.get_absolute_url()}pay/", follow=True)
+    assert said(answer) == ["The payment company does not answer right now. Please try again in a moment."]
+    assert "We are waiting for the confirmation." not in answer.content.decode()
+
+
+def test_the_buyer_sees_and_changes_the_address_for_mails(client: Client, item: SaleItem, buyer: User) -> None:
+    order = reserve(item, buyer)
+    client.force_login(buyer)
+    assert "nobody" in text_of(client, order.get_absolute_url())
+    page = text_of(client, f"/accounts/email/?next={order.get_absolute_url()}")
+    assert f'value="{order.get_absolute_url()}"' in page
+    answer = client.post("/accounts/email/", {"email": "new@example.com", "next": order.get_absolute_url()})
+    assert answer["Location"] == order.get_absolute_url()
+    assert "new@example.com" in text_of(client, order.get_absolute_url())
+    elsewhere = client.post("/accounts/email/", {"email": "", "next": "//evil.example.com/"})
+    assert elsewhere["Location"] == "/orders/"
+    assert "e-mail" in client.post("/accounts/email/", {"email": "none"}).content.decode().lower()
+    buyer.refresh_from_db()
+    assert buyer.email == ""
+
+
+def test_signing_up_asks_for_an_address_that_may_be_left_out(client: Client, db: None) -> None:
+    words = {"password1": "a-good-password-1", "password2": "a-good-password-1"}
+    for username, email in (("first", "first@example.com"), ("second", "")):
+        answer = client.post("/accounts/signup/", {"username": username, "email": email, **words})
+        assert answer.status_code == 302
+        client.logout()
+    assert list(User.objects.order_by("pk").values_list("email", flat=True)) == ["first@example.com", ""]
 
 
 def test_the_order_of_somebody_else_is_not_there(client: Client, item: SaleItem, buyer: User, stranger: User) -> None:

@@ -17,6 +17,7 @@ def filled_form(
     opens_at: datetime = TOMORROW,
     closes_at: datetime = TOMORROW + timedelta(hours=1),
     hold_seconds: int = 900,
+    late_payment: str = "take_again",
     saved_rows: int = 0,
 ) -> dict[str, Any]:
     """What the browser posts: the sale, and a row for each item; `saved_rows` of them are stored."""
@@ -28,6 +29,7 @@ def filled_form(
         "closes_at_0": closes_at.strftime("%Y-%m-%d"),
         "closes_at_1": closes_at.strftime("%H:%M:%S"),
         "hold_seconds": hold_seconds,
+        "late_payment": late_payment,
         "items-TOTAL_FORMS": len(rows),
         "items-INITIAL_FORMS": saved_rows,
     }
@@ -53,6 +55,7 @@ def form_of(sale: Sale, *rows: dict[str, Any], **changes: Any) -> dict[str, Any]
         "opens_at": sale.opens_at,
         "closes_at": sale.closes_at,
         "hold_seconds": sale.hold_seconds,
+        "late_payment": sale.late_payment,
         "saved_rows": len(rows),
     }
     return filled_form(*rows, **(shown | changes))

@@ -9,13 +9,24 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 from unittest import mock
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from redis.exceptions import ResponseError
 
-from seckill import ledger, passes, scripts
-from seckill.ledger import Confirmed, Published, Reason, Released, Reservation
+from seckill import books, ledger, passes, scripts
+from seckill.ledger import (
+    AdjustAnswer,
+    Adjusted,
+    Adjustment,
+    Confirmed,
+    Published,
+    Reason,
+    Released,
+    Reservation,
+    Restore,
+    Restored,
+)
 from seckill.outcomes import Outcome
 from seckill.scripts import Script
 from tests.own_store import OwnStore
@@ -24,7 +35,14 @@ from tests.seckill.books import Books
 ITEM_ID = 42
 HOUR_MS = 3_600_000
 
-YES = {Outcome.RESERVED, Published.PUBLISHED, Confirmed.CONFIRMED, Released.RELEASED}
+YES = {
+    Outcome.RESERVED,
+    Published.PUBLISHED,
+    Confirmed.CONFIRMED,
+    Released.RELEASED,
+    Adjusted.ADJUSTED,
+    Restored.RESTORED,
+}
 
 Answer = TypeVar("Answer")
 
@@ -85,6 +103,8 @@ class Stage(Books):
         opens_in_ms: int = -HOUR_MS,
         closes_in_ms: int = HOUR_MS,
         hold_ms: int = 900_000,
+        paused: bool = False,
+        vouched: bool = True,
     ) -> Published:
         now_ms = self.now_ms()
         terms = ledger.Terms(
@@ -96,7 +116,7 @@ class Stage(Books):
             price_minor=1900,
             currency="CNY",
         )
-        return self._watched(lambda: ledger.publish(item_id=ITEM_ID, terms=terms))
+        return self._watched(lambda: ledger.publish(item_id=ITEM_ID, terms=terms, paused=paused, vouched=vouched))
 
     def reserve(self, reservation_id: UUID | None = None, *, buyer: int = 7, units: int = 1) -> Reservation:
         chosen_id = reservation_id or self.new_id()
@@ -127,6 +147,54 @@ class Stage(Books):
         return self._watched(
             lambda: ledger.release(item_id=ITEM_ID, reservation_ids=[reservation_id], reason=reason)[0]
         )
+
+    def adjust(
+        self,
+        operation_id: UUID | None = None,
+        *,
+        units: int = 0,
+        state: str | None = None,
+        closes_ms: int | str | None = None,
+        per_buyer_max: int | None = None,
+    ) -> AdjustAnswer:
+        chosen_id = operation_id or uuid4()
+        wanted = Adjustment(units=units, state=state, closes_ms=closes_ms, per_buyer_max=per_buyer_max)
+        if per_buyer_max is not None:
+            self.limited = False
+        return self._watched(lambda: ledger.adjust(item_id=ITEM_ID, operation_id=chosen_id, adjustment=wanted))
+
+    def restore(
+        self,
+        reservation_id: UUID | None = None,
+        *,
+        state: Restore,
+        buyer: int = 7,
+        units: int = 1,
+        deadline_ms: int = 1767226500012,
+    ) -> Restored:
+        chosen_id = reservation_id or self.new_id()
+        if state is not Restore.LATE_PAYMENT:
+            self.limited = False
+        before = self.holds()
+        entries = {entry["reservation"] for entry in self.entries()} if self.guarded else set()
+
+        def call() -> Restored:
+            answer = ledger.restore(
+                item_id=ITEM_ID,
+                reservation_id=chosen_id,
+                buyer_id=buyer,
+                units=units,
+                deadline_ms=deadline_ms,
+                state=state,
+            )
+            self.restored |= self.holds().keys() - before.keys() - entries
+            return answer
+
+        return self._watched(call)
+
+    def vouch(self) -> None:
+        """What the reconcile does once the books agree with the orders."""
+        books.vouch(item_id=ITEM_ID, incarnation=books.incarnation())
 
     def reserve_at(self, *, opens_in_ms: int = -HOUR_MS, closes_in_ms: int = HOUR_MS) -> Reservation:
         """Reserve with a window that opens and closes so many milliseconds from the time of the script itself."""
@@ -177,13 +245,20 @@ class Stage(Books):
         except ledger.StoreUnreachable:
             assert self.dump() == before, "a call that failed changed something"
             raise
-        word = answer.outcome if isinstance(answer, Reservation) else answer
+        word = word_of(answer)
         after = self.dump()
         if word in YES:
             self.check_invariants()
         else:
             assert after == before, f"{word} changed something"
         return answer
+
+
+def word_of(answer: Any) -> Any:
+    """The word of a verb's answer."""
+    if isinstance(answer, Reservation):
+        return answer.outcome
+    return answer.word if isinstance(answer, AdjustAnswer) else answer
 
 
 def pairwise(flat: list[bytes]) -> Iterator[tuple[bytes, bytes]]:

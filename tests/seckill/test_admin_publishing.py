@@ -9,7 +9,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from seckill import ledger
-from seckill.models import Sale, SaleItem
+from seckill.models import LatePayment, Sale, SaleItem
 from shop.models import Product
 from tests.conftest import make_item
 from tests.seckill.filled_form import form_of, said
@@ -147,14 +147,15 @@ def test_the_page_of_a_draft_offers_to_publish_and_that_of_a_published_sale_does
     assert publish_page(draft.sale) not in client.get(page).content.decode()
 
 
-def test_the_terms_of_a_published_sale_are_frozen_and_its_names_are_not(
+def test_the_terms_of_a_published_sale_are_frozen_its_names_and_late_payments_are_not(
     client: Client, shop_manager: User, item: SaleItem
 ) -> None:
     client.force_login(shop_manager)
     page = reverse("admin:seckill_sale_change", args=[item.sale_id])
-    client.post(page, {"name": "Summer sale", "name_zh": "夏季秒杀"})
+    client.post(page, {"name": "Summer sale", "name_zh": "夏季秒杀", "late_payment": "refund"})
     sale = Sale.objects.get()
     assert (sale.name, sale.name_zh, sale.opens_at) == ("Summer sale", "夏季秒杀", item.sale.opens_at)
+    assert sale.late_payment == LatePayment.REFUND
 
 
 def test_a_form_opened_before_the_publication_saves_the_names_only_and_says_so(
@@ -164,7 +165,10 @@ def test_a_form_opened_before_the_publication_saves_the_names_only_and_says_so(
     row = {"id": item.pk, "sale": item.sale_id, "product": item.product_id, "price_minor": "1", "per_buyer_max": 3}
     form = form_of(item.sale, row, name="Summer sale", hold_seconds=60)
     response = client.post(reverse("admin:seckill_sale_change", args=[item.sale_id]), form, follow=True)
-    assert "This sale was published while you were editing it, so only its names were saved." in said(response)
+    assert (
+        "This sale was published while you were editing it, so only its names and its late payments were saved."
+        in said(response)
+    )
     sale = Sale.objects.get()
     assert (sale.name, sale.hold_seconds) == ("Summer sale", 900)
     stored = SaleItem.objects.get()

@@ -5,13 +5,17 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from seckill.models import Sale, SaleItem
+from seckill.changes import make_change
+from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.conftest import make_item
 from tests.seckill.filled_form import said
 
 SALES = "/admin/seckill/sale/"
-WHY = "“Spring sale” is published and buyers may hold its units, so it cannot be deleted."
+WHY = (
+    "“Spring sale” is published and buyers may hold its units, so it cannot be deleted. "
+    "End it instead, with “End now” on its page: what buyers hold then stays theirs to pay."
+)
 
 
 @pytest.fixture(autouse=True)
@@ -60,3 +64,10 @@ def test_only_the_page_of_a_draft_offers_to_delete(client: Client, item: SaleIte
 def test_deleting_a_sale_that_is_gone_is_no_crash(client: Client, db: None) -> None:
     assert client.post(f"{SALES}4711/delete/", {"post": "yes"}).status_code == 302
     assert client.post(f"{SALES}x/delete/", {"post": "yes"}).status_code == 302
+
+
+def test_a_sale_that_is_over_stays_with_its_orders(client: Client, item: SaleItem) -> None:
+    make_change(kind=SaleChange.Kind.END_NOW, sale_id=item.sale_id, reason="because", made_by=None)
+    response = client.post(f"{SALES}{item.sale_id}/delete/", {"post": "yes"}, follow=True)
+    assert said(response) == ["“Spring sale” is over, and stays for its orders and its journal."]
+    assert Sale.objects.exists()

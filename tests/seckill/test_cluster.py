@@ -9,9 +9,9 @@ import pytest
 from redis.crc import key_slot
 from redis.exceptions import ResponseError
 
-from seckill import ledger, outbox, scripts
+from seckill import books, ledger, outbox, scripts
 from seckill.keys import keys_of
-from seckill.ledger import Confirmed, Published, Reason, Released
+from seckill.ledger import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
 from seckill.outcomes import Outcome
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.seckill.stage import ITEM_ID, Stage
@@ -59,6 +59,11 @@ def test_every_verb_runs_on_a_node_of_a_cluster(stage_in_cluster: Stage) -> None
     assert stage.entries() == []
     counters: Any = ledger.read(item_id=ITEM_ID)
     assert (counters.left, counters.held, counters.sold) == (4, 0, 1)
+    stage.guarded = False
+    assert stage.adjust(units=2, state="paused").word == Adjusted.ADJUSTED
+    assert stage.restore(second, state=Restore.LATE_PAYMENT) == Restored.RESTORED
+    assert stage.counters() == ("5", "0", "2")
+    assert books.conditions(item_ids=[ITEM_ID]) == {ITEM_ID: books.Condition.VOUCHED}
 
 
 def test_such_a_node_does_refuse_keys_of_different_slots(stage_in_cluster: Stage) -> None:

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from seckill import ledger, outbox
-from seckill.ledger import Confirmed, Reason, Released
+from seckill.ledger import Adjusted, Confirmed, Reason, Released, Restore, Restored
 from seckill.outcomes import Outcome
 from tests.seckill.stage import ITEM_ID, Stage
 
@@ -27,6 +27,14 @@ def test_a_store_that_fills_up_loses_nothing_and_oversells_nothing(stage: Stage)
         assert set(answers) == {Released.RELEASED}
         assert stage.counters() == (str(1_000_000 - len(paid)), "0", str(len(paid)))
         stage.check_invariants()
+
+        # Money that came late, and the shop's own changes: neither may wait for room.
+        for late in unpaid[:2]:
+            assert stage.restore(late, state=Restore.LATE_PAYMENT, buyer=9) == Restored.RESTORED
+        assert stage.adjust(units=-1_000, state="paused").word == Adjusted.ADJUSTED
+        assert stage.counters() == (str(999_000 - len(paid) - 2), "0", str(len(paid) + 2))
+        stage.check_invariants()
+        assert stage.adjust(state="open").word == Adjusted.ADJUSTED
 
         while entries := outbox.read_batch(item_id=ITEM_ID, count_max=100):
             outbox.acknowledge(item_id=ITEM_ID, entry_ids=[entry.id for entry in entries])

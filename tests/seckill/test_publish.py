@@ -4,6 +4,7 @@ import pytest
 
 from seckill import ledger, scripts
 from seckill.ledger import Published
+from seckill.outcomes import Outcome
 from tests.seckill.stage import ITEM_ID, Stage
 
 
@@ -30,6 +31,7 @@ def test_published_terms_are_in_the_store_as_they_were_given(stage: Stage) -> No
         "per_buyer_max": "2",
         "price_minor": "1900",
         "currency": "CNY",
+        "incarnation": stage.client.info("replication")["master_replid"],
     }
     assert set(stage.dump()) == {b"seckill:{42}:item", b"seckill:{42}:outbox"}
 
@@ -42,6 +44,20 @@ def test_an_unlimited_item_has_neither_quantity_nor_left(stage: Stage) -> None:
 def test_an_item_may_have_nothing_on_sale(stage: Stage) -> None:
     assert stage.publish(quantity=0) == Published.PUBLISHED
     assert stage.counters() == ("0", "0", "0")
+
+
+def test_an_item_may_be_published_paused(stage: Stage) -> None:
+    assert stage.publish(paused=True) == Published.PUBLISHED
+    assert stage.item()["state"] == "paused"
+    assert stage.reserve().outcome == Outcome.PAUSED
+
+
+def test_what_nobody_vouches_for_is_unavailable_until_somebody_does(stage: Stage) -> None:
+    assert stage.publish(vouched=False) == Published.PUBLISHED
+    assert "incarnation" not in stage.item()
+    assert stage.reserve().outcome == Outcome.UNAVAILABLE
+    stage.vouch()
+    assert stage.reserve().outcome == Outcome.RESERVED
 
 
 def test_a_second_publish_changes_nothing_whatever_its_terms(stage: Stage) -> None:
@@ -88,8 +104,8 @@ def test_a_full_store_refuses_to_publish_and_holds_nothing_of_it(stage: Stage) -
     assert stage.dump() == {}
 
 
-@pytest.mark.parametrize(("keys", "args"), [(1, 7), (3, 7), (2, 6), (2, 8)])
-def test_publish_takes_two_keys_and_seven_arguments(stage: Stage, keys: int, args: int) -> None:
-    args_given = ["5", "1", "2", "3", "1", "1900", "CNY", "more"][:args]
-    message = "publish takes 2 keys and 7 arguments"
+@pytest.mark.parametrize(("keys", "args"), [(1, 9), (3, 9), (2, 8), (2, 10)])
+def test_publish_takes_two_keys_and_nine_arguments(stage: Stage, keys: int, args: int) -> None:
+    args_given = ["5", "1", "2", "3", "1", "1900", "CNY", "open", "1", "more"][:args]
+    message = "publish takes 2 keys and 9 arguments"
     stage.is_refused(scripts.PUBLISH, keys=keys, args=args_given, message=message)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from seckill import ledger, scripts
+from seckill import books, ledger, scripts
 from seckill.ledger import Reason, Reservation
 from seckill.outcomes import Outcome
 from tests.seckill.stage import HOUR_MS, ITEM_ID, Stage, says
@@ -129,6 +129,24 @@ def test_an_item_with_a_number_that_is_none_is_unavailable(stage: Stage, part: s
     stage.client.hset(stage.keys.item, part, "many")
     assert unavailable(stage.reserve())
     assert ledger.read(item_id=ITEM_ID) is None
+
+
+@pytest.mark.parametrize("state", ["held", "sold", "ended"])
+def test_a_store_that_came_back_different_is_unavailable_to_old_and_new(stage: Stage, state: str) -> None:
+    stage.publish()
+    reservation_id = getattr(stage, state)()
+    stage.client.hset(stage.keys.item, "incarnation", "0" * 40)
+    assert unavailable(stage.reserve(reservation_id))
+    assert unavailable(stage.reserve(buyer=8))
+    assert ledger.read(item_id=ITEM_ID) is None
+
+
+def test_an_item_that_nobody_vouches_for_is_unavailable_and_not_paused(stage: Stage) -> None:
+    stage.publish(paused=True)
+    books.distrust(item_id=ITEM_ID)
+    assert unavailable(stage.reserve())
+    stage.vouch()
+    assert stage.reserve().outcome == Outcome.PAUSED
 
 
 def test_an_item_that_lost_its_outbox_is_unavailable(stage: Stage) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from seckill import ledger, scripts
-from seckill.ledger import Confirmed, Published, Reason, Released
+from seckill.ledger import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
 from seckill.outcomes import Outcome
 from tests.own_store import as_reservation_store, running
 from tests.seckill.stage import ITEM_ID, Stage
@@ -21,6 +21,10 @@ def test_every_verb_works_right_after_the_store_forgot_it(stage: Stage) -> None:
     assert stage.confirm(first) == Confirmed.CONFIRMED
     stage.client.script_flush()
     assert stage.release(second) == Released.RELEASED
+    stage.client.script_flush()
+    assert stage.adjust(units=1).word == Adjusted.ADJUSTED
+    stage.client.script_flush()
+    assert stage.restore(second, state=Restore.HELD) == Restored.RESTORED
 
 
 def test_the_store_is_taught_once_and_then_remembers(stage: Stage) -> None:
@@ -81,13 +85,26 @@ def test_a_full_store_that_forgot_can_be_taught(stage: Stage) -> None:
         stage.client.script_flush()
         assert stage.release(second) == Released.RELEASED
         stage.client.script_flush()
+        assert stage.restore(second, state=Restore.SOLD) == Restored.RESTORED
+        stage.client.script_flush()
+        assert stage.adjust(state="paused").word == Adjusted.ADJUSTED
+        assert stage.adjust(state="open").word == Adjusted.ADJUSTED
+        assert stage.release(second, Reason.REFUNDED) == Released.RELEASED
+        stage.client.script_flush()
         with pytest.raises(ledger.StoreUnreachable, match="maxmemory"):
             stage.reserve(buyer=8)
 
 
 def taught_anew(stage: Stage) -> list[Callable[[], object]]:
     """SCRIPT LOAD of each verb."""
-    verbs = (scripts.PUBLISH, scripts.RESERVE, scripts.CONFIRM, scripts.RELEASE)
+    verbs = (
+        scripts.PUBLISH,
+        scripts.RESERVE,
+        scripts.CONFIRM,
+        scripts.RELEASE,
+        scripts.ADJUST,
+        scripts.RESTORE,
+    )
     return [lambda verb=verb: stage.client.script_load(verb.source) for verb in verbs]  # type: ignore[misc]
 
 
@@ -100,6 +117,8 @@ def test_a_restarted_store_is_taught_and_still_holds_everything(tmp_path: Path) 
         own_store.kill()
         own_store.start()
         assert stage.dump() == before
+        assert stage.reserve(first).outcome == Outcome.UNAVAILABLE
+        stage.vouch()
         assert stage.reserve(first).outcome == Outcome.ALREADY_RESERVED
         assert stage.confirm(first) == Confirmed.CONFIRMED
         assert stage.release(second) == Released.RELEASED

@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from seckill import ledger
+from seckill.ledger import Confirmed, Released
 from seckill.outcomes import Outcome
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.seckill.stage import ITEM_ID, Stage
@@ -50,6 +51,8 @@ def test_what_was_told_yes_before_a_kill_is_held_after_it(durable_stage: Stage) 
     assert len(unanswered) == THREADS
     assert {str(reservation_id) for reservation_id in told_yes} <= stage.holds().keys()
     stage.check_invariants()
+    assert {stage.reserve(reservation_id).outcome for reservation_id in unanswered} == {Outcome.UNAVAILABLE}
+    stage.vouch()
     repeated = [stage.reserve(reservation_id).outcome for reservation_id in unanswered]
     assert set(repeated) <= {Outcome.RESERVED, Outcome.ALREADY_RESERVED}
     assert stage.counters()[1] == str(len(told_yes) + len(unanswered))
@@ -75,4 +78,24 @@ def test_a_store_that_is_down_is_a_fault_and_not_a_refusal(durable_stage: Stage)
     with pytest.raises(ledger.StoreUnreachable):
         ledger.read(item_id=ITEM_ID)
     durable_stage.store.start()
+    durable_stage.vouch()
     assert durable_stage.reserve(reservation_id).outcome == Outcome.ALREADY_RESERVED
+
+
+def test_a_store_that_was_restarted_is_unavailable_until_somebody_vouches_for_it(durable_stage: Stage) -> None:
+    stage = durable_stage
+    stage.publish(quantity=2)
+    first, second = stage.held(), stage.held()
+    stage.store.kill()
+    stage.store.start()
+    assert stage.reserve(first).outcome == Outcome.UNAVAILABLE
+    assert stage.reserve(buyer=8).outcome == Outcome.UNAVAILABLE
+    assert ledger.read(item_id=ITEM_ID) is None
+    # What is told of single orders needs nobody's word: it is idempotent, and right or unknown.
+    assert stage.confirm(first) == Confirmed.CONFIRMED
+    assert stage.release(second) == Released.RELEASED
+    stage.vouch()
+    assert stage.reserve(first).outcome == Outcome.ALREADY_RESERVED
+    counters = ledger.read(item_id=ITEM_ID)
+    assert counters is not None
+    assert (counters.left, counters.held, counters.sold) == (1, 0, 1)

@@ -1,13 +1,13 @@
 """What a visitor sees when something fails: a page of the shop, in the visitor's language, that needs nothing else."""
 
 import pytest
-from django.contrib.sessions.backends.cache import SessionStore
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import path
 from django.utils import translation
 
 from shop import problems
+from shop.sessions import SessionStore
 from shop.urls import urlpatterns as urls_of_shop
 
 

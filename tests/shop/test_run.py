@@ -64,7 +64,8 @@ def free_port() -> int:
 
 def run_environment(*, directory: Path, **changes: str) -> dict[str, str]:
     """This process's environment without what tests/servers.py put there for Django."""
-    ours = {*SERVER_URLS, "SECRET_KEY", "STAMPEDE_ADMIN_PASSWORD", "STAMPEDE_BUYER_PASSWORD", "LOAD_TESTS"}
+    made = {"SECRET_KEY", "STAMPEDE_ADMIN_PASSWORD", "STAMPEDE_BUYER_PASSWORD", "LOAD_TESTS", "EMAIL_URL"}
+    ours = {*SERVER_URLS, *made}
     inherited = {name: value for name, value in os.environ.items() if name not in ours}
     return {**inherited, "STAMPEDE_DIRECTORY": str(directory), **changes}
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import IO, Any, cast
 
 from django.core.management.base import BaseCommand, CommandError
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.table import Table
@@ -16,7 +17,7 @@ from orders.audit import PATIENCE_SECONDS, Audit, audit
 from seckill.ledger import StoreUnreachable
 from seckill.models import SaleItem, movable_items
 
-COLUMNS = ("left", "held", "sold", "on the way", "settling", "issued", "quantity", "taken", "differences")
+COLUMNS = ("left", "held", "sold", "on way", "settling", "issued", "quantity", "differ")
 
 
 class Command(BaseCommand):
@@ -85,21 +86,13 @@ def show(audits: list[tuple[SaleItem, Audit]], *, console: Console) -> None:
     if not audits:
         console.print("No sale that could move: nothing to audit.")
         return
-    table = Table("item", title="Units of each item", title_justify="left")
+    table = Table(title="Units of each item", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("item", no_wrap=True, overflow="ellipsis", max_width=10)
     for name in COLUMNS:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
     for item, found in audits:
         look = found.look
-        figures = (
-            look.left,
-            look.held,
-            look.sold,
-            look.on_the_way,
-            look.settling,
-            look.issued,
-            look.quantity,
-            look.taken,
-        )
+        figures = (look.left, look.held, look.sold, look.on_the_way, look.settling, look.issued, look.quantity)
         trouble = f"[bold red]{look.trouble}[/]" if look.trouble else "[green]0[/]"
         moving = " (moving)" if found.moving else ""
         table.add_row(

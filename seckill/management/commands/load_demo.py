@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.utils import timezone
 
 from seckill.ledger import StoreUnreachable
 from seckill.models import Sale, SaleItem, published_sales
-from seckill.publication import publish_sale
+from seckill.publication import CannotPublish, publish_sale
 from shop.models import Category, Product
 
 # Time to read the page and to get ready, and still within the first minute.
@@ -159,8 +159,8 @@ class Command(BaseCommand):
         if admin_password:
             load_person("admin", admin_password, is_staff=True, is_superuser=True)
         if buyer_password:
-            load_person("alice", buyer_password)
-            load_person("bob", buyer_password)
+            load_person("alice", buyer_password, email="alice@example.com")
+            load_person("bob", buyer_password, email="bob@example.com")
         if not (admin_password and buyer_password):
             self.stdout.write(
                 "STAMPEDE_ADMIN_PASSWORD or STAMPEDE_BUYER_PASSWORD is not set: those people were left out."
@@ -194,6 +194,10 @@ class Command(BaseCommand):
             SaleItem.objects.bulk_create(items)
         try:
             publish_sale(sale_id=sale.pk)
+        except CannotPublish as refusal:
+            # Without this, each start would leave another draft behind.
+            sale.delete()
+            raise CommandError(f"“{name}” cannot be published. {refusal}") from refusal
         except StoreUnreachable as error:
             self.stderr.write(f"The reservation store does not answer ({error}); the sale opens as soon as it does.")
         self.stdout.write(f"“{name}” opens at {timezone.localtime(opens_at):%Y-%m-%d %H:%M:%S %Z}.")
@@ -220,9 +224,9 @@ def load_products() -> None:
         )
 
 
-def load_person(username: str, password: str, **rights: bool) -> None:
+def load_person(username: str, password: str, **values: Any) -> None:
     """The person with this password. It is set only where it differs: setting it would end open sessions."""
-    person, created = User.objects.get_or_create(username=username, defaults=rights)
+    person, created = User.objects.get_or_create(username=username, defaults=values)
     if created or not person.check_password(password):
         person.set_password(password)
         person.save(update_fields=["password"])

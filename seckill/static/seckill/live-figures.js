@@ -1,4 +1,5 @@
-// Keeps the figures on a page of the admin up to date. The page is complete without this script.
+// Keeps the figures on a page of the admin up to date, and says so to other scripts by the event "figures".
+// The page is complete without this script.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -25,6 +26,7 @@ document.addEventListener("DOMContentLoaded", () => {
             if (text !== undefined && cell.textContent !== text) cell.textContent = text;
         }
         say("");
+        document.dispatchEvent(new Event("figures"));
     };
 
     // The next question waits for the answer to the last, and a page that nobody looks at asks nothing.

@@ -1,0 +1,133 @@
+"""The books: what PostgreSQL and the reservation store say of an item, read into plain values."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import connection
+from django.db.models import Count, Q
+from django.db.models.functions import Now
+
+from orders.models import LIVE, Order, OrderLine, OrderStatus, Payment
+from seckill import ledger, outbox
+from seckill.models import SaleItem
+
+CAPTURED = (Payment.Status.CAPTURED, Payment.Status.REFUND_DUE, Payment.Status.REFUNDED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderRow:
+    """One order of the item. `keeps_units` says whether it counts in `taken`; `captures` how often money was taken."""
+
+    reservation_id: str
+    buyer_id: int
+    units: int
+    status: str
+    keeps_units: bool
+    overdue: bool = False
+    settled: bool = True
+    captures: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Books:
+    """Both stores at one moment. `counters` None: the reservation store does not know the item.
+
+    `holds` is reservation id → hold, of those in the history and those that have orders; `backlog` and `waiting` count
+    entries of the outbox and payment events that nobody has dealt with yet.
+    """
+
+    quantity: int
+    per_buyer_max: int
+    taken: int
+    orders: Sequence[OrderRow]
+    counters: ledger.Counters | None
+    holds: Mapping[str, ledger.Hold]
+    backlog: int
+    waiting: int = 0
+
+    @property
+    def live_units(self) -> int:
+        return sum(order.units for order in self.orders if order.keeps_units)
+
+    def unrest(self) -> list[str]:
+        """What has still to happen, in words; nothing when everything is at rest."""
+        awaiting = sum(order.status == OrderStatus.AWAITING_PAYMENT for order in self.orders)
+        unsettled = sum(not order.settled for order in self.orders)
+        counts = {
+            "entries in the outbox": self.backlog,
+            "orders awaiting payment": awaiting,
+            "orders of whose end the store was not told": unsettled,
+            "payment events not applied": self.waiting,
+            "units by which taken and the live orders differ": abs(self.taken - self.live_units),
+        }
+        words = [f"{count} {what}" for what, count in counts.items() if count]
+        if self.counters is None:
+            words.append("the store does not know the item")
+            return words
+        left = self.counters.left or 0
+        adrift = abs(self.quantity - left - self.counters.held - self.counters.sold)
+        differs = abs(self.counters.held + self.counters.sold - self.live_units)
+        if adrift:
+            words.append(f"{adrift} units neither left nor held nor sold in the store")
+        if differs:
+            words.append(f"{differs} units by which the store and the live orders differ")
+        return words
+
+
+def read_books(*, item_id: int, reservation_ids: Sequence[str]) -> Books:
+    """Read both stores. Raises StoreUnreachable and DatabaseError."""
+    # A connection that a fault has broken must not be met again.
+    connection.close()
+    item = SaleItem.objects.get(pk=item_id)
+    orders = order_rows(item_id)
+    counters = ledger.read(item_id=item_id)
+    return Books(
+        quantity=item.quantity or 0,
+        per_buyer_max=item.per_buyer_max,
+        taken=item.taken,
+        orders=orders,
+        counters=counters,
+        holds=holds_of(item_id, {*reservation_ids, *(order.reservation_id for order in orders)}),
+        backlog=outbox.backlogs(item_ids=[item_id]).get(item_id, 0),
+    )
+
+
+def order_rows(item_id: int) -> list[OrderRow]:
+    captures = Count("order__payments", filter=Q(order__payments__status__in=CAPTURED), distinct=True)
+    lines = (
+        OrderLine.objects.filter(sale_item_id=item_id)
+        .annotate(captures=captures, now=Now())
+        .select_related("order")
+        .order_by("pk")
+    )
+    return [row_from(line.order, units=line.units, captures=line.captures, now=line.now) for line in lines]
+
+
+def row_from(order: Order, *, units: int, captures: int, now: object) -> OrderRow:
+    awaiting = order.status == OrderStatus.AWAITING_PAYMENT
+    kept_after_refund = order.status == OrderStatus.REFUNDED and not order.units_back
+    return OrderRow(
+        reservation_id=str(order.reservation_id),
+        buyer_id=order.buyer_id,
+        units=units,
+        status=order.status,
+        keeps_units=order.status in LIVE or kept_after_refund,
+        overdue=awaiting and order.expires_at <= now,  # type: ignore[operator]
+        settled=awaiting or order.settled_at is not None,
+        captures=captures,
+    )
+
+
+def holds_of(item_id: int, reservation_ids: set[str]) -> dict[str, ledger.Hold]:
+    found = {
+        reservation_id: ledger.find_hold(item_id=item_id, reservation_id=reservation_id)  # type: ignore[arg-type]
+        for reservation_id in sorted(reservation_ids)
+    }
+    return {reservation_id: hold for reservation_id, hold in found.items() if hold is not None}
+
+
+def reservations_in_database(item_id: int) -> set[str]:
+    """The reservations that have an order."""
+    connection.close()
+    ids = OrderLine.objects.filter(sale_item_id=item_id).values_list("order__reservation_id", flat=True)
+    return {str(reservation_id) for reservation_id in ids}

@@ -1,0 +1,75 @@
+"""The buyers of one trial: a thread each, so that every journey reads from top to bottom."""
+
+import random
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orders.faults.buyer import habits_from, journey
+from orders.faults.caller import Caller
+from orders.faults.history import History
+from orders.faults.scene import Ticket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """How many buyers come within how many seconds, for how many units each, and how patient they are."""
+
+    buyers: int = 60
+    arrival_seconds: float = 6.0
+    units_max: int = 2
+    patience_seconds: float = 6.0
+
+
+class Crowd:
+    """Buyers that come one after the other and go when they are done, or when they are sent away."""
+
+    def __init__(
+        self,
+        *,
+        trial: str,
+        item_id: int,
+        tickets: Sequence[Ticket],
+        demand: Demand,
+        ports: Sequence[int],
+        history: History,
+        dice: random.Random,
+    ) -> None:
+        self._over = threading.Event()
+        started_s = time.monotonic()
+        self._threads = [
+            threading.Thread(
+                target=journey,
+                args=(
+                    Caller(
+                        trial=trial,
+                        client=f"buyer-{number}",
+                        ticket=ticket,
+                        ports=ports if number % 2 else ports[::-1],
+                        history=history,
+                    ),
+                    habits_from(
+                        dice,
+                        arrival_seconds=demand.arrival_seconds,
+                        units_max=demand.units_max,
+                        patience_seconds=demand.patience_seconds,
+                    ),
+                ),
+                kwargs={"item_id": item_id, "started_s": started_s, "over": self._over},
+                name=f"{trial}-{number}",
+                daemon=True,
+            )
+            for number, ticket in enumerate(tickets)
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def has_gone(self) -> bool:
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def send_away(self) -> None:
+        """Nobody begins anything new; calls under way are waited for by `has_gone`."""
+        self._over.set()

@@ -1,0 +1,101 @@
+"""`manage.py fault_harness`: what `make faults` runs, in a directory and with server addresses of its own."""
+
+import os
+import random
+import time
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any, cast
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+
+from orders.faults import report
+from orders.faults.fault import Fault
+from orders.faults.fault_list import BY_NAME, FAULTS, QUICK
+from orders.faults.history import History
+from orders.faults.nemesis import Trial, run_trial
+from orders.faults.site import Site
+from shop.part import PartFailed
+
+
+class Command(BaseCommand):
+    help = (
+        "Runs the shop on servers of its own, lets faults happen to it while buyers buy, and compares what they were "
+        "told with what stands in both stores. Exit code 1 where a promise was broken. Start it with `make faults`."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add = parser.add_argument
+        add("--seed", type=int, help="draws moments and variants; the same number draws the same (random)")
+        add("--only", type=fault_names, metavar="NAME,…", help="these faults alone")
+        add("--quick", action="store_true", help="a short selection")
+        add("--list", action="store_true", help="name the faults, and run none")
+        add("--json", type=Path, metavar="FILE", help="write the figures there (report.json beside the servers)")
+        add("--markdown", action="store_true", help="print the table as docs/reliability.md shows it, too")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        console = Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True)
+        if options["list"]:
+            for kind in FAULTS:
+                console.print(f"{kind.name:36} {kind.what}", markup=False)
+            return
+        directory = os.environ.get("FAULTS_DIRECTORY")
+        if not directory:
+            raise CommandError("It starts and kills servers, so it needs its own: start it with `make faults`.")
+        names = options["only"] or (QUICK if options["quick"] else tuple(BY_NAME))
+        seed = random.SystemRandom().randrange(10**6) if options["seed"] is None else options["seed"]
+        try:
+            trials = run([BY_NAME[name] for name in names], seed=seed, directory=Path(directory), console=console)
+        except PartFailed as error:
+            raise CommandError(str(error), returncode=2) from error
+        except KeyboardInterrupt:
+            raise CommandError("Stopped before the verdict.", returncode=130) from None
+        report.show(trials, console=console)
+        if options["markdown"]:
+            console.print(report.as_markdown(trials), markup=False)
+        path = options["json"] or Path(directory) / "report.json"
+        path.write_text(report.as_json(trials, seed=seed, versions={}))
+        console.print(f"Seed {seed}. Figures: {path}")
+        if broken := [trial.fault for trial in trials if not trial.kept]:
+            raise CommandError(f"The shop broke its word under: {', '.join(broken)}.")
+
+
+def run(kinds: Sequence[type[Fault]], *, seed: int, directory: Path, console: Console) -> list[Trial]:
+    """All trials on one site, with a line for each."""
+    started_s = time.monotonic()
+
+    def say(text: str) -> None:
+        console.print(f"[dim]{time.monotonic() - started_s:6.1f} s[/]  {text}")
+
+    say(f"seed {seed}, {len(kinds)} faults; logs in {directory / 'logs'}")
+    site = Site(directory, log=lambda text: say(f"[yellow]{text}[/]"))
+    history = History(directory / "history.jsonl")
+    try:
+        site.start_servers()
+        call_command("migrate", verbosity=0, skip_checks=True)
+        site.start_processes()
+        say("the shop runs")
+        return [one_trial(kind, site=site, history=history, seed=seed, say=say) for kind in kinds]
+    finally:
+        site.stop()
+        history.close()
+
+
+def one_trial(kind: type[Fault], *, site: Site, history: History, seed: int, say: Any) -> Trial:
+    say(f"[bold]{kind.name}[/]: {kind.what}")
+    trial = run_trial(kind, site=site, history=history, seed=seed)
+    found = trial.findings
+    mark = "[green]kept[/]" if trial.kept else "[bold red]BROKEN[/]"
+    say(f"  {mark}, told yes {found.told_yes}, kept {found.kept}; {trial.seconds:.0f} s {trial.variant}")
+    return trial
+
+
+def fault_names(text: str) -> tuple[str, ...]:
+    """`a,b` as names of faults."""
+    names = tuple(text.split(","))
+    if unknown := [name for name in names if name not in BY_NAME]:
+        raise ArgumentTypeError(f"no such fault: {', '.join(unknown)}; --list names them")
+    return names

@@ -1,0 +1,155 @@
+"""Whether both stores keep what buyers are told through a power cut, judged by the servers' own settings.
+
+A sale opens, and a paused one goes on, only on servers without a weakness (seckill/publication.py, seckill/changes.py);
+`manage.py check --deploy` names each.
+The settings are those of the server, the role and the database that this process is connected to: of a replica, or of
+the other nodes of a cluster, nothing is known here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+from redis.exceptions import ResponseError
+
+from seckill import ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Weakness:
+    """A setting that would lose what a buyer was told. `text` says what happens and what to set, for the operator."""
+
+    setting: str
+    value: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The values of a setting that are good, and what a bad one does."""
+
+    good: frozenset[str]
+    text: str
+
+
+STORE_RULES = {
+    "appendonly": Rule(
+        frozenset({"yes"}),
+        gettext_noop(
+            "The reservation store keeps nothing on disk (appendonly is “%(value)s”): after a restart it would not "
+            "know who was told yes. Set appendonly yes."
+        ),
+    ),
+    "appendfsync": Rule(
+        frozenset({"always"}),
+        gettext_noop(
+            "The reservation store answers before its disk has the reservation (appendfsync is “%(value)s”): a power "
+            "cut would lose buyers who were told yes. Set appendfsync always."
+        ),
+    ),
+    "no-appendfsync-on-rewrite": Rule(
+        frozenset({"no"}),
+        gettext_noop(
+            "While the reservation store tidies up its file, reservations do not reach the disk "
+            "(no-appendfsync-on-rewrite is “%(value)s”): a power cut would lose them. Set no-appendfsync-on-rewrite no."
+        ),
+    ),
+    "maxmemory-policy": Rule(
+        frozenset({"noeviction"}),
+        gettext_noop(
+            "When its memory is full, the reservation store may throw sales and reservations away (maxmemory-policy is "
+            "“%(value)s”). Set maxmemory-policy noeviction."
+        ),
+    ),
+}
+DATABASE_RULES = {
+    # All of these wait for the disk of this server; they differ in what they ask of standbys.
+    "synchronous_commit": Rule(
+        frozenset({"on", "local", "remote_write", "remote_apply"}),
+        gettext_noop(
+            "PostgreSQL confirms orders before its disk has them (synchronous_commit is “%(value)s”): a power cut "
+            "would lose orders. Set synchronous_commit = on, for the server, this database and this role."
+        ),
+    ),
+    "fsync": Rule(
+        frozenset({"on"}),
+        gettext_noop(
+            "PostgreSQL does not wait for its disk (fsync is “%(value)s”): a power cut can destroy the whole database. "
+            "Set fsync = on."
+        ),
+    ),
+    "full_page_writes": Rule(
+        frozenset({"on"}),
+        gettext_noop(
+            "PostgreSQL cannot repair a page that a power cut left half written (full_page_writes is “%(value)s”). "
+            "Set full_page_writes = on."
+        ),
+    ),
+}
+
+
+def objection() -> str:
+    """Why no sale may open now, with what to set; empty where nothing is weak, or where that is allowed."""
+    if settings.SECKILL_ALLOW_WEAK_DURABILITY:
+        return ""
+    return " ".join(weakness.text for weakness in known_weaknesses())
+
+
+def allowed_weaknesses() -> list[Weakness]:
+    """What is weak in the stores and goes unpunished, for those who should hear of it; mostly nothing."""
+    return known_weaknesses() if settings.SECKILL_ALLOW_WEAK_DURABILITY else []
+
+
+def known_weaknesses() -> list[Weakness]:
+    """What is weak in the stores. A store that does not answer is judged when it does, before the announcement."""
+    try:
+        return find_weaknesses()
+    except ledger.StoreUnreachable:
+        return weaknesses_of_database()
+
+
+def find_weaknesses() -> list[Weakness]:
+    """What is weak in the reservation store and in PostgreSQL, in the active language. Raises StoreUnreachable."""
+    return [*weaknesses_of_store(), *weaknesses_of_database()]
+
+
+def weaknesses_of_store() -> list[Weakness]:
+    """What is weak in the reservation store. One that does not let us look counts as weak. Raises StoreUnreachable."""
+    with ledger.store() as client:
+        try:
+            values: Any = client.config_get(*STORE_RULES)
+        except ResponseError as refusal:
+            # Managed services forbid or rename CONFIG, each with words of its own.
+            return [unverified(answer=str(refusal))]
+    if missing := STORE_RULES.keys() - values.keys():
+        return [unverified(answer=f"{', '.join(sorted(missing))}: (nil)")]
+    return broken(rules=STORE_RULES, values=values)
+
+
+def weaknesses_of_database() -> list[Weakness]:
+    """What is weak in PostgreSQL, as set for the connection of this process. Raises django.db.OperationalError."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", [list(DATABASE_RULES)])
+        return broken(rules=DATABASE_RULES, values=dict(cursor.fetchall()))
+
+
+def broken(*, rules: Mapping[str, Rule], values: Mapping[str, str]) -> list[Weakness]:
+    return [
+        Weakness(setting=setting, value=values[setting], text=_(rule.text) % {"value": values[setting]})
+        for setting, rule in rules.items()
+        if values[setting] not in rule.good
+    ]
+
+
+def unverified(*, answer: str) -> Weakness:
+    text = _(
+        "The reservation store does not let the shop read its settings (CONFIG GET: “%(answer)s”), so nobody knows "
+        "whether it keeps what buyers are told. If its operator vouches for appendonly yes, appendfsync always, "
+        "no-appendfsync-on-rewrite no and maxmemory-policy noeviction, start the shop with "
+        "SECKILL_ALLOW_WEAK_DURABILITY=1."
+    ) % {"answer": answer}
+    return Weakness(setting="config", value=answer, text=text)

@@ -1,0 +1,47 @@
+// Shows what a change would do while it is typed, from the figures that live-figures.js keeps up to date.
+// The page is complete without this script.
+"use strict";
+
+document.addEventListener("DOMContentLoaded", () => {
+    const preview = document.querySelector("[data-preview]");
+    const input = document.querySelector("#id_units, #id_closes_at");
+    if (!preview || !input) return;
+
+    const SIGNS = {add_units: 1, withdraw_units: -1};
+    const sign = SIGNS[preview.dataset.preview];
+    const warning = preview.querySelector("[data-warning]");
+
+    const say = (element, text) => {
+        if (element && element.textContent !== text) element.textContent = text;
+    };
+    const show = (name, text) => say(preview.querySelector(`[data-after="${name}"]`), text === "" ? "" : `→ ${text}`);
+
+    // A figure that is no number (unlimited, or not known) has no preview.
+    const figure = (name) => {
+        const text = preview.querySelector(`[data-figure="${name}"]`)?.textContent.trim() ?? "";
+        return /^\d+$/.test(text) ? Number(text) : null;
+    };
+
+    const ofUnits = () => {
+        const units = /^\d+$/.test(input.value) ? sign * Number(input.value) : 0;
+        const [left, quantity] = [figure("left"), figure("quantity")];
+        const known = units !== 0 && left !== null && quantity !== null;
+        const fits = known && left + units >= 0;
+        show("left", fits ? left + units : "");
+        show("quantity", fits ? quantity + units : "");
+        say(warning, known && !fits ? warning.dataset.tooFewLeft.replace("{left}", left) : "");
+    };
+
+    const ofValue = () => {
+        const now = preview.querySelector("[data-now]").textContent.trim();
+        let typed = input.value.replace("T", " ");
+        // A browser leaves the seconds out where they are zero.
+        if (/^\d{4}-\d\d-\d\d \d\d:\d\d$/.test(typed)) typed += ":00";
+        show("value", typed === now ? "" : typed);
+    };
+
+    const update = sign ? ofUnits : ofValue;
+    input.addEventListener("input", update);
+    document.addEventListener("figures", update);
+    update();
+});

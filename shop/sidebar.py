@@ -1,0 +1,70 @@
+"""The admin's sidebar. Each entry is shown to those who would not be turned away behind it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse_lazy
+from django.utils.functional import Promise
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext_lazy as _
+
+
+def entry(title: Promise, *, icon: str, page: str, permission: str, **more: Any) -> dict[str, Any]:
+    """An entry that leads to the page of that name, `seckill_sale_changelist` for instance."""
+    return {
+        "title": title,
+        "icon": icon,
+        "link": reverse_lazy(f"admin:{page}"),
+        "permission": may(permission),
+        **more,
+    }
+
+
+def may(permission: str) -> Callable[[HttpRequest], bool]:
+    return lambda request: request.user.has_perm(permission)
+
+
+def counted_by(path: str) -> Callable[[], str]:
+    """What the function of that name counts; the template calls it, and shows nothing where it says nothing."""
+    return lambda: import_string(path)()
+
+
+NAVIGATION = [
+    {
+        "title": _("Shop"),
+        "items": [
+            entry(_("Sales"), icon="bolt", page="seckill_sale_changelist", permission="seckill.view_sale"),
+            entry(
+                _("Live figures"),
+                icon="monitoring",
+                page="seckill_saleitem_changelist",
+                permission="seckill.view_sale",
+            ),
+            entry(_("Changes"), icon="history", page="seckill_salechange_changelist", permission="seckill.view_sale"),
+            entry(_("Products"), icon="inventory_2", page="shop_product_changelist", permission="shop.view_product"),
+            entry(_("Categories"), icon="category", page="shop_category_changelist", permission="shop.view_category"),
+            entry(_("People"), icon="group", page="auth_user_changelist", permission="auth.view_user"),
+        ],
+    },
+    {
+        "title": _("Orders"),
+        "items": [
+            entry(_("Orders"), icon="receipt_long", page="orders_order_changelist", permission="orders.view_order"),
+            entry(
+                _("Needs attention"),
+                icon="notification_important",
+                page="orders_ordertolookat_changelist",
+                permission="orders.view_order",
+                badge=counted_by("orders.attention.badge"),
+            ),
+            entry(
+                _("Payment events"),
+                icon="payments",
+                page="orders_paymentevent_changelist",
+                permission="orders.view_order",
+            ),
+            entry(_("Mails"), icon="mail", page="orders_mail_changelist", permission="orders.view_order"),
+        ],
+    },
+]

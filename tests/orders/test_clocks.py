@@ -1,0 +1,99 @@
+"""Clocks that are an hour off end no hold early, keep none for ever, and silence no task."""
+
+from datetime import timedelta
+from typing import Any
+from unittest import mock
+
+import pytest
+from celery import current_app
+from django.contrib.auth.models import User
+from django.utils import timezone
+from django_redis import get_redis_connection
+
+from orders import intake, sweep, tasks
+from orders.models import Order, OrderStatus
+from seckill import doorbell, ledger, passes
+from seckill.keys import keys_of
+from seckill.models import SaleItem
+from seckill.moments import milliseconds, moment_from
+from shop.models import Product
+from tests.conftest import make_item
+
+pytestmark = pytest.mark.django_db
+
+HOUR = timedelta(hours=1)
+
+
+def reserve_by(clock: timedelta, item: SaleItem, buyer: User) -> None:
+    """A reservation as a store would have written it whose clock is off by `clock`."""
+    now_ms = milliseconds(timezone.now() + clock)
+    fields: dict[Any, Any] = {
+        "reservation": str(passes.new_reservation_id(item.pk)),
+        "buyer": buyer.pk,
+        "units": 1,
+        "reserved_ms": now_ms,
+        "deadline_ms": now_ms + 900_000,
+    }
+    get_redis_connection("seckill").xadd(keys_of(item.pk).outbox, fields)
+
+
+@pytest.mark.parametrize("clock", [-HOUR, HOUR], ids=["an hour behind", "an hour ahead"])
+def test_a_store_whose_clock_is_off_gives_a_buyer_the_whole_time_to_pay(
+    item: SaleItem, buyer: User, clock: timedelta
+) -> None:
+    reserve_by(clock, item, buyer)
+    with mock.patch.object(ledger, "clock_ms", return_value=milliseconds(timezone.now() + clock)):
+        intake.drain_once(item_id=item.pk)
+    assert tasks.expire_overdue() == 0
+    order = Order.objects.get()
+    assert order.status == OrderStatus.AWAITING_PAYMENT
+    assert abs(order.expires_at - timezone.now() - timedelta(seconds=900)) < timedelta(seconds=20)
+
+
+def test_an_entry_that_waited_for_an_hour_keeps_its_deadline(item: SaleItem, buyer: User) -> None:
+    """Intake was down; the clocks agree. The buyer was told when the time is over, and it is."""
+    reserve_by(-HOUR, item, buyer)
+    intake.drain_once(item_id=item.pk)
+    assert tasks.expire_overdue() == 1
+
+
+def test_a_deadline_is_the_one_that_the_buyer_was_told(item: SaleItem, buyer: User) -> None:
+    reservation_id = passes.new_reservation_id(item.pk)
+    answer = ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
+    with mock.patch.object(ledger, "clock_ms", side_effect=AssertionError("the store is asked only on suspicion")):
+        intake.drain_once(item_id=item.pk)
+    assert Order.objects.get().expires_at == moment_from(answer.deadline_ms)
+
+
+def test_messages_outlive_clocks_that_are_an_hour_off() -> None:
+    """Celery drops a message whose time is over by the worker's clock."""
+    lives = [entry["options"]["expires"] for entry in current_app.conf.beat_schedule.values()]
+    assert min([*lives, doorbell.EXPIRES_SECONDS]) >= 2 * HOUR.total_seconds()
+
+
+def test_of_many_rings_that_waited_one_does_the_work() -> None:
+    """An hour's worth of rings: those at the heels of a sweep go by, a later one works again."""
+    done = []
+
+    def work() -> int:
+        done.append(1)
+        return 1
+
+    work.__name__, work.__module__ = "work_of_a_test", __name__
+    task = sweep.sweep(name="tests.work_of_a_test")(work)
+    rings = [task.apply().get() for _ in range(50)]
+    assert (sum(rings), len(done)) == (1, 1)
+    # A call from the code is no ring: it works.
+    assert task() == 1
+    with mock.patch.object(sweep, "GAP_SECONDS", 0.0):
+        assert task.apply().get() == 1
+
+
+@pytest.mark.parametrize("units", [1, 3])
+def test_moments_survive_the_way_to_milliseconds_and_back(product: Product, units: int) -> None:
+    item = make_item(product, opens_in_seconds=-60 - units / 1000)
+    read = ledger.read(item_id=item.pk)
+    assert read is not None
+    assert read.opens_ms == milliseconds(item.sale.opens_at)
+    for ms in (1_767_225_600_001, 1_767_225_600_257, 1_767_225_600_999):
+        assert milliseconds(moment_from(ms)) == ms

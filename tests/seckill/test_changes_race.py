@@ -1,0 +1,186 @@
+"""Changes of a running sale under a crowd: both managers' units count, and nothing is withdrawn that somebody holds."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+
+from orders import intake, lifecycle
+from orders.models import Order, OrderStatus
+from orders.reconcile import reconcile_if_needed
+from seckill import ledger, passes
+from seckill.change_rules import CannotChange
+from seckill.changes import make_change, sweep_changes
+from seckill.models import Sale, SaleChange, SaleItem
+from seckill.outcomes import Outcome
+from shop.models import Product
+from tests.conftest import make_item
+from tests.own_store import as_reservation_store, running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Kind = SaleChange.Kind
+Status = SaleChange.Status
+
+THREADS = 8
+
+
+@pytest.fixture
+def at_once() -> Callable[[Sequence[Callable[[], Any]]], list[Any]]:
+    """Runs calls in threads that leave one barrier; gives their answers, or the rule that was broken."""
+
+    def run(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+        barrier = threading.Barrier(len(calls))
+
+        def one(call: Callable[[], Any]) -> Any:
+            try:
+                barrier.wait()
+                return call()
+            except CannotChange as refusal:
+                return str(refusal)
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(len(calls)) as threads:
+            return [found.result() for found in [threads.submit(one, call) for call in calls]]
+
+    return run
+
+
+AtOnce = Callable[[Sequence[Callable[[], Any]]], list[Any]]
+
+
+def of_item(item: SaleItem, kind: Kind, units: int) -> list[SaleChange]:
+    return make_change(kind=kind, item_id=item.pk, units=units, reason="because", made_by=None)
+
+
+def of_sale(item: SaleItem, kind: Kind, **more: Any) -> list[SaleChange]:
+    return make_change(kind=kind, sale_id=item.sale_id, reason="because", made_by=None, **more)
+
+
+def figures(item: SaleItem) -> tuple[int, int, int, int]:
+    """Quantity in PostgreSQL, and left, held and sold in the store, which are in agreement."""
+    item.refresh_from_db()
+    found = ledger.read(item_id=item.pk)
+    assert found is not None
+    assert found.left is not None
+    assert item.quantity == found.quantity == found.left + found.held + found.sold
+    return item.quantity or 0, found.left, found.held, found.sold
+
+
+def drained(item: SaleItem) -> None:
+    while intake.drain_once(item_id=item.pk):
+        pass
+
+
+def test_managers_who_add_units_at_once_all_count(product: Product, at_once: AtOnce) -> None:
+    item = make_item(product)
+    at_once([lambda units=units: of_item(item, Kind.ADD_UNITS, units) for units in range(1, THREADS + 1)])
+    # Whoever found the item locked for too long left the rest to the sweep.
+    sweep_changes()
+    assert figures(item)[0] == 5 + sum(range(1, THREADS + 1))
+    assert set(SaleChange.objects.values_list("status", flat=True)) == {Status.APPLIED}
+
+
+def test_one_form_that_is_sent_by_many_threads_is_one_change(product: Product, at_once: AtOnce) -> None:
+    item, token = make_item(product), uuid4()
+    answers = at_once(
+        [
+            lambda: make_change(
+                kind=Kind.ADD_UNITS, item_id=item.pk, units=7, reason="because", made_by=None, token=token
+            )
+        ]
+        * THREADS
+    )
+    assert len({change.pk for (change,) in answers}) == SaleChange.objects.count() == 1
+    assert figures(item)[0] == 12
+
+
+def test_of_those_who_pause_at_once_one_does_and_the_others_are_told(product: Product, at_once: AtOnce) -> None:
+    item = make_item(product)
+    for kind, said, paused in ((Kind.PAUSE, "paused already", True), (Kind.RESUME, "not paused", False)):
+        answers = at_once([lambda kind=kind: of_sale(item, kind)] * THREADS)
+        assert len([answer for answer in answers if not isinstance(answer, str)]) == 1
+        assert all(said in answer for answer in answers if isinstance(answer, str))
+        assert Sale.objects.get().paused is paused
+    assert SaleChange.objects.count() == 2
+
+
+def test_units_withdrawn_from_under_a_crowd_leave_it_what_it_holds(product: Product, at_once: AtOnce) -> None:
+    item = make_item(product, quantity=60, per_buyer_max=100)
+    buyers = [User.objects.create_user(f"buyer-{number}") for number in range(THREADS)]
+    told_yes: list[int] = []
+
+    def buy(buyer: User) -> None:
+        for number in range(10):
+            reservation_id = passes.new_reservation_id(item.pk)
+            answer = ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
+            if answer.outcome == Outcome.RESERVED:
+                told_yes.append(1)
+            if number % 3 == 0:
+                ledger.confirm(item_id=item.pk, reservation_ids=[reservation_id])
+
+    def change() -> None:
+        for number in range(10):
+            of_item(item, Kind.WITHDRAW_UNITS, 5)
+            if number % 2:
+                of_item(item, Kind.ADD_UNITS, 2)
+
+    at_once([*[lambda buyer=buyer: buy(buyer) for buyer in buyers], change])
+    sweep_changes()
+    drained(item)
+
+    quantity, left, held, sold = figures(item)
+    assert held + sold == len(told_yes) == item.taken <= quantity
+    assert not Order.objects.filter(status=OrderStatus.REJECTED).exists()
+    applied = SaleChange.objects.filter(status=Status.APPLIED)
+    added = sum(change.units or 0 for change in applied.filter(kind=Kind.ADD_UNITS))
+    withdrawn = sum(change.units or 0 for change in applied.filter(kind=Kind.WITHDRAW_UNITS))
+    assert quantity == 60 + added - withdrawn
+    assert left >= 0
+
+
+@pytest.mark.parametrize("kind", [Kind.END_NOW, Kind.PAUSE])
+def test_an_open_hold_is_paid_after_the_end_or_a_pause(item: SaleItem, buyer: User, kind: Kind) -> None:
+    reservation_id = passes.new_reservation_id(item.pk)
+    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
+    of_sale(item, kind)
+    # The order is written after the end, and paid after that.
+    drained(item)
+    order = Order.objects.get()
+    assert lifecycle.pay(order_id=order.pk)
+    order.refresh_from_db()
+    assert order.status == OrderStatus.PAID
+    assert figures(item) == (5, 4, 0, 1)
+
+
+def test_changes_wait_for_a_dead_store_and_are_applied_once_when_it_is_back(product: Product, tmp_path: Path) -> None:
+    with running(tmp_path) as own_store, as_reservation_store(own_store):
+        item = make_item(product)
+        own_store.kill()
+        assert [change.status for change in of_item(item, Kind.ADD_UNITS, 50)] == [Status.PENDING]
+        assert [change.status for change in of_sale(item, Kind.PAUSE)] == [Status.PENDING]
+        assert sweep_changes() == 0
+        own_store.start()
+        # A store that was restarted is not trusted until somebody has compared it with the orders.
+        assert sweep_changes() == 0
+        assert reconcile_if_needed(item_ids=[item.pk])
+        sweep_changes()
+        assert sweep_changes() == 0
+        assert set(SaleChange.objects.values_list("status", flat=True)) == {Status.APPLIED}
+        assert figures(item) == (55, 55, 0, 0)
+        assert Sale.objects.get().paused
+        assert (
+            ledger.adjust(
+                item_id=item.pk,
+                operation_id=SaleChange.objects.earliest("pk").operation_id,
+                adjustment=ledger.Adjustment(units=50),
+            ).word
+            == ledger.Adjusted.ALREADY_APPLIED
+        )

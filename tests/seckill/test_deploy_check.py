@@ -1,0 +1,128 @@
+"""`manage.py check --deploy`: silent on a good installation, plain about a weak one; nothing else asks the stores."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from shop.embedded_postgres import PostgresServer
+from tests.own_store import START_SECONDS, free_port, running
+
+ROOT = Path(__file__).resolve().parents[2]
+EVERYTHING_IS_WELL = "System check identified no issues (0 silenced)."
+NOWHERE = {
+    "DATABASE_URL": "postgres://nobody:none@127.0.0.1:1/none",
+    "SECKILL_REDIS_URL": "redis://127.0.0.1:1/0",
+    "REDIS_URL": "redis://127.0.0.1:1/0",
+}
+
+
+def check(*arguments: str, **changes: str) -> tuple[int, str]:
+    """Exit code and all that was printed, with the settings that the README asks of a real shop."""
+    environment = {**os.environ, "HTTPS": "1", "DEBUG": "0", "LOAD_TESTS": "0", **changes}
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), "check", *arguments],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stdout.strip()
+
+
+@contextmanager
+def postgres_with(directory: Path, *options: str) -> Iterator[PostgresServer]:
+    """A PostgreSQL of its own with these settings, which none of the run's may have."""
+    server = PostgresServer(directory=directory / "postgres", port=free_port(), password="of-a-test")
+    with (directory / "lock").open("w") as lock:
+        part = server.part(log_path=directory / "postgres.log", lock_fd=lock.fileno())
+        part.argv = [*part.argv, *(word for option in options for word in ("-c", option))]
+        part.start()
+        try:
+            deadline = time.monotonic() + START_SECONDS
+            while not part.answers():
+                assert time.monotonic() < deadline, part.last_lines()
+                time.sleep(0.05)
+            yield server
+        finally:
+            part.kill()
+
+
+def test_a_good_installation_has_no_issues() -> None:
+    assert check("--deploy") == (0, EVERYTHING_IS_WELL)
+
+
+def test_every_weak_setting_is_an_error_that_says_what_to_set(server_directory: Path) -> None:
+    weak = ["synchronous_commit=off", "fsync=off", "full_page_writes=off"]
+    with (
+        running(server_directory, appendfsync="everysec", maxmemory_policy="allkeys-lru") as store,
+        postgres_with(server_directory, *weak) as postgres,
+    ):
+        urls = {"SECKILL_REDIS_URL": store.url, "DATABASE_URL": postgres.url}
+        code, printed = check("--deploy", **urls)
+        assert code == 1
+        for advice in (
+            "Set appendfsync always",
+            "Set maxmemory-policy noeviction",
+            "Set synchronous_commit = on",
+            "Set fsync = on",
+            "Set full_page_writes = on",
+        ):
+            assert advice in printed
+        assert printed.count("(seckill.E001)") == 5
+        assert "identified 5 issues" in printed
+
+        code, printed = check("--deploy", **urls, SECKILL_ALLOW_WEAK_DURABILITY="1")
+        assert code == 0
+        assert printed.count("(seckill.W001)") == 5
+        assert printed.count("HINT: Sales open all the same, since SECKILL_ALLOW_WEAK_DURABILITY is set.") == 5
+
+
+def test_the_setting_of_the_role_or_the_connection_counts() -> None:
+    url = f"{os.environ['DATABASE_URL']}?options=-c%20synchronous_commit%3Doff"
+    code, printed = check("--deploy", DATABASE_URL=url)
+    assert code == 1
+    assert "(seckill.E001) PostgreSQL confirms orders before its disk has them" in printed
+    assert "identified 1 issue " in printed
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("SECKILL_REDIS_URL", "(seckill.E002)"), ("DATABASE_URL", "(seckill.E003)")]
+)
+def test_a_server_that_does_not_answer_is_an_error(name: str, words: str) -> None:
+    code, printed = check("--deploy", **{name: NOWHERE[name]})
+    assert code == 1
+    assert words in printed
+    assert "Traceback" not in printed
+
+
+def test_without_deploy_no_server_is_asked() -> None:
+    assert check(**NOWHERE) == (0, EVERYTHING_IS_WELL)
+
+
+PROXY = """
+import django
+django.setup()
+from django.test import Client
+client = Client(SERVER_NAME="localhost")
+print(client.get("/nothing/").status_code, client.get("/nothing/", headers={"X-Forwarded-Proto": "https"}).status_code)
+print(client.get("/healthz").status_code)
+"""
+
+
+def test_behind_a_proxy_that_ends_tls_nobody_is_redirected_twice() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROXY],
+        cwd=ROOT,
+        env={**os.environ, "HTTPS": "1", "DJANGO_SETTINGS_MODULE": "shop.settings"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.split() == ["301", "404", "200"], done.stderr

@@ -1,0 +1,237 @@
+"""No sale opens on stores that would lose what buyers were told; who insists is told what that means."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+from django.utils import translation
+from pytest_django import Settings
+
+from orders.herd import scene
+from seckill import durability, ledger
+from seckill.change_rules import CannotChange
+from seckill.changes import make_change
+from seckill.models import Sale, SaleChange, SaleItem
+from seckill.publication import CannotPublish, announce_pending, publish_sale
+from shop.models import Product
+from tests.conftest import make_item
+from tests.own_store import OwnStore, as_reservation_store, running
+from tests.seckill.filled_form import said
+
+STRONG = {
+    "appendonly": "yes",
+    "appendfsync": "always",
+    "no-appendfsync-on-rewrite": "no",
+    "maxmemory-policy": "noeviction",
+}
+WEAK = [
+    ("appendonly", "no"),
+    ("appendfsync", "everysec"),
+    ("appendfsync", "no"),
+    ("no-appendfsync-on-rewrite", "yes"),
+    ("maxmemory-policy", "allkeys-lru"),
+    ("maxmemory-policy", "volatile-ttl"),
+]
+# A user of the store who may do everything that the shop does, and not look at the settings: a managed service.
+MANAGED = {"username": "shop", "password": "of-the-shop"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
+    with running(tmp_path_factory.mktemp("durability")) as store:
+        store.client.acl_setuser(
+            MANAGED["username"],
+            enabled=True,
+            passwords=[f"+{MANAGED['password']}"],
+            keys=["*"],
+            commands=["+@all", "-config"],
+        )
+        yield store
+
+
+@pytest.fixture
+def own(server: OwnStore) -> Iterator[OwnStore]:
+    """The shop's reservation store for one test: strong, empty, and open to changes of its settings."""
+    server.client.flushdb()
+    with as_reservation_store(server):
+        yield server
+    for name, value in STRONG.items():
+        server.client.config_set(name, value)
+
+
+@pytest.fixture
+def draft(own: OwnStore, product: Product) -> SaleItem:
+    return make_item(product, published=False)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a test looks at to know that nothing was changed."""
+
+    published: bool
+    announced: bool
+    in_store: bool
+
+
+def seen(item: SaleItem) -> Seen:
+    row = SaleItem.objects.select_related("sale").get(pk=item.pk)
+    in_store = ledger.read(item_id=item.pk) is not None
+    return Seen(published=row.sale.is_published, announced=row.announced_at is not None, in_store=in_store)
+
+
+UNTOUCHED = Seen(published=False, announced=False, in_store=False)
+OPENED = Seen(published=True, announced=True, in_store=True)
+
+
+def commit_without_waiting() -> None:
+    """For the rest of the transaction, and so of the test."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL synchronous_commit = off")
+
+
+def test_strong_stores_have_no_weakness_and_the_sale_opens(draft: SaleItem) -> None:
+    assert durability.find_weaknesses() == []
+    assert publish_sale(sale_id=draft.sale_id)
+    assert seen(draft) == OPENED
+
+
+@pytest.mark.parametrize(("name", "value"), WEAK)
+def test_a_weak_reservation_store_refuses_the_sale(own: OwnStore, draft: SaleItem, name: str, value: str) -> None:
+    own.client.config_set(name, value)
+    with pytest.raises(CannotPublish, match=f"{name} is “{value}”.* Set {name} {STRONG[name]}"):
+        publish_sale(sale_id=draft.sale_id)
+    assert seen(draft) == UNTOUCHED
+
+
+def test_postgresql_that_does_not_wait_for_its_disk_refuses_the_sale(draft: SaleItem) -> None:
+    commit_without_waiting()
+    with pytest.raises(CannotPublish, match="synchronous_commit is “off”.* Set synchronous_commit = on"):
+        publish_sale(sale_id=draft.sale_id)
+    assert seen(draft) == UNTOUCHED
+
+
+@pytest.mark.parametrize("value", ["local", "remote_write", "remote_apply"])
+def test_what_waits_for_the_own_disk_is_strong_enough(draft: SaleItem, value: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL synchronous_commit = {value}")
+    assert durability.find_weaknesses() == []
+
+
+def test_each_weakness_is_named(own: OwnStore, draft: SaleItem) -> None:
+    for name, value in [("appendfsync", "everysec"), ("maxmemory-policy", "allkeys-lru")]:
+        own.client.config_set(name, value)
+    commit_without_waiting()
+    found = [weakness.setting for weakness in durability.find_weaknesses()]
+    assert found == ["appendfsync", "maxmemory-policy", "synchronous_commit"]
+    with pytest.raises(CannotPublish, match="appendfsync.*maxmemory-policy.*synchronous_commit"):
+        publish_sale(sale_id=draft.sale_id)
+
+
+def test_a_store_that_does_not_let_us_look_counts_as_weak(own: OwnStore, draft: SaleItem, settings: Settings) -> None:
+    url = urlsplit(own.url)
+    managed = url._replace(netloc=f"{MANAGED['username']}:{MANAGED['password']}@{url.hostname}:{url.port}").geturl()
+    settings.CACHES = settings.CACHES | {"seckill": settings.CACHES["seckill"] | {"LOCATION": managed}}
+    with pytest.raises(CannotPublish, match="CONFIG GET: “.*no permissions.*SECKILL_ALLOW_WEAK_DURABILITY=1"):
+        publish_sale(sale_id=draft.sale_id)
+    assert seen(draft) == UNTOUCHED
+    settings.SECKILL_ALLOW_WEAK_DURABILITY = True
+    assert publish_sale(sale_id=draft.sale_id)
+    assert seen(draft) == OPENED
+
+
+def test_the_override_opens_the_sale_and_the_log_says_so(
+    own: OwnStore, draft: SaleItem, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.SECKILL_ALLOW_WEAK_DURABILITY = True
+    own.client.config_set("appendfsync", "everysec")
+    assert publish_sale(sale_id=draft.sale_id)
+    assert seen(draft) == OPENED
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert "sale_opens_on_weak_stores" in record.getMessage()
+    assert "appendfsync everysec" in record.getMessage()
+
+
+def test_a_sale_that_waits_for_the_store_does_not_open_on_one_that_came_back_weak(
+    own: OwnStore, draft: SaleItem, caplog: pytest.LogCaptureFixture
+) -> None:
+    Sale.objects.filter(pk=draft.sale_id).update(published_at=draft.sale.opens_at)
+    own.client.config_set("appendonly", "no")
+    assert announce_pending() == 0
+    assert seen(draft) == Seen(published=True, announced=False, in_store=False)
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert "sale_waits_for_durable_stores" in record.getMessage()
+    own.client.config_set("appendonly", "yes")
+    assert announce_pending() == 1
+    assert seen(draft) == OPENED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_paused_sale_does_not_go_on_with_a_weak_store(own: OwnStore, product: Product) -> None:
+    item = make_item(product)
+    (paused,) = make_change(kind=SaleChange.Kind.PAUSE, reason="The server moves", made_by=None, sale_id=item.sale_id)
+    own.client.config_set("appendfsync", "everysec")
+    with pytest.raises(CannotChange, match="Set appendfsync always"):
+        make_change(kind=SaleChange.Kind.RESUME, reason="It has moved", made_by=None, sale_id=item.sale_id)
+    assert list(SaleChange.objects.all()) == [paused]
+    own.client.config_set("appendfsync", "always")
+    make_change(kind=SaleChange.Kind.RESUME, reason="It has moved", made_by=None, sale_id=item.sale_id)
+    assert not Sale.objects.get(pk=item.sale_id).paused
+
+
+def test_with_the_store_down_the_database_is_judged_all_the_same(draft: SaleItem, settings: Settings) -> None:
+    down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
+    settings.CACHES = settings.CACHES | {"seckill": down}
+    commit_without_waiting()
+    with pytest.raises(CannotPublish, match="synchronous_commit"):
+        publish_sale(sale_id=draft.sale_id)
+    assert not Sale.objects.get(pk=draft.sale_id).is_published
+
+
+def test_the_stores_are_not_asked_when_nothing_waits(own: OwnStore, draft: SaleItem) -> None:
+    """The sweep comes by every second."""
+    before = own.calls().get("config|get", 0)
+    assert announce_pending() == 0
+    assert own.calls().get("config|get", 0) == before
+
+
+def test_staff_read_why_in_their_language(
+    client: Client, shop_manager: User, own: OwnStore, draft: SaleItem, settings: Settings
+) -> None:
+    own.client.config_set("appendfsync", "everysec")
+    client.force_login(shop_manager)
+    page = reverse("admin:seckill_sale_publish", args=[draft.sale_id])
+    (refusal,) = said(client.post(page, follow=True))
+    assert refusal.startswith("“Spring sale” was not published. The reservation store answers before its disk has")
+    (refusal,) = said(client.post(page, follow=True, headers={"Accept-Language": "zh-hans"}))
+    assert "请设置 appendfsync always" in refusal
+    assert seen(draft) == UNTOUCHED
+
+    settings.SECKILL_ALLOW_WEAK_DURABILITY = True
+    published, warning = said(client.post(page, follow=True))
+    assert published == "“Spring sale” is published."
+    assert warning.startswith("SECKILL_ALLOW_WEAK_DURABILITY lets sales open all the same: The reservation store")
+    assert seen(draft) == OPENED
+
+
+def test_every_rule_is_in_chinese() -> None:
+    rules = [*durability.STORE_RULES.values(), *durability.DATABASE_RULES.values()]
+    with translation.override("zh-hans"):
+        assert [rule.text for rule in rules if translation.gettext(rule.text) == rule.text] == []
+
+
+def test_the_demo_and_the_herd_say_so_and_leave_no_draft(db: None, own: OwnStore) -> None:
+    own.client.config_set("appendfsync", "everysec")
+    with pytest.raises(CommandError, match="Set appendfsync always"):
+        call_command("load_demo")
+    with pytest.raises(scene.SceneUnfit, match="Set appendfsync always"):
+        scene.own_item(stock=1, units_max=1)
+    assert not Sale.objects.exists()
+    assert not Product.objects.filter(name__startswith="Load test").exists()

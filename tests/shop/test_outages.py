@@ -1,0 +1,53 @@
+"""A server that is away is said in words, quickly, and never as a mistake of the shop's or the buyer's."""
+
+import time
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import settings
+from django.db import OperationalError, connections
+from django.test import Client, override_settings
+from rest_framework.test import APIClient
+
+from shop.settings import redis_cache
+from tests.own_store import free_port
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def _no_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr(type(connections["default"]), "cursor", refused)
+
+
+@pytest.mark.usefixtures("_no_database")
+def test_the_api_without_its_database_is_unavailable() -> None:
+    answer = APIClient(raise_request_exception=False).get("/api/v1/sales/")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.json()["code"] == "unavailable"
+
+
+@pytest.mark.usefixtures("_no_database")
+@pytest.mark.parametrize(("language", "words"), [("en", "Please try again in a moment."), ("zh-CN", "请稍后再试")])
+def test_a_page_without_its_database_says_so(client: Client, language: str, words: str) -> None:
+    client.raise_request_exception = False
+    answer = client.get("/", headers={"accept-language": language})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+    assert words in answer.content.decode()
+
+
+@pytest.mark.parametrize("path", ["/orders/", "/api/v1/orders/"])
+def test_sessions_that_cannot_be_read_are_an_outage_and_no_sign_out(client: Client, path: str) -> None:
+    nobody = urlsplit(settings.REDIS_URL)._replace(netloc=f"127.0.0.1:{free_port()}").geturl()
+    client.raise_request_exception = False
+    client.cookies["sessionid"] = "a" * 32
+    with override_settings(CACHES={**settings.CACHES, "default": redis_cache(nobody, timeout_seconds=1.0)}):
+        started_s = time.monotonic()
+        answer = client.get(path)
+    assert answer.status_code == 503
+    # Told within two seconds; on a machine that does much else, not many times that.
+    assert time.monotonic() - started_s < 10
