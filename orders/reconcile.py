@@ -137,10 +137,7 @@ def is_whole(*, item_id: int) -> bool:
 def expected_terms(*, item_id: int) -> ledger.Terms:
     """The terms as of the last change that the store has applied: units that are still to be added are left out."""
     item = SaleItem.objects.select_related("sale").get(pk=item_id)
-    terms = terms_of(item)
-    if terms.quantity is None:
-        return terms
-    return replace(terms, quantity=terms.quantity - changes.pending_units_added(item_id=item_id))
+    return replace(terms_of(item), quantity=changes.store_quantity(item_id=item_id))
 
 
 def publish_anew(*, item_id: int) -> None:
