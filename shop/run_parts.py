@@ -78,7 +78,6 @@ def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str, p
 
 def _beat(*, settings: RunSettings) -> Part:
     argv = ["-m", "celery", "-A", "shop", "beat", "-l", _log_level()]
-    argv += ["-s", str(settings.directory / "celerybeat-schedule")]
     return _python(
         settings,
         argv,

@@ -11,6 +11,7 @@ from typing import Any
 import environ
 import structlog
 from csp.constants import NONE, SELF
+from django.templatetags.static import static
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -310,6 +311,7 @@ CELERY_TASK_ROUTES = {
 }
 # Every job of the beat is a sweep: a late one is worthless, since the next does the same, so it expires. Not sooner,
 # since the time is compared with the worker's clock, and hosts whose clocks are an hour off must still be heard.
+CELERY_BEAT_SCHEDULER = "shop.beat:SweepScheduler"
 CELERY_BEAT_SCHEDULE = {
     name: {"task": f"orders.tasks.{name}", "schedule": seconds, "options": {"expires": 7200}}
     for name, seconds in {
@@ -332,6 +334,7 @@ UNFOLD = {
     "SITE_TITLE": "Stampede",
     "SITE_HEADER": "Stampede",
     "SITE_URL": "/",
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("shop/mark.svg")}],
     "SHOW_HISTORY": True,
     "SIDEBAR": {"show_search": False, "navigation": NAVIGATION},
 }
