@@ -68,7 +68,7 @@ class PaymentInline(ReadOnlyInline):
 
     @admin.display(description=_("reference at the provider"))
     def reference(self, payment: Payment) -> SafeString:
-        return format_html('<span class="break-all">{}</span>', payment.provider_reference or "–")
+        return format_html('<span class="reference">{}</span>', payment.provider_reference or "–")
 
 
 class WaitingFilter(admin.SimpleListFilter):
