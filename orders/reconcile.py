@@ -25,7 +25,7 @@ from django.db.models import QuerySet
 
 from orders import intake
 from orders.models import SOLD, Order, OrderLine, OrderStatus
-from seckill import books, changes, ledger
+from seckill import books, changes, durability, ledger
 from seckill.item_lock import item_lock
 from seckill.ledger import Hold, Reason, Restoration, Restore, Restored
 from seckill.models import SaleChange, SaleItem
@@ -100,6 +100,9 @@ def reconcile(*, item_id: int, rebuild: bool = False, report: Report = lambda do
             publish_anew(item_id=item_id)
             if not mend(item_id=item_id, done=done, report=report):
                 raise BooksDiffer(f"sale item {item_id}: {done}")
+        for weakness in durability.find_weaknesses():
+            # The sale was opened on better settings. It goes on, since ending it is for a person to decide.
+            log.error("store_came_back_weaker", item_id=item_id, setting=weakness.setting, value=weakness.value)
         books.vouch(item_id=item_id, incarnation=incarnation)
         changes.apply_pending(item_id=item_id)
     done.seconds = time.monotonic() - started_s

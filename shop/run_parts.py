@@ -69,7 +69,7 @@ def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str, p
         settings,
         argv,
         name=name,
-        title=f"Celery {queues.replace(',', ', ')}",
+        title=f"Celery worker for {queues.replace(',', ', ')}",
         ready=lambda _: _answers_ping(client=client, node=node),
         stop_seconds=_WORKER_STOP_SECONDS,
         group="workers",
@@ -78,7 +78,6 @@ def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str, p
 
 def _beat(*, settings: RunSettings) -> Part:
     argv = ["-m", "celery", "-A", "shop", "beat", "-l", _log_level()]
-    argv += ["-s", str(settings.directory / "celerybeat-schedule")]
     return _python(
         settings,
         argv,

@@ -311,6 +311,7 @@ CELERY_TASK_ROUTES = {
 }
 # Every job of the beat is a sweep: a late one is worthless, since the next does the same, so it expires. Not sooner,
 # since the time is compared with the worker's clock, and hosts whose clocks are an hour off must still be heard.
+CELERY_BEAT_SCHEDULER = "shop.beat:SweepScheduler"
 CELERY_BEAT_SCHEDULE = {
     name: {"task": f"orders.tasks.{name}", "schedule": seconds, "options": {"expires": 7200}}
     for name, seconds in {

@@ -1,22 +1,29 @@
 """The books: what PostgreSQL and the reservation store say of an item, read into plain values."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
 
 from django.db import connection
-from django.db.models import Count, Q
 from django.db.models.functions import Now
 
-from orders.models import LIVE, Order, OrderLine, OrderStatus, Payment
+from orders.models import LIVE, Order, OrderLine, OrderStatus, Payment, PaymentEvent
+from orders.payments.simulated_records import SimulatedMessage, SimulatedSession
 from seckill import ledger, outbox
 from seckill.models import SaleItem
 
-CAPTURED = (Payment.Status.CAPTURED, Payment.Status.REFUND_DUE, Payment.Status.REFUNDED)
+Session = SimulatedSession.Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderRow:
-    """One order of the item. `keeps_units` says whether it counts in `taken`; `captures` how often money was taken."""
+    """One order of the item. `keeps_units` says whether it counts in `taken`.
+
+    `captures` counts the payments whose money the payment company has and has not given back, by its own books;
+    `refunds` those that it gave back; `money_moves` is whether money still has to move.
+    """
 
     reservation_id: str
     buyer_id: int
@@ -26,6 +33,8 @@ class OrderRow:
     overdue: bool = False
     settled: bool = True
     captures: int = 0
+    refunds: int = 0
+    money_moves: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +66,8 @@ class Books:
             "entries in the outbox": self.backlog,
             "orders awaiting payment": awaiting,
             "orders of whose end the store was not told": unsettled,
-            "payment events not applied": self.waiting,
+            "payment events not delivered or applied": self.waiting,
+            "orders whose money has still to move": sum(order.money_moves for order in self.orders),
             "units by which taken and the live orders differ": abs(self.taken - self.live_units),
         }
         words = [f"{count} {what}" for what, count in counts.items() if count]
@@ -89,38 +99,72 @@ def read_books(*, item_id: int, reservation_ids: Sequence[str]) -> Books:
         counters=counters,
         holds=holds_of(item_id, {*reservation_ids, *(order.reservation_id for order in orders)}),
         backlog=outbox.backlogs(item_ids=[item_id]).get(item_id, 0),
+        waiting=waiting_messages(payments_of(item_id)),
     )
 
 
 def order_rows(item_id: int) -> list[OrderRow]:
-    captures = Count("order__payments", filter=Q(order__payments__status__in=CAPTURED), distinct=True)
-    lines = (
-        OrderLine.objects.filter(sale_item_id=item_id)
-        .annotate(captures=captures, now=Now())
-        .select_related("order")
-        .order_by("pk")
-    )
-    return [row_from(line.order, units=line.units, captures=line.captures, now=line.now) for line in lines]
+    lines = OrderLine.objects.filter(sale_item_id=item_id).annotate(now=Now()).select_related("order").order_by("pk")
+    payments = payments_of(item_id)
+    sessions = sessions_of(payments)
+    of_order: defaultdict[int, list[Payment]] = defaultdict(list)
+    for payment in payments:
+        of_order[payment.order_id].append(payment)
+    return [
+        row_from(line.order, units=line.units, now=line.now, payments=of_order[line.order_id], sessions=sessions)
+        for line in lines
+    ]
 
 
-def row_from(order: Order, *, units: int, captures: int, now: object) -> OrderRow:
+def row_from(
+    order: Order,
+    *,
+    units: int,
+    now: datetime,
+    payments: Sequence[Payment],
+    sessions: Mapping[UUID, SimulatedSession],
+) -> OrderRow:
     awaiting = order.status == OrderStatus.AWAITING_PAYMENT
     kept_after_refund = order.status == OrderStatus.REFUNDED and not order.units_back
+    company = [sessions[payment.pk].status for payment in payments if payment.pk in sessions]
     return OrderRow(
         reservation_id=str(order.reservation_id),
         buyer_id=order.buyer_id,
         units=units,
         status=order.status,
         keeps_units=order.status in LIVE or kept_after_refund,
-        overdue=awaiting and order.expires_at <= now,  # type: ignore[operator]
+        overdue=awaiting and order.expires_at <= now,
         settled=awaiting or order.settled_at is not None,
-        captures=captures,
+        captures=sum(status in (Session.CAPTURED, Session.PROCESSING) for status in company),
+        refunds=sum(status == Session.REFUNDED for status in company),
+        money_moves=any(payment.status == Payment.Status.REFUND_DUE for payment in payments)
+        or Session.PROCESSING in company,
+    )
+
+
+def payments_of(item_id: int) -> list[Payment]:
+    orders = OrderLine.objects.filter(sale_item_id=item_id).values("order_id")
+    return list(Payment.objects.filter(order_id__in=orders))
+
+
+def sessions_of(payments: Sequence[Payment]) -> dict[UUID, SimulatedSession]:
+    """The payment company's pages by the payment that they are for."""
+    pages = SimulatedSession.objects.filter(payment_id__in=[payment.pk for payment in payments])
+    return {page.payment_id: page for page in pages}
+
+
+def waiting_messages(payments: Sequence[Payment]) -> int:
+    """What the payment company has not delivered, and what the shop has noted and not applied."""
+    payment_ids = [payment.pk for payment in payments]
+    return (
+        SimulatedMessage.objects.filter(session__payment_id__in=payment_ids, delivered_at=None).count()
+        + PaymentEvent.objects.filter(payment_id__in=payment_ids, applied_at=None).count()
     )
 
 
 def holds_of(item_id: int, reservation_ids: set[str]) -> dict[str, ledger.Hold]:
     found = {
-        reservation_id: ledger.find_hold(item_id=item_id, reservation_id=reservation_id)  # type: ignore[arg-type]
+        reservation_id: ledger.find_hold(item_id=item_id, reservation_id=UUID(reservation_id))
         for reservation_id in sorted(reservation_ids)
     }
     return {reservation_id: hold for reservation_id, hold in found.items() if hold is not None}

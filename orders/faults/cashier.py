@@ -1,51 +1,76 @@
-"""How a buyer of the harness pays and cancels: as staff records it, by `orders/lifecycle.py` in our own process."""
+"""How a buyer of the harness pays and cancels: by the API, and by the button on the payment company's page."""
 
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime
 
-from django.db import DatabaseError, connection
-
-from orders import lifecycle
-from orders.faults.caller import Answer, Caller
-from orders.faults.history import UNKNOWN, Kind
-from orders.models import Order
+from orders.faults.caller import CHARGED, PAGE_OVER, Answer, Caller
 
 REST_SECONDS = 0.25
-# The order of a reservation is not there yet.
-NO_ORDER = "no_order"
 
 
-def pay(caller: Caller, *, patience_seconds: float, over: threading.Event) -> None:
-    """Pay, again and again while the answer is unknown or the order is on its way."""
-    repeat(caller, Kind.PAY, lambda pk: lifecycle.pay(order_id=pk), patience_seconds=patience_seconds, over=over)
+class Patience:
+    """How long, and how, a buyer repeats what nobody answered."""
+
+    def __init__(self, *, seconds: float, over: threading.Event) -> None:
+        self._give_up_s = time.monotonic() + seconds
+        self._over = over
+
+    def until(self, done: Callable[[Answer], bool], call: Callable[[int], Answer]) -> Answer | None:
+        """Call, each time another web process, until it is done; None where patience, or the trial, is over."""
+        turn = 0
+        while True:
+            answer = call(turn)
+            if done(answer):
+                return answer
+            if time.monotonic() > self._give_up_s or self._over.wait(REST_SECONDS):
+                return None
+            turn += 1
+
+
+def pay(
+    caller: Caller,
+    *,
+    patience_seconds: float,
+    over: threading.Event,
+    delivery: str,
+    at_deadline_seconds: float | None = None,
+) -> None:
+    """Open the page and press the button, once it is known to have done something.
+
+    With `at_deadline_seconds` the button is pressed that long after the deadline to pay; below zero, before it.
+    """
+    patience = Patience(seconds=patience_seconds, over=over)
+    number = order_number(caller, patience)
+    if number is None:
+        return
+    page = patience.until(known, lambda turn: caller.open_page(number=number, turn=turn))
+    if page is None or not page.body.get("url"):
+        return
+    if at_deadline_seconds is not None:
+        deadline_s = datetime.fromisoformat(page.body["expires_at"]).timestamp()
+        if over.wait(max(0.0, deadline_s + at_deadline_seconds - time.time())):
+            return
+    url = str(page.body["url"])
+    patience.until(
+        lambda answer: answer.word in (CHARGED, PAGE_OVER),
+        lambda turn: caller.press_pay(url=url, delivery=delivery, turn=turn),
+    )
 
 
 def cancel(caller: Caller, *, patience_seconds: float, over: threading.Event) -> None:
-    repeat(caller, Kind.CANCEL, lambda pk: lifecycle.cancel(order_id=pk), patience_seconds=patience_seconds, over=over)
+    patience = Patience(seconds=patience_seconds, over=over)
+    number = order_number(caller, patience)
+    if number is not None:
+        patience.until(known, lambda turn: caller.cancel(number=number, turn=turn))
 
 
-def repeat(
-    caller: Caller, kind: Kind, move: Callable[[int], bool], *, patience_seconds: float, over: threading.Event
-) -> None:
-    give_up_s = time.monotonic() + patience_seconds
-    while True:
-        call = caller.noted(kind)
-        answer = attempt(caller.ticket.reservation_id, move)
-        caller.note_answer(call, kind, answer)
-        if answer.word not in (UNKNOWN, NO_ORDER) or time.monotonic() > give_up_s or over.wait(REST_SECONDS):
-            return
+def order_number(caller: Caller, patience: Patience) -> str | None:
+    """The number of the reservation's order, as soon as it has one."""
+    found = patience.until(lambda answer: bool(answer.body.get("order")), lambda turn: caller.look(turn=turn))
+    return str(found.body["order"]) if found else None
 
 
-def attempt(reservation_id: str, move: Callable[[int], bool]) -> Answer:
-    """`ok` where the order moved, `refused` where it did not, UNKNOWN where the database did not say."""
-    try:
-        pk = Order.objects.filter(reservation_id=reservation_id).values_list("pk", flat=True).first()
-        if pk is None:
-            return Answer(word=NO_ORDER, status=404)
-        return Answer(word="ok", status=200) if move(pk) else Answer(word="refused", status=409)
-    except DatabaseError:
-        return Answer(word=UNKNOWN)
-    finally:
-        # A thread of ours may not come by again, and a connection that broke must not be met again.
-        connection.close()
+def known(answer: Answer) -> bool:
+    return not answer.is_unknown

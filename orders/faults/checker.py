@@ -5,11 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from orders.faults.books import Books, OrderRow
+from orders.faults.caller import CHARGED
 from orders.faults.history import UNKNOWN, Event, Kind
 from orders.models import SOLD, OrderStatus
-
-# Orders for which money came: none of them may be found for a buyer who was told that he has paid, but these.
-PAID_FOR = {*SOLD, OrderStatus.REFUND_DUE, OrderStatus.REFUNDED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,19 +104,27 @@ def stuck(books: Books) -> int:
     differs = abs(counters.held + counters.sold - books.live_units)
     overdue = sum(order.units for order in books.orders if order.overdue)
     unsettled = sum(not order.settled for order in books.orders)
-    return max(adrift, differs, overdue) + unsettled + books.backlog + books.waiting
+    money_moves = sum(order.money_moves for order in books.orders)
+    return max(adrift, differs, overdue) + unsettled + books.backlog + books.waiting + money_moves
 
 
 def broken_words(events: Sequence[Event], books: Books, *, quantity_moved: bool) -> list[str]:
     """Every other promise that does not hold, in words."""
     by_id = {order.reservation_id: order for order in books.orders}
-    told_paid = {event.reservation_id for event in events if event.kind is Kind.PAY and event.word == "ok"}
-    sold_units = sum(order.units for order in books.orders if order.status in PAID_FOR)
+    charged = {event.reservation_id for event in events if event.word == CHARGED}
+    sold_units = sum(order.units for order in books.orders if order.status in SOLD)
     answered = [event for event in events if event.is_answer]
     counts = {
         "units by which taken and the live orders differ": abs(books.taken - books.live_units),
-        "buyers were told that they had paid, and their orders say otherwise": sum(
-            reservation_id not in by_id or by_id[reservation_id].status not in PAID_FOR for reservation_id in told_paid
+        "orders are paid and the payment company has no money for them": sum(
+            order.status in SOLD and not order.captures for order in books.orders
+        ),
+        "orders are not paid and the payment company keeps their money": sum(
+            order.status not in SOLD and order.captures > 0 for order in books.orders
+        ),
+        "buyers were charged and have neither a paid order nor their money back": sum(
+            reservation_id not in by_id or not (by_id[reservation_id].captures or by_id[reservation_id].refunds)
+            for reservation_id in charged
         ),
         "orders and holds say different things": sum(differs(order, books) for order in books.orders),
         "holds have no order": sum(

@@ -4,22 +4,11 @@ import random
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from orders.faults.buyer import habits_from, journey
+from orders.faults.buyer import Demand, habits_from, journey
 from orders.faults.caller import Caller
 from orders.faults.history import History
 from orders.faults.scene import Ticket
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
-    """How many buyers come within how many seconds, for how many units each, and how patient they are."""
-
-    buyers: int = 60
-    arrival_seconds: float = 6.0
-    units_max: int = 2
-    patience_seconds: float = 6.0
 
 
 class Crowd:
@@ -49,12 +38,7 @@ class Crowd:
                         ports=ports if number % 2 else ports[::-1],
                         history=history,
                     ),
-                    habits_from(
-                        dice,
-                        arrival_seconds=demand.arrival_seconds,
-                        units_max=demand.units_max,
-                        patience_seconds=demand.patience_seconds,
-                    ),
+                    habits_from(demand, dice),
                 ),
                 kwargs={"item_id": item_id, "started_s": started_s, "over": self._over},
                 name=f"{trial}-{number}",

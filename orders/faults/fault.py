@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from orders.faults.books import reservations_in_database
+from orders.faults.buyer import Demand
 from orders.faults.caller import Caller
-from orders.faults.crowd import Demand
 from orders.faults.history import History
 from orders.faults.scene import Stock, tickets_for
 from orders.faults.site import WEBS, Site

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from orders.faults.books import reservations_in_database
-from orders.faults.crowd import Demand
+from orders.faults.buyer import Demand
 from orders.faults.fault import Fault
 from orders.faults.raw_valkey import client_at
 from orders.faults.scene import Stock, new_item, retire

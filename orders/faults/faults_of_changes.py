@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from django.db import connection
 
-from orders.faults.crowd import Demand
+from orders.faults.buyer import Demand
 from orders.faults.fault import Fault, Stage
 from seckill import changes, ledger
 from seckill.change_rules import CannotChange, Wanted

@@ -7,7 +7,7 @@ counted as "not promised". No unit may be sold twice all the same, and nobody ma
 import shutil
 from pathlib import Path
 
-from orders.faults.crowd import Demand
+from orders.faults.buyer import Demand
 from orders.faults.fault import Fault
 from orders.faults.proxy import Mode
 from orders.faults.raw_valkey import client_at

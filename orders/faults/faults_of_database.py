@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from orders.faults.crowd import Demand
+from orders.faults.buyer import Demand
 from orders.faults.fault import Fault
 from orders.faults.faults_of_wires import STRIKE_SECONDS_MAX
 from orders.faults.proxy import Trap

@@ -9,8 +9,8 @@ from django.conf import settings
 from django.db import connection
 
 from orders import intake
+from orders.faults.buyer import Demand
 from orders.faults.caller import Answer, Caller
-from orders.faults.crowd import Demand
 from orders.faults.fault import Fault, Stage
 from orders.faults.proxy import Mode
 from orders.faults.scene import Stock

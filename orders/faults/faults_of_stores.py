@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from orders.faults.crowd import Demand
+from orders.faults.buyer import Demand
 from orders.faults.fault import Fault
 from orders.faults.raw_valkey import ValkeyError
 

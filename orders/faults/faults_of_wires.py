@@ -1,6 +1,6 @@
 """What gets lost, stalled or cut on the way between processes that are well."""
 
-from orders.faults.crowd import Demand
+from orders.faults.buyer import Demand
 from orders.faults.fault import Fault
 from orders.faults.proxy import Mode, Trap
 

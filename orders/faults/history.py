@@ -21,6 +21,7 @@ class Kind(StrEnum):
 
     RESERVE = "reserve"
     LOOK = "look"
+    OPEN_PAGE = "open_page"
     PAY = "pay"
     CANCEL = "cancel"
 

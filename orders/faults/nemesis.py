@@ -3,18 +3,19 @@
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import DatabaseError
 
 from orders.audit import audit
 from orders.faults.books import Books, read_books
+from orders.faults.buyer import Demand
 from orders.faults.caller import Caller
 from orders.faults.checker import Findings, first_yes, judge, seconds_of_answers
 from orders.faults.crowd import Crowd
 from orders.faults.fault import Fault, Stage
 from orders.faults.history import Event, History
-from orders.faults.scene import Ticket, new_item, retire, tickets_for
+from orders.faults.scene import Stock, Ticket, new_item, retire, tickets_for
 from orders.faults.site import CELERY, SERVERS, WEBS, Site
 from seckill.ledger import StoreUnreachable
 from seckill.models import SaleItem
@@ -49,57 +50,83 @@ class Trial:
         return self.findings.holds
 
 
-def run_trial(kind: type[Fault], *, site: Site, history: History, seed: int) -> Trial:
-    """One fault on a fresh sale."""
+def run_trial(kind: type[Fault], *, site: Site, history: History, seed: int, short: bool = False) -> Trial:
+    """One fault on a fresh sale; a `short` one has fewer buyers and holds that end sooner."""
     began_s = time.monotonic()
     dice = random.Random(f"{seed}/{kind.name}")
+    stock, demand = (short_stock(kind.stock), short_demand(kind.demand)) if short else (kind.stock, kind.demand)
     site.await_answers(*SERVERS, *WEBS, *CELERY)
-    item = new_item(kind.name, kind.stock)
-    *tickets, probe_ticket = tickets_for(item, count=kind.demand.buyers + 1)
+    item = new_item(kind.name, stock)
+    *tickets, probe_ticket = tickets_for(item, count=demand.buyers + 1)
     ports = [site.proxy.port(f"buyers-{web}") for web in WEBS]
     probe = Caller(trial=kind.name, client="probe", ticket=probe_ticket, ports=ports, history=history)
     probe.reserve(item_id=item.pk, units=1)
     fault = kind(Stage(trial=kind.name, site=site, item=item, history=history, dice=dice))
     crowd = Crowd(
-        trial=kind.name,
-        item_id=item.pk,
-        tickets=tickets,
-        demand=kind.demand,
-        ports=ports,
-        history=history,
-        dice=dice,
+        trial=kind.name, item_id=item.pk, tickets=tickets, demand=demand, ports=ports, history=history, dice=dice
     )
     crowd.start()
     try:
-        site.wait(dice.uniform(*kind.begins_seconds))
-        struck_s = time.monotonic()
-        fault.inject()
-        site.wait(kind.lasts_seconds)
-        fault.heal()
-        healed_s = time.monotonic()
-        recovery_seconds = recover(probe, site, item_id=item.pk, healed_s=healed_s)
-        site.wait_until(crowd.has_gone, seconds_max=CROWD_SECONDS_MAX)
-    finally:
+        course = run_its_course(fault, probe=probe, crowd=crowd, site=site)
+    except Exception:
         crowd.send_away()
-        site.wait_until(crowd.has_gone, seconds_max=CROWD_SECONDS_MAX)
         site.calm()
+        raise
     books, rest_seconds = rest(site, tickets=[*tickets, probe_ticket], item_id=item.pk)
     events = history.of(kind.name)
     findings = judge(events, books, excused=excused(fault, events), quantity_moved=kind.quantity_moved)
-    times = seconds_of_answers(events, since_s=struck_s, until_s=healed_s) if kind.refusals_are_timed else []
-    slowest = max(times, default=None)
-    more = more_broken(fault, books, slowest=slowest, recovered=recovery_seconds is not None)
+    times = seconds_of_answers(events, since_s=course.struck_s, until_s=course.healed_s)
+    slowest = max(times, default=None) if kind.refusals_are_timed else None
+    more = more_broken(fault, books, slowest=slowest, recovered=course.recovery_seconds is not None)
     retire(item)
     return Trial(
         fault=kind.name,
         what=kind.what,
         variant=fault.variant,
         findings=with_words(findings, more),
-        recovery_seconds=recovery_seconds,
+        recovery_seconds=course.recovery_seconds,
         rest_seconds=rest_seconds,
         slowest_refusal_seconds=slowest,
         seconds=time.monotonic() - began_s,
         words=words_of(events),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """When the fault struck and was healed, by the monotonic clock, and how long it took to answer well again."""
+
+    struck_s: float
+    healed_s: float
+    recovery_seconds: float | None
+
+
+def run_its_course(fault: Fault, *, probe: Caller, crowd: Crowd, site: Site) -> Course:
+    """Let it strike and heal while buyers buy, wait until they have gone, and put everything right."""
+    site.wait(fault.dice.uniform(*fault.begins_seconds))
+    struck_s = time.monotonic()
+    fault.inject()
+    site.wait(fault.lasts_seconds)
+    fault.heal()
+    healed_s = time.monotonic()
+    recovery_seconds = recover(probe, site, item_id=fault.stage.item.pk, healed_s=healed_s)
+    site.wait_until(crowd.has_gone, seconds_max=CROWD_SECONDS_MAX)
+    crowd.send_away()
+    site.wait_until(crowd.has_gone, seconds_max=CROWD_SECONDS_MAX)
+    site.calm()
+    return Course(struck_s=struck_s, healed_s=healed_s, recovery_seconds=recovery_seconds)
+
+
+def short_stock(stock: Stock) -> Stock:
+    return replace(stock, quantity=stock.quantity // 2, hold_seconds=min(stock.hold_seconds, 4))
+
+
+def short_demand(demand: Demand) -> Demand:
+    return replace(
+        demand,
+        buyers=demand.buyers // 2,
+        arrival_seconds=min(demand.arrival_seconds, 4.0),
+        patience_seconds=min(demand.patience_seconds, 4.0),
     )
 
 
@@ -120,6 +147,22 @@ def recover(probe: Caller, site: Site, *, item_id: int, healed_s: float) -> floa
     if not site.wait_until(all_answered, seconds_max=RECOVERY_SECONDS_MAX):
         return None
     return time.monotonic() - healed_s
+
+
+def failed_trial(kind: type[Fault], *, error: Exception, seconds: float) -> Trial:
+    """The trial of a harness that failed: it shows nothing, and counts as broken."""
+    nothing = Findings(told_yes=0, kept=0, lost=0, not_promised=0, duplicated=0, oversold=0, stuck=0)
+    return Trial(
+        fault=kind.name,
+        what=kind.what,
+        variant="",
+        findings=replace(nothing, broken=[f"the harness failed: {error!r}"]),
+        recovery_seconds=None,
+        rest_seconds=None,
+        slowest_refusal_seconds=None,
+        seconds=seconds,
+        words={},
+    )
 
 
 def rest(site: Site, *, tickets: Sequence[Ticket], item_id: int) -> tuple[Books, float | None]:
@@ -171,17 +214,7 @@ def audited(item: SaleItem) -> list[str]:
 
 
 def with_words(findings: Findings, more: Sequence[str]) -> Findings:
-    words = [*findings.broken, *(word for word in more if word not in findings.broken)]
-    return Findings(
-        told_yes=findings.told_yes,
-        kept=findings.kept,
-        lost=findings.lost,
-        not_promised=findings.not_promised,
-        duplicated=findings.duplicated,
-        oversold=findings.oversold,
-        stuck=findings.stuck,
-        broken=words,
-    )
+    return replace(findings, broken=[*findings.broken, *(word for word in more if word not in findings.broken)])
 
 
 def words_of(events: Sequence[Event]) -> dict[str, int]:

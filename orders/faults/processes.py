@@ -16,13 +16,13 @@ from shop.run_settings import RunSettings
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessPlan:
-    """One process: `group` is web, worker or beat; `clock_seconds` is how far its clock is ahead of the others.
+    """One process: `kind` is web, worker, errands or beat; `clock_seconds` is how far its clock is ahead of the others.
 
     `port` is where a web process listens; the others have none.
     """
 
     name: str
-    group: str
+    kind: str
     directory: Path
     environment: Mapping[str, str]
     port: int = 0
@@ -34,11 +34,11 @@ def part_of(plan: ProcessPlan, *, broker_url: str) -> Part:
     directory = plan.directory / plan.name
     directory.mkdir(exist_ok=True)
     settings = RunSettings(host="127.0.0.1", port=plan.port, directory=directory, own_servers=None, allowed_hosts=[])
-    (part,) = (part for part in processes(settings=settings, broker_url=broker_url) if part.name == plan.group)
+    (part,) = (part for part in processes(settings=settings, broker_url=broker_url) if part.name == plan.kind)
     argv, ready = list(part.argv), part.ready
-    if plan.group == "web":
+    if plan.kind == "web":
         argv[argv.index("--workers") + 1] = "1"
-    if plan.group == "worker":
+    if plan.kind in ("worker", "errands"):
         node = f"{plan.name}@{plan.directory.name}"
         argv[argv.index("-n") + 1] = node
         ready = lambda _: answers_ping(broker_url, node=node)  # noqa: E731

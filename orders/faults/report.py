@@ -6,11 +6,14 @@ import platform
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from importlib import metadata
 
+from django.db import connection
 from rich.console import Console
 from rich.table import Table
 
 from orders.faults.nemesis import Trial
+from orders.faults.site import Site
 
 # A narrower terminal breaks the lines itself; a file does not.
 WIDTH = 150
@@ -74,6 +77,17 @@ def as_json(trials: Sequence[Trial], *, seed: int, versions: dict[str, str]) -> 
         )
         + "\n"
     )
+
+
+def versions(site: Site) -> dict[str, str]:
+    """What ran: the servers and the packages between us and them."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version")
+        postgres = str(cursor.fetchone()[0])
+    store = site.store_client().info("server")
+    packages = {name: metadata.version(name) for name in ("django", "celery", "kombu", "redis", "granian")}
+    valkey = str(store.get("valkey_version") or store.get("redis_version"))
+    return {"python": platform.python_version(), "postgres": postgres, "valkey": valkey, **packages}
 
 
 def machine() -> dict[str, str | int]:

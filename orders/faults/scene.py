@@ -10,7 +10,7 @@ from django.utils import timezone
 from knox.models import AuthToken
 
 from seckill import crowd, passes
-from seckill.models import Sale, SaleItem
+from seckill.models import LatePayment, Sale, SaleItem
 from seckill.publication import publish_sale
 from shop.models import Product
 
@@ -28,6 +28,7 @@ class Stock:
     quantity: int = 40
     per_buyer_max: int = 2
     hold_seconds: int = 6
+    late_payment: LatePayment = LatePayment.TAKE_AGAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ def new_item(trial: str, stock: Stock) -> SaleItem:
             opens_at=now,
             closes_at=now + timedelta(seconds=SALE_SECONDS),
             hold_seconds=stock.hold_seconds,
+            late_payment=stock.late_payment,
         )
         item = SaleItem.objects.create(
             sale=sale,

@@ -31,8 +31,12 @@ from shop.part import POLL_SECONDS, Part, PartFailed, ending, stop_parts
 RESTART_SECONDS = 0.3
 START_SECONDS = 90.0
 
+# When late messages of the payment company come: after the holds of a trial, and well within its rest.
+LATE_SECONDS = 8
+
 WEBS = ("web1", "web2")
-CELERY = ("worker", "beat")
+# The errands are what waits for others, such as mails; they have a worker of their own.
+CELERY = ("worker", "errands", "beat")
 STORE_LINKS = ("web-store", "worker-store", "beat-store", "harness-store")
 SERVERS = ("postgres", "store", "broker")
 
@@ -50,6 +54,8 @@ class Site:
         self._log = log
         # The store is the one server that may be replaced by another, so even we reach it through a link.
         self.store_port = free_ports(count=1)[0]
+        # Nobody listens there until a trial of mails begins; the buyers of the others have no address.
+        self.mail_port = free_ports(count=1)[0]
         self._web_ports = dict(zip(WEBS, free_ports(count=len(WEBS)), strict=True))
         self._lock = (directory / "servers.lock").open("w")
 
@@ -103,18 +109,23 @@ class Site:
 
     def process(self, name: str, *, clock_seconds: float = 0.0) -> Part:
         """A process of the shop, not started. `worker2` and `beat2` are a second worker and beat."""
-        group = name.rstrip("0123456789")
+        kind = name.rstrip("0123456789")
+        # Both workers speak through the same links.
+        group = "worker" if kind == "errands" else kind
         environment = {
             **os.environ,
             "PYTHONUNBUFFERED": "1",
             "FAILPOINTS": str(self.failpoints),
             "DATABASE_URL": through(settings.DATABASE_URL, port=self.proxy.port(f"{group}-postgres")),
             "SECKILL_REDIS_URL": through(settings.SECKILL_REDIS_URL, port=self.proxy.port(f"{group}-store")),
+            "SHOP_URL": f"http://127.0.0.1:{self._web_ports['web1']}",
+            "SIMULATED_LATE_SECONDS": str(LATE_SECONDS),
+            "EMAIL_URL": f"smtp://127.0.0.1:{self.mail_port}",
             "REDIS_URL": through(settings.REDIS_URL, port=self.proxy.port(f"{group}-broker")),
         }
         plan = ProcessPlan(
             name=name,
-            group=group,
+            kind=kind,
             directory=self.directory,
             environment=environment,
             port=self._web_ports.get(name, 0),

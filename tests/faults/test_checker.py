@@ -1,10 +1,12 @@
 """The checker finds what is wrong: histories and books made by hand, each with one thing that must not be."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from orders.faults.books import Books, OrderRow
+from orders.faults.caller import CHARGED
 from orders.faults.checker import Findings, judge, seconds_of_answers
 from orders.faults.history import UNKNOWN, Event, Kind
 from seckill.ledger import Counters, Hold
@@ -57,7 +59,7 @@ def counters(*, left: int = 8, held: int = 0, sold: int = 2) -> Counters:
 
 EVENTS = [
     *said(ANN, "reserved", units=2),
-    *said(ANN, "ok", kind=Kind.PAY, status=200),
+    *said(ANN, CHARGED, kind=Kind.PAY, status=302),
     *said(BEN, UNKNOWN, status=0),
     *said(BEN, "already_reserved", units=1),
     *said(CID, "held_by_others", status=409),
@@ -113,6 +115,14 @@ def test_two_orders_of_one_pass_are_a_duplicate() -> None:
     assert judged(orders=[order(ANN), order(BEN), order(BEN)]).duplicated == 1
 
 
+def test_a_buyer_whose_money_went_back_was_treated_well() -> None:
+    books: dict[str, Any] = {
+        "orders": [order(ANN, status="refunded", keeps_units=False, captures=0, refunds=1), order(BEN)]
+    }
+    ended = Hold(state="ended", buyer_id=1, units=2, deadline_ms=0)
+    assert judged(**books, taken=0, counters=counters(left=10, sold=0), holds={**BOOKS.holds, ANN: ended}).holds
+
+
 def test_an_order_paid_twice_is_a_duplicate() -> None:
     assert judged(orders=[order(ANN, captures=2), order(BEN)]).duplicated == 1
 
@@ -150,9 +160,10 @@ def test_a_unit_too_many_in_any_book_is_oversold(books: dict[str, object]) -> No
         ({"waiting": 2}, 2),
         ({"orders": [order(ANN), order(BEN, status="awaiting_payment", overdue=True, keeps_units=True)]}, 1),
         ({"orders": [order(ANN), order(BEN, settled=False)]}, 1),
+        ({"orders": [order(ANN), order(BEN, money_moves=True)]}, 1),
         ({"counters": None}, 8),
     ],
-    ids=["adrift", "held for nobody", "outbox", "events", "overdue", "unsettled", "lost store"],
+    ids=["adrift", "held for nobody", "outbox", "events", "overdue", "unsettled", "refund due", "lost store"],
 )
 def test_what_still_waits_is_stuck(books: dict[str, object], units: int) -> None:
     found = judged(**books)  # type: ignore[arg-type]
@@ -164,13 +175,23 @@ def test_what_still_waits_is_stuck(books: dict[str, object], units: int) -> None
 @pytest.mark.parametrize(
     ("books", "word"),
     [
-        ({"orders": [order(ANN, status="expired"), order(BEN)]}, "told that they had paid"),
+        ({"orders": [order(ANN, status="expired"), order(BEN)]}, "not paid and the payment company keeps their money"),
+        ({"orders": [order(ANN, captures=0), order(BEN)]}, "paid and the payment company has no money"),
+        ({"orders": [order(ANN, captures=0), order(BEN)]}, "neither a paid order nor their money back"),
         ({"orders": [order(ANN), order(BEN), order(CID)]}, "taken and the live orders differ"),
         ({"holds": {**BOOKS.holds, CID: Hold("held", 3, 1, 0)}}, "holds have no order"),
         ({"holds": {**BOOKS.holds, BEN: Hold("sold", 2, 1, 0)}}, "orders and holds say different things"),
         ({"holds": {BEN: BOOKS.holds[BEN]}}, "orders and holds say different things"),
     ],
-    ids=["paid and expired", "taken", "hold without order", "hold differs", "hold missing"],
+    ids=[
+        "paid and expired",
+        "paid for nothing",
+        "charged for nothing",
+        "taken",
+        "hold without order",
+        "hold differs",
+        "hold missing",
+    ],
 )
 def test_other_broken_promises_are_named(books: dict[str, object], word: str) -> None:
     found = judged(**books)  # type: ignore[arg-type]

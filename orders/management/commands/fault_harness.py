@@ -11,12 +11,13 @@ from typing import IO, Any, cast
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
+from rich.markup import escape
 
 from orders.faults import report
 from orders.faults.fault import Fault
 from orders.faults.fault_list import BY_NAME, FAULTS, QUICK
 from orders.faults.history import History
-from orders.faults.nemesis import Trial, run_trial
+from orders.faults.nemesis import Trial, failed_trial, run_trial
 from orders.faults.site import Site
 from shop.part import PartFailed
 
@@ -47,8 +48,9 @@ class Command(BaseCommand):
             raise CommandError("It starts and kills servers, so it needs its own: start it with `make faults`.")
         names = options["only"] or (QUICK if options["quick"] else tuple(BY_NAME))
         seed = random.SystemRandom().randrange(10**6) if options["seed"] is None else options["seed"]
+        session = Session(directory=Path(directory), seed=seed, short=options["quick"], console=console)
         try:
-            trials = run([BY_NAME[name] for name in names], seed=seed, directory=Path(directory), console=console)
+            trials, versions = session.run([BY_NAME[name] for name in names])
         except PartFailed as error:
             raise CommandError(str(error), returncode=2) from error
         except KeyboardInterrupt:
@@ -57,40 +59,57 @@ class Command(BaseCommand):
         if options["markdown"]:
             console.print(report.as_markdown(trials), markup=False)
         path = options["json"] or Path(directory) / "report.json"
-        path.write_text(report.as_json(trials, seed=seed, versions={}))
+        path.write_text(report.as_json(trials, seed=seed, versions=versions))
         console.print(f"Seed {seed}. Figures: {path}")
         if broken := [trial.fault for trial in trials if not trial.kept]:
             raise CommandError(f"The shop broke its word under: {', '.join(broken)}.")
 
 
-def run(kinds: Sequence[type[Fault]], *, seed: int, directory: Path, console: Console) -> list[Trial]:
-    """All trials on one site, with a line for each."""
-    started_s = time.monotonic()
+class Session:
+    """One run of the harness: a site, a history, and a line for each trial."""
 
-    def say(text: str) -> None:
-        console.print(f"[dim]{time.monotonic() - started_s:6.1f} s[/]  {text}")
+    def __init__(self, *, directory: Path, seed: int, short: bool, console: Console) -> None:
+        self._directory = directory
+        self._seed = seed
+        self._short = short
+        self._console = console
+        self._started_s = time.monotonic()
 
-    say(f"seed {seed}, {len(kinds)} faults; logs in {directory / 'logs'}")
-    site = Site(directory, log=lambda text: say(f"[yellow]{text}[/]"))
-    history = History(directory / "history.jsonl")
-    try:
-        site.start_servers()
-        call_command("migrate", verbosity=0, skip_checks=True)
-        site.start_processes()
-        say("the shop runs")
-        return [one_trial(kind, site=site, history=history, seed=seed, say=say) for kind in kinds]
-    finally:
-        site.stop()
-        history.close()
+    def run(self, kinds: Sequence[type[Fault]]) -> tuple[list[Trial], dict[str, str]]:
+        """All trials on one site; with them, the versions of what ran. Raises PartFailed."""
+        self.say(f"seed {self._seed}, {len(kinds)} faults; logs in {self._directory / 'logs'}")
+        site = Site(self._directory, log=lambda text: self.say(f"  [yellow]{text}[/]"))
+        history = History(self._directory / "history.jsonl")
+        try:
+            site.start_servers()
+            call_command("migrate", verbosity=0, skip_checks=True)
+            site.start_processes()
+            self.say("the shop runs")
+            return [self.trial(kind, site=site, history=history) for kind in kinds], report.versions(site)
+        finally:
+            site.stop()
+            history.close()
 
+    def trial(self, kind: type[Fault], *, site: Site, history: History) -> Trial:
+        self.say(f"[bold]{kind.name}[/]: {kind.what}")
+        began_s = time.monotonic()
+        try:
+            trial = run_trial(kind, site=site, history=history, seed=self._seed, short=self._short)
+        except PartFailed:
+            raise
+        except Exception as error:
+            # The other faults can still be shown; this run counts as broken all the same.
+            self._console.print_exception()
+            trial = failed_trial(kind, error=error, seconds=time.monotonic() - began_s)
+        found = trial.findings
+        mark = "[green]kept[/]" if trial.kept else "[bold red]BROKEN[/]"
+        self.say(f"  {mark}, told yes {found.told_yes}, kept {found.kept}; {trial.seconds:.0f} s {trial.variant}")
+        for word in found.broken:
+            self.say(f"  [red]{escape(word)}[/]")
+        return trial
 
-def one_trial(kind: type[Fault], *, site: Site, history: History, seed: int, say: Any) -> Trial:
-    say(f"[bold]{kind.name}[/]: {kind.what}")
-    trial = run_trial(kind, site=site, history=history, seed=seed)
-    found = trial.findings
-    mark = "[green]kept[/]" if trial.kept else "[bold red]BROKEN[/]"
-    say(f"  {mark}, told yes {found.told_yes}, kept {found.kept}; {trial.seconds:.0f} s {trial.variant}")
-    return trial
+    def say(self, text: str) -> None:
+        self._console.print(f"[dim]{time.monotonic() - self._started_s:6.1f} s[/]  {text}")
 
 
 def fault_names(text: str) -> tuple[str, ...]:
