@@ -49,6 +49,7 @@ lock: ## Resolve the requirements anew
 	@$(FIND_PYTHON); mkdir -p .stampede; "$$python" -m venv .stampede/lock-tool
 	@.stampede/lock-tool/bin/python -m pip install --quiet --disable-pip-version-check uv
 	$(LOCK) --output-file requirements/run.txt
+	$(LOCK) --extra stripe --constraint requirements/run.txt --output-file requirements/stripe.txt
 	$(LOCK) --extra lab --extra stripe --extra test --extra lint --constraint requirements/run.txt --output-file requirements/dev.txt
 
 venv-run:

@@ -54,6 +54,7 @@ class OrderToLookAtAdmin(ReadOnlyAdmin):
     list_filter = ["attention"]
     list_select_related = ["buyer"]
     search_fields = ["number", "buyer__username"]
+    search_help_text = gettext_lazy("Order number or the buyer's name")
     actions = ["deal_with"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:

@@ -30,6 +30,9 @@ BATCH_MAX = 20
 # The store comes back within seconds, and the buyer waits.
 WAIT_SECONDS_MAX = 15
 
+# Ten minutes: a store that is away for longer, or a hold that it cannot read, must not keep the money for ever.
+ATTEMPTS_MAX = 40
+
 
 class Decided(StrEnum):
     """What became of late money."""
@@ -64,14 +67,15 @@ def decide(*, order_id: int) -> Decided:
             return Decided.NOTHING_TO_DECIDE
         word = take_again(order=order)
         failpoints.reach("late_payment.after_restore")
-        if word is Decided.UNAVAILABLE:
-            attempts = payment.attempts + 1
+        attempts = payment.attempts + 1
+        if word is Decided.UNAVAILABLE and attempts < ATTEMPTS_MAX:
             soon = next_attempt(attempts=attempts, wait_seconds_max=WAIT_SECONDS_MAX)
             Payment.objects.filter(pk=payment.pk).update(attempts=attempts, next_attempt_at=soon)
             return word
         if word is Decided.KEPT:
             keep(order=order, payment=payment)
         else:
+            word = Decided.GOES_BACK
             refunds.owe_back(order=order, payment=payment, attention=Attention.LATE_PAYMENT_REFUNDED)
     lifecycle.tell_soon([order_id])
     return word

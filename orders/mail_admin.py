@@ -84,17 +84,21 @@ class MailAdmin(ReadOnlyAdmin):
     actions = ["send_again"]
     fields = [
         ("order_link", "buyer"),
-        ("kind", "state"),
+        ("kind", "state_text"),
         ("created_at", "sent_at"),
         ("attempts", "next_attempt_at"),
         "note",
     ]
-    readonly_fields = ["order_link", "buyer", "state", "note"]
+    readonly_fields = ["order_link", "buyer", "state_text", "note"]
 
     @display(description=_("state"), label=LABELS)  # type: ignore[untyped-decorator]
     def state(self, mail: Mail) -> tuple[str, str]:
         state = state_of(mail)
         return state, str(STATES[state])
+
+    @admin.display(description=_("state"))
+    def state_text(self, mail: Mail) -> str:
+        return str(STATES[state_of(mail)])
 
     @admin.display(description=_("order"))
     def order_link(self, mail: Mail) -> str:

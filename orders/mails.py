@@ -92,7 +92,12 @@ def deliver(*, mail: Mail, server: Any) -> tuple[bool, bool]:
     if not mail.order.buyer.email:
         note(mail, next_attempt_at=None, last_error=NO_ADDRESS)
         return False, True
-    message = message_of(mail)
+    try:
+        message = message_of(mail)
+    except Exception as error:
+        # A fault of ours, and Celery shows where. The mails behind this one are not to wait for its cure.
+        put_off(mail, error)
+        raise
     if message is None:
         note(mail, next_attempt_at=None, last_error=OVERTAKEN)
         return False, True

@@ -5,6 +5,8 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
@@ -49,11 +51,10 @@ class PaymentInline(ReadOnlyInline):
 
     model = Payment
     fields = readonly_fields = (
-        "id",
         "provider",
         "status",
         "paid",
-        "provider_reference",
+        "reference",
         "created_at",
         "captured_at",
         "next_attempt_at",
@@ -64,6 +65,10 @@ class PaymentInline(ReadOnlyInline):
     @admin.display(description=_("amount"))
     def paid(self, payment: Payment) -> str:
         return amount_text(payment.amount_minor, payment.currency)
+
+    @admin.display(description=_("reference at the provider"))
+    def reference(self, payment: Payment) -> SafeString:
+        return format_html('<span class="reference">{}</span>', payment.provider_reference or "–")
 
 
 class WaitingFilter(admin.SimpleListFilter):

@@ -29,6 +29,9 @@ class ReadOnlyAdmin(ModelAdmin):
     show_full_result_count = False
     view_on_site = False
 
+    class Media:
+        css = {"all": ["orders/staff.css"]}
+
     def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
         return may_see_orders(request)
 

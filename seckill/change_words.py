@@ -46,11 +46,11 @@ def outcome_sentence(change: SaleChange) -> str:
     word, *pairs = change.outcome.split() or [""]
     figures = dict(pair.partition("=")[::2] for pair in pairs)
     if word == "unlimited":
-        return _("Refused: this item is unlimited.")
+        return _("This item is unlimited.")
     if not {"held", "sold"} <= figures.keys():
         return change.outcome
     if word == "too_few_left":
-        return _("Refused: sold %(sold)s, held %(held)s, free %(left)s. Nothing was changed.") % figures
+        return _("Sold %(sold)s, held %(held)s, only %(left)s free: nothing was changed.") % figures
     if "left" not in figures:
         return _("Sold %(sold)s, held %(held)s.") % figures
     return _("Sold %(sold)s, held %(held)s, free %(left)s.") % figures
@@ -71,6 +71,8 @@ def answer_text(change: SaleChange) -> str:
             _("“%(target)s”: %(what)s. It is in the journal and is applied as soon as the reservation store answers.")
             % said
         )
-    if change.status == Status.REFUSED or change.kind in OF_ITEM:
+    if change.status == Status.REFUSED:
+        return _("“%(target)s”: %(what)s. Refused. %(outcome)s") % said
+    if change.kind in OF_ITEM:
         return _("“%(target)s”: %(what)s. %(outcome)s") % said
     return _("“%(target)s”: %(what)s. Done.") % said

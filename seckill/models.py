@@ -211,13 +211,21 @@ class SaleChange(models.Model):
 
 
 def overlapping_item(item: SaleItem) -> SaleItem | None:
-    """Another sale's item for the same product whose window meets this one's, if there is one."""
+    """Another sale's item for the same product whose window meets this one's, if there is one.
+
+    A later end that is on its way to the store counts already.
+    """
+    extended = Q(
+        changes__status=SaleChange.Status.PENDING,
+        changes__kind=SaleChange.Kind.MOVE_END,
+        changes__closes_at__gt=item.sale.opens_at,
+    )
     return (
         SaleItem.objects.select_related("sale")
         .filter(
+            extended | Q(sale__closes_at__gt=item.sale.opens_at),
             product_id=item.product_id,
             sale__opens_at__lt=item.sale.closes_at,
-            sale__closes_at__gt=item.sale.opens_at,
         )
         .exclude(sale_id=item.sale_id)
         .first()

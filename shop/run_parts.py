@@ -69,7 +69,7 @@ def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str, p
         settings,
         argv,
         name=name,
-        title=f"Celery {queues.replace(',', ', ')}",
+        title=f"Celery worker for {queues.replace(',', ', ')}",
         ready=lambda _: _answers_ping(client=client, node=node),
         stop_seconds=_WORKER_STOP_SECONDS,
         group="workers",

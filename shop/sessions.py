@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.sessions.backends.cache import SessionStore as CacheSessionStore
+from django.core.cache import caches
 
 
 class SessionStore(CacheSessionStore):
@@ -13,7 +15,7 @@ class SessionStore(CacheSessionStore):
 
     def load(self) -> dict[str, Any]:
         """The session's data. Raises what the cache raises."""
-        data: dict[str, Any] | None = self._cache.get(self.cache_key)
+        data: dict[str, Any] | None = caches[settings.SESSION_CACHE_ALIAS].get(self.cache_key)
         if data is not None:
             return data
         # Not there, or over: Django makes it a new one when something is written to it.

@@ -25,7 +25,7 @@ def ids(path: Path) -> str:
 
 def test_the_pages_and_requirements_are_found() -> None:
     assert len(PAGES) > 10
-    assert {path.name for path in REQUIREMENTS} == {"dev.txt", "run.txt"}
+    assert {path.name for path in REQUIREMENTS} == {"dev.txt", "run.txt", "stripe.txt"}
 
 
 @pytest.mark.parametrize("path", PAGES, ids=ids)

@@ -239,7 +239,7 @@ def test_the_page_of_an_order_shows_its_payments_events_and_mails(client: Client
         "zh-CN": ("已收款", "订单已付款", "付款确认", "买家没有填写邮箱。"),
     }.items():
         page = client.get(f"{ORDERS}{order.pk}/change/", headers={"accept-language": language}).content.decode()
-        for text in (str(payment.pk), *texts):
+        for text in (payment.provider_reference, *texts):
             assert text in page
 
 

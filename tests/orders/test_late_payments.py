@@ -101,6 +101,19 @@ def test_late_money_waits_for_a_store_that_is_away(item: SaleItem, buyer: User, 
     assert figures(item) == (4, 0, 1, 1)
 
 
+def test_money_does_not_wait_for_the_store_for_ever(item: SaleItem, buyer: User, store: Any) -> None:
+    order, payment = expired(item, buyer)
+    store.hset(f"seckill:{{{item.pk}}}:holds", str(order.reservation_id), "gibberish")
+    store.hdel(f"seckill:{{{item.pk}}}:item", "held")
+    tell(message(payment))
+    for _ in range(late_payments.ATTEMPTS_MAX):
+        assert stands(order, payment)[0] == OrderStatus.EXPIRED
+        due_now()
+        if tasks.apply_waiting_events():
+            break
+    assert stands(order, payment) == GOES_BACK
+
+
 def test_late_money_for_an_end_that_the_store_was_not_told(item: SaleItem, buyer: User, settings: LazySettings) -> None:
     """The hold still stands when the money comes; a sweep that is about to release it must not release what is sold."""
     order = order_of(item, buyer)

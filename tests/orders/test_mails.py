@@ -210,6 +210,19 @@ def test_a_refused_mail_is_tried_again_later_and_keeps_nobody_waiting(
     assert tasks.send_mails() == 1
 
 
+def test_a_mail_that_cannot_be_written_keeps_nobody_waiting(
+    server: MailServer, settings: Settings, paid: Order
+) -> None:
+    settings.SHOP_URL = "http://[not-an-address"
+    with pytest.raises(ValueError, match="Invalid IPv6 URL"):
+        tasks.send_mails()
+    assert the_mail().last_error == "Invalid IPv6 URL"
+    assert tasks.send_mails() == 0
+    settings.SHOP_URL = "http://shop.example.com"
+    make_due()
+    assert tasks.send_mails() == 1
+
+
 def test_after_enough_attempts_it_is_given_up_until_staff_say_again(server: MailServer, paid: Order) -> None:
     server.refuses = {ADDRESS}
     Mail.objects.update(attempts=mails.ATTEMPTS_MAX - 1)

@@ -1,15 +1,13 @@
 """A store to kill and a cast for the machines: they outlive the many examples of a test."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 
 from shop.models import Product
 from tests.own_store import OwnStore, as_reservation_store, running
-from tests.properties.world import Cast
+from tests.properties.world import Cast, run_sql
 
 
 @pytest.fixture(scope="session")
@@ -19,20 +17,12 @@ def store_to_kill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore
         yield store
 
 
-@contextmanager
-def hasty_commits() -> Iterator[None]:
-    """PostgreSQL is not killed here, so nobody waits until a commit is on the disk."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET synchronous_commit = off")
-        yield
-        cursor.execute("RESET synchronous_commit")
-
-
 @pytest.fixture
 def stage_for_machines(
     store_to_kill: OwnStore, transactional_db: None, product: Product
 ) -> Iterator[tuple[OwnStore, Cast]]:
     buyers = User.objects.bulk_create(User(username=f"buyer-{number}") for number in range(100))
     buyer_ids = [buyer.pk for buyer in buyers]
-    with as_reservation_store(store_to_kill), hasty_commits():
+    with as_reservation_store(store_to_kill):
         yield store_to_kill, Cast(product=product, buyer_ids=buyer_ids)
+    run_sql("RESET synchronous_commit")

@@ -102,7 +102,9 @@ def test_the_preview_shows_the_figures_and_after_a_form_with_a_mistake_the_effec
 
 def test_a_withdrawal_of_more_than_is_free_is_refused_with_the_figures(client: Client, running: SaleItem) -> None:
     response = client.post(control_page(running, Kind.WITHDRAW_UNITS), sent(units=4), follow=True)
-    assert said(response) == ["“Longjing tea”: withdraw 4 units. Refused: sold 1, held 1, free 3. Nothing was changed."]
+    assert said(response) == [
+        "“Longjing tea”: withdraw 4 units. Refused. Sold 1, held 1, only 3 free: nothing was changed."
+    ]
     assert counters(running).quantity == SaleItem.objects.get().quantity == 5
 
 
@@ -145,7 +147,7 @@ def test_each_form_has_a_token_of_its_own(client: Client, item: SaleItem) -> Non
 
 def test_looking_changes_nothing(client: Client, item: SaleItem) -> None:
     for kind in Kind:
-        assert client.get(control_page(item, kind), {"units": 3, "reason": "x"}).status_code == 200
+        assert client.get(f"{control_page(item, kind)}?units=3&reason=x").status_code == 200
     assert not SaleChange.objects.exists()
     assert (counters(item).quantity, counters(item).state) == (5, "open")
 
@@ -243,7 +245,7 @@ def test_the_journal_is_read_and_filtered_and_never_edited(client: Client, runni
     entry = SaleChange.objects.earliest("pk")
     page = client.get(JOURNAL).content.decode()
     assert "withdraw 54 units" in page
-    assert "Refused: sold 1, held 1, free 53. Nothing was changed." in page
+    assert "Sold 1, held 1, only 53 free: nothing was changed." in page
     assert client.get(JOURNAL, {"status__exact": "refused"}).context["cl"].result_count == 1
     assert client.get(JOURNAL, {"q": "second delivery"}).context["cl"].result_count == 1
     assert client.get(f"{JOURNAL}add/").status_code == 403

@@ -14,7 +14,7 @@ from seckill.changes import make_change, pending_units_added, store_quantity, sw
 from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem
 from seckill.moments import milliseconds, moment_from
 from seckill.outcomes import Outcome
-from seckill.publication import publish_sale
+from seckill.publication import CannotPublish, publish_sale
 from shop import failpoints
 from shop.models import Product
 from tests.conftest import make_item
@@ -199,6 +199,19 @@ def test_the_end_is_not_moved_into_another_sale_of_the_product(item: SaleItem, p
     with pytest.raises(CannotChange, match="“Longjing tea” is already in the sale “Spring sale” at that time"):
         change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(seconds=8000))
     assert change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(seconds=7000)).status == Status.APPLIED
+
+
+def test_a_later_end_that_is_on_its_way_keeps_others_out_already(
+    item: SaleItem, product: Product, settings: Any
+) -> None:
+    draft = make_item(product, opens_in_seconds=20_000, closes_in_seconds=30_000, published=False)
+    before = lose_the_store(settings)
+    entry = change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(seconds=8000))
+    assert entry.status == Status.PENDING
+    settings.CACHES = before
+    Sale.objects.filter(pk=draft.sale_id).update(opens_at=timezone.now() + timedelta(seconds=7200))
+    with pytest.raises(CannotPublish, match="already in the sale"):
+        publish_sale(sale_id=draft.sale_id)
 
 
 def test_the_same_form_twice_is_one_change(item: SaleItem) -> None:

@@ -110,6 +110,7 @@ def machine(place: Path, *, address: Address, options: Namespace) -> dict[str, s
         server = store.client().info("server")
     return {
         "cores": str(os.cpu_count()),
+        "load before": f"{os.getloadavg()[0]:.1f}",
         "processor": report.processor(),
         "system": f"{platform.system()} {platform.release()}",
         "file system": file_system_of(place),

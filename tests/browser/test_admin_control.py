@@ -1,0 +1,101 @@
+"""Staff change a running sale in a real browser: the preview follows what is typed and what buyers do meanwhile."""
+
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from seckill import ledger
+from seckill.models import SaleChange, SaleItem
+from shop.models import Product
+from tests.conftest import make_item
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SignIn = Callable[[BrowserContext, User], None]
+
+
+def reserve(item: SaleItem, buyer: User, *, units: int) -> None:
+    ledger.reserve(item_id=item.pk, reservation_id=uuid4(), buyer_id=buyer.pk, units=units)
+
+
+def figures_of_preview(page: Page) -> str:
+    return " ".join(page.locator("[data-preview] dl").inner_text().split())
+
+
+def test_the_preview_follows_typing_and_buyers_and_the_change_holds(
+    live_shop: str,
+    page: Page,
+    context: BrowserContext,
+    shop_manager: User,
+    buyer: User,
+    rival: User,
+    product: Product,
+    sign_in: SignIn,
+) -> None:
+    # Given a running sale of which two units are held, and its page
+    item = make_item(product, quantity=10, per_buyer_max=5)
+    reserve(item, buyer, units=2)
+    sign_in(context, shop_manager)
+    page.goto(f"{live_shop}/admin/seckill/sale/{item.sale_id}/change/")
+
+    # When the manager presses “Withdraw units” and types
+    page.get_by_role("link", name="Withdraw units").click()
+    page.keyboard.type("9")
+    expect(page.locator("[data-warning]")).to_have_text("Only 8 are free: this would be refused.")
+    page.keyboard.press("Backspace")
+    page.keyboard.type("3")
+    assert figures_of_preview(page) == "sold 0 held 2 free 8 → 5 quantity 10 → 7"
+    expect(page.locator("[data-warning]")).to_be_empty()
+
+    # Then what buyers do meanwhile moves the preview too
+    reserve(item, rival, units=4)
+    expect(page.locator("[data-after=left]")).to_have_text("→ 1", timeout=10_000)
+    assert figures_of_preview(page) == "sold 0 held 6 free 4 → 1 quantity 10 → 7"
+
+    # And the change holds, with its reason in the journal
+    page.get_by_label("Reason").fill("three were damaged")
+    page.get_by_role("button", name="Withdraw units").click()
+    expect(page.get_by_text("“Longjing tea”: withdraw 3 units. Sold 0, held 6, free 1.")).to_be_visible()
+    expect(page.locator("#journal-heading + ol")).to_contain_text("three were damaged")
+    item.refresh_from_db()
+    assert item.quantity == 7
+
+
+def test_the_preview_of_a_new_end_and_of_a_new_limit(
+    live_shop: str, page: Page, context: BrowserContext, shop_manager: User, product: Product, sign_in: SignIn
+) -> None:
+    item = make_item(product)
+    sign_in(context, shop_manager)
+    control = f"{live_shop}/admin/seckill/sale/{item.sale_id}/control"
+    page.goto(f"{control}/move_end/")
+    expect(page.locator("[data-after=value]")).to_be_empty()
+    page.locator("#id_closes_at").fill("2031-01-02T03:04:00")
+    expect(page.locator("[data-after=value]")).to_have_text("→ 2031-01-02 03:04:00")
+    page.goto(f"{control}/units_per_buyer/{item.pk}/")
+    expect(page.locator("[data-after=value]")).to_be_empty()
+    page.locator("#id_units").fill("4")
+    expect(page.locator("[data-after=value]")).to_have_text("→ 4")
+
+
+def test_without_javascript_a_sale_is_paused_too(
+    live_shop: str, browser: Browser, shop_manager: User, product: Product, sign_in: SignIn
+) -> None:
+    item = make_item(product)
+    context = browser.new_context(java_script_enabled=False, locale="zh-CN")
+    sign_in(context, shop_manager)
+    page = context.new_page()
+    page.goto(f"{live_shop}/admin/seckill/sale/{item.sale_id}/change/")
+    page.get_by_role("link", name="暂停秒杀").click()
+    page.get_by_role("button", name="暂停秒杀").click()
+    expect(page.locator(".errors")).to_contain_text("这个字段是必填项")
+    page.get_by_label("原因").fill("价格有误")
+    page.get_by_role("button", name="暂停秒杀").click()
+    expect(page.locator("body")).to_contain_text("“春季秒杀”：暂停。已完成。")
+    assert SaleChange.objects.get().reason == "价格有误"
+    counters = ledger.read(item_id=item.pk)
+    assert counters is not None
+    assert counters.state == "paused"
+    context.close()

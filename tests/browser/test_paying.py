@@ -1,0 +1,165 @@
+"""Paying and cancelling in a real browser: the payment page is another company's, and its word comes by webhook."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from orders.models import Mail, Order, OrderStatus, Payment
+from seckill import ledger
+from seckill.models import SaleItem
+from tests.browser.test_buying import width_of
+from tests.processes import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SignIn = Callable[[BrowserContext, User], None]
+
+AN_ORDER = re.compile(r"/orders/[0-9a-f-]{36}/$")
+
+
+def reserve(page: Page, live_shop: str, item: SaleItem) -> None:
+    """Press the button of the sale and come to the order."""
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    page.click("[data-buy]")
+    page.wait_for_url(AN_ORDER)
+
+
+def press(page: Page, button: str) -> None:
+    """On the payment page; the company leads back to the order."""
+    page.wait_for_url("**/pay/simulated/*/")
+    page.click(f"button[value={button}]")
+    page.wait_for_url(AN_ORDER)
+
+
+def test_a_buyer_signs_in_reserves_pays_and_sees_the_order_paid(
+    live_shop: str, page: Page, buyer_with_password: User, item: SaleItem
+) -> None:
+    # Given a buyer who signs in and reserves
+    page.goto(f"{live_shop}/accounts/login/?next=/sales/{item.sale_id}/")
+    page.fill("[name=login]", "buyer")
+    page.fill("[name=password]", "a-good-password")
+    page.click("main button")
+    page.click("[data-buy]")
+    page.wait_for_url(AN_ORDER)
+
+    # When they pay on the payment page, and money takes its time
+    page.get_by_role("button", name="Pay CN¥19.00").click()
+    press(page, "pay_slowly")
+
+    # Then the page they come back to says that it waits, and of itself that the order is paid
+    expect(page.locator(".order-state")).to_contain_text("We are waiting for the confirmation.")
+    assert Order.objects.get().status == OrderStatus.AWAITING_PAYMENT
+    expect(page.locator(".status")).to_have_text("paid", timeout=30_000)
+    expect(page.locator("#said")).to_have_text("Longjing tea: paid")
+    expect(page.locator(".order-state")).to_contain_text("Your payment has come. Thank you!")
+    expect(page.locator("#pay")).to_have_count(0)
+
+    # And the unit is sold, once, and the mail about it owed
+    assert Payment.objects.get().status == Payment.Status.CAPTURED
+    counters = ledger.read(item_id=item.pk)
+    assert counters is not None
+    assert (counters.left, counters.held, counters.sold) == (4, 0, 1)
+    assert Mail.objects.get().kind == Mail.Kind.PAID
+
+
+def test_after_a_declined_payment_the_buyer_pays_with_another(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    sign_in(page.context, buyer)
+    reserve(page, live_shop, item)
+    page.click("#pay")
+    press(page, "decline")
+    again = page.get_by_role("button", name="Try again to pay")
+    expect(again).to_be_visible(timeout=20_000)
+    again.click()
+    press(page, "pay")
+    expect(page.locator(".status")).to_have_text("paid", timeout=20_000)
+    assert sorted(Payment.objects.values_list("status", flat=True)) == ["captured", "failed"]
+
+
+def test_whoever_walks_away_from_the_payment_page_goes_on_paying_on_the_same_one(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    sign_in(page.context, buyer)
+    reserve(page, live_shop, item)
+    page.click("#pay")
+    page.wait_for_url("**/pay/simulated/*/")
+    first = page.url
+    page.get_by_role("link", name="Walk away").click()
+    page.wait_for_url(AN_ORDER)
+    expect(page.locator(".order-state")).to_contain_text("If you have not paid yet, go on paying")
+    # The page asks anew every three seconds; whoever has come to the button by keyboard stays there.
+    page.focus("#pay")
+    with page.expect_response(lambda response: "hx-request" in response.request.headers):
+        pass
+    page.wait_for_function("!document.querySelector('.htmx-request, .htmx-settling, .htmx-swapping')")
+    expect(page.locator("#pay")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/pay/simulated/*/")
+    assert page.url == first
+
+
+def test_cancelling_is_asked_once_and_can_be_done_by_keyboard(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    sign_in(page.context, buyer)
+    reserve(page, live_shop, item)
+    page.focus("#cancel")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/cancel/")
+    expect(page.locator("h1")).to_have_text("Cancel this order?")
+    page.get_by_role("link", name="No, keep it").click()
+    page.wait_for_url(AN_ORDER)
+    expect(page.locator(".status")).to_have_text("awaiting payment")
+    page.click("#cancel")
+    page.get_by_role("button", name="Yes, cancel the order").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(AN_ORDER)
+    expect(page.locator(".status")).to_have_text("cancelled")
+    counters = ledger.read(item_id=item.pk)
+    assert counters is not None
+    assert counters.left == 5
+
+
+def test_without_javascript_and_on_a_phone_it_all_works_too(
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    phone = browser.new_context(
+        java_script_enabled=False, locale="zh-CN", viewport={"width": 360, "height": 740}, is_mobile=True
+    )
+    sign_in(phone, buyer)
+    page = phone.new_page()
+    reserve(page, live_shop, item)
+    order = page.url
+    page.click("#cancel")
+    expect(page.locator("h1")).to_have_text("取消此订单？")
+    page.goto(order)
+    page.click("#pay")
+    press(page, "pay")
+
+    def is_paid() -> bool:
+        page.reload()
+        return page.locator(".status").text_content() == "已付款"
+
+    wait_until(is_paid, seconds_max=30)
+    phone.close()
+
+
+def test_the_pages_of_paying_are_not_wider_than_a_phone(
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    phone = browser.new_context(viewport={"width": 360, "height": 740}, locale="en-GB", is_mobile=True)
+    sign_in(phone, buyer)
+    page = phone.new_page()
+    reserve(page, live_shop, item)
+    order = page.url
+    page.click("#pay")
+    page.wait_for_url("**/pay/simulated/*/")
+    assert width_of(page) == 360
+    for path in (order, f"{order}cancel/", f"{live_shop}/accounts/email/"):
+        page.goto(path)
+        assert width_of(page) == 360, path
+    phone.close()

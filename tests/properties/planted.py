@@ -1,0 +1,124 @@
+"""Bugs that somebody could write, to be planted into the shop: each must be found by the machine."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+from orders import intake, lifecycle, reconcile
+from seckill import changes, outbox, scripts
+from seckill.scripts import Script
+
+Plant = Callable[[], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Bug:
+    """`quick` ones are planted in every run of the suite, all of them where PROPERTY_EXAMPLES is set."""
+
+    name: str
+    plant: Plant
+    quick: bool = False
+
+
+def in_script(verb: str, right: str, wrong: str) -> Plant:
+    """One place of a Lua script, written otherwise."""
+
+    @contextmanager
+    def plant() -> Iterator[None]:
+        source = getattr(scripts, verb.upper()).source
+        assert source.count(right) == 1, f"{verb}.lua has changed: plant the bug anew"
+        with mock.patch.object(scripts, verb.upper(), Script(verb, source.replace(right, wrong))):
+            yield
+
+    return plant
+
+
+def in_function(module: ModuleType, name: str, right: str, wrong: str) -> Plant:
+    """One place of a function, written otherwise."""
+
+    @contextmanager
+    def plant() -> Iterator[None]:
+        source = inspect.getsource(getattr(module, name))
+        assert source.count(right) == 1, f"{module.__name__}.{name} has changed: plant the bug anew"
+        namespace = dict(vars(module))
+        exec(compile(source.replace(right, wrong), str(module.__file__), "exec"), namespace)
+        with mock.patch.object(module, name, namespace[name]):
+            yield
+
+    return plant
+
+
+BUGS = [
+    Bug(
+        "release does not put the units back on sale",
+        in_script("release", "redis.call('HINCRBY', item, 'left', units)", ""),
+        quick=True,
+    ),
+    Bug(
+        "restore forgets that restored units are not left",
+        in_script("restore", "redis.call('HINCRBY', item, 'left', -units)", ""),
+        quick=True,
+    ),
+    Bug(
+        "reserve trusts a store that was restarted",
+        in_script("reserve", "if terms[12] ~= string.match", "if false and terms[12] ~= string.match"),
+        quick=True,
+    ),
+    Bug(
+        "reserve takes a repeated pass for a new one",
+        in_script("reserve", "if hold then", "if false then"),
+        quick=True,
+    ),
+    Bug(
+        "a read batch is acknowledged before it is committed",
+        in_function(
+            intake,
+            "persist_all",
+            "    try:\n        persist(",
+            "    outbox.acknowledge(item_id=item_id, entry_ids=[i.entry.id for i in intents if i.entry])\n"
+            "    try:\n        persist(",
+        ),
+        quick=True,
+    ),
+    Bug(
+        "nobody takes over the entries of a dead worker",
+        in_function(outbox, "deliver", "count=count_max)[1]", "count=count_max)[1][:0]"),
+        quick=True,
+    ),
+    Bug(
+        "an adjustment is applied again when it is repeated",
+        in_script("adjust", "if redis.call('HEXISTS', ops, operation_id) == 1 then", "if false then"),
+    ),
+    Bug(
+        "units are added in PostgreSQL after the store",
+        in_function(changes, "write_down", "if wanted.kind == Kind.ADD_UNITS:", "if False:"),
+    ),
+    Bug(
+        "taken keeps the units of orders that have ended",
+        in_function(lifecycle, "end_unpaid", "        give_back(order_ids=waiting)\n", ""),
+    ),
+    Bug(
+        "orders expire before their time",
+        in_function(lifecycle, "expire_overdue", ", expires_at__lte=Now()", ""),
+    ),
+    Bug(
+        "orders count as settled that a lost store could not be told of",
+        in_function(lifecycle, "tell_ledger", 'if answer == "unavailable":', "if False:"),
+    ),
+    Bug(
+        "a reconcile leaves the entries of other workers where they are",
+        in_function(reconcile, "collect", "intake.drain_all(item_id=item_id)", "intake.drain_once(item_id=item_id)"),
+    ),
+    Bug(
+        "a reconcile forgets holds whose entry was lost",
+        in_function(reconcile, "collect", "live.keys() - set(known)", "set()"),
+    ),
+    Bug(
+        "a reconcile does not restore what was sold",
+        in_function(reconcile, "wanted_as", "return Restore.SOLD if", "return Restore.ENDED if"),
+    ),
+]

@@ -1,0 +1,34 @@
+"""Whoever hangs in the middle of a transaction must not hold a sale's rows for hours."""
+
+import pytest
+from django.db import DatabaseError, connection, connections
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("idle_in_transaction_session_timeout", "30s"), ("tcp_keepalives_idle", "10"), ("tcp_keepalives_count", "3")],
+)
+def test_the_server_waits_for_so_long(setting: str, value: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SHOW {setting}")
+        assert cursor.fetchone() == (value,)
+
+
+def test_a_transaction_in_which_nothing_happens_is_ended_by_the_server() -> None:
+    """The same with a second instead of thirty."""
+    hanging = connections["default"].copy()
+    hanging.set_autocommit(False)
+    try:
+        with hanging.cursor() as cursor:
+            cursor.execute("SET idle_in_transaction_session_timeout = '200ms'")
+            cursor.execute("SELECT pg_advisory_xact_lock(1)")
+        with connection.cursor() as cursor:
+            # Waits until the server has ended the other: nobody sleeps here.
+            cursor.execute("SELECT pg_advisory_lock(1)")
+            cursor.execute("SELECT pg_advisory_unlock(1)")
+        with pytest.raises(DatabaseError), hanging.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    finally:
+        hanging.close()
