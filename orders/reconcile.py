@@ -25,7 +25,7 @@ from django.db.models import QuerySet
 
 from orders import intake
 from orders.models import SOLD, Order, OrderLine, OrderStatus
-from seckill import books, changes, ledger
+from seckill import books, changes, durability, ledger
 from seckill.item_lock import item_lock
 from seckill.ledger import Hold, Reason, Restoration, Restore, Restored
 from seckill.models import SaleChange, SaleItem
@@ -100,6 +100,9 @@ def reconcile(*, item_id: int, rebuild: bool = False, report: Report = lambda do
             publish_anew(item_id=item_id)
             if not mend(item_id=item_id, done=done, report=report):
                 raise BooksDiffer(f"sale item {item_id}: {done}")
+        for weakness in durability.find_weaknesses():
+            # The sale was opened on better settings. It goes on, since ending it is for a person to decide.
+            log.error("store_came_back_weaker", item_id=item_id, setting=weakness.setting, value=weakness.value)
         books.vouch(item_id=item_id, incarnation=incarnation)
         changes.apply_pending(item_id=item_id)
     done.seconds = time.monotonic() - started_s
@@ -134,10 +137,7 @@ def is_whole(*, item_id: int) -> bool:
 def expected_terms(*, item_id: int) -> ledger.Terms:
     """The terms as of the last change that the store has applied: units that are still to be added are left out."""
     item = SaleItem.objects.select_related("sale").get(pk=item_id)
-    terms = terms_of(item)
-    if terms.quantity is None:
-        return terms
-    return replace(terms, quantity=terms.quantity - changes.pending_units_added(item_id=item_id))
+    return replace(terms_of(item), quantity=changes.store_quantity(item_id=item_id))
 
 
 def publish_anew(*, item_id: int) -> None:

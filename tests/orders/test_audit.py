@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(scope="module")
 def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
-    with running(tmp_path_factory.mktemp("audit"), appendonly="no") as store:
+    with running(tmp_path_factory.mktemp("audit")) as store:
         yield store
 
 

@@ -252,6 +252,19 @@ def test_a_store_that_changes_again_meanwhile_is_not_vouched_for(river: River) -
     is_as_it_was(river, life)
 
 
+def test_a_store_that_came_back_on_weaker_settings_is_said_out_loud(
+    river: River, caplog: pytest.LogCaptureFixture
+) -> None:
+    river.restart()
+    river.client.config_set("appendfsync", "everysec")
+    try:
+        assert tasks.watch_store() == 1
+    finally:
+        river.client.config_set("appendfsync", "always")
+    assert "store_came_back_weaker" in caplog.text
+    assert river.ask() == Outcome.RESERVED
+
+
 def test_two_workers_reconcile_an_item_once(river: River) -> None:
     life = a_life(river)
     river.restart()

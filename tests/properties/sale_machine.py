@@ -32,7 +32,7 @@ from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from tests.own_store import OwnStore
 from tests.properties.model import ENDED, OPEN, UPCOMING, Change, Kind, Model, Terms
-from tests.properties.world import Cast, World, later
+from tests.properties.world import Cast, World, commits_that_wait, later
 
 # The buyers of the rules; the others come at the end, for all that is left.
 REGULARS = 3
@@ -225,7 +225,7 @@ class SaleMachine(RuleBasedStateMachine):
         wanted = Change(kind, units)
         allowed = self.model.may_change(wanted)
         try:
-            with self.world.dying_at(dies):
+            with commits_that_wait(), self.world.dying_at(dies):
                 changes.make_change(
                     kind=kind,
                     reason="because",

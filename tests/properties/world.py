@@ -46,7 +46,7 @@ class World(Books):
 
     def __init__(self, store: OwnStore, cast: Cast, terms: Terms) -> None:
         store.client.flushall()
-        run_sql(*(f"DELETE FROM {rows._meta.db_table}" for rows in ROWS), "SET synchronous_commit = on")
+        run_sql(*(f"DELETE FROM {rows._meta.db_table}" for rows in ROWS))
         self.store = store
         self.cast = cast
         now = timezone.now()
@@ -60,9 +60,8 @@ class World(Books):
             price_minor=cast.product.price_minor,
         ).pk
         super().__init__(store.client, self.item_id)
-        assert publish_sale(sale_id=self.sale.pk)
-        # PostgreSQL is not killed here, so nobody need wait for its disk; but nobody may publish on such a one.
-        run_sql("SET synchronous_commit = off")
+        with commits_that_wait():
+            assert publish_sale(sale_id=self.sale.pk)
         self.dumped: dict[bytes, bytes] = {}
 
     # --- time, and dying ---
@@ -138,6 +137,16 @@ class World(Books):
 
     def condition(self) -> books.Condition:
         return books.conditions(item_ids=[self.item_id])[self.item_id]
+
+
+@contextmanager
+def commits_that_wait() -> Iterator[None]:
+    """PostgreSQL is not killed here, so nobody need wait for its disk; but no sale opens or resumes on such a one."""
+    run_sql("RESET synchronous_commit")
+    try:
+        yield
+    finally:
+        run_sql("SET synchronous_commit = off")
 
 
 def run_sql(*statements: str) -> None:

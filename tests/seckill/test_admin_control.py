@@ -147,7 +147,7 @@ def test_each_form_has_a_token_of_its_own(client: Client, item: SaleItem) -> Non
 
 def test_looking_changes_nothing(client: Client, item: SaleItem) -> None:
     for kind in Kind:
-        assert client.get(control_page(item, kind), {"units": 3, "reason": "x"}).status_code == 200
+        assert client.get(f"{control_page(item, kind)}?units=3&reason=x").status_code == 200
     assert not SaleChange.objects.exists()
     assert (counters(item).quantity, counters(item).state) == (5, "open")
 

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -81,7 +82,7 @@ def drained(item: SaleItem) -> None:
 
 def test_managers_who_add_units_at_once_all_count(product: Product, at_once: AtOnce) -> None:
     item = make_item(product)
-    at_once([lambda units=units: of_item(item, Kind.ADD_UNITS, units) for units in range(1, THREADS + 1)])
+    at_once([partial(of_item, item, Kind.ADD_UNITS, units) for units in range(1, THREADS + 1)])
     # Whoever found the item locked for too long left the rest to the sweep.
     sweep_changes()
     assert figures(item)[0] == 5 + sum(range(1, THREADS + 1))
@@ -105,7 +106,7 @@ def test_one_form_that_is_sent_by_many_threads_is_one_change(product: Product, a
 def test_of_those_who_pause_at_once_one_does_and_the_others_are_told(product: Product, at_once: AtOnce) -> None:
     item = make_item(product)
     for kind, said, paused in ((Kind.PAUSE, "paused already", True), (Kind.RESUME, "not paused", False)):
-        answers = at_once([lambda kind=kind: of_sale(item, kind)] * THREADS)
+        answers = at_once([partial(of_sale, item, kind)] * THREADS)
         assert len([answer for answer in answers if not isinstance(answer, str)]) == 1
         assert all(said in answer for answer in answers if isinstance(answer, str))
         assert Sale.objects.get().paused is paused
@@ -132,7 +133,7 @@ def test_units_withdrawn_from_under_a_crowd_leave_it_what_it_holds(product: Prod
             if number % 2:
                 of_item(item, Kind.ADD_UNITS, 2)
 
-    at_once([*[lambda buyer=buyer: buy(buyer) for buyer in buyers], change])
+    at_once([*[partial(buy, buyer) for buyer in buyers], change])
     sweep_changes()
     drained(item)
 

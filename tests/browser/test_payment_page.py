@@ -1,0 +1,79 @@
+"""The simulated payment page in a browser: on a phone, by keyboard, in Chinese, without JavaScript."""
+
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from orders.models import Order, OrderStatus, Payment
+from orders.payments import sessions
+from seckill import ledger, passes
+from seckill.models import SaleItem
+
+SignIn = Callable[[BrowserContext, User], None]
+
+PHONE = {"width": 360, "height": 640}
+
+
+def payment_page(item: SaleItem, buyer: User) -> Payment:
+    """A payment whose page is open; the order comes the usual way, through the shop's own worker."""
+    reservation_id = passes.new_reservation_id(item.pk)
+    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
+    give_up_s = time.monotonic() + 30
+    while not Order.objects.filter(reservation_id=reservation_id).exists():
+        assert time.monotonic() < give_up_s
+        time.sleep(0.1)
+    start = sessions.start(order_id=Order.objects.get(reservation_id=reservation_id).pk, idempotency_key="key")
+    assert start.payment is not None
+    return start.payment
+
+
+def test_a_payment_on_a_phone_by_keyboard(
+    live_shop: str, context: BrowserContext, page: Page, sign_in: SignIn, item: SaleItem, buyer: User
+) -> None:
+    # Given the payment page of an order, on a small screen
+    payment = payment_page(item, buyer)
+    sign_in(context, buyer)
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    page.goto(live_shop + payment.url)
+    expect(page.get_by_role("heading", name="Simulated payment")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+    # When the buyer comes to the button by Tab and presses Enter
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.value") == "pay":
+            break
+    page.keyboard.press("Enter")
+
+    # Then they are back at the order, which says by itself that it is paid once the message has come
+    expect(page).to_have_url(live_shop + payment.order.get_absolute_url())
+    expect(page.locator(".status").first).to_have_text("paid", timeout=30_000)
+    # And the page has nothing to press any more
+    page.goto(live_shop + payment.url)
+    expect(page.get_by_text("This is paid.")).to_be_visible()
+    expect(page.locator("[name=action]")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("action", "status"), [("pay_slowly", OrderStatus.PAID), ("decline", "awaiting_payment")])
+def test_a_payment_in_chinese_without_javascript(
+    live_shop: str, browser: Browser, sign_in: SignIn, item: SaleItem, buyer: User, action: str, status: str
+) -> None:
+    payment = payment_page(item, buyer)
+    context = browser.new_context(java_script_enabled=False, locale="zh-CN", viewport=PHONE)  # type: ignore[arg-type]
+    sign_in(context, buyer)
+    page = context.new_page()
+    page.goto(live_shop + payment.url)
+    expect(page.get_by_role("heading", name="模拟支付")).to_be_visible()
+    page.locator(f"[value={action}]").click()
+    expect(page).to_have_url(re.compile(payment.order.get_absolute_url()))
+    give_up_s = time.monotonic() + 30
+    ended = Payment.objects.filter(pk=payment.pk).exclude(status=Payment.Status.PENDING)
+    while not ended.exists():
+        assert time.monotonic() < give_up_s
+        time.sleep(0.1)
+    assert Order.objects.get().status == status
+    context.close()
