@@ -230,7 +230,12 @@ def with_holds(item_id: int, lines: Sequence[Line]) -> list[tuple[Line, Hold | N
 
 
 def agrees(line: Line, hold: Hold | None) -> bool:
-    return hold is not None and hold.state == line.wanted.value
+    return hold is not None and hold.state == line.wanted.value and is_same(line, hold)
+
+
+def is_same(line: Line, hold: Hold) -> bool:
+    """Whether both speak of the same units: a pass whose hold was lost may have been used anew, for more of them."""
+    return (hold.buyer_id, hold.units) == (line.buyer_id, line.units)
 
 
 def wanted_of(order: Order) -> Restore:
@@ -272,9 +277,10 @@ def mend_lines(*, item_id: int, pairs: Sequence[tuple[Line, Hold | None]], done:
     done.confirmed += len(confirmed)
     done.restored += answers.count(Restored.RESTORED)
     done.refused += len(answers) - answers.count(Restored.RESTORED)
-    # Sold in the store and unpaid in PostgreSQL: no verb turns it back, so the item has to be written anew.
+    # Sold in the store and unpaid in PostgreSQL, or of other units: no verb mends it, the item has to be written anew.
     done.refused += sum(
-        line.wanted is Restore.HELD and hold is not None and hold.state == "sold" for line, hold in pairs
+        hold is not None and ((line.wanted is Restore.HELD and hold.state == "sold") or not is_same(line, hold))
+        for line, hold in pairs
     )
 
 
