@@ -33,6 +33,7 @@ from seckill.moments import rfc3339
 from seckill.outcomes import Outcome
 from seckill.passes import item_id_of
 from shop.api_view import JsonAPIView
+from shop.buyer_language import remember_language
 from shop.problems import problem
 from shop.serializers import ProblemSerializer
 
@@ -146,6 +147,7 @@ class PayView(JsonAPIView):
         body = PayRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         provider_name = body.validated_data.get("provider")
+        remember_language(request)
         try:
             start = sessions.start(order_id=order.pk, idempotency_key=key, provider_name=provider_name)
         except ProviderUnreachable:

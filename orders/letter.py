@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
-from orders.late_payment import came_late
+from orders.late_payment import came_late, is_undecided
 from orders.models import SOLD, Mail, Order, OrderStatus, Payment
 from shop.buyer_language import language_of
 from shop.templatetags.money import money
@@ -77,7 +77,11 @@ def expiry(order: Order) -> Letter | None:
         _("The time to pay ended on %(deadline)s, and the units went back on sale.")
         % {"deadline": moment(order.expires_at)}
     ]
-    if order.status == OrderStatus.EXPIRED:
+    if is_undecided(order):
+        sentences.append(
+            _("Your payment came after that. We are looking whether units are left for you; another mail says so.")
+        )
+    elif order.status == OrderStatus.EXPIRED:
         sentences.append(_("Nothing was charged."))
     else:
         sentences.append(_("Your payment came after that. You get all of it back, and need not do anything."))

@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from orders.late_payment import came_late
+from orders.late_payment import came_late, is_undecided
 from orders.models import Attention, Order, OrderStatus, Payment
 from orders.payments import providers
 from seckill import ledger
@@ -49,8 +49,7 @@ def state_of(order: Order) -> dict[str, Any]:
     payments = list(order.payments.all())
     latest = payments[0] if payments else None
     awaiting = order.status == OrderStatus.AWAITING_PAYMENT
-    # The money is there, and it is being found out whether the units still are.
-    deciding = order.status == OrderStatus.EXPIRED and any(p.status == Payment.Status.CAPTURED for p in payments)
+    deciding = is_undecided(order)
     return {
         "order": order,
         "awaiting": awaiting,

@@ -92,11 +92,12 @@ def write_environment(*, settings: RunSettings, urls: Mapping[str, str]) -> dict
         "STAMPEDE_ADMIN_PASSWORD": secrets.token_urlsafe(12),
         "STAMPEDE_BUYER_PASSWORD": secrets.token_urlsafe(12),
         "LOAD_TESTS": "1",
-        "EMAIL_URL": f"filemail:///{quote(str(settings.mail_directory))}",
     }
     kept = _read(path=path)
     values = {name: os.environ.get(name) or kept.get(name) or value for name, value in made.items()}
-    values = {**urls, **values, "PORT": str(settings.port)}
+    # Not kept from the last run: mails to real people are sent only by a run that was told to.
+    email_url = os.environ.get("EMAIL_URL") or f"filemail:///{quote(str(settings.mail_directory))}"
+    values = {**urls, **values, "EMAIL_URL": email_url, "PORT": str(settings.port)}
     write_private(path=path, text="".join(f"{name}={_quoted(value)}\n" for name, value in values.items()))
     return values
 

@@ -156,6 +156,19 @@ def test_an_expiry_that_was_paid_late_says_that_the_money_comes_back(
     assert "Nothing was charged" not in text_of(server)
 
 
+def test_an_expiry_whose_late_payment_is_undecided_promises_nothing(
+    server: MailServer, reachable: User, order_of: Callable[..., Order]
+) -> None:
+    order = order_of(reachable)
+    Payment.objects.create(
+        order=order, provider="x", idempotency_key="1", status="captured", amount_minor=3800, currency="CNY"
+    )
+    owed(order, Mail.Kind.EXPIRED, status=OrderStatus.EXPIRED)
+    tasks.send_mails()
+    assert "We are looking whether units are left for you" in text_of(server)
+    assert "Nothing was charged" not in text_of(server)
+
+
 def test_an_expiry_overtaken_by_a_late_payment_that_was_kept_is_not_sent(
     server: MailServer, reachable: User, order_of: Callable[..., Order]
 ) -> None:

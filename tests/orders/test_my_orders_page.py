@@ -167,6 +167,8 @@ def test_after_a_declined_payment_the_page_offers_another(client: Client, item: 
     text = text_of(client, order.get_absolute_url())
     assert "The payment did not go through" in text
     assert "Try again to pay" in text
+    # orders.js says to a screen reader what this attribute has become.
+    assert 'data-status="awaiting payment, the payment did not go through"' in text
     client.post(f"{order.get_absolute_url()}pay/")
     assert sorted(Payment.objects.values_list("status", flat=True)) == ["failed", "pending"]
 
