@@ -137,9 +137,14 @@ def row_from(
         settled=awaiting or order.settled_at is not None,
         captures=sum(status in (Session.CAPTURED, Session.PROCESSING) for status in company),
         refunds=sum(status == Session.REFUNDED for status in company),
-        money_moves=any(payment.status == Payment.Status.REFUND_DUE for payment in payments)
-        or Session.PROCESSING in company,
+        money_moves=any(moves(payment, order) for payment in payments) or Session.PROCESSING in company,
     )
+
+
+def moves(payment: Payment, order: Order) -> bool:
+    """Whether money has to go back, or came late and nobody has decided yet what becomes of it."""
+    undecided = payment.status == Payment.Status.CAPTURED and order.status == OrderStatus.EXPIRED
+    return undecided or payment.status == Payment.Status.REFUND_DUE
 
 
 def payments_of(item_id: int) -> list[Payment]:

@@ -9,6 +9,9 @@ from orders.faults.caller import CHARGED
 from orders.faults.history import UNKNOWN, Event, Kind
 from orders.models import SOLD, OrderStatus
 
+# Enough to find the rest in the logs.
+EXAMPLES_MAX = 3
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
@@ -142,7 +145,15 @@ def broken_words(events: Sequence[Event], books: Books, *, quantity_moved: bool)
             event.word.startswith("http_") and event.status < 500 for event in answered
         ),
     }
-    return [f"{count} {what}" for what, count in counts.items() if count]
+    words = [f"{count} {what}" for what, count in counts.items() if count]
+    odd = [order for order in books.orders if differs(order, books) or (order.status not in SOLD and order.captures)]
+    return words + [f"for example {shown(order, books)}" for order in odd[:EXAMPLES_MAX]]
+
+
+def shown(order: OrderRow, books: Books) -> str:
+    hold = books.holds.get(order.reservation_id)
+    state = hold.state if hold else "missing"
+    return f"{order.reservation_id}: order {order.status}, hold {state}, {order.captures} captures"
 
 
 def differs(order: OrderRow, books: Books) -> bool:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from orders.faults.buyer import Demand, habits_from, journey
-from orders.faults.caller import Caller
+from orders.faults.caller import CALL_SECONDS_MAX, Caller
 from orders.faults.history import History
 from orders.faults.scene import Ticket
 
@@ -26,6 +26,8 @@ class Crowd:
         dice: random.Random,
     ) -> None:
         self._over = threading.Event()
+        # After this long even the last and most patient of them should have gone.
+        self.seconds_max = 4 * demand.patience_seconds + demand.arrival_seconds + CALL_SECONDS_MAX
         started_s = time.monotonic()
         self._threads = [
             threading.Thread(

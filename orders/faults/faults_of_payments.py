@@ -163,8 +163,9 @@ class PaymentAtExpiry(Fault):
     name = "payment-at-expiry"
     what = f"{RACES:,} buyers pay at the instant at which their hold expires"
     lasts_seconds = 1.0
-    stock = Stock(quantity=RACES, per_buyer_max=1)
-    demand = Demand(buyers=RACES, arrival_seconds=50.0, units_max=1, patience_seconds=15.0, pays_at_deadline=True)
+    # Time enough to find the order and open the page on a busy machine.
+    stock = Stock(quantity=RACES, per_buyer_max=1, hold_seconds=20)
+    demand = Demand(buyers=RACES, arrival_seconds=60.0, units_max=1, patience_seconds=30.0, pays_at_deadline=True)
 
 
 def messages_of(fault: Fault) -> list[SimulatedMessage]:

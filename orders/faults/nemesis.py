@@ -110,7 +110,7 @@ def run_its_course(fault: Fault, *, probe: Caller, crowd: Crowd, site: Site) -> 
     fault.heal()
     healed_s = time.monotonic()
     recovery_seconds = recover(probe, site, item_id=fault.stage.item.pk, healed_s=healed_s)
-    site.wait_until(crowd.has_gone, seconds_max=CROWD_SECONDS_MAX)
+    site.wait_until(crowd.has_gone, seconds_max=crowd.seconds_max)
     crowd.send_away()
     site.wait_until(crowd.has_gone, seconds_max=CROWD_SECONDS_MAX)
     site.calm()

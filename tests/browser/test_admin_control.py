@@ -43,6 +43,7 @@ def test_the_preview_follows_typing_and_buyers_and_the_change_holds(
 
     # When the manager presses “Withdraw units” and types
     page.get_by_role("link", name="Withdraw units").click()
+    expect(page.locator("#id_units")).to_be_focused()
     page.keyboard.type("9")
     expect(page.locator("[data-warning]")).to_have_text("Only 8 are free: this would be refused.")
     page.keyboard.press("Backspace")
@@ -90,7 +91,7 @@ def test_without_javascript_a_sale_is_paused_too(
     page.goto(f"{live_shop}/admin/seckill/sale/{item.sale_id}/change/")
     page.get_by_role("link", name="暂停秒杀").click()
     page.get_by_role("button", name="暂停秒杀").click()
-    expect(page.locator(".errors")).to_contain_text("这个字段是必填项")
+    expect(page.locator(".errors")).to_contain_text("该字段是必填项")
     page.get_by_label("原因").fill("价格有误")
     page.get_by_role("button", name="暂停秒杀").click()
     expect(page.locator("body")).to_contain_text("“春季秒杀”：暂停。已完成。")

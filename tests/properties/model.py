@@ -15,6 +15,9 @@ from seckill.outcomes import Outcome
 
 Kind = SaleChange.Kind
 
+# Only these give back what is sold.
+MONEY_BACK = (OrderStatus.REFUND_DUE, OrderStatus.REFUNDED)
+
 UPCOMING, OPEN, ENDED = "upcoming", "open", "ended"
 
 
@@ -135,9 +138,9 @@ class StoreModel:
         hold = self.holds.get(reservation)
         if hold and (hold.state == "held" or (hold.state == "sold" and refunded)):
             hold.state = "ended"
-        if not self.missing - {"buyers"} and not self.buyers:
+        if not self.missing & {"item", "holds"} and not self.buyers:
             # Nobody has anything, so a lost list of buyers is as it should be.
-            self.missing.clear()
+            self.missing.discard("buyers")
 
     def confirm(self, reservation: str) -> None:
         hold = self.holds.get(reservation)
@@ -235,6 +238,13 @@ class Model:
         if tells:
             self.settle([reservation])
 
+    def refund(self, reservation: str, *, units_back: bool) -> OrderStatus:
+        """A paid order's money goes back. Returns what becomes of the order."""
+        order = self.orders[reservation]
+        order.units_back = units_back
+        order.settled = order.settled and not units_back
+        return OrderStatus.REFUNDED
+
     def settle(self, reservations: list[str] | None = None) -> int:
         """Tell the store how orders ended. Returns how many could be told."""
         if not self.store_is_up or not self.store.item_there:
@@ -246,7 +256,7 @@ class Model:
                 if order.wanted == "sold":
                     self.store.confirm(name)
                 else:
-                    self.store.release(name, refunded=order.status == OrderStatus.REFUNDED)
+                    self.store.release(name, refunded=order.status in MONEY_BACK)
                 order.settled = True
                 told += 1
         return told

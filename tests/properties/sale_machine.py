@@ -40,6 +40,7 @@ BUYERS = st.integers(0, REGULARS - 1)
 KEYS = st.sampled_from(["item", "buyers", "holds", "outbox"])
 FAULTS = st.sampled_from(["kill", "kill", "flush scripts", "empty", "lose a key", "back up", "put back"])
 UNITS = st.integers(1, 3)
+WORKER_DIES = st.sampled_from(["", "", "", "intake.before_commit", "intake.after_commit"])
 ORDER_DIES = st.sampled_from(["", "", "lifecycle.after_commit"])
 # Longer than any example: entries change hands where the machine says so, and never by the clock.
 NEVER_MS = 3_600_000
@@ -55,7 +56,8 @@ class SaleMachine(RuleBasedStateMachine):
     cast: ClassVar[Cast]
 
     taken_passes: Bundle[Any] = Bundle("taken_passes")
-    model: Model
+    model_type: ClassVar[type[Model]] = Model
+    model: Any
     world: World
 
     @initialize(
@@ -71,7 +73,7 @@ class SaleMachine(RuleBasedStateMachine):
         """On sale, with the first buyers' reservations, which are orders already."""
         terms = Terms(quantity, limit, window=UPCOMING if upcoming else OPEN)
         self.world = World(self.own_store, self.cast, terms)
-        self.model = Model(terms)
+        self.model = self.model_type(terms)
         taken = [self.new_pass() for _ in first]
         for reservation, (buyer, units) in zip(taken, first, strict=True):
             self.ask(reservation, buyer, units)
@@ -80,12 +82,12 @@ class SaleMachine(RuleBasedStateMachine):
 
     # --- buyers ---
 
-    @rule(target=taken_passes, buyer=BUYERS, units=UNITS, is_drained=st.booleans())
-    def buy(self, buyer: int, units: int, is_drained: bool) -> tuple[str, int]:
+    @rule(target=taken_passes, buyer=BUYERS, units=UNITS, dies=WORKER_DIES)
+    def buy(self, buyer: int, units: int, dies: str) -> tuple[str, int]:
+        """A reservation, and at once the worker that takes it in."""
         reservation = self.new_pass()
         self.ask(reservation, buyer, units)
-        if is_drained:
-            self.drain(500, False, "")
+        self.drain(500, False, dies)
         return reservation, buyer
 
     @rule(target=taken_passes, buyer=BUYERS, units=UNITS)
@@ -122,11 +124,7 @@ class SaleMachine(RuleBasedStateMachine):
 
     # --- the worker ---
 
-    @rule(
-        count_max=st.sampled_from([500, 500, 1, 2]),
-        takes_over=st.booleans(),
-        dies=st.sampled_from(["", "", "", "intake.before_commit", "intake.after_commit"]),
-    )
+    @rule(count_max=st.sampled_from([500, 500, 1, 2]), takes_over=st.booleans(), dies=WORKER_DIES)
     def drain(self, count_max: int, takes_over: bool, dies: str) -> None:
         idle_ms = 0 if takes_over else NEVER_MS
         handled = -1
@@ -180,9 +178,8 @@ class SaleMachine(RuleBasedStateMachine):
             with self.world.dying_at(dies):
                 assert lifecycle.refund(order_id=self.world.order_id(taken[0]), units_back=units_back) is due
             if due:
-                order.units_back = units_back
-                order.settled = order.settled and not units_back
-                self.model.end(taken[0], OrderStatus.REFUNDED, tells=not dies)
+                status = self.model.refund(taken[0], units_back=units_back)
+                self.model.end(taken[0], status, tells=not dies)
 
     @rule(taken=taken_passes)
     def ship(self, taken: tuple[str, int]) -> None:
@@ -290,6 +287,11 @@ class SaleMachine(RuleBasedStateMachine):
         self.own_store.start()
         self.model.restart()
 
+    @rule(fault=FAULTS, key=KEYS)
+    def fault_is_mended(self, fault: str, key: str) -> None:
+        self.fault(fault, key)
+        self.reconcile("")
+
     @unanswered
     @rule()
     def everything_is_mended(self) -> None:
@@ -390,6 +392,7 @@ class SaleMachine(RuleBasedStateMachine):
         self.reconcile(dies="")
         self.sweep_changes()
         self.drain(500, True, "")
+        self.decide_late_money()
         self.settle()
         for reservation in self.model.orders:
             self.deadline_passes((reservation, 0))
@@ -401,6 +404,9 @@ class SaleMachine(RuleBasedStateMachine):
         assert not self.model.pending
         assert all(order.settled for order in self.model.orders.values())
         assert self.model.told_yes - self.model.forgiven <= self.model.orders.keys()
+
+    def decide_late_money(self) -> None:
+        """The machine with payments knows how."""
 
     def everything_left_can_be_sold(self) -> None:
         """With demand and no faults every unit left is sold, and not one more; unpaid, all of it comes back."""

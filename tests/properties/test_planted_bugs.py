@@ -9,11 +9,11 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from orders.reconcile import BooksDiffer
 from tests.own_store import OwnStore
+from tests.properties.payment_machine import PaymentMachine
 from tests.properties.planted import BUGS, Bug
-from tests.properties.sale_machine import SaleMachine
 from tests.properties.world import Cast
 
-EXAMPLES_MAX = 150
+EXAMPLES_MAX = 60
 STEPS = 30
 
 # The machine's own word, PostgreSQL's refusal, and that of a reconcile.
@@ -27,7 +27,7 @@ def test_a_planted_bug_is_found(bug: Bug, stage_for_machines: tuple[OwnStore, Ca
     store, stage_cast = stage_for_machines
     tried = 0
 
-    class Machine(SaleMachine):
+    class Machine(PaymentMachine):
         own_store = store
         cast = stage_cast
 

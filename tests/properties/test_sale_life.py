@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.own_store import OwnStore
-from tests.properties.sale_machine import SaleMachine
+from tests.properties.payment_machine import PaymentMachine
 from tests.properties.world import Cast
 
 EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "60"))
@@ -19,7 +19,7 @@ STEPS = 30
 def test_a_sale_keeps_its_promises_whatever_happens(stage_for_machines: tuple[OwnStore, Cast]) -> None:
     store, cast = stage_for_machines
 
-    class Machine(SaleMachine):
+    class Machine(PaymentMachine):
         own_store = store
 
     Machine.cast = cast

@@ -31,7 +31,7 @@ from tests.orders.stage import run_and_close
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-RACES = int(os.environ.get("PAY_EXPIRE_RACES", "240"))
+RACES = int(os.environ.get("PAY_EXPIRE_RACES", "160"))
 LANES = 4
 # Orders that are made at once; there are as many units as orders, so that all late money could be kept.
 ROUND = 200

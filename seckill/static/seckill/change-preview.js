@@ -44,4 +44,7 @@ document.addEventListener("DOMContentLoaded", () => {
     input.addEventListener("input", update);
     document.addEventListener("figures", update);
     update();
+
+    // The theme hides the page at first, and what is hidden does not get the focus by itself.
+    if (input.autofocus) input.focus();
 });
