@@ -178,6 +178,11 @@ def refunded(*, order: Order, payment: Payment) -> Applied:
         # Nobody said that the units may be sold again, so they stay sold.
         Order.objects.filter(pk=order.pk).update(status=OrderStatus.REFUNDED, ended_at=timezone.now(), units_back=False)
         mails.owe(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
+    elif order.status == OrderStatus.EXPIRED:
+        # Late money that nobody had decided upon. A crash may have left its units taken again: only a refund gives
+        # back what is sold, so the order is told to the store as one.
+        Order.objects.filter(pk=order.pk).update(status=OrderStatus.REFUNDED, settled_at=None)
+        mails.owe(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
     return Applied.REFUNDED
 
 

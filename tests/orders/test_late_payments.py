@@ -169,6 +169,24 @@ def test_a_refund_decided_after_a_crash_gives_the_units_back_that_were_taken_aga
     assert figures(item) == (5, 0, 0, 0)
 
 
+def test_money_that_the_provider_gives_back_after_a_crash_leaves_no_units_taken(item: SaleItem, buyer: User) -> None:
+    """The units were taken again, nobody had written it down yet, and then somebody refunded the payment elsewhere."""
+    order, payment = expired(item, buyer)
+
+    def die(name: str) -> None:
+        if name == "late_payment.after_restore":
+            raise Died
+
+    with mock.patch("shop.failpoints.reach", die), pytest.raises(Died):
+        tell(message(payment))
+    assert tell(message(payment, "refunded")).status_code == 200
+    due_now()
+    tasks.apply_waiting_events()
+    tasks.settle_orders()
+    assert stands(order, payment) == (OrderStatus.REFUNDED, Payment.Status.REFUNDED, "")
+    assert figures(item) == (5, 0, 0, 0)
+
+
 def test_a_second_late_payment_of_the_same_order_goes_back(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
     first = payment_of(order)

@@ -90,6 +90,8 @@ class Money(Model):
         page.status, page.undecided = Status.REFUNDED, False
         if order.status == OrderStatus.PAID:
             order.status, order.units_back = OrderStatus.REFUNDED, False
+        elif order.status == OrderStatus.EXPIRED:
+            order.status, order.settled = OrderStatus.REFUNDED, False
         return Applied.REFUNDED
 
     def refund(self, reservation: str, *, units_back: bool) -> OrderStatus:

@@ -61,12 +61,10 @@ BUGS = [
     Bug(
         "restore forgets that restored units are not left",
         in_script("restore", "redis.call('HINCRBY', item, 'left', -units)", ""),
-        quick=True,
     ),
     Bug(
         "reserve trusts a store that was restarted",
         in_script("reserve", "if terms[12] ~= string.match", "if false and terms[12] ~= string.match"),
-        quick=True,
     ),
     Bug(
         "reserve takes a repeated pass for a new one",
@@ -100,10 +98,12 @@ BUGS = [
     Bug(
         "taken keeps the units of orders that have ended",
         in_function(lifecycle, "end_unpaid", "        give_back(order_ids=waiting)\n", ""),
+        quick=True,
     ),
     Bug(
         "orders expire before their time",
         in_function(lifecycle, "expire_overdue", ", expires_at__lte=Now()", ""),
+        quick=True,
     ),
     Bug(
         "orders count as settled that a lost store could not be told of",

@@ -13,7 +13,7 @@ from tests.properties.payment_machine import PaymentMachine
 from tests.properties.planted import BUGS, Bug
 from tests.properties.world import Cast
 
-EXAMPLES_MAX = 60
+EXAMPLES_MAX = 400
 STEPS = 30
 
 # The machine's own word, PostgreSQL's refusal, and that of a reconcile.

@@ -12,7 +12,7 @@ from tests.own_store import OwnStore
 from tests.properties.payment_machine import PaymentMachine
 from tests.properties.world import Cast
 
-EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "40"))
 STEPS = 30
 
 
