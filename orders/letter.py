@@ -32,8 +32,7 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
     Its Message-ID is the same each time, so that a mail program shows a repetition after a crash as one mail.
     """
     order = mail.order
-    own = order.language in dict(settings.LANGUAGES)
-    with translation.override(order.language if own else language_of(user_id=order.buyer_id)):
+    with translation.override(language_of(user_id=order.buyer_id)):
         letter = LETTERS[Mail.Kind(mail.kind)](order)
         if letter is None:
             return None

@@ -70,7 +70,7 @@ class Order(models.Model):
 
     `settled_at` is null while the store has not yet been told how the order ended (paid, or given back); the sweep
     in `orders/lifecycle.py` repeats what a crash left unsaid. `units_back` False means that a refunded order keeps its
-    units: they stay in `taken` and stay sold. `language` is that of the buyer, for mails; empty where it is not known.
+    units: they stay in `taken` and stay sold.
     """
 
     number = models.UUIDField(_("number"), default=uuid.uuid4, unique=True, editable=False)
@@ -85,7 +85,6 @@ class Order(models.Model):
     ended_at = models.DateTimeField(_("paid or ended at"), null=True, blank=True)
     settled_at = models.DateTimeField(_("settled with the store at"), null=True, blank=True)
     units_back = models.BooleanField(_("units back on sale"), default=True, db_default=True)
-    language = models.CharField(_("language"), max_length=10, blank=True, default="", db_default="")
     attention = models.CharField(
         _("needs attention"), max_length=30, choices=Attention, blank=True, default="", db_default=""
     )

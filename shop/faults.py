@@ -50,13 +50,15 @@ def clear(directory: Path) -> None:
 def environment(directory: Path) -> dict[str, str]:
     """Addresses for servers that do not run yet; the harness starts them there."""
     password = secrets.token_hex(16)
-    postgres, store, broker = free_ports(count=3)
+    postgres, store, broker, web = free_ports(count=4)
     return {
         **{name: value for name, value in os.environ.items() if name != "CELERY_BROKER_URL"},
         "SECRET_KEY": secrets.token_urlsafe(50),
         "DATABASE_URL": f"postgresql://stampede:{password}@127.0.0.1:{postgres}/{DATABASE}",
         "SECKILL_REDIS_URL": f"redis://:{password}@127.0.0.1:{store}/0",
         "REDIS_URL": f"redis://:{password}@127.0.0.1:{broker}/0",
+        # Where the payment company finds the shop: one of the two web processes.
+        "SHOP_URL": f"http://127.0.0.1:{web}",
         "LOAD_TESTS": "1",
         "STAMPEDE_DIRECTORY": str(directory),
         "FAULTS_DIRECTORY": str(directory),

@@ -12,9 +12,6 @@ from orders.faults.cashier import cancel, pay
 
 # Between two tries of the same call.
 REST_SECONDS = 0.25
-# A press of the button takes some hundredths of a second to become an event, and the sweep that expires comes each
-# second: presses in this span meet it before, in and after its turn.
-AROUND_DEADLINE_SECONDS = (-0.3, 1.2)
 # Answers after which waiting may help.
 COME_AGAIN = {"paused", "not_open", "held_by_others", "too_few_left", "pass_expired"}
 
@@ -31,7 +28,6 @@ class Fate(StrEnum):
 class Habits:
     """How one buyer behaves. Seconds count from the start of the crowd, or, for `ponders`, from the yes.
 
-    `at_deadline_seconds` is when he presses the button to pay, counted from his deadline; None: at once.
     `patience_seconds` is for how long he repeats a call whose answer is unknown, or waits for units to come back.
     """
 
@@ -43,15 +39,13 @@ class Habits:
     looks: bool
     patience_seconds: float
     delivery: str
-    at_deadline_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
     """How many buyers come within how many seconds, for how many units each, and how patient they are.
 
-    `deliveries` are the ways in which the payment company tells the shop. With `pays_at_deadline` all of them pay, each
-    at the instant at which his hold expires.
+    `deliveries` are the ways in which the payment company tells the shop.
     """
 
     buyers: int = 60
@@ -59,7 +53,6 @@ class Demand:
     units_max: int = 2
     patience_seconds: float = 6.0
     deliveries: Sequence[str] = ("once",)
-    pays_at_deadline: bool = False
 
 
 def habits_from(demand: Demand, dice: random.Random) -> Habits:
@@ -67,13 +60,12 @@ def habits_from(demand: Demand, dice: random.Random) -> Habits:
     return Habits(
         units=dice.randint(1, demand.units_max),
         comes_after_seconds=dice.uniform(0, demand.arrival_seconds),
-        ponders_seconds=0.0 if demand.pays_at_deadline else dice.uniform(0, 1.5),
-        fate=Fate.PAY if demand.pays_at_deadline else dice.choices(list(Fate), weights=[5, 2, 3])[0],
-        repeats=not demand.pays_at_deadline and dice.random() < 0.3,
-        looks=not demand.pays_at_deadline and dice.random() < 0.5,
+        ponders_seconds=dice.uniform(0, 1.5),
+        fate=dice.choices(list(Fate), weights=[5, 2, 3])[0],
+        repeats=dice.random() < 0.3,
+        looks=dice.random() < 0.5,
         patience_seconds=demand.patience_seconds,
         delivery=dice.choice(demand.deliveries),
-        at_deadline_seconds=dice.uniform(*AROUND_DEADLINE_SECONDS) if demand.pays_at_deadline else None,
     )
 
 
@@ -96,7 +88,6 @@ def journey(caller: Caller, habits: Habits, *, item_id: int, started_s: float, o
             patience_seconds=habits.patience_seconds,
             over=over,
             delivery=habits.delivery,
-            at_deadline_seconds=habits.at_deadline_seconds,
         )
     elif habits.fate is Fate.CANCEL:
         cancel(caller, patience_seconds=habits.patience_seconds, over=over)

@@ -78,9 +78,9 @@ class Caller:
 
     def press_pay(self, *, url: str, delivery: str, turn: int = 0) -> Answer:
         """Press the button on the payment company's page: CHARGED, PAGE_OVER or UNKNOWN."""
-        call = self._noted(Kind.PAY)
+        call = self.noted(Kind.PAY)
         answer = press(self.ports[turn % len(self.ports)], path=urlsplit(url).path, delivery=delivery)
-        self._note_answer(call, Kind.PAY, answer)
+        self.note_answer(call, Kind.PAY, answer)
         return answer
 
     @property
@@ -97,17 +97,17 @@ class Caller:
         headers: Mapping[str, str],
         body: Mapping[str, Any] | None = None,
     ) -> Answer:
-        call = self._noted(kind, units=int((body or {}).get("units", 0)))
+        call = self.noted(kind, units=int((body or {}).get("units", 0)))
         port = self.ports[turn % len(self.ports)]
         answer = answer_from(request(port, method, path, headers=headers, **as_json(body)))
-        self._note_answer(call, kind, answer)
+        self.note_answer(call, kind, answer)
         return answer
 
-    def _noted(self, kind: Kind, *, units: int = 0) -> int:
+    def noted(self, kind: Kind, *, units: int = 0) -> int:
         """Write an intent down. Returns the number of the call."""
         return self.history.intent(units=units, kind=kind, **self._names())
 
-    def _note_answer(self, call: int, kind: Kind, answer: Answer) -> None:
+    def note_answer(self, call: int, kind: Kind, answer: Answer) -> None:
         is_yes = kind is Kind.RESERVE and answer.status == 201
         self.history.answer(
             call=call,

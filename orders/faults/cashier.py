@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable
-from datetime import datetime
 
 from orders.faults.caller import CHARGED, PAGE_OVER, Answer, Caller
 
@@ -35,12 +34,8 @@ def pay(
     patience_seconds: float,
     over: threading.Event,
     delivery: str,
-    at_deadline_seconds: float | None = None,
 ) -> None:
-    """Open the page and press the button, once it is known to have done something.
-
-    With `at_deadline_seconds` the button is pressed that long after the deadline to pay; below zero, before it.
-    """
+    """Open the page and press the button, again and again until it is known to have done something."""
     patience = Patience(seconds=patience_seconds, over=over)
     number = order_number(caller, patience)
     if number is None:
@@ -48,10 +43,6 @@ def pay(
     page = patience.until(known, lambda turn: caller.open_page(number=number, turn=turn))
     if page is None or not page.body.get("url"):
         return
-    if at_deadline_seconds is not None:
-        deadline_s = datetime.fromisoformat(page.body["expires_at"]).timestamp()
-        if over.wait(max(0.0, deadline_s + at_deadline_seconds - time.time())):
-            return
     url = str(page.body["url"])
     patience.until(
         lambda answer: answer.word in (CHARGED, PAGE_OVER),

@@ -9,7 +9,6 @@ from orders.faults.caller import CHARGED
 from orders.faults.history import UNKNOWN, Event, Kind
 from orders.models import SOLD, OrderStatus
 
-
 # Enough to find the rest in the logs.
 EXAMPLES_MAX = 3
 

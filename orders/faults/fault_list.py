@@ -12,6 +12,7 @@ from orders.faults import (
     faults_of_stores,
     faults_of_time,
     faults_of_wires,
+    payment_races,
 )
 from orders.faults.fault import Fault
 
@@ -65,7 +66,7 @@ FAULTS: tuple[type[Fault], ...] = (
     faults_of_payments.KilledAfterOrderEnds,
     faults_of_payments.KilledInLatePayment,
     faults_of_payments.KilledInRefund,
-    faults_of_payments.PaymentAtExpiry,
+    payment_races.PaymentAtExpiry,
     faults_of_mails.MailsFailing,
     faults_of_changes.StockChanged,
     faults_of_changes.WorkerKilledInChange,

@@ -27,7 +27,6 @@ REPLAYS = 20
 REPLAYED_MAX = 10
 FORGED_MAX = 5
 HOUR_SECONDS = 3_600
-RACES = 1_000
 # The hold ends after 6 s, the message comes after 8 (see Site.process).
 LATE = Demand(buyers=50, arrival_seconds=5.0, deliveries=("late",), patience_seconds=8.0)
 
@@ -155,17 +154,6 @@ class KilledInRefund(DiesAtFailpoint):
     visits_max = 2
     demand = LATE
     stock = Stock(late_payment=LatePayment.REFUND)
-
-
-class PaymentAtExpiry(Fault):
-    """Each buyer presses the button within some hundredths of a second of his own deadline."""
-
-    name = "payment-at-expiry"
-    what = f"{RACES:,} buyers pay at the instant at which their hold expires"
-    lasts_seconds = 1.0
-    # Time enough to find the order and open the page on a busy machine.
-    stock = Stock(quantity=RACES, per_buyer_max=1, hold_seconds=20)
-    demand = Demand(buyers=RACES, arrival_seconds=60.0, units_max=1, patience_seconds=30.0, pays_at_deadline=True)
 
 
 def messages_of(fault: Fault) -> list[SimulatedMessage]:

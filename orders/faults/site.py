@@ -56,7 +56,7 @@ class Site:
         self.store_port = free_ports(count=1)[0]
         # Nobody listens there until a trial of mails begins; the buyers of the others have no address.
         self.mail_port = free_ports(count=1)[0]
-        self._web_ports = dict(zip(WEBS, free_ports(count=len(WEBS)), strict=True))
+        self._web_ports = {"web1": port_in(settings.SHOP_URL), "web2": free_ports(count=1)[0]}
         self._lock = (directory / "servers.lock").open("w")
 
     # --- from nothing, and back to it ---
@@ -118,7 +118,6 @@ class Site:
             "FAILPOINTS": str(self.failpoints),
             "DATABASE_URL": through(settings.DATABASE_URL, port=self.proxy.port(f"{group}-postgres")),
             "SECKILL_REDIS_URL": through(settings.SECKILL_REDIS_URL, port=self.proxy.port(f"{group}-store")),
-            "SHOP_URL": f"http://127.0.0.1:{self._web_ports['web1']}",
             "SIMULATED_LATE_SECONDS": str(LATE_SECONDS),
             "EMAIL_URL": f"smtp://127.0.0.1:{self.mail_port}",
             "REDIS_URL": through(settings.REDIS_URL, port=self.proxy.port(f"{group}-broker")),

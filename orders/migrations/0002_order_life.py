@@ -89,11 +89,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='order',
-            name='language',
-            field=models.CharField(blank=True, db_default='', default='', max_length=10, verbose_name='language'),
-        ),
-        migrations.AddField(
-            model_name='order',
             name='units_back',
             field=models.BooleanField(db_default=True, default=True, verbose_name='units back on sale'),
         ),

@@ -1,12 +1,15 @@
 """The payment providers by name. A module is imported when its provider is used, since its packages may be absent."""
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
-from orders.payments.provider import Provider
+if TYPE_CHECKING:
+    # The checks read this file before there are models.
+    from orders.payments.provider import Provider
 
 PROVIDERS = {
     "simulated": "orders.payments.simulated.SimulatedProvider",
@@ -24,7 +27,7 @@ def chosen() -> list[str]:
 
 
 @cache
-def named(name: str) -> Provider:
+def named(name: str) -> "Provider":
     """The provider of that name, also one that is no longer chosen: its payments may still have to be refunded."""
     provider: Provider = import_string(PROVIDERS[name])()
     return provider

@@ -42,7 +42,6 @@ SESSION_EVENTS = {
     "checkout.session.async_payment_failed": EventKind.DECLINED,
     "checkout.session.expired": EventKind.EXPIRED,
 }
-LOCALES = {"zh-hans": "zh", "en": "en"}
 
 
 class StripeProvider:
@@ -82,7 +81,8 @@ class StripeProvider:
                     ],
                     # In another currency the amount could not be compared with what is due.
                     "adaptive_pricing": {"enabled": False},
-                    "locale": LOCALES.get(order.language, "auto"),
+                    # That of the buyer's browser: what we know of it may change between two calls for one page.
+                    "locale": "auto",
                     "expires_at": int(ends_at.timestamp()),
                     "success_url": back,
                     "cancel_url": back,

@@ -1,13 +1,17 @@
 """Staff change a running sale in a real browser: the preview follows what is typed and what buyers do meanwhile."""
 
 from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from seckill import ledger
+from seckill.changes import make_change
 from seckill.models import SaleChange, SaleItem
 from shop.models import Product
 from tests.conftest import make_item
@@ -79,6 +83,25 @@ def test_the_preview_of_a_new_end_and_of_a_new_limit(
     expect(page.locator("[data-after=value]")).to_be_empty()
     page.locator("#id_units").fill("4")
     expect(page.locator("[data-after=value]")).to_have_text("→ 4")
+
+
+def test_the_page_of_a_buyer_follows_what_staff_do(live_shop: str, page: Page, product: Product) -> None:
+    item = make_item(product)
+
+    def change(kind: SaleChange.Kind, **more: Any) -> None:
+        make_change(kind=kind, sale_id=item.sale_id, reason="because", made_by=None, **more)
+
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    words, countdown = page.locator("[data-phase-words]"), page.locator("[data-countdown]").first
+    expect(words).to_have_text("Open, closes in")
+    change(SaleChange.Kind.PAUSE)
+    expect(words).to_have_text("Paused, closes in", timeout=10_000)
+    change(SaleChange.Kind.MOVE_END, closes_at=timezone.now() + timedelta(days=2, minutes=5))
+    expect(countdown).to_contain_text("2 days 00:0", timeout=10_000)
+    change(SaleChange.Kind.RESUME)
+    expect(words).to_have_text("Open, closes in", timeout=10_000)
+    change(SaleChange.Kind.END_NOW)
+    expect(words).to_have_text("This sale is over", timeout=10_000)
 
 
 def test_without_javascript_a_sale_is_paused_too(

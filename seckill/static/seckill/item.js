@@ -296,6 +296,7 @@ export class Item {
     this.live = live;
     this.card.setStock(live);
     if (live.phase) this.paused = live.phase === "paused";
+    if (live.closes_at) this.sale.closesAt(Date.parse(live.closes_at));
     if (this.label === "again" && live.availability === "sold_out") this.card.say("no", this.words.outcomes.sold_out);
     this.show();
     this.sale.phaseMayHaveChanged();

@@ -53,8 +53,24 @@ const sale = {
     this.announce(words.said[resumed ? "resumed" : phase] ?? "");
   },
 
+  // The shop may move the end while the page is open.
+  closesAt(ms) {
+    if (ms === this.closesMs) return;
+    this.closesMs = ms;
+    if (this.phase !== "upcoming") countdown.dataset.countdown = ms;
+    atTheEnd();
+  },
+
   announce(text) { said.textContent = text; },
 };
+
+function atTheEnd() {
+  if (sale.closesMs <= now()) return;
+  at(sale.closesMs, () => {
+    for (const item of sale.items) item.show();
+    sale.phaseMayHaveChanged();
+  });
+}
 
 function announceBefore(ms, text) {
   if (sale.opensMs - ms > now()) at(sale.opensMs - ms, () => sale.announce(text));
@@ -70,12 +86,7 @@ if (sale.opensMs > now()) {
     sale.phaseMayHaveChanged();
   });
 }
-if (sale.closesMs > now()) {
-  at(sale.closesMs, () => {
-    for (const item of sale.items) item.show();
-    sale.phaseMayHaveChanged();
-  });
-}
+atTheEnd();
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && sale.items.some((item) => item.step === "armed")) sale.keepAwake();
 });

@@ -1,0 +1,43 @@
+"""What `manage.py check --deploy` asks of the way in which buyers pay."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning
+from django.core.exceptions import ImproperlyConfigured
+
+from orders.payments import providers
+
+
+def check_payments(**_context: Any) -> list[CheckMessage]:
+    """Errors for providers that take no money or cannot be reached; a warning for the doors of load tests."""
+    found: list[CheckMessage] = []
+    try:
+        chosen = providers.chosen()
+    except ImproperlyConfigured as error:
+        return [Error(str(error), id="orders.E001")]
+    if "simulated" in chosen:
+        found.append(
+            Error(
+                "The payment provider “simulated” takes no money: whoever presses Pay has paid.",
+                hint="Choose another one in PAYMENT_PROVIDERS, or none: staff then record what comes in.",
+                id="orders.E002",
+            )
+        )
+    if "stripe" in chosen and not (settings.STRIPE_SECRET_KEY and settings.STRIPE_WEBHOOK_SECRET):
+        found.append(
+            Error(
+                "Stripe is chosen without its keys: no buyer can pay.",
+                hint="Set STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET.",
+                id="orders.E003",
+            )
+        )
+    if settings.LOAD_TESTS:
+        found.append(
+            Warning(
+                "LOAD_TESTS is on: whoever may run commands can make passes for buyers that do not exist.",
+                hint="Leave LOAD_TESTS out.",
+                id="orders.W001",
+            )
+        )
+    return found
