@@ -240,6 +240,17 @@ class SaleMachine(RuleBasedStateMachine):
         self.model.apply_changes(dies=dies)
 
     @changeable
+    @rule(
+        kind=st.sampled_from([Kind.ADD_UNITS, Kind.WITHDRAW_UNITS]),
+        units=UNITS,
+        dies=st.sampled_from(["changes.before_store", "changes.after_store"]),
+    )
+    def change_is_repeated(self, kind: SaleChange.Kind, units: int, dies: str) -> None:
+        """Whoever made the change dies in it, and the sweep comes by at once."""
+        self.change(kind, units, dies)
+        self.sweep_changes()
+
+    @changeable
     @rule()
     def sweep_changes(self) -> None:
         changes.sweep_changes()
