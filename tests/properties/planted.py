@@ -114,10 +114,6 @@ BUGS = [
         in_function(reconcile, "collect", "intake.drain_all(item_id=item_id)", "intake.drain_once(item_id=item_id)"),
     ),
     Bug(
-        "a reconcile forgets holds whose entry was lost",
-        in_function(reconcile, "collect", "live.keys() - set(known)", "set()"),
-    ),
-    Bug(
         "a reconcile does not restore what was sold",
         in_function(reconcile, "wanted_as", "return Restore.SOLD if", "return Restore.ENDED if"),
     ),
