@@ -13,7 +13,7 @@ from seckill import books, ledger, outbox, scripts
 from seckill.keys import keys_of
 from seckill.ledger import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
 from seckill.outcomes import Outcome
-from tests.own_store import OwnStore, as_reservation_store, running
+from tests.own_store import OwnStore, as_reservation_store, free_port, running
 from tests.seckill.stage import ITEM_ID, Stage
 
 START_SECONDS = 20.0
@@ -22,7 +22,9 @@ START_SECONDS = 20.0
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
     """A Cluster of one node, which has all slots."""
-    with running(tmp_path_factory.mktemp("node"), appendonly="no", cluster_enabled="yes") as store:
+    # The port of the nodes' own talk would be 10,000 above, where the kernel takes the ports of outgoing connections.
+    options = {"appendonly": "no", "cluster_enabled": "yes", "cluster_port": str(free_port())}
+    with running(tmp_path_factory.mktemp("node"), **options) as store:
         store.client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
         deadline = time.monotonic() + START_SECONDS
         while store.client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
