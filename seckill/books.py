@@ -21,7 +21,7 @@ SCAN_COUNT = 1_000
 
 # The numbers among an item's fields, and those of them that an unlimited item does not have.
 STOCK = frozenset({"quantity", "left"})
-NUMBERS = STOCK | {"opens_ms", "closes_ms", "hold_ms", "per_buyer_max", "held", "sold"}
+NUMBERS = STOCK | {"opens_ms", "closes_ms", "hold_ms", "per_buyer_max", "held", "sold", "reservations"}
 
 
 class Condition(StrEnum):
@@ -42,6 +42,7 @@ class Totals:
     counted: dict[str, int]
     held: int = 0
     sold: int = 0
+    reservations: int = 0
     buyers: Counter[str] = field(default_factory=Counter)
     buyers_counted: dict[str, int] = field(default_factory=dict)
     malformed: list[str] = field(default_factory=list)
@@ -49,7 +50,7 @@ class Totals:
     @property
     def consistent(self) -> bool:
         """Whether holds, counters and buyers tell the same story. Means something where nobody reserves meanwhile."""
-        whole = {"held", "sold"} <= self.counted.keys()
+        whole = {"held", "sold", "reservations"} <= self.counted.keys()
         unlimited = not {"quantity", "left"} & self.counted.keys()
         left_fits = unlimited or (
             self.counted.get("left", -1) == self.counted.get("quantity", -1) - self.held - self.sold >= 0
@@ -59,6 +60,7 @@ class Totals:
             and left_fits
             and not self.malformed
             and (self.counted["held"], self.counted["sold"]) == (self.held, self.sold)
+            and self.counted["reservations"] == self.reservations
             and self.buyers == Counter(self.buyers_counted)
         )
 
@@ -77,20 +79,22 @@ def conditions(*, item_ids: Sequence[int]) -> dict[int, Condition]:
         for item_id in item_ids:
             keys = keys_of(item_id)
             pipeline.hgetall(keys.item)
-            pipeline.exists(keys.outbox)
-            pipeline.exists(keys.buyers, keys.holds)
+            for key in (keys.outbox, keys.buyers, keys.holds):
+                pipeline.exists(key)
         replication, *answers = pipeline.execute()
     now = str(replication["master_replid"]).encode()
     return {
-        item_id: condition_of(*answers[3 * index : 3 * index + 3], now=now) for index, item_id in enumerate(item_ids)
+        item_id: condition_of(*answers[4 * index : 4 * index + 4], now=now) for index, item_id in enumerate(item_ids)
     }
 
 
-def condition_of(item: dict[bytes, bytes], outbox: int, buyers_and_holds: int, *, now: bytes) -> Condition:
+def condition_of(item: dict[bytes, bytes], outbox: int, buyers: int, holds: int, *, now: bytes) -> Condition:
     """The checks of reserve.lua, in Python: a number that cannot be read is as good as missing."""
     numbers = numbers_in(texts(item), names=NUMBERS)
     missing = PARTS - item.keys() or NUMBERS - STOCK - numbers.keys() or len(STOCK & numbers.keys()) == 1
-    if missing or not outbox or (numbers["held"] + numbers["sold"] > 0 and buyers_and_holds < 2):
+    if missing or not outbox:
+        return Condition.LOST
+    if (numbers["held"] + numbers["sold"] > 0 and not buyers) or (numbers["reservations"] > 0 and not holds):
         return Condition.LOST
     return Condition.VOUCHED if item.get(b"incarnation") == now else Condition.DISTRUSTED
 
@@ -150,8 +154,11 @@ def find_holds(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[Hold | 
 
 def all_holds(*, item_id: int) -> Iterator[dict[str, Hold | None]]:
     """All holds of the item in portions; those that come and go meanwhile may be missed. None cannot be read."""
+    seen: set[bytes] = set()
     for portion in scan(keys_of(item_id).holds):
-        yield {name.decode(): hold_from(value) for name, value in portion.items()}
+        # A hash that grows or shrinks meanwhile may give a field twice.
+        yield {name.decode(): hold_from(value) for name, value in portion.items() if name not in seen}
+        seen |= portion.keys()
 
 
 def totals(*, item_id: int) -> Totals:
@@ -159,6 +166,7 @@ def totals(*, item_id: int) -> Totals:
     keys = keys_of(item_id)
     found = Totals(counted={})
     for portion in all_holds(item_id=item_id):
+        found.reservations += len(portion)
         for name, hold in portion.items():
             if hold is None:
                 found.malformed.append(name)
@@ -170,7 +178,7 @@ def totals(*, item_id: int) -> Totals:
         units_of = {buyer.decode(): number_from(units) for buyer, units in buyers.items()}
         found.malformed += [buyer for buyer, units in units_of.items() if units is None]
         found.buyers_counted |= {buyer: units for buyer, units in units_of.items() if units is not None}
-    found.counted = numbers_in(terms(item_id=item_id), names={"quantity", "left", "held", "sold"})
+    found.counted = numbers_in(terms(item_id=item_id), names={"quantity", "left", "held", "sold", "reservations"})
     return found
 
 

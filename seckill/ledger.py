@@ -19,7 +19,7 @@ from seckill.keys import keys_of
 from seckill.outcomes import Outcome
 
 # What reserve.lua must find in an item; `quantity` and `left` come beside them, both or neither.
-PARTS = frozenset(b"state opens_ms closes_ms hold_ms per_buyer_max price_minor currency held sold".split())
+PARTS = frozenset(b"state opens_ms closes_ms hold_ms per_buyer_max price_minor currency held sold reservations".split())
 
 
 class StoreUnreachable(Exception):
@@ -171,6 +171,7 @@ class Counters:
     left: int | None
     held: int
     sold: int
+    reservations: int = 0
 
 
 def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) -> Reservation:
@@ -305,6 +306,7 @@ def counters_from(item: dict[bytes, bytes], *, now_ms: int) -> Counters | None:
             left=int(item[b"left"]) if b"left" in item else None,
             held=int(item[b"held"]),
             sold=int(item[b"sold"]),
+            reservations=int(item[b"reservations"]),
         )
     except ValueError:
         return None

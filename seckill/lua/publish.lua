@@ -15,7 +15,7 @@
 --   9 vouched        1 = for sale from now on; empty = only when its orders are restored and somebody vouches for it
 -- RETURNS {word}
 --   already_published  the item is in the store; nothing was changed
---   published          the item is on sale with left = quantity, held = sold = 0
+--   published          the item is on sale with left = quantity, held = sold = reservations = 0
 -- EXAMPLE
 --   KEYS seckill:{42}:item seckill:{42}:outbox
 --   ARGV 500 1767225600000 1767229200000 900000 1 1900 CNY open 1  ->  {published}
@@ -31,7 +31,7 @@ end
 
 redis.call('HSET', item,
   'opens_ms', opens_ms, 'closes_ms', closes_ms, 'hold_ms', hold_ms, 'per_buyer_max', per_buyer_max,
-  'price_minor', price_minor, 'currency', currency, 'state', state, 'held', 0, 'sold', 0)
+  'price_minor', price_minor, 'currency', currency, 'state', state, 'held', 0, 'sold', 0, 'reservations', 0)
 if quantity ~= '' then
   redis.call('HSET', item, 'quantity', quantity, 'left', quantity)
 end

@@ -35,10 +35,12 @@ local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local function whole(number) return string.format('%.0f', number) end
 
 local terms = redis.call('HMGET', item, 'state', 'opens_ms', 'closes_ms', 'hold_ms', 'per_buyer_max',
-  'quantity', 'left', 'held', 'sold', 'price_minor', 'currency', 'incarnation')
+  'quantity', 'left', 'held', 'sold', 'price_minor', 'currency', 'incarnation',
+  'reservations')
 local state, opens_ms, closes_ms, hold_ms = terms[1], tonumber(terms[2]), tonumber(terms[3]), tonumber(terms[4])
 local per_buyer_max, quantity, left = tonumber(terms[5]), tonumber(terms[6]), tonumber(terms[7])
 local held, sold, price_minor, currency = tonumber(terms[8]), tonumber(terms[9]), terms[10], terms[11]
+local reservations = tonumber(terms[13])
 
 local function answer(word, held_units, deadline_ms, retry_ms)
   return {word, whole(now_ms), held_units or '0', deadline_ms or '0', price_minor or '0', currency or '',
@@ -49,11 +51,14 @@ end
 if not (state and opens_ms and closes_ms and hold_ms and per_buyer_max and price_minor and currency) then
   return answer('unavailable')
 end
-if not (held and sold) or (quantity == nil) ~= (left == nil) then
+if not (held and sold and reservations) or (quantity == nil) ~= (left == nil) then
   return answer('unavailable')
 end
--- publish makes the outbox, and behind each unit held or sold stand a buyer and a hold.
-if redis.call('EXISTS', outbox) == 0 or (held + sold > 0 and redis.call('EXISTS', buyers, holds) < 2) then
+-- publish makes the outbox; every reservation ever made has a hold, and behind each unit held or sold stands a buyer.
+if redis.call('EXISTS', outbox) == 0 or (held + sold > 0 and redis.call('EXISTS', buyers) == 0) then
+  return answer('unavailable')
+end
+if reservations > 0 and redis.call('EXISTS', holds) == 0 then
   return answer('unavailable')
 end
 -- The id changes at every restart and at every promotion: what this store knows may be older than what was answered.
@@ -100,6 +105,7 @@ redis.call('XADD', outbox, '*', 'reservation', reservation_id, 'buyer', buyer, '
 redis.call('HSET', holds, reservation_id, 'held:' .. buyer .. ':' .. units .. ':' .. deadline_ms)
 redis.call('HINCRBY', buyers, buyer, units)
 redis.call('HINCRBY', item, 'held', units)
+redis.call('HINCRBY', item, 'reservations', 1)
 if left then
   left = redis.call('HINCRBY', item, 'left', -units)
 end

@@ -25,14 +25,18 @@ local reservation_id, buyer, units, deadline_ms, state = ARGV[1], ARGV[2], tonum
 assert(units and units >= 1 and units % 1 == 0, 'units are whole, 1 or more')
 local late = state == 'late_payment'
 
-local terms = redis.call('HMGET', item, 'held', 'sold', 'quantity', 'left', 'per_buyer_max', 'incarnation')
+local terms = redis.call('HMGET', item, 'held', 'sold', 'quantity', 'left', 'per_buyer_max', 'incarnation',
+  'reservations')
 local held, sold, quantity, left = tonumber(terms[1]), tonumber(terms[2]), tonumber(terms[3]), tonumber(terms[4])
-local per_buyer_max = tonumber(terms[5])
-if not (held and sold and per_buyer_max) or (quantity == nil) ~= (left == nil) then
+local per_buyer_max, reservations = tonumber(terms[5]), tonumber(terms[7])
+if not (held and sold and per_buyer_max and reservations) or (quantity == nil) ~= (left == nil) then
   return {'unavailable'}
 end
 -- On sale, a lost key must stay lost until a reconcile: written anew with one hold in it, nobody would miss the others.
-if late and held + sold > 0 and redis.call('EXISTS', buyers, holds) < 2 then
+if late and held + sold > 0 and redis.call('EXISTS', buyers) == 0 then
+  return {'unavailable'}
+end
+if late and reservations > 0 and redis.call('EXISTS', holds) == 0 then
   return {'unavailable'}
 end
 if late and terms[6] ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then
@@ -54,6 +58,9 @@ local whole = string.format('%.0f', units)
 local written = late and 'sold' or state
 redis.call('HDEL', holds, reservation_id)
 redis.call('HSET', holds, reservation_id, written .. ':' .. buyer .. ':' .. whole .. ':' .. deadline_ms)
+if not hold then
+  redis.call('HINCRBY', item, 'reservations', 1)
+end
 if state == 'ended' then
   return {'restored'}
 end

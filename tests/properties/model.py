@@ -147,6 +147,10 @@ class StoreModel:
         if hold and hold.state == "held":
             hold.state = "sold"
 
+    def has(self, key: str) -> bool:
+        """Whether there is such a key to lose: a hash without fields is none."""
+        return bool({"buyers": self.buyers, "holds": self.holds}.get(key, True))
+
     def lose(self, *keys: str) -> None:
         self.missing |= set(keys)
         if "holds" in keys:

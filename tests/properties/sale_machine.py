@@ -281,7 +281,7 @@ class SaleMachine(RuleBasedStateMachine):
         elif fault == "empty" and store_is_up:
             self.world.client.flushall()
             store.lose("item", "buyers", "holds", "outbox")
-        elif fault == "lose a key" and store_is_up and store.buyers:
+        elif fault == "lose a key" and store_is_up and store.has(key):
             self.world.client.delete(getattr(self.world.keys, key))
             store.lose(key)
         elif fault == "back up" and store_is_up:

@@ -37,3 +37,16 @@ def test_a_pass_that_asks_for_more_after_a_loss_and_then_the_old_backup_comes_ba
     machine.drain(500, False, "")
     machine.fault("put back", "item")
     machine.reconcile("")
+
+
+def test_an_ended_pass_after_its_hold_was_lost_with_all_the_others(machine: PaymentMachine) -> None:
+    """Nothing is held or sold, so nobody missed the holds, and the pass was told yes for an order that had expired."""
+    machine.publish(quantity=3, limit=2, upcoming=False, first=[])
+    taken = machine.reserve(0, 1)
+    machine.drain(500, False, "")
+    machine.deadline_passes(taken)
+    machine.expire(500, "")
+    machine.fault("lose a key", "holds")
+    machine.retry(taken, 1)
+    machine.reconcile("")
+    machine.retry(taken, 1)

@@ -54,6 +54,7 @@ class Books:
         assert set(units_in) <= {"held", "sold", "ended"}
         assert item["held"] == str(units_in["held"])
         assert item["sold"] == str(units_in["sold"])
+        assert item["reservations"] == str(len(holds))
         assert buyers == {buyer: str(units) for buyer, units in units_of.items()}
         assert not self.limited or all(units <= int(item["per_buyer_max"]) for units in units_of.values())
         if "quantity" in item:

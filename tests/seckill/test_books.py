@@ -68,11 +68,20 @@ def test_an_item_in_use_that_lost_a_key_is_lost(stage: Stage, key: str, state: s
     assert stage.reserve().outcome == Outcome.UNAVAILABLE
 
 
-def test_an_item_with_nothing_held_or_sold_needs_neither_buyers_nor_holds(stage: Stage) -> None:
+def test_an_item_that_nobody_has_reserved_needs_neither_buyers_nor_holds(stage: Stage) -> None:
     stage.publish()
-    stage.ended()
     stage.client.delete(stage.keys.holds, stage.keys.buyers)
     assert condition() == Condition.VOUCHED
+
+
+def test_an_item_that_forgot_its_ended_holds_is_lost(stage: Stage) -> None:
+    """A pass whose hold has ended would be told yes again, and intake would take it for a repetition."""
+    stage.publish()
+    ended = stage.ended()
+    assert condition() == Condition.VOUCHED
+    stage.client.delete(stage.keys.holds)
+    assert condition() == Condition.LOST
+    assert stage.reserve(ended).outcome == Outcome.UNAVAILABLE
 
 
 def test_a_lost_item_is_lost_even_where_nobody_vouches(stage: Stage) -> None:
@@ -118,7 +127,7 @@ def test_totals_add_up_the_holds_beside_the_counters(stage: Stage) -> None:
     stage.sold(buyer=8, units=3)
     stage.ended(buyer=8, units=2)
     totals = books.totals(item_id=ITEM_ID)
-    assert totals.counted == {"quantity": 9, "left": 3, "held": 2, "sold": 4}
+    assert totals.counted == {"quantity": 9, "left": 3, "held": 2, "sold": 4, "reservations": 4}
     assert (totals.held, totals.sold) == (2, 4)
     assert totals.buyers == totals.buyers_counted == {"7": 3, "8": 3}
     assert totals.malformed == []

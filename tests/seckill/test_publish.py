@@ -24,6 +24,7 @@ def test_published_terms_are_in_the_store_as_they_were_given(stage: Stage) -> No
         "left": "500",
         "held": "0",
         "sold": "0",
+        "reservations": "0",
         "state": "open",
         "opens_ms": "1767225600000",
         "closes_ms": "1767229200000",

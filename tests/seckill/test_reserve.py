@@ -104,6 +104,7 @@ def test_an_item_that_was_never_published_is_unavailable(stage: Stage) -> None:
 
 
 TERMS = ["state", "opens_ms", "closes_ms", "hold_ms", "per_buyer_max", "price_minor", "currency", "held", "sold"]
+TERMS += ["reservations"]
 STOCK = ["quantity", "left"]
 
 
@@ -123,7 +124,7 @@ def test_an_unlimited_item_that_lost_a_part_is_unavailable(stage: Stage, part: s
     assert ledger.read(item_id=ITEM_ID) is None
 
 
-@pytest.mark.parametrize("part", ["quantity", "left", "held", "sold", "opens_ms", "closes_ms", "per_buyer_max"])
+@pytest.mark.parametrize("part", ["quantity", "left", "held", "sold", "reservations", "opens_ms", "per_buyer_max"])
 def test_an_item_with_a_number_that_is_none_is_unavailable(stage: Stage, part: str) -> None:
     stage.publish()
     stage.client.hset(stage.keys.item, part, "many")
@@ -153,6 +154,14 @@ def test_an_item_that_lost_its_outbox_is_unavailable(stage: Stage) -> None:
     stage.publish()
     stage.client.delete(stage.keys.outbox)
     assert unavailable(stage.reserve())
+
+
+def test_an_item_that_lost_its_ended_holds_is_unavailable_to_their_passes(stage: Stage) -> None:
+    stage.publish()
+    ended = stage.ended()
+    stage.client.delete(stage.keys.holds)
+    assert unavailable(stage.reserve(ended))
+    assert unavailable(stage.reserve(buyer=8))
 
 
 @pytest.mark.parametrize("lost", ["buyers", "holds"])

@@ -174,14 +174,14 @@ def test_an_item_that_was_never_published_is_unavailable(stage: Stage, state: Re
 
 
 @pytest.mark.parametrize("state", list(Restore))
-@pytest.mark.parametrize("part", ["held", "sold", "quantity", "left", "per_buyer_max"])
+@pytest.mark.parametrize("part", ["held", "sold", "reservations", "quantity", "left", "per_buyer_max"])
 def test_an_item_that_lost_a_part_is_unavailable(stage: Stage, state: Restore, part: str) -> None:
     stage.publish()
     stage.client.hdel(stage.keys.item, part)
     assert stage.restore(state=state) == Restored.UNAVAILABLE
 
 
-@pytest.mark.parametrize("part", ["held", "sold", "per_buyer_max"])
+@pytest.mark.parametrize("part", ["held", "sold", "reservations", "per_buyer_max"])
 def test_an_unlimited_item_that_lost_a_part_is_unavailable(stage: Stage, part: str) -> None:
     stage.publish(quantity=None)
     stage.client.hdel(stage.keys.item, part)
@@ -218,12 +218,20 @@ def test_a_late_payment_does_not_begin_a_lost_key_anew(stage: Stage, lost: str, 
     assert stage.reserve().outcome == Outcome.UNAVAILABLE
 
 
-def test_an_order_that_is_known_is_restored_though_a_key_is_lost(stage: Stage) -> None:
+def test_a_late_payment_does_not_begin_lost_ended_holds_anew(stage: Stage) -> None:
     stage.publish()
-    reservation_id = stage.held()
+    reservation_id = stage.ended()
     stage.client.delete(stage.keys.holds)
+    assert stage.restore(reservation_id, state=Restore.LATE_PAYMENT) == Restored.UNAVAILABLE
+
+
+@pytest.mark.parametrize("lost", ["buyers", "holds"])
+def test_an_order_that_is_known_is_restored_though_a_key_is_lost(stage: Stage, lost: str) -> None:
+    stage.publish()
+    stage.held()
+    stage.client.delete(getattr(stage.keys, lost))
     with stage.unguarded():
-        assert stage.restore(reservation_id, state=Restore.ENDED) == Restored.RESTORED
+        assert stage.restore(state=Restore.ENDED) == Restored.RESTORED
 
 
 # --- a full store, many at once, and faults ---
