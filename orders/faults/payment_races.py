@@ -2,34 +2,35 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 from uuid import uuid4
 
 from django.db import connection
 
+from orders.faults.books import reservations_in_database
 from orders.faults.buyer import Demand
 from orders.faults.caller import CHARGED, PAGE_OVER, Answer, Caller
 from orders.faults.fault import OWN_BUYERS_FIRST, Fault
 from orders.faults.history import Kind
 from orders.faults.scene import Stock, tickets_for
 from orders.faults.site import WEBS
-from orders.models import Order, OrderStatus, Payment
+from orders.models import Order, Payment
 from orders.payments import sessions, simulated_company, simulated_delivery
 from orders.payments.simulated_records import SimulatedSession
 
 RACES = 1_000
-# A rate that two cores sustain, payments included.
-RACES_PER_SECOND = 15
-# Until then the order has to appear and the page to be opened, on a busy machine too.
-HOLD_SECONDS = 20
-LOOK_SECONDS = 0.3
+# A rate at which two cores also press the buttons, later on, each at its moment.
+RESERVATIONS_PER_SECOND = 20
+# Before the first deadline every order has to appear and every page to be opened, on a busy machine too.
+HOLD_SECONDS = 120
 # A press takes some hundredths of a second to become an event, and the sweep that expires comes each second: presses in
 # this span around the deadline meet it before, in and after its turn.
 AROUND_DEADLINE_SECONDS = (-0.3, 1.2)
-# Most of them wait for their moment.
-LANES = 500
+LANES = 12
+ORDERS_SECONDS_MAX = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,43 +64,48 @@ class PaymentAtExpiry(Fault):
             )
             for number, ticket in enumerate(tickets)
         ]
-        pressed = Counter(self._each(callers))
-        orders = Order.objects.filter(lines__sale_item=self.stage.item, status=OrderStatus.PAID)
-        in_time = orders.filter(attention="").count()
-        self._races = pressed[CHARGED] + pressed[PAGE_OVER]
-        self.variant = f"{self._races} races: {pressed[CHARGED]} charged, {pressed[PAGE_OVER]} refused by the page; "
-        self.variant += f"{in_time} paid in time, {orders.count() - in_time} late"
+        self._each(self._reserve, self._paced(callers))
+        ids = {caller.ticket.reservation_id for caller in callers}
+        self.site.wait_until(
+            lambda: ids <= reservations_in_database(self.stage.item.pk), seconds_max=ORDERS_SECONDS_MAX
+        )
+        races = [race for race in self._each(self._open_page, callers) if race is not None]
+        races.sort(key=lambda race: race.press_wall_s)
+        pressed = Counter(self._each(self._press, races))
+        in_time = Order.objects.filter(lines__sale_item=self.stage.item, status="paid", attention="").count()
+        self.variant = f"{len(races)} races: {pressed[CHARGED]} charged, {pressed[PAGE_OVER]} refused by the page; "
+        self.variant += f"{in_time} paid in time"
+        self._races = len(races)
 
     def struck(self) -> bool:
         return self._races > RACES / 2
 
-    def _each(self, callers: Iterable[Caller]) -> list[str]:
-        """A race for each, begun one after the other; the supervisor goes on meanwhile."""
+    def _paced(self, callers: Iterable[Caller]) -> Iterable[Caller]:
+        began_s = time.monotonic()
+        for number, caller in enumerate(callers):
+            self.site.wait(max(0.0, began_s + number / RESERVATIONS_PER_SECOND - time.monotonic()))
+            yield caller
+
+    def _each(self, work: Callable[[Any], Any], things: Iterable[Any]) -> list[Any]:
+        """Do the work for each, in some lanes, while the supervisor goes on."""
+
+        def worked(thing: Any) -> Any:
+            try:
+                return work(thing)
+            finally:
+                connection.close()
+
         with ThreadPoolExecutor(LANES) as pool:
-            futures = []
-            began_s = time.monotonic()
-            for number, caller in enumerate(callers):
-                self.site.wait(max(0.0, began_s + number / RACES_PER_SECOND - time.monotonic()))
-                futures.append(pool.submit(self._race, caller))
-            self.site.wait_until(lambda: all(future.done() for future in futures), seconds_max=3 * HOLD_SECONDS)
+            futures = [pool.submit(worked, thing) for thing in things]
+            self.site.wait_until(lambda: all(future.done() for future in futures), seconds_max=2 * HOLD_SECONDS)
             return [future.result() for future in futures]
 
-    def _race(self, caller: Caller) -> str:
-        """Reserve, open the page, and press its button when the moment has come. What the page said; empty: no page."""
-        try:
-            caller.reserve(item_id=self.stage.item.pk, units=1)
-            race = self._open_page(caller)
-            return self._press(race) if race else ""
-        finally:
-            connection.close()
+    def _reserve(self, caller: Caller) -> Answer:
+        return caller.reserve(item_id=self.stage.item.pk, units=1)
 
     def _open_page(self, caller: Caller) -> Race | None:
         """The buyer's payment page; None where there is no order to pay."""
-        give_up_s = time.monotonic() + HOLD_SECONDS
-        orders = Order.objects.filter(reservation_id=caller.ticket.reservation_id)
-        while (order := orders.first()) is None and time.monotonic() < give_up_s:
-            connection.close()
-            time.sleep(LOOK_SECONDS)
+        order = Order.objects.filter(reservation_id=caller.ticket.reservation_id).first()
         start = sessions.start(order_id=order.pk, idempotency_key=str(uuid4())) if order else None
         if order is None or start is None or start.payment is None:
             return None
@@ -109,8 +115,6 @@ class PaymentAtExpiry(Fault):
 
     def _press(self, race: Race) -> str:
         """Pay at the company when the moment has come, and have the shop told at once."""
-        # Hundreds wait here, and PostgreSQL has not so many connections.
-        connection.close()
         time.sleep(max(0.0, race.press_wall_s - time.time()))
         call = race.caller.noted(Kind.PAY)
         charged = simulated_company.pay(reference=race.reference)
