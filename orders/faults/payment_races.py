@@ -22,10 +22,10 @@ from orders.payments import sessions, simulated_company, simulated_delivery
 from orders.payments.simulated_records import SimulatedSession
 
 RACES = 1_000
-# A rate that two cores sustain, payments included.
-RESERVATIONS_PER_SECOND = 40
-# After the last reservation its order has to appear and its page to be opened, on a busy machine too.
-HOLD_SECONDS = 60
+# A rate at which two cores also press the buttons, later on, each at its moment.
+RESERVATIONS_PER_SECOND = 20
+# Before the first deadline every order has to appear and every page to be opened, on a busy machine too.
+HOLD_SECONDS = 120
 # A press takes some hundredths of a second to become an event, and the sweep that expires comes each second: presses in
 # this span around the deadline meet it before, in and after its turn.
 AROUND_DEADLINE_SECONDS = (-0.3, 1.2)
