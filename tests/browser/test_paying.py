@@ -95,7 +95,7 @@ def test_whoever_walks_away_from_the_payment_page_goes_on_paying_on_the_same_one
     page.focus("#pay")
     with page.expect_response(lambda response: "hx-request" in response.request.headers):
         pass
-    page.wait_for_function("!document.querySelector('.htmx-request, .htmx-settling, .htmx-swapping')")
+    expect(page.locator(".htmx-request, .htmx-settling, .htmx-swapping")).to_have_count(0)
     expect(page.locator("#pay")).to_be_focused()
     page.keyboard.press("Enter")
     page.wait_for_url("**/pay/simulated/*/")

@@ -212,10 +212,16 @@ def test_nothing_is_decided_twice(item: SaleItem, buyer: User) -> None:
     assert Applied.LATE.value == "late"
 
 
-def test_a_hold_that_the_store_lost_is_taken_again_like_any_other(item: SaleItem, buyer: User, store: Any) -> None:
+def test_with_the_holds_lost_the_money_waits_until_the_store_was_compared(
+    item: SaleItem, buyer: User, store: Any
+) -> None:
     order, payment = expired(item, buyer)
     store.hdel(f"seckill:{{{item.pk}}}:holds", str(order.reservation_id))
     tell(message(payment))
+    assert stands(order, payment) == (OrderStatus.EXPIRED, Payment.Status.CAPTURED, "")
+    assert tasks.watch_store() == 1
+    due_now()
+    assert late_payments.decide_waiting() == 1
     assert stands(order, payment) == KEPT
     hold = ledger.find_hold(item_id=item.pk, reservation_id=order.reservation_id)  # type: ignore[arg-type]
     assert hold is not None
