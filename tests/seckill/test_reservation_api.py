@@ -1,6 +1,7 @@
 """`POST …/reservations/`: every outcome over HTTP, and input that means harm."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from seckill import ledger
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.conftest import make_item
+from tests.own_store import as_reservation_store, running
 
 pytestmark = pytest.mark.django_db
 
@@ -56,16 +58,23 @@ def test_repeating_the_call_gets_the_same_reservation(item: SaleItem, buyer: Use
     assert (counters.left, counters.held) == (4, 1)
 
 
+@pytest.fixture
+def counting_store(tmp_path: Path) -> Iterator[Any]:
+    """A server that nobody else speaks to, so that it counts the calls of the test alone."""
+    with running(tmp_path) as own_store, as_reservation_store(own_store):
+        yield own_store.client
+
+
 def test_a_reservation_makes_one_round_trip_and_no_query(
-    item: SaleItem, buyer: User, pass_for: PassFor, store: Any
+    counting_store: Any, item: SaleItem, buyer: User, pass_for: PassFor
 ) -> None:
     reserve(item.pk, pass_for(buyer, item))  # The store learns the script.
     text = pass_for(buyer, item)
-    store.config_resetstat()
+    counting_store.config_resetstat()
     with CaptureQueriesContext(connection) as queries:
         assert reserve(item.pk, text).json()["code"] == "limit_reached"
     assert len(queries) == 0
-    commands = {name: figures["calls"] for name, figures in store.info("commandstats").items()}
+    commands = {name: figures["calls"] for name, figures in counting_store.info("commandstats").items()}
     commands.pop("cmdstat_config|resetstat", None)
     # What the script itself calls is counted by the server too; of what came over the wire there is one command.
     assert commands.pop("cmdstat_evalsha") == 1
@@ -73,15 +82,15 @@ def test_a_reservation_makes_one_round_trip_and_no_query(
 
 
 def test_a_yes_makes_one_round_trip_and_no_query(
-    item: SaleItem, buyer: User, rival: User, pass_for: PassFor, store: Any
+    counting_store: Any, item: SaleItem, buyer: User, rival: User, pass_for: PassFor
 ) -> None:
     reserve(item.pk, pass_for(rival, item))
     text = pass_for(buyer, item)
-    store.config_resetstat()
+    counting_store.config_resetstat()
     with CaptureQueriesContext(connection) as queries:
         assert reserve(item.pk, text).status_code == 201
     assert len(queries) == 0
-    stats = store.info("commandstats")
+    stats = counting_store.info("commandstats")
     assert stats["cmdstat_evalsha"]["calls"] == 1
     assert not {"cmdstat_eval", "cmdstat_get", "cmdstat_multi", "cmdstat_script|load"} & set(stats)
 
