@@ -10,15 +10,14 @@ from enum import StrEnum
 
 import structlog
 from django.db import transaction
-from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders import lifecycle, mails, refunds
+from orders import intake, lifecycle, mails, refunds
 from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment
 from orders.payments.clock import next_attempt
 from seckill import ledger
-from seckill.models import LatePayment, SaleItem
+from seckill.models import LatePayment
 from seckill.moments import milliseconds
 from shop import failpoints
 
@@ -90,7 +89,7 @@ def take_again(*, order: Order) -> Decided:
     if line.sale_item.sale.late_payment != LatePayment.TAKE_AGAIN:
         return Decided.GOES_BACK
     word = restore(order=order, item_id=line.sale_item.pk, units=line.units)
-    if word is Decided.KEPT and not take(item_id=line.sale_item.pk, units=line.units):
+    if word is Decided.KEPT and not intake.take(item_id=line.sale_item.pk, units=line.units):
         # The store had units that PostgreSQL has not: the hold is released again with the order's refund.
         log.error("late_payment_refused_by_database", item_id=line.sale_item.pk, order=str(order.number))
         return Decided.GOES_BACK
@@ -120,12 +119,6 @@ def restore(*, order: Order, item_id: int, units: int) -> Decided:
         return Decided.UNAVAILABLE
     taken = word in (ledger.Restored.RESTORED, ledger.Restored.ALREADY_RESTORED)
     return Decided.KEPT if taken else Decided.GOES_BACK
-
-
-def take(*, item_id: int, units: int) -> bool:
-    """Count the units as taken where the quantity allows it."""
-    fits = Q(quantity=None) | Q(taken__lte=F("quantity") - units)
-    return SaleItem.objects.filter(fits, pk=item_id).update(taken=F("taken") + units) == 1
 
 
 def keep(*, order: Order, payment: Payment) -> None:

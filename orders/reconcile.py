@@ -79,6 +79,9 @@ def reconcile_if_needed(*, item_ids: Sequence[int]) -> list[Reconciled]:
             with item_lock(item_id=item_id, wait=False) as mine:
                 if mine:
                     done.append(reconcile(item_id=item_id))
+    # Sales were opened on better settings. They go on, since ending them is for a person to decide.
+    for weakness in durability.find_weaknesses() if done else ():
+        log.error("store_came_back_weaker", setting=weakness.setting, value=weakness.value)
     return done
 
 
@@ -100,9 +103,6 @@ def reconcile(*, item_id: int, rebuild: bool = False, report: Report = lambda do
             publish_anew(item_id=item_id)
             if not mend(item_id=item_id, done=done, report=report):
                 raise BooksDiffer(f"sale item {item_id}: {done}")
-        for weakness in durability.find_weaknesses():
-            # The sale was opened on better settings. It goes on, since ending it is for a person to decide.
-            log.error("store_came_back_weaker", item_id=item_id, setting=weakness.setting, value=weakness.value)
         books.vouch(item_id=item_id, incarnation=incarnation)
         changes.apply_pending(item_id=item_id)
     done.seconds = time.monotonic() - started_s

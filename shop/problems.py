@@ -15,6 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.csrf import csrf_failure as django_csrf_failure
 from django_redis.exceptions import ConnectionInterrupted
 from redis.exceptions import RedisError
@@ -27,8 +28,14 @@ log = structlog.get_logger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
 
-# A server that was restarted is back within seconds.
-RETRY_AFTER_SECONDS = 5
+# What is said while a server is away. One that was restarted is back within seconds.
+OUTAGE: dict[str, Any] = {
+    "status": 503,
+    "code": "unavailable",
+    "title": gettext_lazy("Not available right now"),
+    "detail": gettext_lazy("The shop cannot answer right now. Please try again in a moment."),
+    "retry_after_seconds": 5,
+}
 
 
 def problem(
@@ -60,7 +67,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
     elif isinstance(error, RequestDataTooBig):
         error = BodyTooLarge()
     if is_outage(error):
-        return outage()
+        return problem(**OUTAGE)
     if not isinstance(error, exceptions.APIException):
         return None
     set_rollback()
@@ -138,29 +145,10 @@ def is_outage(error: BaseException | None) -> bool:
     return isinstance(error, OperationalError | InterfaceError | ConnectionInterrupted | RedisError)
 
 
-def outage() -> JsonResponse:
-    """503 under /api/: the same call may be made again."""
-    return problem(
-        status=503,
-        code="unavailable",
-        title=_("Not available right now"),
-        detail=_("The shop cannot answer right now. Please try again in a moment."),
-        retry_after_seconds=RETRY_AFTER_SECONDS,
-    )
-
-
 def server_error(request: HttpRequest) -> HttpResponse:
     """handler500. Says nothing about the cause; the log does. A server that is away makes it a 503."""
     if is_outage(sys.exc_info()[1]):
-        if is_api(request):
-            return outage()
-        title, detail = (
-            _("Not available right now"),
-            _("The shop cannot answer right now. Please try again in a moment."),
-        )
-        response = render(request, "shop/error.html", {"title": title, "detail": detail}, status=503)
-        response["Retry-After"] = str(RETRY_AFTER_SECONDS)
-        return response
+        return page_or_problem(request, **OUTAGE)
     return page_or_problem(
         request,
         status=500,
@@ -183,7 +171,12 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     )
 
 
-def page_or_problem(request: HttpRequest, *, status: int, code: str, title: str, detail: str) -> HttpResponse:
+def page_or_problem(
+    request: HttpRequest, *, status: int, code: str, title: Any, detail: Any, retry_after_seconds: int | None = None
+) -> HttpResponse:
     if is_api(request):
-        return problem(status=status, code=code, title=title, detail=detail)
-    return render(request, "shop/error.html", {"title": title, "detail": detail}, status=status)
+        return problem(status=status, code=code, title=title, detail=detail, retry_after_seconds=retry_after_seconds)
+    response = render(request, "shop/error.html", {"title": title, "detail": detail}, status=status)
+    if retry_after_seconds is not None:
+        response["Retry-After"] = str(retry_after_seconds)
+    return response

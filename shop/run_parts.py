@@ -35,9 +35,9 @@ def processes(*, settings: RunSettings, broker_url: str) -> list[Part]:
     return [
         _manage(settings, "load_demo", title="demo data"),
         _web(settings=settings),
-        _worker(settings=settings, broker_url=broker_url, name="worker", queues="drain,expiry,celery", processes=2),
+        _worker(settings=settings, broker_url=broker_url, name="worker", queues="drain,expiry,celery"),
         # What waits for others has a worker of its own: a mail server that is silent must not keep orders waiting.
-        _worker(settings=settings, broker_url=broker_url, name="errands", queues="payments,mail", processes=2),
+        _worker(settings=settings, broker_url=broker_url, name="errands", queues="payments,mail"),
         _beat(settings=settings),
     ]
 
@@ -58,11 +58,11 @@ def _web(*, settings: RunSettings) -> Part:
     )
 
 
-def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str, processes: int) -> Part:
+def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str) -> Part:
     node = f"stampede-{name}-{os.getpid()}@{socket.gethostname()}"
     client = Celery(broker=broker_url, set_as_current=False)
     argv = ["-m", "celery", "-A", "shop", "worker", "-n", node, "-l", _log_level()]
-    argv += ["-Q", queues, "-c", str(processes)]
+    argv += ["-Q", queues, "-c", "2"]
     # One worker has nobody to talk to, and starts seconds earlier without trying.
     argv += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     return _python(
