@@ -1,7 +1,6 @@
 """`manage.py stampede [ITEM] --buyers N`: a herd of buyers over HTTP against the running shop, and a verdict."""
 
 import os
-import re
 from argparse import ArgumentParser, ArgumentTypeError
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from orders.herd.verdict import Verdict, accepted_in_doubt, told_by, verdict_on
 from orders.herd.witness import Witness
 from seckill import crowd, ledger, passes
 from seckill.models import SaleItem
+from shop.arguments import span, whole
 
 # How long the orders may take to arrive before they count as lost. The shop's own aim is 5 s.
 ORDERS_SECONDS_MAX = 60.0
@@ -148,25 +148,9 @@ def left_of(item: SaleItem) -> int | None:
     return counters.left if counters else None
 
 
-def whole(text: str) -> int:
-    """A whole number, 1 or more."""
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise ArgumentTypeError(f"{text} is not a whole number above zero")
-    return int(text)
-
-
 def share(text: str) -> float:
     """A share from 0 to 1."""
     number = float(text)
     if not 0 <= number <= 1:
         raise ArgumentTypeError(f"{text} is not a share from 0 to 1")
     return number
-
-
-def span(text: str) -> tuple[int, int]:
-    """`2` or `1-3` as the lowest and the highest."""
-    match = re.fullmatch(r"([1-9][0-9]{0,5})(?:-([1-9][0-9]{0,5}))?", text)
-    low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-    if low > high:
-        raise ArgumentTypeError(f"{text} is neither a number of units nor a span such as 1-3")
-    return low, high

@@ -1,7 +1,6 @@
 """`manage.py seckill_lab`: the strategies of seckill/strategies side by side, measured and judged."""
 
 import io
-import re
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,6 +24,7 @@ from seckill.lab.session import SeriesReport, run_series, steps_of
 from seckill.lab.sites import open_sites
 from seckill.strategies.all import BY_ID
 from seckill.strategies.strategy import Fault
+from shop.arguments import span, whole
 from shop.part import PartFailed
 from shop.wheel import WheelMissing
 
@@ -199,19 +199,3 @@ def fault_names(text: str) -> tuple[Fault, ...]:
         return tuple(Fault) if text == "all" else tuple(Fault(name) for name in text.split(","))
     except ValueError as error:
         raise ArgumentTypeError(str(error)) from error
-
-
-def whole(text: str) -> int:
-    """A whole number, 1 or more."""
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise ArgumentTypeError(f"{text} is not a whole number above zero")
-    return int(text)
-
-
-def span(text: str) -> tuple[int, int]:
-    """`2` or `1-3` as the lowest and the highest."""
-    match = re.fullmatch(r"([1-9][0-9]{0,5})(?:-([1-9][0-9]{0,5}))?", text)
-    low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-    if low > high:
-        raise ArgumentTypeError(f"{text} is neither a number of units nor a span such as 1-3")
-    return low, high
