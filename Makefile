@@ -24,15 +24,15 @@ test: venv-dev ## The whole suite on real servers; ARGS go to pytest; PROCESSES=
 	@exec $(PY) -m pytest -n $(PROCESSES) --dist loadfile $(ARGS)
 
 lab: venv-dev ## The strategies side by side, with all they need; ARGS="--quick"
-	@exec $(PY) -m shop.lab $(ARGS)
+	@exec $(PY) -m bench.lab $(ARGS)
 
 durability: venv-dev ## What each way of writing to disk costs, and what it loses; ARGS="--rounds 3"
-	@exec $(PY) -m seckill.lab.durability_prices $(ARGS)
+	@exec $(PY) -m bench.durability $(ARGS)
 
 # Which faults are drawn where: make faults SEED=7. Empty: a new number, which is printed.
 SEED ?=
 faults: venv-dev ## Every fault on a shop of its own, and a verdict; SEED=7, ARGS="--only …", "--quick", "--list"
-	@exec $(PY) -m shop.faults $(if $(SEED),--seed $(SEED)) $(ARGS)
+	@exec $(PY) -m bench.faults $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 # mypy's plugin for Django reads the settings, and those ask for addresses. Nothing is opened there.
 NO_SERVERS := SECRET_KEY=none DATABASE_URL=postgres:///none SECKILL_REDIS_URL=redis://none REDIS_URL=redis://none

@@ -47,7 +47,7 @@ SECKILL_PASS_LEAD_SECONDS: int = env.int("SECKILL_PASS_LEAD_SECONDS", default=60
 SECKILL_PASS_LIFE_SECONDS: int = env.int("SECKILL_PASS_LIFE_SECONDS", default=900)
 # Sales open only on stores that keep what buyers are told (seckill/durability.py). This lets them open on weaker ones.
 SECKILL_ALLOW_WEAK_DURABILITY: bool = env.bool("SECKILL_ALLOW_WEAK_DURABILITY", default=False)
-# Lets `manage.py load_passes` and `manage.py stampede` make buyers and passes. Never on in a real shop.
+# Installs `bench`, whose commands make buyers, passes and sales for load tests. Never on in a real shop.
 LOAD_TESTS: bool = env.bool("LOAD_TESTS", default=False)
 
 # --- Payments ----------------------------------------------------------------------------------------------------
@@ -98,6 +98,7 @@ INSTALLED_APPS = [
     "shop",
     "seckill",
     "orders",
+    *(["bench"] if LOAD_TESTS else []),
 ]
 
 MIDDLEWARE = [

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import translation
 from pytest_django import Settings
 
-from orders.herd import scene
+from bench.stampede import setup
 from seckill import durability, ledger
 from seckill.change_rules import CannotChange
 from seckill.changes import make_change
@@ -231,7 +231,7 @@ def test_the_demo_and_the_herd_say_so_and_leave_no_draft(db: None, own: OwnStore
     own.client.config_set("appendfsync", "everysec")
     with pytest.raises(CommandError, match="Set appendfsync always"):
         call_command("load_demo")
-    with pytest.raises(scene.SceneUnfit, match="Set appendfsync always"):
-        scene.own_item(stock=1, units_max=1)
+    with pytest.raises(setup.SceneUnfit, match="Set appendfsync always"):
+        setup.own_item(stock=1, units_max=1)
     assert not Sale.objects.exists()
     assert not Product.objects.filter(name__startswith="Load test").exists()

@@ -1,0 +1,159 @@
+"""`make durability`: what each way of writing to disk costs, and what it loses.
+
+Starts Valkeys of its own on 127.0.0.1, one after the other, and kills them under load; the shop's servers are not
+touched. Exit code 1 where the way that the shop asks for lost an answer, 2 where nothing could be measured.
+"""
+
+import os
+import platform
+import secrets
+import sys
+import tempfile
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from bench.durability import price_table
+from bench.durability.disk import NoSlowDisk, build_library, file_system_of, sync_ms
+from bench.durability.prices import WAYS, Price, lines_of, price_list
+from bench.durability.rounds import RoundFailed, crowd_of
+from bench.durability.valkey_to_kill import Address, PricedStore
+from seckill.ledger import StoreUnreachable
+from shop.embedded import free_ports
+from shop.part import PartFailed
+from shop.wheel import WheelMissing
+
+ROOT = Path(__file__).resolve().parents[2]
+# Options that together took longer than four minutes would not be used twice.
+SECONDS_MAX, ROUNDS_MAX, CLIENTS_MAX = 5.0, 5, 64
+# Twice this and the clients' patience of 0.9 s is not over: a call can wait for the sync before its own.
+DELAY_MS_MAX = 400.0
+
+
+def main(arguments: list[str]) -> int:
+    options = parsed(arguments)
+    directory = options.directory.resolve()
+    directory.mkdir(parents=True, exist_ok=True)
+    address = Address(port=free_ports(count=1)[0], password=secrets.token_hex(16))
+    use_settings_of_the_shop(address)
+    console = Console(highlight=False)
+    try:
+        # Not below /tmp, which may be memory: this is about disks.
+        with tempfile.TemporaryDirectory(prefix="durability-", dir=directory) as place:
+            prices, measured_on, why_not_slowed = measure(Path(place), options=options, address=address)
+    except (PartFailed, RoundFailed, StoreUnreachable, WheelMissing) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("Stopped before the end.", file=sys.stderr)
+        return 130
+    console.print(price_table.table_of(prices))
+    console.print(", ".join(f"{name} {value}" for name, value in measured_on.items()), style="dim")
+    if why_not_slowed:
+        console.print(f"No slowed disk, and no power cuts: {why_not_slowed}.", style="yellow")
+    if measured_on["file system"] in ("tmpfs", "ramfs"):
+        console.print(
+            "This directory is in memory, so syncing cost nothing: choose another with --directory.", style="red"
+        )
+    for write, name in ((price_table.as_json, "durability.json"), (price_table.markdown_of, "durability.md")):
+        (directory / name).write_text(write(prices, measured_on=measured_on, why_not_slowed=why_not_slowed))
+    console.print(f"{directory}/durability.json, durability.md", style="dim")
+    return 1 if any(price.broke_its_word for price in prices) else 0
+
+
+def measure(place: Path, *, options: Namespace, address: Address) -> tuple[list[Price], Mapping[str, str], str]:
+    """The lines of the list, what they were measured on, and why there is none on a slowed disk."""
+    try:
+        library, why_not_slowed = build_library(place), ""
+    except NoSlowDisk as reason:
+        library, why_not_slowed = None, str(reason)
+    measured_on = machine(place, address=address, options=options)
+    delay_s = options.delay_ms / 1000
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with (
+        crowd_of(processes=options.processes, threads=options.threads) as crowd,
+        Progress(*columns, console=Console(stderr=True), transient=True) as progress,
+    ):
+        task = progress.add_task("Starting", total=len(lines_of(delay_s if library else 0.0)) * options.rounds)
+        prices = price_list(
+            place,
+            address=address,
+            library=library,
+            delay_s=delay_s,
+            seconds=options.seconds,
+            rounds=options.rounds,
+            crowd=crowd,
+            tick=lambda text: progress.update(task, advance=1, description=text),
+        )
+        return prices, measured_on, why_not_slowed
+
+
+def use_settings_of_the_shop(address: Address) -> None:
+    """The ledger reads its store's address from the settings, here and in the buyers' processes. No other is opened."""
+    store = f"redis://:{address.password}@127.0.0.1:{address.port}/0"
+    os.environ.update(
+        DJANGO_SETTINGS_MODULE="shop.settings",
+        SECRET_KEY=secrets.token_urlsafe(50),
+        DATABASE_URL="postgres://127.0.0.1:1/none",
+        SECKILL_REDIS_URL=store,
+        REDIS_URL=store,
+        CELERY_BROKER_URL=store,
+    )
+
+
+def machine(place: Path, *, address: Address, options: Namespace) -> dict[str, str]:
+    """What the figures were measured on."""
+    with PricedStore(place / "version", address=address, options=WAYS["no AOF"]) as store:
+        server = store.client().info("server")
+    return {
+        "cores": str(os.cpu_count()),
+        "load before": f"{os.getloadavg()[0]:.1f}",
+        "processor": price_table.processor(),
+        "system": f"{platform.system()} {platform.release()}",
+        "file system": file_system_of(place),
+        "fdatasync of one small write": f"{sync_ms(place):.2f} ms",
+        "Python": platform.python_version(),
+        "Valkey": str(server.get("valkey_version") or server["redis_version"]),
+        "clients": f"{options.processes} × {options.threads}",
+        "rounds": f"{options.rounds} × {options.seconds:g} s",
+    }
+
+
+def parsed(arguments: list[str]) -> Namespace:
+    parser = ArgumentParser(prog="make durability", description=__doc__)
+    add = parser.add_argument
+    add("--rounds", type=number_up_to(ROUNDS_MAX), default=5, help="of each line; the median counts (5)")
+    add("--seconds", type=seconds, default=3.0, help="that a round is measured (3)")
+    add("--processes", type=number_up_to(CLIENTS_MAX), default=4, help="of buyers (4)")
+    add("--threads", type=number_up_to(CLIENTS_MAX), default=8, help="in each process (8)")
+    add("--delay-ms", type=milliseconds, default=300.0, help="that each sync of a slowed disk takes longer (300)")
+    add("--directory", type=Path, default=ROOT / ".stampede", help="for the servers' files and the results (.stampede)")
+    return parser.parse_args(arguments)
+
+
+def number_up_to(highest: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= highest:
+            raise ArgumentTypeError(f"{text} is not a whole number from 1 to {highest}")
+        return int(text)
+
+    return number
+
+
+def seconds(text: str) -> float:
+    if not 0.2 <= float(text) <= SECONDS_MAX:
+        raise ArgumentTypeError(f"{text} is not a time from 0.2 to {SECONDS_MAX:g} s")
+    return float(text)
+
+
+def milliseconds(text: str) -> float:
+    if not 50 <= float(text) <= DELAY_MS_MAX:
+        raise ArgumentTypeError(f"{text} is not a time from 50 to {DELAY_MS_MAX:g} ms")
+    return float(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,104 @@
+"""The price list for people, in the terminal and as markdown, and for programs, as JSON."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from bench.durability.prices import SHOPS_OWN, Price
+
+HEADINGS = (
+    "way",
+    "disk",
+    "sync",
+    "alone",
+    "reservations/s",
+    "p50",
+    "p99",
+    "gave up",
+    "told yes",
+    "lost: kill -9",
+    "lost: power cut",
+)
+
+
+def table_of(prices: Sequence[Price]) -> Table:
+    """The most that a round lost, in red where it was the shop's own way."""
+    title = "Durability price list: times in ms, and the most yeses that a round lost to a kill and to a power cut"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for heading in ("way", "disk"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("sync", "alone", "res./s", "p99", "kill -9", "power cut"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for price in prices:
+        table.add_row(
+            price.way,
+            disk_of(price),
+            "–" if price.sync_ms is None else f"{price.sync_ms:.1f}",
+            f"{price.alone_ms:.2f}",
+            f"{price.reservations_per_second:,.0f}",
+            f"{price.p99_ms:.0f}",
+            f"{max(price.lost_to_kill):,}",
+            f"{max(price.lost_to_power_cut):,}" if price.lost_to_power_cut else "–",
+            style="bold red" if price.broke_its_word else "green" if price.way == SHOPS_OWN else "",
+        )
+    return table
+
+
+def markdown_of(prices: Sequence[Price], *, measured_on: Mapping[str, str], why_not_slowed: str) -> str:
+    """The table, with the range of losses over the rounds, and what it was measured on."""
+    lines = [HEADINGS, ["---"] * 2 + ["---:"] * (len(HEADINGS) - 2), *map(cells_of, prices)]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    said = [table, ", ".join(f"{name} {value}" for name, value in measured_on.items()) + "."]
+    if why_not_slowed:
+        said.append(f"No slowed disk, and no power cuts: {why_not_slowed}.")
+    return "\n\n".join(said) + "\n"
+
+
+def cells_of(price: Price) -> list[str]:
+    return [
+        price.way,
+        disk_of(price),
+        "–" if price.sync_ms is None else f"{price.sync_ms:.1f} ms",
+        f"{price.alone_ms:.2f} ms",
+        f"{price.reservations_per_second:,.0f}",
+        f"{price.p50_ms:.1f} ms",
+        f"{price.p99_ms:.1f} ms",
+        f"{price.unanswered:,}",
+        f"{price.told:,}",
+        losses(price.lost_to_kill),
+        losses(price.lost_to_power_cut),
+    ]
+
+
+def disk_of(price: Price) -> str:
+    return f"+{price.delay_s * 1000:.0f} ms" if price.delay_s else "as it is"
+
+
+def losses(counts: Sequence[int]) -> str:
+    """The range over the rounds; a dash where nobody knows."""
+    if not counts:
+        return "–"
+    return f"{counts[0]:,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
+
+
+def as_json(prices: Sequence[Price], *, measured_on: Mapping[str, str], why_not_slowed: str) -> str:
+    everything = {
+        "machine": measured_on,
+        "not_slowed": why_not_slowed,
+        "prices": [asdict(price) | {"broke_its_word": price.broke_its_word} for price in prices],
+    }
+    return json.dumps(everything, indent=1) + "\n"
+
+
+def processor() -> str:
+    """The model of the processor, as far as Linux says."""
+    try:
+        found = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found[1].strip() if found else "unknown"

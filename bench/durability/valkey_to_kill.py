@@ -1,0 +1,88 @@
+"""A Valkey of the lab's own with one way of writing to disk, to be killed and to be looked at afterwards."""
+
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from bench.durability.disk import Disk
+from bench.lab.own_servers import START_SECONDS, store_client
+from seckill.keys import keys_of
+from shop.embedded_valkey import ValkeyServer
+from shop.part import POLL_SECONDS, Part, PartFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where every store of a run listens, one after the other: the clients keep their settings."""
+
+    port: int
+    password: str
+
+
+class PricedStore:
+    """One server in one directory. Its append-only file is never rewritten, so that it can be cut."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        address: Address,
+        options: Mapping[str, str],
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self._server = ValkeyServer(
+            name="priced-store",
+            title="Valkey of the price list",
+            directory=directory / "data",
+            fsync=options["appendfsync"],
+            port=address.port,
+            password=address.password,
+        )
+        self._lock = (directory / "lock").open("w")
+        self._part: Part = self._server.part(log_path=directory / "valkey.log", lock_fd=self._lock.fileno())
+        more = {**options, "auto-aof-rewrite-percentage": "0"}
+        self._part.argv = [*self._part.argv, *(word for name in more for word in (f"--{name}", more[name]))]
+        self._part.environment = {**os.environ, **environment}
+
+    def __enter__(self) -> "PricedStore":
+        """Start the server and return when it answers, its data read. Raises PartFailed."""
+        try:
+            self._part.start()
+            deadline = time.monotonic() + START_SECONDS
+            while not self._part.answers():
+                if time.monotonic() > deadline:
+                    raise PartFailed(f"The store gave no answer.\n{self._part.last_lines()}")
+                time.sleep(POLL_SECONDS / 5)
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def client(self) -> Any:
+        return store_client(self._server.url)
+
+    def kill(self) -> None:
+        """kill -9. May be called twice."""
+        self._part.kill()
+        self._lock.close()
+
+    def copy_after_power_cut(self, directory: Path, *, disk: Disk) -> None:
+        """Copy the killed store's data as a power cut leaves it: without what the disk did not have for certain."""
+        shutil.copytree(self.directory / "data", directory / "data")
+        for file in (directory / "data").glob("appendonlydir/*.incr.aof"):
+            os.truncate(file, min(disk.synced_bytes, file.stat().st_size))
+
+
+def reservations_in(store: PricedStore, *, item_id: int) -> set[str]:
+    """The ids of the reservations that the store knows."""
+    return {name.decode() for name in store.client().hkeys(keys_of(item_id).holds)}

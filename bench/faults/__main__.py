@@ -1,0 +1,81 @@
+"""`make faults`: `manage.py fault_harness` in a directory, and with addresses, that nothing else uses.
+
+python -m bench.faults [--directory DIRECTORY] ARGUMENTS   the directory is .stampede/faults if not given
+"""
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from shop.embedded import DirectoryInUse, free_ports, lock_directory
+from shop.embedded_postgres import DATABASE, DataUnusable
+from shop.run_parts import ROOT
+from shop.wheel import WheelMissing
+
+# What a former run left, and what this one shall not meet.
+_OF_A_RUN = ("postgres", "store", "broker", "failpoints", "logs", "history.jsonl", "report.json")
+
+
+def main(arguments: list[str]) -> int:
+    """Run the harness and return its exit code; 2 where its servers could not be had."""
+    directory = ROOT / ".stampede" / "faults"
+    if "--directory" in arguments:
+        at = arguments.index("--directory")
+        directory = Path(arguments[at + 1]).resolve()
+        arguments = arguments[:at] + arguments[at + 2 :]
+    try:
+        with lock_directory(directory=directory):
+            clear(directory)
+            return run_harness(arguments, environment=environment(directory))
+    except (DataUnusable, DirectoryInUse, WheelMissing) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def clear(directory: Path) -> None:
+    """Every run starts from empty servers."""
+    for name in _OF_A_RUN:
+        path = directory / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def environment(directory: Path) -> dict[str, str]:
+    """Addresses for servers that do not run yet; the harness starts them there."""
+    password = secrets.token_hex(16)
+    postgres, store, broker, web = free_ports(count=4)
+    return {
+        **{name: value for name, value in os.environ.items() if name != "CELERY_BROKER_URL"},
+        "SECRET_KEY": secrets.token_urlsafe(50),
+        "DATABASE_URL": f"postgresql://stampede:{password}@127.0.0.1:{postgres}/{DATABASE}",
+        "SECKILL_REDIS_URL": f"redis://:{password}@127.0.0.1:{store}/0",
+        "REDIS_URL": f"redis://:{password}@127.0.0.1:{broker}/0",
+        # Where the payment company finds the shop: one of the two web processes.
+        "SHOP_URL": f"http://127.0.0.1:{web}",
+        "LOAD_TESTS": "1",
+        "STAMPEDE_DIRECTORY": str(directory),
+        "FAULTS_DIRECTORY": str(directory),
+    }
+
+
+def run_harness(arguments: list[str], *, environment: Mapping[str, str]) -> int:
+    command = [sys.executable, str(ROOT / "manage.py"), "fault_harness", "--skip-checks", *arguments]
+    harness = subprocess.Popen(command, env=dict(environment), cwd=ROOT)
+    signal.signal(signal.SIGTERM, lambda number, frame: harness.send_signal(signal.SIGINT))
+    while True:
+        try:
+            return harness.wait()
+        except KeyboardInterrupt:
+            # The harness has heard it as well, and ends what it started before it ends itself.
+            continue
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,52 @@
+"""`make lab`: `manage.py seckill_lab` with everything it needs, from nothing. Nothing else uses these servers.
+
+python -m bench.lab ARGUMENTS   servers of one's own: DATABASE_URL + SECKILL_REDIS_URL + REDIS_URL
+"""
+
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Mapping
+
+from shop.embedded import DirectoryInUse, EmbeddedServers
+from shop.embedded_postgres import DataUnusable
+from shop.part import PartFailed
+from shop.run_parts import ROOT
+from shop.run_settings import SERVER_URLS
+from shop.wheel import WheelMissing
+
+
+def main(arguments: list[str]) -> int:
+    """Run the lab and return its exit code; 2 where its servers could not be had."""
+    if "--http" in arguments:
+        # The shop that runs here has its servers and its secret key in .stampede/env.
+        return run_lab(arguments, environment=os.environ)
+    own_key = {"SECRET_KEY": secrets.token_urlsafe(50), **os.environ, "LOAD_TESTS": "1"}
+    if all(os.environ.get(name) for name in SERVER_URLS):
+        return run_lab(arguments, environment=own_key)
+    servers = EmbeddedServers(ROOT / ".stampede" / "lab")
+    try:
+        servers.start()
+    except (DataUnusable, DirectoryInUse, PartFailed, WheelMissing) as error:
+        print(error, file=sys.stderr)
+        return 2
+    try:
+        return run_lab(arguments, environment={**own_key, **servers.environment()})
+    finally:
+        servers.stop()
+
+
+def run_lab(arguments: list[str], *, environment: Mapping[str, str]) -> int:
+    command = [sys.executable, str(ROOT / "manage.py"), "seckill_lab", *arguments]
+    lab = subprocess.Popen(command, env=dict(environment), cwd=ROOT)
+    while True:
+        try:
+            return lab.wait()
+        except KeyboardInterrupt:
+            # The lab has heard it as well, and ends what it started before it ends itself.
+            continue
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,123 @@
+"""What a run measured, from the results of its calls and the counters of its servers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import quantiles
+
+from bench.lab.calls import BUSY, ERROR, NOT_SENT, REFUSED, SOLD, Result
+from bench.lab.server_counters import ServerCounters
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """One strategy in one run.
+
+    `sold` and what comes from it are units; `refused`, `busy`, `errors`, `not_sent` and `false_refusals` are calls.
+    What is counted at the servers is None where the stock is in the database.
+    """
+
+    strategy: str
+    buyers: int
+    stock: int
+    units_max: int
+    seed: int
+    sold: int
+    oversold: int
+    unsold: int
+    refused: int
+    false_refusals: int
+    busy: int
+    errors: int
+    not_sent: int
+    stuck: bool
+    believed_left: int | None
+    seconds: float
+    attempts_per_second: float
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    round_trips_per_attempt: float | None
+    commands_per_attempt: float | None
+    bytes_per_attempt: float | None
+    server_cpu_us_per_attempt: float | None
+    first_error: str = ""
+
+
+def measured(
+    *,
+    strategy: str,
+    stock: int,
+    seed: int,
+    results: Sequence[Result],
+    counters: ServerCounters | None,
+    believed_left: int | None,
+    stuck: bool,
+) -> Measures:
+    """The measures of a run."""
+    sent = [result for result in results if result.word != NOT_SENT]
+    count = len(sent) or 1
+    sold = units_sold(results)
+    seconds = max((r.ended_s for r in sent), default=0.0) - min((r.started_s for r in sent), default=0.0)
+    p50, p95, p99 = percentiles([(result.ended_s - result.started_s) * 1000 for result in sent])
+    return Measures(
+        strategy=strategy,
+        buyers=len(results),
+        stock=stock,
+        units_max=max((result.units for result in results), default=0),
+        seed=seed,
+        sold=sold,
+        oversold=max(0, sold - stock),
+        unsold=unsold(results, stock=stock),
+        refused=sum(result.word == REFUSED for result in sent),
+        false_refusals=false_refusals(sent, stock=stock),
+        busy=sum(result.word == BUSY for result in sent),
+        errors=sum(result.word == ERROR for result in sent),
+        not_sent=len(results) - len(sent),
+        stuck=stuck,
+        believed_left=believed_left,
+        seconds=seconds,
+        attempts_per_second=len(sent) / seconds if seconds else 0.0,
+        p50_ms=p50,
+        p95_ms=p95,
+        p99_ms=p99,
+        round_trips_per_attempt=counters.round_trips / count if counters else None,
+        commands_per_attempt=counters.executed / count if counters else None,
+        bytes_per_attempt=counters.net_bytes / count if counters else None,
+        server_cpu_us_per_attempt=counters.cpu_seconds * 1_000_000 / count if counters else None,
+        first_error=next((result.error for result in sent if result.error), ""),
+    )
+
+
+def units_sold(results: Sequence[Result]) -> int:
+    return sum(result.units for result in results if result.word == SOLD)
+
+
+def unsold(results: Sequence[Result], *, stock: int) -> int:
+    """Units left although somebody who went away without any would have been content with them."""
+    left = stock - units_sold(results)
+    went_away = [result.units for result in results if result.word != SOLD]
+    return left if went_away and min(went_away) <= left else 0
+
+
+def false_refusals(results: Sequence[Result], *, stock: int) -> int:
+    """Calls refused although enough units were left while they lasted, whatever the order of the others.
+
+    A sale may have taken its units at any moment between its start and its end, so every sale that had started before
+    the refusal came counts as done: the figure is a lower bound, and never an accusation of the innocent.
+    """
+    found, started, taken = 0, 0, 0
+    sales = sorted((result for result in results if result.word == SOLD), key=lambda result: result.started_s)
+    for refusal in sorted((r for r in results if r.word == REFUSED), key=lambda result: result.ended_s):
+        while started < len(sales) and sales[started].started_s < refusal.ended_s:
+            taken += sales[started].units
+            started += 1
+        found += stock - taken >= refusal.units
+    return found
+
+
+def percentiles(times_ms: Sequence[float]) -> tuple[float, float, float]:
+    """p50, p95 and p99."""
+    if len(times_ms) < 2:
+        return (times_ms[0],) * 3 if times_ms else (0.0, 0.0, 0.0)
+    cuts = quantiles(times_ms, n=100, method="inclusive")
+    return cuts[49], cuts[94], cuts[98]

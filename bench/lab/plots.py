@@ -1,0 +1,182 @@
+"""The plots of a session, as SVG files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib import rcParams
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from bench.lab.fault_runs import Damage
+from bench.lab.series import Run, SeriesReport
+from bench.strategies.all import BY_ID
+from bench.strategies.strategy import Fault
+
+GREEN, PALE, AMBER, RED, GREY, BLUE = "#2f855a", "#9ccfae", "#c98a00", "#c53030", "#a0aec0", "#2b6cb0"
+
+WHEN = {
+    Fault.PAUSED: "when its holder was paused",
+    Fault.KILLED: "when its holder was killed",
+    Fault.STORE_RESTARTED: "when the store restarted",
+    Fault.STORE_LOST: "when the store lost its data",
+    Fault.CLOCK_AHEAD: "when a clock was ahead",
+}
+
+# Text stays text, and the same run gives the same file.
+rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "stampede", "font.size": 9})
+
+
+def draw(reports: Sequence[SeriesReport], *, directory: Path) -> list[Path]:
+    """Draw what each series has to show."""
+    directory.mkdir(parents=True, exist_ok=True)
+    made = []
+    damages = [damage for report in reports for damage in report.damages]
+    for report in reports:
+        if not report.runs:
+            continue
+        last = report.runs[-1].setting
+        runs = [run for run in report.runs if run.setting == last]
+        pictures = {
+            "which-one": which_one(runs, damages),
+            "sold": sold_against_stock(runs),
+            "latency": latency(runs),
+            "commands": commands_per_attempt(runs),
+        }
+        if len({run.setting for run in report.runs}) > 1:
+            pictures["throughput"] = throughput_against_buyers(report.runs)
+        for name, picture in pictures.items():
+            path = directory / f"{report.name}-{name}.svg"
+            picture.savefig(path, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
+            made.append(path)
+    return made
+
+
+def colour_of(run: Run) -> str:
+    measures = run.measures
+    if measures.oversold:
+        return RED
+    return AMBER if measures.unsold or measures.stuck or measures.false_refusals else GREEN
+
+
+def bars(runs: Sequence[Run], *, title: str) -> tuple[Figure, Axes]:
+    """An empty picture with a row for each strategy, the first on top."""
+    picture = Figure(figsize=(9, 0.28 * len(runs) + 1.2))
+    axes = picture.add_subplot()
+    axes.set_yticks(range(len(runs)), [run.measures.strategy for run in runs])
+    axes.invert_yaxis()
+    axes.set_title(title, loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    return picture, axes
+
+
+def subject(runs: Sequence[Run]) -> str:
+    setting = runs[0].setting
+    return f"{setting.buyers:,} buyers, {setting.stock:,} units, {setting.concurrency} clients at a time"
+
+
+def which_one(runs: Sequence[Run], damages: Sequence[Damage]) -> Figure:
+    """Calls answered in a second, and what was wrong, here or under a fault: the answer to "which one, and why"."""
+    shades = {run.measures.strategy: shade_of(run, damages) for run in runs}
+    order = [GREEN, PALE, AMBER, RED]
+    ordered = sorted(
+        runs, key=lambda run: (order.index(shades[run.measures.strategy][0]), -run.measures.attempts_per_second)
+    )
+    picture, axes = bars(ordered, title=f"Which one? Calls answered in a second. {subject(runs)}")
+    speeds = [run.measures.attempts_per_second for run in ordered]
+    colours = [shades[run.measures.strategy][0] for run in ordered]
+    axes.barh(range(len(ordered)), speeds, color=colours)
+    for row, (run, speed) in enumerate(zip(ordered, speeds, strict=True)):
+        axes.text(speed, row, "  " + shades[run.measures.strategy][1], va="center", fontsize=8)
+    axes.set_xlabel("calls per second")
+    axes.set_xlim(0, max(speeds) * 1.5)
+    meanings = ["right, here and under every fault tried", "right here, but", "turned buyers away", "oversold"]
+    axes.legend(
+        handles=[Patch(color=colour, label=label) for colour, label in zip(order, meanings, strict=True)],
+        loc="upper center",
+        bbox_to_anchor=(0.4, -0.1),
+        ncols=4,
+        frameon=False,
+    )
+    return picture
+
+
+def shade_of(run: Run, damages: Sequence[Damage]) -> tuple[str, str]:
+    """The colour of a strategy, and why it has it."""
+    colour = colour_of(run)
+    if colour != GREEN:
+        return colour, run.verdict.words.split(" though")[0]
+    strategy = BY_ID[run.measures.strategy]
+    own = [damage for damage in damages if damage.strategy == strategy.id]
+    wrong = [f"oversold {WHEN[damage.fault]}" for damage in own if damage.oversold]
+    wrong += [
+        f"stuck {WHEN[damage.fault]}"
+        for damage in own
+        if damage.stuck and not damage.oversold and damage.fault is not Fault.STORE_LOST
+    ]
+    if wrong:
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        return PALE, wrong[0] + more
+    if not strategy.correct:
+        return PALE, "flawed, as its schedule shows"
+    lost = sum(damage.unsold for damage in own if damage.fault is Fault.STORE_RESTARTED)
+    units = "1 unit" if lost == 1 else f"{lost} units"
+    return GREEN, f"{run.verdict.words}; {units} lost {WHEN[Fault.STORE_RESTARTED]}" if lost else run.verdict.words
+
+
+def sold_against_stock(runs: Sequence[Run]) -> Figure:
+    picture, axes = bars(runs, title=f"Sold against stock. {subject(runs)}")
+    sold = [run.measures.sold for run in runs]
+    axes.barh(range(len(runs)), sold, color=[colour_of(run) for run in runs])
+    axes.axvline(runs[0].setting.stock, color="black", linewidth=1)
+    for row, units in enumerate(sold):
+        axes.text(units, row, f" {units:,}", va="center", fontsize=8)
+    axes.set_xlabel("units sold; the line is the stock")
+    return picture
+
+
+def latency(runs: Sequence[Run]) -> Figure:
+    picture, axes = bars(runs, title=f"Latency: p50, p95 and p99. {subject(runs)}")
+    rows = range(len(runs))
+    p50 = [run.measures.p50_ms for run in runs]
+    p95 = [run.measures.p95_ms for run in runs]
+    p99 = [run.measures.p99_ms for run in runs]
+    axes.hlines(rows, p50, p99, color=GREY)
+    axes.plot(p50, rows, "o", color=GREEN, label="p50")
+    axes.plot(p95, rows, "o", color=AMBER, label="p95")
+    axes.plot(p99, rows, "o", color=RED, label="p99")
+    axes.set_xscale("log")
+    axes.set_xlabel("milliseconds, logarithmic")
+    axes.legend(loc="best")
+    return picture
+
+
+def commands_per_attempt(runs: Sequence[Run]) -> Figure:
+    counted = [run for run in runs if run.measures.commands_per_attempt is not None]
+    picture, axes = bars(counted, title=f"Commands and round trips per attempt, counted at the server. {subject(runs)}")
+    rows = range(len(counted))
+    commands = [run.measures.commands_per_attempt or 0.0 for run in counted]
+    trips = [run.measures.round_trips_per_attempt or 0.0 for run in counted]
+    axes.barh(rows, commands, height=0.8, color=GREY, label="commands, those inside scripts too")
+    axes.barh(rows, trips, height=0.4, color=BLUE, label="round trips")
+    for row, number in enumerate(commands):
+        axes.text(number, row, f" {number:.1f}", va="center", fontsize=8)
+    axes.legend(loc="best")
+    axes.set_xlabel("per attempt")
+    return picture
+
+
+def throughput_against_buyers(runs: Sequence[Run]) -> Figure:
+    picture = Figure(figsize=(9, 4.5))
+    axes = picture.add_subplot()
+    for strategy in dict.fromkeys(run.measures.strategy for run in runs):
+        own = [run for run in runs if run.measures.strategy == strategy]
+        buyers = [run.setting.buyers for run in own]
+        axes.plot(buyers, [run.measures.attempts_per_second for run in own], marker="o", label=strategy)
+    axes.set_xlabel("buyers")
+    axes.set_ylabel("calls per second")
+    axes.set_ylim(bottom=0)
+    axes.set_title("Throughput against buyers", loc="left")
+    axes.legend(loc="best")
+    axes.spines[["top", "right"]].set_visible(False)
+    return picture

@@ -1,0 +1,47 @@
+"""The runs that STRATEGIES asks for: who sells what to how many, and under which fault."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bench.lab.calls import Setting
+from bench.strategies.all import ALL
+from bench.strategies.strategy import Fault
+
+EVERY = tuple(strategy.id for strategy in ALL)
+LUA_AND_WATCH = ("watch_multi", "all_in_lua", "lua_purchase", "lua_purchase_cluster", "ledger")
+# One of each kind: what breaks under a fault, what does not, and the shop's own.
+QUICK_FAULTS = ("set_nx_ex_lock", "all_in_lua", "ledger")
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The same strategies in one setting after the other, and then under faults."""
+
+    name: str
+    strategies: Sequence[str]
+    settings: Sequence[Setting] = ()
+    faults: Sequence[Fault] = ()
+
+
+CLASSIC = Series("classic-505", EVERY, [Setting(buyers=505, stock=500)])
+# Ten at a time.
+MIXED = Series("mixed-units", EVERY, [Setting(buyers=100, stock=10, units_max=3, processes=5, clients=2)])
+LUA_WATCH_CLUSTER = Series(
+    "lua-watch-cluster",
+    LUA_AND_WATCH,
+    [Setting(buyers=buyers, stock=buyers // 2) for buyers in (1_000, 5_000, 10_000, 20_000)],
+)
+FAULTS = Series("faults", EVERY, faults=tuple(Fault))
+
+PRESETS = {series.name: series for series in (CLASSIC, MIXED, LUA_WATCH_CLUSTER, FAULTS)}
+
+
+def quick(series: Series) -> Series:
+    """The same in a few seconds: to see that all works, and no ground for a verdict on speed."""
+    if series is CLASSIC:
+        return replace(series, settings=[Setting(buyers=105, stock=100)])
+    if series is LUA_WATCH_CLUSTER:
+        return replace(series, settings=[Setting(buyers=buyers, stock=buyers // 2) for buyers in (250, 500)])
+    if series is FAULTS:
+        return replace(series, strategies=QUICK_FAULTS)
+    return series

@@ -1,0 +1,179 @@
+"""The scenes in slow motion: who does what, what each sees, what the store holds, and what follows from it."""
+
+import re
+from typing import Any
+
+from django.utils import translation
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bench.lab.own_servers import lab_store
+from bench.lab.schedules import scenes_of_counters, scenes_of_locks, scenes_of_scripts
+from bench.lab.schedules.interleaver import Aside, Done, Interleaver, Place, interleaved, scripts_of
+from bench.lab.schedules.scene import TRIES_MAX, Scene
+from bench.lab.schedules.stepped_buyer import CLOCK, SLEEP
+from bench.lab.schedules.watched_store import WAIT
+from bench.strategies.all import BY_ID
+from bench.strategies.locked_stock import LockedStock
+from bench.strategies.strategy import Answer
+from shop.translations import compile_translations
+
+SCENES: tuple[Scene, ...] = (*scenes_of_counters.SCENES, *scenes_of_locks.SCENES, *scenes_of_scripts.SCENES)
+
+# Keys of a schedule begin so; a reader has no use for it and does not see it.
+NAME = "lab"
+
+ANSWERS: dict[Answer, Any] = {
+    Answer.SOLD: gettext_lazy("is told: sold"),
+    Answer.REFUSED: gettext_lazy("is told: refused"),
+    Answer.BUSY: gettext_lazy("is told: busy"),
+}
+
+
+def scenes_of(strategy_id: str) -> list[Scene]:
+    """The scenes of a strategy. None for those that no schedule breaks."""
+    return [scene for scene in SCENES if scene.strategy.id == strategy_id]
+
+
+def show(strategy_id: str, console: Console, *, language: str | None = None, store_url: str | None = None) -> bool:
+    """Play the scenes of a strategy and print them, on a store started for it unless one is given.
+
+    `language` is en or zh-hans, the active one where none is given. Whether each scene has shown what it is there to
+    show. Raises KeyError for an unknown strategy.
+    """
+    strategy = BY_ID[strategy_id]
+    compile_translations()
+    with translation.override(language or translation.get_language()):
+        if not scenes_of(strategy_id):
+            console.print(Text(_("No schedule is known that breaks %(strategy)s.") % {"strategy": strategy.id}))
+            return True
+        if store_url is not None:
+            return _show_all(strategy_id, console, Place(store_url=store_url))
+        with lab_store() as store:
+            return _show_all(strategy_id, console, Place(store_url=store.url))
+
+
+def play(scene: Scene, place: Place, *, name: str = NAME, slow_motion: "SlowMotion | None" = None) -> bool:
+    """Play one scene. Whether it has shown what it is there to show."""
+    tries_max = TRIES_MAX if issubclass(scene.strategy, LockedStock) else None
+    options: dict[str, Any] = {"stock": scene.stock, "units": scene.units, "tries_max": tries_max}
+    with interleaved(scene.strategy, place, name=name, **options) as sale:
+        if slow_motion is None:
+            return scene.play(sale)
+        slow_motion.sale = sale
+        sale.report = slow_motion.add
+        shown = scene.play(sale)
+        slow_motion.conclude(scene, shown=shown)
+        return shown
+
+
+class SlowMotion:
+    """The table of one scene, filled while it is played."""
+
+    sale: Interleaver
+
+    def __init__(self, scene: Scene) -> None:
+        names = {"strategy": scene.strategy.id, "scene": scene.id}
+        self.table = Table(title=f"{names['strategy']} · {names['scene']}", title_justify="left", expand=False)
+        self.table.add_column("#", justify="right")
+        for heading in (_("who"), _("does"), _("sees"), _("the store holds")):
+            self.table.add_column(heading, overflow="fold")
+        self.conclusion: list[Text] = []
+        self._scripts = {sha: name for sha, (name, _source) in scripts_of(scene.strategy).items()}
+
+    def add(self, event: Done | Aside) -> None:
+        """One more step."""
+        row = self._aside(event) if isinstance(event, Aside) else self._done(event)
+        self.table.add_row(str(self.table.row_count + 1), *(Text(cell) for cell in row), Text(self._held()))
+
+    def conclude(self, scene: Scene, *, shown: bool) -> None:
+        left = self.sale.left()
+        counts = {"stock": scene.stock, "sold": self.sale.sold, "left": "–" if left is None else left}
+        self.conclusion = [
+            Text(_("Stock %(stock)s, sold %(sold)s, left %(left)s.") % counts),
+            Text(str(scene.conclusion) if shown else _("This did not show what it is there to show."), style="bold"),
+        ]
+
+    def _aside(self, event: Aside) -> tuple[str, str, str]:
+        return "", str(event.text), "" if event.seen is None or event.seen is True else self._plain(event.seen)
+
+    def _done(self, event: Done) -> tuple[str, str, str]:
+        does = self._command(event.command)
+        if event.killed:
+            return event.who, does, _("† killed before this")
+        sees = [] if event.seen is None else [self._plain(event.seen)]
+        if event.blocked:
+            sees = [_("waits for a row that another has locked")]
+        if isinstance(event.answer, Answer):
+            sees.append(str(ANSWERS[event.answer]))
+        return event.who, does, " → ".join(sees)
+
+    def _command(self, command: tuple[Any, ...]) -> str:
+        if command[0] == CLOCK:
+            return _("looks at its clock")
+        if command[0] == SLEEP:
+            return _("sleeps for %(seconds)s s") % {"seconds": command[1]}
+        if command[0] == WAIT:
+            return _("waits for a message, %(seconds)s s at most") % {"seconds": command[1]}
+        if command[0] == "EVALSHA":
+            keys = int(command[2])
+            name = self._scripts.get(command[1], command[1])
+            command = ("Lua", name, *command[3 : 3 + keys], "|", *command[3 + keys :])
+        return " ".join(map(self._plain, command))
+
+    def _held(self) -> str:
+        held = []
+        for key in self.sale.own_keys():
+            name, value = self._plain(key), self._value(key)
+            left_ms = self.sale.client.pttl(key)
+            ends = f" ({round(left_ms / 1000)} s)" if left_ms >= 0 else ""
+            held.append(f"{name}={value}{ends}")
+        return "  ".join(held) or "–"
+
+    def _value(self, key: bytes) -> str:
+        client = self.sale.client
+        match client.type(key):
+            case b"hash":
+                return self._plain(client.hgetall(key))
+            case b"list":
+                return self._plain(client.lrange(key, 0, -1))
+            case b"set":
+                return self._plain(sorted(client.smembers(key)))
+            case b"zset":
+                return self._plain(client.zrange(key, 0, -1))
+        return self._plain(client.get(key))
+
+    def _plain(self, value: Any) -> str:
+        """As a reader wants it: text, without what all names have in common, the owners of locks by their letters."""
+        if isinstance(value, Promise | str):
+            text = str(value)
+        elif isinstance(value, bytes):
+            text = value.decode()
+        elif isinstance(value, dict):
+            text = ", ".join(f"{self._plain(name)}×{self._plain(count)}" for name, count in value.items())
+        elif isinstance(value, list | tuple | set):
+            text = " ".join(map(self._plain, value)) or "∅"
+        elif isinstance(value, Exception):
+            text = f"{type(value).__name__}: {value}"
+        else:
+            text = str(value)
+        for who, strategy in self.sale.strategies.items():
+            if identity := getattr(strategy, "_id", None):
+                text = re.sub(rf"{identity}:\d+", who, text)
+        return text.replace(f"{{{self.sale.name}}}:", "").replace(f"{self.sale.name}:", "")
+
+
+def _show_all(strategy_id: str, console: Console, place: Place) -> bool:
+    shown = []
+    for scene in scenes_of(strategy_id):
+        slow_motion = SlowMotion(scene)
+        shown.append(play(scene, place, slow_motion=slow_motion))
+        console.print(slow_motion.table)
+        for line in slow_motion.conclusion:
+            console.print(line)
+        console.print()
+    return all(shown)

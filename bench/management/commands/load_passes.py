@@ -1,0 +1,44 @@
+"""`manage.py load_passes ITEM --count N`: passes for wrk, locust and the like."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.progress import Progress
+
+from bench import load_buyers
+from seckill.models import published_items
+
+
+class Command(BaseCommand):
+    help = (
+        "Writes passes of load-test buyers for a sale item to standard output, one a line and nothing else. "
+        "Only with LOAD_TESTS=1. Each pass is another buyer's and is good for 15 minutes (SECKILL_PASS_LIFE_SECONDS)."
+    )
+    # Standard output belongs to the passes; `manage.py check` is there for the checks.
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("item", type=int, metavar="ITEM", help="id of the sale item")
+        parser.add_argument("--count", type=int, required=True, metavar="N", help="how many passes")
+        parser.add_argument(
+            "--first", type=int, default=1, metavar="NUMBER", help="number of the first buyer: 1 is load-000001"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        item_id, count, first = options["item"], options["count"], options["first"]
+        if count < 1 or first < 1:
+            raise CommandError("--count and --first must be 1 or more.")
+        if not published_items().filter(pk=item_id).exists():
+            raise CommandError(f"There is no published sale item {item_id}.")
+        try:
+            with Progress(console=Console(stderr=True), transient=True) as progress:
+                task = progress.add_task("Load-test buyers", total=count)
+                buyer_ids = load_buyers.assemble(
+                    buyers_count=count, first=first, advance=lambda ready: progress.advance(task, ready)
+                )
+            for text in load_buyers.passes_for(item_id=item_id, buyer_ids=buyer_ids):
+                self.stdout.write(text)
+        except load_buyers.LoadTestsOff as error:
+            raise CommandError(str(error)) from error

@@ -1,0 +1,202 @@
+"""`manage.py seckill_lab`: the strategies of bench/strategies side by side, measured and judged."""
+
+import io
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, cast
+
+import psycopg
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.progress import Progress
+
+from bench.argument_types import span, whole
+from bench.lab import plots, results
+from bench.lab.calls import Setting
+from bench.lab.cluster import ClusterFailed
+from bench.lab.crowd import CrowdFailed
+from bench.lab.own_servers import lab_store
+from bench.lab.presets import EVERY, PRESETS, Series, quick
+from bench.lab.schedules import slow_motion
+from bench.lab.series import SeriesReport, run_series, steps_of
+from bench.lab.strategy_servers import open_sites
+from bench.strategies.all import BY_ID
+from bench.strategies.strategy import Fault
+from shop.part import PartFailed
+from shop.wheel import WheelMissing
+
+# More would measure the clients: they share the processors with the store.
+PROCESSES_MAX = 16
+CLIENTS_MAX = 64
+BUYERS_MAX = 200_000
+INTERLEAVE = "interleave"
+
+
+class Command(BaseCommand):
+    help = (
+        "Runs the strategies against a Valkey of the lab's own (and, for those that sell from the database, tables of "
+        "their own in the shop's PostgreSQL), from real processes that leave one barrier. Says of each what it sold, "
+        "oversold, left unsold and cost. Exit code 1 where a strategy that is expected to be correct is not. Without "
+        "options: the preset classic-505. Stops by itself."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add = parser.add_argument
+        choices = [*PRESETS, INTERLEAVE]
+        add("--preset", action="append", choices=choices, help="a run to reproduce; may be repeated")
+        add("--interleave", metavar="STRATEGY", choices=EVERY, help="its flaw in slow motion, one command at a time")
+        add("--language", choices=[code for code, _name in settings.LANGUAGES], help="of the slow motion")
+        add("--quick", action="store_true", help="the presets in small, all within a minute")
+        add("--strategies", type=strategy_ids, metavar="A,B", help=f"only these, of: {', '.join(EVERY)}")
+        add("--buyers", type=whole, metavar="N", help="a run of your own: so many buyers, one attempt each")
+        add("--stock", type=whole, metavar="N", help="units on sale (as many as buyers, less 1 %%)")
+        add("--units", type=span, default=(1, 1), metavar="1-3", help="units that a buyer asks for: 1, or 1-3 (1)")
+        add("--processes", type=whole, default=4, help="processes of buyers (4)")
+        add("--clients", type=whole, default=4, help="clients in each process (4)")
+        add("--faults", type=fault_names, metavar="A,B", default=(), help=f"of: all, {', '.join(Fault)}")
+        add("--seed", type=int, default=1, help="another number throws other dice: who comes when, for how much (1)")
+        add("--http", action="store_true", help="the ledger alone, through the web API of the shop that runs here")
+        add("--json", type=Path, metavar="FILE", help="write all figures there")
+        add("--plots", type=Path, metavar="DIR", help="draw SVG pictures there")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["http"]:
+            call_command(*stampede_of(options), stdout=self.stdout)
+            return
+        console = Console(file=cast(IO[str], self.stdout), highlight=False)
+        try:
+            not_shown = show_flaws(options, console)
+            series = series_of(options)
+            reports, versions = run_all(series) if series else ([], {})
+        except (PartFailed, WheelMissing, ClusterFailed, CrowdFailed) as error:
+            raise CommandError(str(error)) from error
+        except psycopg.OperationalError as error:
+            raise CommandError(f"PostgreSQL, which some strategies sell from, does not answer: {error}") from error
+        except KeyboardInterrupt:
+            raise CommandError("Stopped before the verdict.", returncode=130) from None
+        results.show(reports, console=console)
+        if options["json"]:
+            options["json"].write_text(results.as_json(reports, versions=versions))
+        if options["plots"]:
+            plots.draw(reports, directory=options["plots"])
+        misbehaved = [what for one in reports for what in one.misbehaved()]
+        if not_shown:
+            raise CommandError("No flaw to be seen in the schedule of: " + ", ".join(not_shown))
+        if misbehaved:
+            raise CommandError("Expected to be correct, and was not: " + "; ".join(misbehaved))
+
+
+def stampede_of(options: dict[str, Any]) -> list[str]:
+    """The same run as a herd over HTTP. It is a command of the app above, and so named and not imported."""
+    units_min, units_max = options["units"]
+    buyers = options["buyers"] or 505
+    command = ["stampede", "--buyers", str(buyers), "--stock", str(options["stock"] or buyers - buyers // 100)]
+    command += ["--units", f"{units_min}-{units_max}", "--processes", str(options["processes"])]
+    command += ["--connections", str(options["clients"]), "--seed", str(options["seed"])]
+    return [*command, "--json", str(options["json"])] if options["json"] else command
+
+
+def run_all(series: Sequence[Series]) -> tuple[list[SeriesReport], dict[str, str]]:
+    """Run one series after the other, with a bar that moves; with it, the versions of the servers."""
+    kinds = [BY_ID[strategy_id] for one in series for strategy_id in one.strategies]
+    with (
+        open_sites(kinds, database_url=settings.DATABASE_URL) as sites,
+        Progress(console=Console(stderr=True), transient=True) as progress,
+    ):
+        task = progress.add_task("", total=steps_of(series))
+
+        def tick(text: str) -> None:
+            progress.update(task, advance=1, description=text)
+
+        return [run_series(one, sites=sites, tick=tick) for one in series], sites.versions
+
+
+def show_flaws(options: dict[str, Any], console: Console) -> list[str]:
+    """Play the schedules asked for; the ids of those strategies whose schedule did not show what it is there for."""
+    asked: list[str] = []
+    if options["interleave"]:
+        asked = [options["interleave"]]
+    elif INTERLEAVE in (options["preset"] or ()) or (options["quick"] and not options["preset"]):
+        asked = [strategy_id for strategy_id in options["strategies"] or EVERY if slow_motion.scenes_of(strategy_id)]
+    if not asked:
+        return []
+    # The preset proves that every flaw shows itself; to read one, ask for it.
+    quiet = Console(file=io.StringIO())
+    with lab_store() as store:
+        return [
+            strategy_id
+            for strategy_id in asked
+            if not slow_motion.show(
+                strategy_id,
+                quiet if options["quick"] else console,
+                language=options["language"],
+                store_url=store.url,
+            )
+        ]
+
+
+def series_of(options: dict[str, Any]) -> list[Series]:
+    """The presets asked for, or a run of one's own; none where only a schedule is to be played."""
+    chosen = options["strategies"]
+    if options["interleave"]:
+        return []
+    if options["buyers"] or (options["faults"] and not options["preset"]):
+        return [own_series(options)]
+    names = options["preset"] or (list(PRESETS) if options["quick"] else ["classic-505"])
+    names = [name for name in names if name != INTERLEAVE]
+    series = [quick(PRESETS[name]) if options["quick"] else PRESETS[name] for name in names]
+    return [
+        Series(
+            one.name,
+            chosen or one.strategies,
+            [reseeded(setting, options["seed"]) for setting in one.settings],
+            one.faults,
+        )
+        for one in series
+    ]
+
+
+def own_series(options: dict[str, Any]) -> Series:
+    if options["processes"] > PROCESSES_MAX or options["clients"] > CLIENTS_MAX:
+        raise CommandError(f"At most {PROCESSES_MAX} processes of {CLIENTS_MAX} clients each.")
+    buyers = options["buyers"]
+    if (buyers or 0) > BUYERS_MAX:
+        raise CommandError(f"At most {BUYERS_MAX:,} buyers.")
+    units_min, units_max = options["units"]
+    own = [
+        Setting(
+            buyers=buyers,
+            stock=options["stock"] or buyers - buyers // 100,
+            units_min=units_min,
+            units_max=units_max,
+            processes=options["processes"],
+            clients=options["clients"],
+            seed=options["seed"],
+        )
+    ]
+    return Series("own", options["strategies"] or EVERY, own if buyers else [], options["faults"])
+
+
+def reseeded(setting: Setting, seed: int) -> Setting:
+    return replace(setting, seed=seed)
+
+
+def strategy_ids(text: str) -> tuple[str, ...]:
+    """`a,b` as ids of strategies."""
+    ids = tuple(text.split(","))
+    unknown = [strategy_id for strategy_id in ids if strategy_id not in BY_ID]
+    if unknown:
+        raise ArgumentTypeError(f"no such strategy: {', '.join(unknown)}")
+    return ids
+
+
+def fault_names(text: str) -> tuple[Fault, ...]:
+    """`all`, or `a,b` as faults."""
+    try:
+        return tuple(Fault) if text == "all" else tuple(Fault(name) for name in text.split(","))
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error

@@ -1,0 +1,176 @@
+"""The item that the herd runs for, and the shop that must be there: what can be wrong before the first call."""
+
+import http.client
+import ipaddress
+import json
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone
+
+from bench import load_buyers
+from orders.models import LIVE, OrderLine
+from seckill import ledger
+from seckill.live import phase_of
+from seckill.models import Sale, SaleItem, published_items
+from seckill.publication import CannotPublish, publish_sale
+from shop.models import Product
+
+# As long as a pass lives: nobody can buy in this sale later anyhow.
+OWN_SALE_SECONDS = 900
+OWN_PRICE_MINOR = 1_900
+# The web server reads the terms of a new sale at its own pace, which is a tenth of a second.
+OPEN_SECONDS_MAX = 5.0
+SHOP_TIMEOUT_SECONDS = 10.0
+
+
+class SceneUnfit(Exception):
+    """There is nothing to run for, or nobody to ask. The message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the shop listens: a name or address of this machine."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @property
+    def base(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+
+def loopback_address(url: str) -> Address:
+    """The address behind `url`. Raises SceneUnfit for anything but this machine: this is a load generator."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or 80
+    except ValueError as error:
+        raise SceneUnfit(f"{url!r} is no address of a shop: {error}.") from error
+    if parts.scheme != "http" or not host or parts.path.strip("/") or parts.query or parts.username:
+        raise SceneUnfit(f"{url!r} is no address of a shop: it must look like http://127.0.0.1:8000.")
+    if not is_loopback(host):
+        raise SceneUnfit(
+            f"{host} is not this machine. A stampede is a load generator, so it calls loopback addresses only: "
+            "127.0.0.1, ::1 or localhost."
+        )
+    return Address(scheme=parts.scheme, host=host, port=port)
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        # No other name, even one that leads here now: a name can lead elsewhere a moment later.
+        return host == "localhost"
+
+
+def own_item(*, stock: int, units_max: int) -> SaleItem:
+    """A new sale of one item, open now, of a product that the catalogue does not show. Published."""
+    now = timezone.now()
+    name = f"Load test {now:%Y-%m-%d %H:%M:%S}"
+    with transaction.atomic():
+        product = Product.objects.create(
+            name=name, slug=f"load-test-{time.time_ns()}", price_minor=OWN_PRICE_MINOR, is_active=False
+        )
+        sale = Sale.objects.create(name=name, opens_at=now, closes_at=now + timedelta(seconds=OWN_SALE_SECONDS))
+        item = SaleItem.objects.create(
+            sale=sale, product=product, price_minor=OWN_PRICE_MINOR, quantity=stock, per_buyer_max=units_max
+        )
+    try:
+        publish_sale(sale_id=sale.pk)
+    except CannotPublish as refusal:
+        sale.delete()
+        product.delete()
+        raise SceneUnfit(str(refusal)) from refusal
+    return item
+
+
+def existing_item(item_id: int) -> SaleItem:
+    """A published item whose sale is open. Raises SceneUnfit."""
+    item = published_items().filter(pk=item_id).first()
+    if item is None:
+        raise SceneUnfit(
+            f"There is no published sale item {item_id}. Without ITEM the command makes a sale of its own."
+        )
+    counters = ledger.read(item_id=item_id)
+    if counters is None:
+        raise SceneUnfit(
+            f"The reservation store does not know sale item {item_id}. `manage.py sale_rebuild` brings it back."
+        )
+    phase = phase_of(counters)
+    if phase != "open":
+        raise SceneUnfit(
+            f"Sale item {item_id} is not open: {phase}. "
+            f"Its window is {item.sale.opens_at:%Y-%m-%d %H:%M:%S} to {item.sale.closes_at:%Y-%m-%d %H:%M:%S} UTC."
+        )
+    return item
+
+
+def names_of_owners(item: SaleItem) -> set[str]:
+    """The load-test buyers who have units of the item already, and would only hear `limit_reached`."""
+    lines = OrderLine.objects.filter(
+        sale_item=item, order__status__in=LIVE, order__buyer__username__startswith=load_buyers.NAME_PREFIX
+    )
+    return set(lines.values_list("order__buyer__username", flat=True))
+
+
+def check_answers(*, address: Address) -> None:
+    """Whether a web server is there at all, asked before anything is made for it. Raises SceneUnfit."""
+    ask(address, "GET", "/healthz")
+
+
+def check_shop(*, address: Address, item_id: int, text: str) -> None:
+    """Ask the web server whether it knows the item and would take the pass `text`. Raises SceneUnfit.
+
+    The pass is sent with zero units: a shop that takes it complains about the units, and nothing is reserved.
+    """
+    give_up_s = time.monotonic() + OPEN_SECONDS_MAX
+    while True:
+        status, live = ask(address, "GET", reverse("api-live", args=[item_id]))
+        if status == 200 and live.get("phase") == "open":
+            break
+        if time.monotonic() > give_up_s:
+            raise SceneUnfit(
+                f"The web server at {address.base} does not have sale item {item_id} on sale (HTTP {status}, phase "
+                f"{live.get('phase')}). Does it use the same reservation store as this command?"
+            )
+        time.sleep(0.1)
+    status, _reply = ask(
+        address,
+        "POST",
+        reverse("api-reserve", args=[item_id]),
+        body='{"units": 0}',
+        headers={"Authorization": f"Pass {text}", "Content-Type": "application/json"},
+    )
+    if status == 401:
+        raise SceneUnfit(f"The web server at {address.base} does not take our passes: its SECRET_KEY is another one.")
+
+
+def ask(
+    address: Address, method: str, path: str, *, body: str | None = None, headers: dict[str, str] | None = None
+) -> tuple[int, dict[str, Any]]:
+    """One request. http.client on purpose: it reads no proxy from the environment and follows no redirect."""
+    connection = http.client.HTTPConnection(address.host, address.port, timeout=SHOP_TIMEOUT_SECONDS)
+    try:
+        with closing(connection):
+            connection.request(method, path, body=body, headers=headers or {})
+            response = connection.getresponse()
+            status, text = response.status, response.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise SceneUnfit(
+            f"No shop answers at {address.base} ({error}). Start one with `make run`, or say where it is with --url."
+        ) from error
+    try:
+        reply = json.loads(text)
+    except ValueError:
+        reply = {}
+    return status, reply if isinstance(reply, dict) else {}

@@ -1,0 +1,36 @@
+"""One script: GET; if there is enough, DECRBY, else refuse; an absent key is first set to 10.
+
+People write it because a script is one atom, and it is correct. The convenience that it initialises the stock is the
+flaw: where the key is lost (eviction, FLUSHALL, failover to an empty replica), ten units appear out of nothing.
+"""
+
+from bench.strategies.counter import CounterStrategy
+from bench.strategies.strategy import Answer, Fault
+from seckill.scripts import Script
+
+SCRIPT = Script(
+    "all_in_lua",
+    """
+local stock = tonumber(redis.call('GET', KEYS[1]))
+if not stock then
+  stock = 10
+  redis.call('SET', KEYS[1], stock)
+end
+if stock < tonumber(ARGV[1]) then
+  return {'refused'}
+end
+redis.call('DECRBY', KEYS[1], ARGV[1])
+return {'sold'}
+""",
+)
+
+
+class AllInLua(CounterStrategy):
+    id = "all_in_lua"
+    expected = "correct count; silently invents stock when the key is lost"
+    correct = True
+    breaks_under = frozenset({Fault.STORE_LOST})
+
+    def attempt(self, buyer: int, units: int = 1) -> Answer:
+        (word,) = SCRIPT.run(self.store, keys=[self.key], args=[units])
+        return Answer(word)

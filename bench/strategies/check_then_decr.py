@@ -1,0 +1,20 @@
+"""GET the stock; if there is enough, DECRBY, as a second command.
+
+People write it because DECR is atomic, and so no update is lost. But the check is not part of it: two buyers who both
+see the last unit both take it, and the counter ends below zero.
+"""
+
+from bench.strategies.counter import CounterStrategy
+from bench.strategies.strategy import Answer
+
+
+class CheckThenDecr(CounterStrategy):
+    id = "check_then_decr"
+    expected = "oversells when two buyers both see the last unit"
+    correct = False
+
+    def attempt(self, buyer: int, units: int = 1) -> Answer:
+        if int(self.store.get(self.key) or 0) < units:
+            return Answer.REFUSED
+        self.store.decrby(self.key, units)
+        return Answer.SOLD

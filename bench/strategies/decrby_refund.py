@@ -1,0 +1,23 @@
+"""GET, and refuse at zero or below; DECRBY the units; where the result is below zero, INCRBY back and refuse.
+
+People write it for baskets: buyers ask for 1 to 3 units, and the GET spares most refusals their two writes. It does not
+oversell. But while a buyer of 3 is being refunded, a buyer of 1 is refused although a unit is left for him.
+"""
+
+from bench.strategies.counter import CounterStrategy
+from bench.strategies.strategy import Answer
+
+
+class DecrbyRefund(CounterStrategy):
+    id = "decrby_refund"
+    expected = "never oversells; may refuse a buyer of 1 while a buyer of 3 is being refunded"
+    correct = False
+    never_oversells = True
+
+    def attempt(self, buyer: int, units: int = 1) -> Answer:
+        if int(self.store.get(self.key) or 0) <= 0:
+            return Answer.REFUSED
+        if int(self.store.decrby(self.key, units)) < 0:
+            self.store.incrby(self.key, units)
+            return Answer.REFUSED
+        return Answer.SOLD

@@ -1,0 +1,34 @@
+"""WATCH the stock; GET it; MULTI, DECRBY, EXEC; try again where somebody else wrote in between.
+
+People write it because it is Redis's own answer to check-and-act, and it is correct. But EXEC fails for every buyer but
+one of those who read the same stock, so the more buyers there are, the more of their work is thrown away.
+"""
+
+from redis.exceptions import WatchError
+
+from bench.strategies.counter import CounterStrategy
+from bench.strategies.strategy import Answer
+
+# A bound must be: without one, a crowd retries itself into a standstill. Three is what articles show.
+TRIES_MAX = 3
+
+
+class WatchMulti(CounterStrategy):
+    id = "watch_multi"
+    expected = "correct; a large share of attempts fails on conflict, and it is slower than Lua"
+    correct = True
+
+    def attempt(self, buyer: int, units: int = 1) -> Answer:
+        for _ in range(TRIES_MAX):
+            with self.store.pipeline() as pipeline:
+                pipeline.watch(self.key)
+                if int(pipeline.get(self.key) or 0) < units:
+                    return Answer.REFUSED
+                pipeline.multi()
+                pipeline.decrby(self.key, units)
+                try:
+                    pipeline.execute()
+                except WatchError:
+                    continue
+                return Answer.SOLD
+        return Answer.BUSY

@@ -1,0 +1,113 @@
+"""`make durability` in small: real servers are killed under load, and what is missing afterwards is counted."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.durability import __main__ as command
+from bench.durability import price_table
+from bench.durability.disk import NoSlowDisk, build_library
+from bench.durability.prices import Price
+from bench.durability.rounds import Round
+from tests.processes import command_line
+
+ROOT = Path(__file__).resolve().parents[3]
+SMALL = "--rounds 1 --seconds 0.3 --processes 2 --threads 4 --delay-ms 150"
+SECONDS_MAX = 120
+
+KEPT = Round(
+    alone_ms=0.4,
+    reservations_per_second=8000.0,
+    p50_ms=2.0,
+    p99_ms=15.0,
+    unanswered=0,
+    told=24_000,
+    lost_to_kill=0,
+    lost_to_power_cut=0,
+    syncs_per_second=1500.0,
+    sync_ms=0.5,
+    delayed_fsyncs=0,
+)
+MEASURED_ON = {"cores": "2"}
+
+
+def processes_in(directory: Path) -> list[str]:
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [line for line in (command_line(pid=pid) for pid in pids) if str(directory) in line]
+
+
+def has_compiler(directory: Path) -> bool:
+    try:
+        build_library(directory)
+    except NoSlowDisk:
+        return False
+    return True
+
+
+def test_the_list_counts_what_each_way_loses_and_leaves_nothing_behind(server_directory: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.durability", *SMALL.split(), "--directory", str(server_directory)],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name != "SECKILL_REDIS_URL"},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    written = json.loads((server_directory / "durability.json").read_text())
+    lines: dict[Any, Any] = {(line["way"], line["delay_s"]): line["rounds"][0] for line in written["prices"]}
+
+    nothing, everysec, always = (lines[way, 0.0] for way in ("no AOF", "everysec", "always"))
+    assert nothing["lost_to_kill"] == nothing["told"] > 0
+    assert everysec["lost_to_kill"] == 0
+    assert always["lost_to_kill"] == 0
+    if has_compiler(tmp_path):
+        slow_everysec, slow_always = lines["everysec", 0.15], lines["always", 0.15]
+        assert min(slow_everysec["sync_ms"], slow_always["sync_ms"]) >= 150
+        assert slow_everysec["lost_to_power_cut"] > slow_everysec["lost_to_kill"] > 0
+        assert (always["lost_to_power_cut"], slow_always["lost_to_power_cut"], slow_always["lost_to_kill"]) == (0, 0, 0)
+        assert slow_always["told"] > 0
+    assert (server_directory / "durability.md").read_text().startswith("| way | disk |")
+    assert {path.name for path in server_directory.iterdir()} == {"durability.json", "durability.md"}
+    assert processes_in(server_directory) == []
+
+
+@pytest.mark.parametrize(("kill", "power_cut"), [(1, 0), (0, 1)])
+def test_the_shops_own_way_may_lose_nothing(
+    kill: int, power_cut: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lost = replace(KEPT, lost_to_kill=kill, lost_to_power_cut=power_cut)
+    monkeypatch.setattr(command, "use_settings_of_the_shop", lambda address: None)
+    on = MEASURED_ON | {"file system": "ext4"}
+    for prices, code in (
+        ([Price("everysec", 0.0, [lost]), Price("always", 0.0, [KEPT])], 0),
+        ([Price("always", 0.0, [KEPT]), Price("always", 0.3, [KEPT, lost])], 1),
+    ):
+        monkeypatch.setattr(command, "measure", lambda *_, prices=prices, **__: (prices, on, ""))
+        assert command.main(["--directory", str(tmp_path)]) == code
+
+
+def test_without_a_compiler_the_list_says_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NoSlowDisk, match="no C compiler"):
+        build_library(tmp_path)
+    prices = [Price("always", 0.0, [replace(KEPT, lost_to_power_cut=None, sync_ms=None)])]
+    said = price_table.markdown_of(prices, measured_on=MEASURED_ON, why_not_slowed="there is no C compiler")
+    assert "| always | as it is | – | 0.40 ms | 8,000 | 2.0 ms | 15.0 ms | 0 | 24,000 | 0 | – |" in said
+    assert "No slowed disk, and no power cuts: there is no C compiler." in said
+
+
+def test_losses_are_given_as_a_range_over_the_rounds() -> None:
+    assert [price_table.losses(counts) for counts in ([], [3, 3], [1200, 0])] == ["–", "3", "0 to 1,200"]
+
+
+@pytest.mark.parametrize("arguments", ["--rounds 0", "--rounds 99", "--seconds 600", "--delay-ms 5000", "--threads x"])
+def test_what_would_take_too_long_is_refused(arguments: str) -> None:
+    with pytest.raises(SystemExit):
+        command.parsed(arguments.split())

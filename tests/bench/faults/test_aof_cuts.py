@@ -1,0 +1,44 @@
+"""What the harness looks for in a store whose file was cut: a reservation that is there in parts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bench.faults.kinds.aof_cuts import inconsistencies
+from seckill import ledger, passes
+from seckill.keys import keys_of
+from seckill.models import SaleItem
+
+
+@pytest.fixture
+def sold(item: SaleItem) -> SaleItem:
+    """An item with a hold, one that was paid, and one that was given back."""
+    ids = [passes.new_reservation_id(item.pk) for _ in range(3)]
+    for buyer_id, reservation_id in enumerate(ids, start=1):
+        ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer_id, units=1)
+    ledger.confirm(item_id=item.pk, reservation_ids=ids[1:2])
+    ledger.release(item_id=item.pk, reservation_ids=ids[2:], reason=ledger.Reason.EXPIRED)
+    return item
+
+
+def test_whole_reservations_fit_together(sold: SaleItem, store: Any) -> None:
+    assert inconsistencies(store, item_id=sold.pk) == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "word"),
+    [
+        (lambda store, keys: store.hincrby(keys.item, "left", 1), "units are missing or too many"),
+        (lambda store, keys: store.hincrby(keys.item, "held", 1), "the counters do not fit the holds"),
+        (lambda store, keys: store.hincrby(keys.buyers, "1", 1), "the buyers' units do not fit the holds"),
+        (lambda store, keys: store.hset(keys.holds, "torn", "ended:9:1:0"), "not every hold has its outbox entry"),
+        (lambda store, keys: store.xadd(keys.outbox, {"reservation": "torn"}), "an outbox entry has no hold"),
+    ],
+    ids=["left", "held", "buyers", "hold", "entry"],
+)
+def test_a_part_of_a_reservation_is_found(
+    sold: SaleItem, store: Any, damage: Callable[[Any, Any], object], word: str
+) -> None:
+    damage(store, keys_of(sold.pk))
+    assert word in inconsistencies(store, item_id=sold.pk)

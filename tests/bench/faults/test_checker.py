@@ -1,0 +1,228 @@
+"""The checker finds what is wrong: histories and books made by hand, each with one thing that must not be."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bench.faults.checker import Findings, judge, seconds_of_answers
+from bench.faults.history import UNKNOWN, Event, Kind
+from bench.faults.http_client import CHARGED
+from bench.faults.store_snapshot import Books, OrderRow
+from seckill.ledger import Counters, Hold
+
+# Ten units; Ann has paid for two, Ben's one has expired, Cid awaits nothing: he was refused.
+ANN, BEN, CID = "ann-pass", "ben-pass", "cid-pass"
+
+
+def said(
+    reservation_id: str, word: str, *, kind: Kind = Kind.RESERVE, status: int = 201, units: int = 0
+) -> list[Event]:
+    """An intent and its answer."""
+    buyer_id = {ANN: 1, BEN: 2, CID: 3}[reservation_id]
+    intent = Event(
+        trial="trial",
+        call=0,
+        client="client",
+        kind=kind,
+        reservation_id=reservation_id,
+        buyer_id=buyer_id,
+        at_s=1.0,
+        wall_s=1.0,
+    )
+    told_id = reservation_id if status == 201 else ""
+    return [intent, replace(intent, word=word, status=status, units=units, told_id=told_id, at_s=1.5)]
+
+
+def order(reservation_id: str, **more: object) -> OrderRow:
+    row = {
+        ANN: OrderRow(reservation_id=ANN, buyer_id=1, units=2, status="paid", keeps_units=True, captures=1),
+        BEN: OrderRow(reservation_id=BEN, buyer_id=2, units=1, status="expired", keeps_units=False),
+        CID: OrderRow(reservation_id=CID, buyer_id=3, units=1, status="paid", keeps_units=True),
+    }[reservation_id]
+    return replace(row, **more)  # type: ignore[arg-type]
+
+
+def counters(*, left: int = 8, held: int = 0, sold: int = 2) -> Counters:
+    return Counters(
+        now_ms=0,
+        opens_ms=0,
+        closes_ms=1,
+        per_buyer_max=2,
+        state="open",
+        quantity=10,
+        left=left,
+        held=held,
+        sold=sold,
+    )
+
+
+EVENTS = [
+    *said(ANN, "reserved", units=2),
+    *said(ANN, CHARGED, kind=Kind.PAY, status=302),
+    *said(BEN, UNKNOWN, status=0),
+    *said(BEN, "already_reserved", units=1),
+    *said(CID, "held_by_others", status=409),
+]
+BOOKS = Books(
+    quantity=10,
+    per_buyer_max=2,
+    taken=2,
+    orders=[order(ANN), order(BEN)],
+    counters=counters(),
+    holds={
+        ANN: Hold(state="sold", buyer_id=1, units=2, deadline_ms=0),
+        BEN: Hold(state="ended", buyer_id=2, units=1, deadline_ms=0),
+    },
+    backlog=0,
+)
+
+
+def judged(*, events: list[Event] | None = None, excused: tuple[str, ...] = (), **more: object) -> Findings:
+    return judge(EVENTS if events is None else events, replace(BOOKS, **more), excused=excused)  # type: ignore[arg-type]
+
+
+def test_a_sale_that_went_well_holds() -> None:
+    found = judged()
+    assert found.holds
+    assert (found.told_yes, found.kept) == (2, 2)
+    assert not BOOKS.unrest()
+
+
+def test_a_yes_without_an_order_is_lost() -> None:
+    found = judged(orders=[order(ANN)])
+    assert (found.told_yes, found.kept, found.lost) == (2, 1, 1)
+    assert not found.holds
+
+
+@pytest.mark.parametrize("wrong", [{"status": "rejected"}, {"units": 2}, {"buyer_id": 1}], ids=str)
+def test_an_order_that_is_not_what_was_promised_is_lost(wrong: dict[str, object]) -> None:
+    assert judged(orders=[order(ANN), order(BEN, **wrong)]).lost == 1
+
+
+def test_a_yes_that_nobody_promised_to_keep_is_counted_apart() -> None:
+    found = judged(orders=[order(ANN)], holds={ANN: BOOKS.holds[ANN]}, excused=(BEN,))
+    assert (found.lost, found.not_promised) == (0, 1)
+    assert found.holds
+
+
+def test_one_that_was_kept_all_the_same_counts_as_kept() -> None:
+    found = judged(excused=(BEN,))
+    assert (found.kept, found.not_promised) == (2, 0)
+
+
+def test_two_orders_of_one_pass_are_a_duplicate() -> None:
+    assert judged(orders=[order(ANN), order(BEN), order(BEN)]).duplicated == 1
+
+
+def test_a_buyer_whose_money_went_back_was_treated_well() -> None:
+    books: dict[str, Any] = {
+        "orders": [order(ANN, status="refunded", keeps_units=False, captures=0, refunds=1), order(BEN)]
+    }
+    ended = Hold(state="ended", buyer_id=1, units=2, deadline_ms=0)
+    assert judged(**books, taken=0, counters=counters(left=10, sold=0), holds={**BOOKS.holds, ANN: ended}).holds
+
+
+def test_an_order_paid_twice_is_a_duplicate() -> None:
+    assert judged(orders=[order(ANN, captures=2), order(BEN)]).duplicated == 1
+
+
+@pytest.mark.parametrize("again", [{"units": 1}, {"told_id": "another"}], ids=str)
+def test_two_different_yeses_for_one_pass_are_a_duplicate(again: dict[str, object]) -> None:
+    second = replace(said(ANN, "reserved", units=2)[1], **again)  # type: ignore[arg-type]
+    assert judged(events=[*EVENTS, second]).duplicated == 1
+
+
+def test_a_buyer_above_the_limit_is_a_duplicate() -> None:
+    found = judged(orders=[order(ANN), order(BEN), order(CID, buyer_id=1)], taken=3, counters=counters(left=7, sold=3))
+    assert found.duplicated == 1
+
+
+@pytest.mark.parametrize(
+    "books",
+    [
+        {"orders": [order(ANN, units=11)]},
+        {"taken": 11},
+        {"counters": counters(left=0, held=1, sold=10)},
+    ],
+    ids=["orders", "taken", "store"],
+)
+def test_a_unit_too_many_in_any_book_is_oversold(books: dict[str, object]) -> None:
+    assert judged(**books).oversold == 1  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("books", "units"),
+    [
+        ({"counters": counters(left=7)}, 1),
+        ({"counters": counters(left=7, held=1)}, 1),
+        ({"backlog": 3}, 3),
+        ({"waiting": 2}, 2),
+        ({"orders": [order(ANN), order(BEN, status="awaiting_payment", overdue=True, keeps_units=True)]}, 1),
+        ({"orders": [order(ANN), order(BEN, settled=False)]}, 1),
+        ({"orders": [order(ANN), order(BEN, money_moves=True)]}, 1),
+        ({"counters": None}, 8),
+    ],
+    ids=["adrift", "held for nobody", "outbox", "events", "overdue", "unsettled", "refund due", "lost store"],
+)
+def test_what_still_waits_is_stuck(books: dict[str, object], units: int) -> None:
+    found = judged(**books)  # type: ignore[arg-type]
+    assert found.stuck == units
+    assert not found.holds
+    assert replace(BOOKS, **books).unrest()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("books", "word"),
+    [
+        ({"orders": [order(ANN, status="expired"), order(BEN)]}, "not paid and the payment company keeps their money"),
+        ({"orders": [order(ANN, captures=0), order(BEN)]}, "paid and the payment company has no money"),
+        ({"orders": [order(ANN, captures=0), order(BEN)]}, "neither a paid order nor their money back"),
+        ({"orders": [order(ANN), order(BEN), order(CID)]}, "taken and the live orders differ"),
+        ({"holds": {**BOOKS.holds, CID: Hold("held", 3, 1, 0)}}, "holds have no order"),
+        ({"holds": {**BOOKS.holds, BEN: Hold("sold", 2, 1, 0)}}, "orders and holds say different things"),
+        ({"holds": {BEN: BOOKS.holds[BEN]}}, "orders and holds say different things"),
+    ],
+    ids=[
+        "paid and expired",
+        "paid for nothing",
+        "charged for nothing",
+        "taken",
+        "hold without order",
+        "hold differs",
+        "hold missing",
+    ],
+)
+def test_other_broken_promises_are_named(books: dict[str, object], word: str) -> None:
+    found = judged(**books)  # type: ignore[arg-type]
+    assert word in " ".join(found.broken)
+    assert not found.holds
+
+
+def test_sold_out_is_a_lie_where_units_were_left_for_ever() -> None:
+    found = judged(events=[*EVENTS, *said(CID, "sold_out", status=410)])
+    assert "sold out" in " ".join(found.broken)
+    all_sold = judged(
+        events=[*EVENTS, *said(CID, "sold_out", status=410)],
+        quantity=2,
+        counters=replace(counters(left=0), quantity=2),
+    )
+    assert all_sold.holds
+
+
+def test_an_order_from_a_pass_that_nobody_used_is_named() -> None:
+    assert "never used" in " ".join(judged(events=[event for event in EVENTS if event.reservation_id != BEN]).broken)
+
+
+def test_only_refusals_for_a_fault_within_the_time_are_timed() -> None:
+    def answered(call: int, *, sent_s: float, seconds: float, status: int, word: str) -> list[Event]:
+        intent, answer = said(ANN, word, status=status)
+        return [replace(intent, call=call, at_s=sent_s), replace(answer, call=call, at_s=sent_s + seconds)]
+
+    events = [
+        *answered(1, sent_s=1.0, seconds=3.0, status=503, word="unavailable"),
+        *answered(2, sent_s=10.0, seconds=1.5, status=503, word="unavailable"),
+        *answered(3, sent_s=11.0, seconds=2.5, status=0, word=UNKNOWN),
+        *answered(4, sent_s=12.0, seconds=5.0, status=410, word="sold_out"),
+    ]
+    assert seconds_of_answers(events, since_s=9.0, until_s=20.0) == [1.5, 2.5]

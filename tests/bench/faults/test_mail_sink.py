@@ -1,0 +1,46 @@
+"""The harness's mail server takes letters, or refuses them, as a real one would."""
+
+import smtplib
+from collections.abc import Iterator
+from email.message import EmailMessage
+
+import pytest
+
+from bench.faults.mail_sink import MailSink
+from shop.embedded import free_ports
+
+
+@pytest.fixture
+def port() -> int:
+    return free_ports(count=1)[0]
+
+
+@pytest.fixture
+def sink(port: int) -> Iterator[MailSink]:
+    sink = MailSink(port)
+    yield sink
+    sink.stop()
+
+
+def send(port: int, message_id: str) -> None:
+    message = EmailMessage()
+    message["From"], message["To"], message["Message-ID"] = "shop@localhost", "buyer@localhost", message_id
+    message.set_content("Thank you.\n.\nA line with a dot.")
+    with smtplib.SMTP("127.0.0.1", port, timeout=5) as client:
+        client.send_message(message)
+
+
+def test_it_keeps_what_it_takes(sink: MailSink, port: int) -> None:
+    send(port, "<1@localhost>")
+    send(port, "<2@localhost>")
+    assert sink.message_ids == ["<1@localhost>", "<2@localhost>"]
+
+
+def test_it_refuses_for_a_while(sink: MailSink, port: int) -> None:
+    sink.refuses = True
+    with pytest.raises(smtplib.SMTPDataError, match="not now"):
+        send(port, "<1@localhost>")
+    assert (sink.refused, sink.message_ids) == (1, [])
+    sink.refuses = False
+    send(port, "<1@localhost>")
+    assert sink.message_ids == ["<1@localhost>"]

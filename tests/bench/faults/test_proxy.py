@@ -1,0 +1,152 @@
+"""The proxy passes, stalls, cuts, refuses, and loses what its traps wait for."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from bench.faults.proxy import Mode, Proxy, Trap
+from shop.embedded import free_ports
+
+SECONDS_MAX = 5.0
+# Long enough for an answer that is not held back.
+SILENCE_SECONDS = 0.3
+
+
+class Echo:
+    """A server that answers each message with its number and its text, and remembers what it heard."""
+
+    def __init__(self) -> None:
+        self.heard: list[bytes] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with closing(connection):
+            try:
+                while data := connection.recv(1024):
+                    self.heard.append(data)
+                    connection.sendall(b"echo " + data)
+            except OSError:
+                return
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+@pytest.fixture
+def echo() -> Iterator[Echo]:
+    server = Echo()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def proxy(echo: Echo) -> Iterator[Proxy]:
+    proxy = Proxy()
+    proxy.add("link", port=free_ports(count=1)[0], target_port=echo.port)
+    yield proxy
+    proxy.stop()
+
+
+def connected(proxy: Proxy) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", proxy.port("link")), timeout=SECONDS_MAX)
+
+
+def ask(wire: socket.socket, text: bytes) -> bytes:
+    """The answer; empty where the connection ended."""
+    try:
+        wire.sendall(text)
+        return wire.recv(1024)
+    except ConnectionError:
+        return b""
+
+
+def test_it_passes_both_ways(proxy: Proxy) -> None:
+    with connected(proxy) as wire:
+        assert ask(wire, b"one") == b"echo one"
+        assert ask(wire, b"two") == b"echo two"
+
+
+def test_a_stalled_link_keeps_what_it_was_given(proxy: Proxy, echo: Echo) -> None:
+    with connected(proxy) as wire:
+        assert ask(wire, b"one") == b"echo one"
+        proxy.switch(Mode.STALL, "link")
+        wire.settimeout(SILENCE_SECONDS)
+        with pytest.raises(TimeoutError):
+            ask(wire, b"two")
+        assert echo.heard == [b"one"]
+        proxy.switch(Mode.PASS, "link")
+        wire.settimeout(SECONDS_MAX)
+        assert wire.recv(1024) == b"echo two"
+
+
+def test_a_cut_resets_what_is_connected_and_what_connects(proxy: Proxy) -> None:
+    with connected(proxy) as wire:
+        assert ask(wire, b"one") == b"echo one"
+        proxy.switch(Mode.CUT, "link")
+        assert ask(wire, b"two") == b""
+    with connected(proxy) as wire:
+        assert ask(wire, b"three") == b""
+    proxy.calm()
+    with connected(proxy) as wire:
+        assert ask(wire, b"four") == b"echo four"
+
+
+def test_a_refusing_link_does_not_listen(proxy: Proxy) -> None:
+    proxy.switch(Mode.REFUSE, "link")
+    with pytest.raises(ConnectionRefusedError):
+        connected(proxy)
+    proxy.switch(Mode.PASS, "link")
+    with connected(proxy) as wire:
+        assert ask(wire, b"one") == b"echo one"
+
+
+def test_a_trap_loses_the_answer_and_not_the_request(proxy: Proxy, echo: Echo) -> None:
+    trap = Trap(pattern=b"COMMIT", deliver=True)
+    proxy.arm(trap, "link")
+    with connected(proxy) as wire:
+        assert ask(wire, b"BEGIN") == b"echo BEGIN"
+        assert ask(wire, b"COMMIT") == b""
+    assert echo.heard == [b"BEGIN", b"COMMIT"]
+    assert trap.sprung.is_set()
+    with connected(proxy) as wire:
+        assert ask(wire, b"COMMIT") == b"echo COMMIT"
+
+
+def test_a_trap_loses_the_request(proxy: Proxy, echo: Echo) -> None:
+    proxy.arm(Trap(pattern=b"COMMIT", deliver=False), "link")
+    with connected(proxy) as wire:
+        assert ask(wire, b"COMMIT") == b""
+    assert echo.heard == []
+
+
+def test_a_trap_waits_for_its_prelude_on_the_same_connection(proxy: Proxy) -> None:
+    proxy.arm(Trap(pattern=b"COMMIT", prelude=b"INSERT", deliver=False), "link")
+    with connected(proxy) as other, connected(proxy) as wire:
+        assert ask(other, b"INSERT") == b"echo INSERT"
+        assert ask(wire, b"COMMIT") == b"echo COMMIT"
+        assert ask(other, b"COMMIT") == b""
+
+
+def test_a_link_can_lead_elsewhere(proxy: Proxy) -> None:
+    other = Echo()
+    with connected(proxy) as wire:
+        assert ask(wire, b"one") == b"echo one"
+        proxy.lead_to(other.port, "link")
+        assert ask(wire, b"two") == b""
+    with connected(proxy) as wire:
+        assert ask(wire, b"three") == b"echo three"
+    assert other.heard == [b"three"]
+    other.close()

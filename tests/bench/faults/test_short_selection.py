@@ -1,0 +1,44 @@
+"""The harness itself, as `make faults` runs it: a few faults of different kinds, with a verdict that can be read."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from bench.faults.all_faults import BY_NAME, FAULTS, QUICK
+from bench.faults.history import read
+from shop.run_parts import ROOT
+
+SECONDS_MAX = 300
+
+
+def harness(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bench.faults", "--directory", str(directory), *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX,
+    )
+
+
+def test_the_shop_keeps_its_word_under_the_short_selection(server_directory: Path) -> None:
+    directory = server_directory / "faults"
+    done = harness(directory, "--quick", "--seed", "7")
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "Seed 7." in done.stdout
+    report = json.loads((directory / "report.json").read_text())
+    assert report["seed"] == 7
+    assert [trial["fault"] for trial in report["trials"]] == list(QUICK)
+    for trial in report["trials"]:
+        found = trial["findings"]
+        assert found["told_yes"] == found["kept"] > 0
+        assert (found["lost"], found["duplicated"], found["oversold"], found["stuck"]) == (0, 0, 0, 0)
+    assert {event.trial for event in read(directory / "history.jsonl")} == set(QUICK)
+
+
+def test_every_fault_has_a_name_and_a_sentence_of_its_own(server_directory: Path) -> None:
+    assert len(BY_NAME) == len(FAULTS) == len({kind.what for kind in FAULTS})
+    done = harness(server_directory / "faults", "--list")
+    assert done.returncode == 0
+    assert all(f"{kind.name} " in done.stdout for kind in FAULTS)

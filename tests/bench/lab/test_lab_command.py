@@ -1,0 +1,72 @@
+"""`manage.py seckill_lab`: what it prints and writes, and when its exit code is 1."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from bench.management.commands import seckill_lab
+from bench.strategies.get_set import GetSet
+
+SMALL = ("--buyers", "40", "--stock", "30", "--processes", "2", "--clients", "2")
+
+
+def lab(*arguments: str) -> str:
+    out = StringIO()
+    call_command("seckill_lab", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_a_flawed_strategy_that_fails_is_no_failure_of_the_lab(tmp_path: Path) -> None:
+    said = lab(*SMALL, "--strategies", "get_set,ledger", "--json", str(tmp_path / "lab.json"), "--plots", str(tmp_path))
+    assert "sold exactly the stock" in said
+    assert "seed 1" in said
+    written = json.loads((tmp_path / "lab.json").read_text())
+    runs = {run["measures"]["strategy"]: run for run in written["series"][0]["runs"]}
+    assert runs["get_set"]["measures"]["oversold"] > 0
+    assert runs["ledger"]["measures"]["sold"] == 30
+    assert {path.name for path in tmp_path.glob("*.svg")} == {
+        "own-which-one.svg",
+        "own-sold.svg",
+        "own-latency.svg",
+        "own-commands.svg",
+    }
+    assert "<svg" in (tmp_path / "own-sold.svg").read_text()
+
+
+def test_a_strategy_that_is_expected_to_be_correct_and_is_not_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GetSet, "correct", True)
+    with pytest.raises(CommandError, match="get_set: oversold by") as failure:
+        lab(*SMALL, "--strategies", "get_set")
+    assert failure.value.returncode == 1
+
+
+def test_a_quick_preset_takes_the_strategies_it_is_given() -> None:
+    said = lab("--quick", "--preset", "mixed-units", "--preset", "faults", "--strategies", "lua_decr")
+    assert "mixed-units: 100 buyers, 10 units" in said
+    assert "store_lost" in said
+
+
+def test_over_http_it_is_the_herd_that_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(seckill_lab, "call_command", lambda *words, stdout: asked.extend(words))
+    lab("--http", "--buyers", "50", "--stock", "20", "--units", "1-2")
+    said = "stampede --buyers 50 --stock 20 --units 1-2 --processes 4 --connections 4 --seed 1"
+    assert " ".join(asked) == said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--strategies", "hope"),
+        ("--units", "3-1"),
+        ("--buyers", "0"),
+        ("--faults", "earthquake"),
+        ("--buyers", "5", "--processes", "99"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...]) -> None:
+    with pytest.raises(CommandError):
+        lab(*arguments)

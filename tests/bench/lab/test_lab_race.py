@@ -1,0 +1,72 @@
+"""Buyers in real processes: who is expected never to oversell does not, and the servers' counters are read right."""
+
+from dataclasses import replace
+
+import pytest
+
+from bench.lab.calls import Setting
+from bench.lab.crowd import Crowd
+from bench.lab.judgement import broken_promises
+from bench.lab.run import run_once
+from bench.lab.strategy_servers import Sites
+from bench.strategies.all import ALL, BY_ID
+from bench.strategies.strategy import Home, Strategy
+from tests.bench.lab.conftest import SMALL
+
+CAREFUL = [
+    strategy for strategy in ALL if (strategy.correct or strategy.never_oversells) and strategy.home is not Home.CLUSTER
+]
+# One client after the other, so that no retry and no conflict blurs the count.
+ALONE = replace(SMALL, buyers=10, stock=10)
+
+
+@pytest.mark.parametrize("strategy", CAREFUL, ids=lambda strategy: strategy.id)
+@pytest.mark.parametrize("units_max", [1, 3])
+def test_in_a_race_of_processes_a_careful_strategy_keeps_its_promises(
+    strategy: type[Strategy], units_max: int, sites: Sites, crowd: Crowd
+) -> None:
+    setting = replace(SMALL, units_max=units_max, seed=7)
+    measures, results = run_once(strategy, setting, crowd=crowd, site=sites.of(strategy))
+    assert len(results) == SMALL.buyers
+    assert broken_promises(strategy, measures) == []
+    assert measures.sold + (measures.believed_left or 0) == SMALL.stock
+
+
+def test_the_verdict_on_baskets_is_milder_for_who_locks_rows_that_it_cannot_use(sites: Sites, crowd: Crowd) -> None:
+    setting = replace(SMALL, units_max=3)
+    measures, _results = run_once(BY_ID["pg_skip_locked"], setting, crowd=crowd, site=sites.of(BY_ID["pg_skip_locked"]))
+    refusing = replace(measures, false_refusals=1)
+    assert broken_promises(BY_ID["pg_skip_locked"], refusing) == []
+    assert broken_promises(BY_ID["pg_row_lock"], refusing) == ["false refusals"]
+    assert broken_promises(BY_ID["pg_skip_locked"], replace(refusing, units_max=1)) == ["false refusals"]
+
+
+@pytest.mark.parametrize(
+    ("strategy_id", "round_trips", "commands"),
+    [
+        ("check_then_decr", 2.0, 2.0),  # GET, DECRBY
+        ("decr_then_rollback", 1.0, 1.0),  # DECRBY
+        ("all_in_lua", 1.0, 3.0),  # EVALSHA: GET, DECRBY
+        ("lua_purchase", 1.0, 6.0),  # EVALSHA: SISMEMBER, GET, DECRBY, SADD, LPUSH
+    ],
+)
+def test_commands_and_round_trips_of_a_sale_are_counted_exactly(
+    strategy_id: str, round_trips: float, commands: float, sites: Sites, crowd: Crowd
+) -> None:
+    kind = BY_ID[strategy_id]
+    measures, _results = run_once(kind, ALONE, crowd=crowd, site=sites.of(kind))
+    assert measures.sold == 10
+    assert measures.round_trips_per_attempt == pytest.approx(round_trips, abs=0.3)
+    assert measures.commands_per_attempt == pytest.approx(commands)
+    assert measures.bytes_per_attempt is not None
+    assert 40 < measures.bytes_per_attempt < 1_000
+    assert measures.server_cpu_us_per_attempt is not None
+    assert measures.server_cpu_us_per_attempt > 0
+
+
+def test_who_had_no_turn_in_time_is_counted_and_nothing_hangs(sites: Sites, crowd: Crowd) -> None:
+    kind = BY_ID["ledger"]
+    setting = Setting(buyers=2_000, stock=2_000, processes=2, clients=2, seconds_max=0.05)
+    measures, _results = run_once(kind, setting, crowd=crowd, site=sites.of(kind))
+    assert measures.not_sent > 0
+    assert measures.sold + measures.not_sent == 2_000

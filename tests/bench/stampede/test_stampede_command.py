@@ -1,0 +1,167 @@
+"""`manage.py stampede` alone: what it refuses, and that it can say no. tests/races/ runs it against a whole shop."""
+
+import json
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from pytest_django.live_server_helper import LiveServer
+
+from bench import load_buyers
+from bench.management.commands import stampede
+from bench.stampede import cross_check, setup
+from orders import intake
+from orders.models import Order
+from seckill import ledger
+from seckill.keys import keys_of
+from seckill.models import Sale, SaleItem
+from seckill.passes import new_reservation_id
+from shop.models import Product
+from tests.conftest import make_item
+from tests.own_store import free_port
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_refused_where_load_tests_are_off(settings: LazySettings) -> None:
+    settings.LOAD_TESTS = False
+
+    with pytest.raises(CommandError, match="LOAD_TESTS=1"):
+        call_command("stampede", "--buyers", "3")
+    assert not User.objects.exists()
+    assert not Sale.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://shop.example:8000",
+        "http://10.0.0.7:8000",
+        "http://localhost.shop.example:8000",
+        "http://127.0.0.1@shop.example:8000",
+        "http://0.0.0.0:8000",
+        "https://127.0.0.1:8000",
+        "http://127.0.0.1:99999",
+        "127.0.0.1:8000",
+        "file:///etc/hosts",
+    ],
+)
+def test_refused_for_every_address_but_this_machine(url: str) -> None:
+    with pytest.raises(CommandError, match="not this machine|no address of a shop"):
+        call_command("stampede", "--buyers", "3", "--url", url)
+    assert not Sale.objects.exists()
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8000/", "http://[::1]:8000", "http://localhost:8000"])
+def test_this_machine_has_several_names(url: str) -> None:
+    assert setup.loopback_address(url).base == url.rstrip("/")
+
+
+def test_says_that_no_shop_is_there_and_makes_nothing() -> None:
+    with pytest.raises(CommandError, match="No shop answers at .*make run"):
+        call_command("stampede", "--buyers", "3", "--url", f"http://127.0.0.1:{free_port()}")
+    assert not Sale.objects.exists()
+    assert not User.objects.exists()
+
+
+def test_an_unknown_item_is_refused() -> None:
+    with pytest.raises(setup.SceneUnfit, match="no published sale item 404"):
+        setup.existing_item(404)
+
+
+def test_an_item_that_is_not_open_yet_is_refused(product: Product) -> None:
+    item = make_item(product, opens_in_seconds=3600, closes_in_seconds=7200)
+
+    with pytest.raises(setup.SceneUnfit, match="is not open: upcoming"):
+        setup.existing_item(item.pk)
+
+
+def test_an_item_that_is_over_is_refused(item: SaleItem, store: Any) -> None:
+    store.hset(keys_of(item.pk).item, "closes_ms", 1)
+
+    with pytest.raises(setup.SceneUnfit, match="is not open: ended"):
+        setup.existing_item(item.pk)
+
+
+def test_an_item_that_the_store_lost_is_refused(item: SaleItem, store: Any) -> None:
+    store.delete(keys_of(item.pk).item)
+
+    with pytest.raises(setup.SceneUnfit, match="does not know sale item"):
+        setup.existing_item(item.pk)
+
+
+def test_a_sale_of_its_own_is_open_and_not_in_the_catalogue() -> None:
+    item = setup.own_item(stock=7, units_max=3)
+
+    assert setup.existing_item(item.pk) == item
+    assert (item.quantity, item.per_buyer_max) == (7, 3)
+    assert not Product.objects.filter(is_active=True).exists()
+
+
+def test_two_sales_of_its_own_do_not_stand_in_each_others_way() -> None:
+    assert setup.own_item(stock=7, units_max=1) != setup.own_item(stock=7, units_max=1)
+
+
+def test_buyers_who_have_units_already_are_passed_over(item: SaleItem) -> None:
+    (owner_id,) = load_buyers.assemble(buyers_count=1)
+    ledger.reserve(item_id=item.pk, reservation_id=new_reservation_id(item.pk), buyer_id=owner_id, units=1)
+    intake.drain_once(item_id=item.pk)
+
+    assert setup.names_of_owners(item) == {"load-000001"}
+    fresh = load_buyers.assemble(buyers_count=2, besides=setup.names_of_owners(item))
+    assert [User.objects.get(pk=pk).username for pk in fresh] == ["load-000002", "load-000003"]
+
+
+def test_a_shop_with_another_key_is_noticed_before_the_first_call(
+    item: SaleItem, buyer: User, live_server: LiveServer, pass_for: Callable[..., str], settings: LazySettings
+) -> None:
+    address = setup.loopback_address(live_server.url)
+    settings.SECRET_KEY, key_of_the_shop = "another key", settings.SECRET_KEY
+    foreign = pass_for(buyer, item)
+    settings.SECRET_KEY = key_of_the_shop
+
+    with pytest.raises(setup.SceneUnfit, match="SECRET_KEY is another one"):
+        setup.check_shop(address=address, item_id=item.pk, text=foreign)
+    setup.check_shop(address=address, item_id=item.pk, text=pass_for(buyer, item))
+    counters = ledger.read(item_id=item.pk)
+    assert counters is not None
+    assert counters.held == 0
+
+
+def test_a_shop_whose_orders_never_arrive_is_found_out(
+    item: SaleItem, live_server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No worker runs here, so every yes stays in the outbox.
+    monkeypatch.setattr(stampede, "ORDERS_SECONDS_MAX", 0.1)
+    monkeypatch.setattr(cross_check, "AGREE_SECONDS_MAX", 0.1)
+    file = tmp_path / "verdict.json"
+    options = ["--processes", "1", "--connections", "4", "--url", live_server.url, "--json", str(file)]
+
+    with pytest.raises(CommandError, match="5 orders lost"):
+        call_command("stampede", str(item.pk), "--buyers", "8", *options, stdout=StringIO())
+
+    verdict = json.loads(file.read_text())
+    assert not verdict["kept"]
+    assert (verdict["told_yes"], verdict["persisted"], verdict["lost"]) == (5, 0, 5)
+    assert not Order.objects.exists()
+
+
+def test_more_units_than_a_buyer_may_have_are_refused(item: SaleItem, live_server: LiveServer) -> None:
+    with pytest.raises(CommandError, match="A buyer may have 1 of sale item"):
+        call_command("stampede", str(item.pk), "--buyers", "3", "--units", "1-3", "--url", live_server.url)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--buyers", "0"], ["--buyers", "-1"], ["--buyers", "3", "--units", "3-1"], ["--buyers", "3", "--units", "0"]]
+    + [["--buyers", "3", "--repeat-share", "1.5"], ["--buyers", "3", "--processes", "99"]],
+)
+def test_senseless_numbers_are_refused(options: list[str]) -> None:
+    with pytest.raises(CommandError):
+        call_command("stampede", *options)
+    assert not User.objects.exists()

@@ -1,0 +1,293 @@
+"""The judge must be able to say guilty: each broken promise, made by hand, is found and named."""
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from bench.stampede import cross_check, report
+from bench.stampede.plan import NO_ANSWER, Answer, Call, Kind
+from bench.stampede.rush import Rush
+from bench.stampede.verdict import Verdict, accepted_in_doubt, percentile, told_by, verdict_on
+from orders import intake, lifecycle
+from orders.models import Order, OrderLine, OrderStatus
+from seckill import ledger
+from seckill.keys import keys_of
+from seckill.models import SaleItem
+from seckill.passes import new_reservation_id
+from shop.models import Product
+from tests.conftest import make_item
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cross_check, "AGREE_SECONDS_MAX", 0.0)
+
+
+class Herd:
+    """Calls made straight to the ledger, with the answers that HTTP would have brought."""
+
+    def __init__(self, item: SaleItem) -> None:
+        self.item = item
+        self.calls: list[Call] = []
+        self.answers: list[Answer] = []
+        counters = ledger.read(item_id=item.pk)
+        self.left_before = counters.left if counters else None
+
+    def ask(self, buyer: User, *, units: int = 1, same_as: Call | None = None) -> Call:
+        """One call and its true answer."""
+        reservation_id = same_as.reservation_id if same_as else str(new_reservation_id(self.item.pk))
+        kind = Kind.REPEAT if same_as else Kind.FIRST
+        call = Call(len(self.calls), kind, buyer.pk, units, "a pass", reservation_id)
+        told = ledger.reserve(item_id=self.item.pk, reservation_id=UUID(reservation_id), buyer_id=buyer.pk, units=units)
+        yes = told.outcome in ("reserved", "already_reserved")
+        self.calls.append(call)
+        self.answers.append(
+            Answer(
+                index=call.index,
+                word=told.outcome.value,
+                tries=1,
+                answered_s=1.0 + call.index,
+                first_try_seconds=0.010,
+                reservation_id=reservation_id if yes else "",
+                units=told.units if yes else 0,
+                expires_at=str(told.deadline_ms) if yes else "",
+            )
+        )
+        return call
+
+    def heard(self, call: Call, **changes: Any) -> None:
+        """Let the buyer have heard something else than the truth."""
+        self.answers[call.index] = replace(self.answers[call.index], **changes)
+
+    def verdict(self, *, died: int = 0) -> Verdict:
+        told = told_by(chains=[self.calls], answers=self.answers)
+        return verdict_on(
+            item=self.item,
+            told=told,
+            rush=Rush(answers=self.answers, started_s=0.0, ended_s=10.0, died=died),
+            seen_s=dict.fromkeys(told.yes, 6.5),
+            accepted=accepted_in_doubt(item_id=self.item.pk, doubtful=told.doubtful),
+            left_before=self.left_before,
+        )
+
+
+@pytest.fixture
+def herd(item: SaleItem) -> Herd:
+    return Herd(item)
+
+
+def order_of(call: Call) -> Order:
+    return Order.objects.get(reservation_id=call.reservation_id)
+
+
+def test_a_shop_that_kept_its_word(herd: Herd, buyer: User, rival: User) -> None:
+    call = herd.ask(buyer)
+    herd.ask(buyer, same_as=call)
+    herd.ask(buyer)
+    herd.ask(rival)
+    intake.drain_once(item_id=herd.item.pk)
+
+    verdict = herd.verdict()
+
+    assert verdict.kept, verdict
+    assert (verdict.asked, verdict.told_yes, verdict.told_yes_units, verdict.persisted) == (4, 2, 2, 2)
+    assert verdict.words == {"reserved": 2, "already_reserved": 1, "limit_reached": 1}
+    assert (verdict.oversold, verdict.lost, verdict.duplicated) == (0, 0, 0)
+    assert (verdict.left, verdict.unsold, verdict.seconds_to_sell_out) == (3, None, None)
+    assert (verdict.seconds_to_last_order, verdict.p50_ms) == (2.5, 10.0)
+    assert "Each of the 2 yeses is an order" in report.in_words(verdict)
+
+
+def test_a_yes_without_an_order_is_lost(herd: Herd, buyer: User, rival: User) -> None:
+    call = herd.ask(buyer)
+    herd.ask(rival)
+    intake.drain_once(item_id=herd.item.pk)
+    order_of(call).delete()
+
+    verdict = herd.verdict()
+
+    assert (verdict.persisted, verdict.lost, verdict.kept) == (1, 1, False)
+    assert "1 orders lost" in report.in_words(verdict)
+
+
+def test_a_yes_that_was_rejected_afterwards_is_lost(herd: Herd, buyer: User) -> None:
+    call = herd.ask(buyer)
+    intake.drain_once(item_id=herd.item.pk)
+    Order.objects.filter(pk=order_of(call).pk).update(status=OrderStatus.REJECTED, ended_at=timezone.now())
+
+    assert herd.verdict().lost == 1
+
+
+def test_an_order_of_fewer_units_than_promised_is_lost(herd: Herd, buyer: User) -> None:
+    call = herd.ask(buyer)
+    intake.drain_once(item_id=herd.item.pk)
+    herd.heard(call, units=2)
+
+    assert herd.verdict().lost == 1
+
+
+def test_an_order_that_its_buyer_gave_up_is_not_lost(herd: Herd, buyer: User) -> None:
+    call = herd.ask(buyer)
+    intake.drain_once(item_id=herd.item.pk)
+    lifecycle.cancel(order_id=order_of(call).pk)
+
+    assert herd.verdict().kept
+
+
+def test_a_buyer_above_the_limit_is_a_duplicate(herd: Herd, buyer: User) -> None:
+    call = herd.ask(buyer)
+    intake.drain_once(item_id=herd.item.pk)
+    OrderLine.objects.filter(order=order_of(call)).update(units=2)
+
+    assert herd.verdict().duplicated == 1
+
+
+def test_live_orders_above_the_quantity_are_oversold(herd: Herd, buyer: User, rival: User, stranger: User) -> None:
+    call = herd.ask(buyer)
+    intake.drain_once(item_id=herd.item.pk)
+    OrderLine.objects.filter(order=order_of(call)).update(units=8)
+
+    verdict = herd.verdict()
+
+    assert verdict.oversold == 3
+    assert any("PostgreSQL counts 1 units as taken, but its live orders have 8" in what for what in verdict.broken)
+
+
+def test_a_store_that_gives_away_too_much_is_oversold(herd: Herd, buyer: User, store: Any) -> None:
+    herd.ask(buyer)
+    intake.drain_once(item_id=herd.item.pk)
+    store.hset(keys_of(herd.item.pk).item, "held", 6)
+
+    verdict = herd.verdict()
+
+    assert verdict.oversold == 1
+    assert any("5 is not 4 left + 6 held + 0 sold" in what for what in verdict.broken)
+
+
+def test_a_unit_that_leaked_out_of_the_store_is_named(herd: Herd, buyer: User, store: Any) -> None:
+    herd.ask(buyer)
+    intake.drain_once(item_id=herd.item.pk)
+    store.hincrby(keys_of(herd.item.pk).item, "left", -1)
+
+    verdict = herd.verdict()
+
+    assert not verdict.kept
+    assert any("5 is not 3 left" in what for what in verdict.broken)
+
+
+def test_a_store_that_lost_the_item_is_named(herd: Herd, buyer: User, store: Any) -> None:
+    herd.ask(buyer)
+    intake.drain_once(item_id=herd.item.pk)
+    store.delete(keys_of(herd.item.pk).item)
+
+    assert any("does not know the item" in what for what in herd.verdict().broken)
+
+
+def test_a_repeated_call_must_get_the_same_answer(herd: Herd, buyer: User) -> None:
+    call = herd.ask(buyer)
+    repeat = herd.ask(buyer, same_as=call)
+    intake.drain_once(item_id=herd.item.pk)
+    herd.heard(repeat, expires_at="another time")
+
+    assert any("got another reservation" in what for what in herd.verdict().broken)
+
+
+def test_a_refusal_that_became_an_order_is_named(herd: Herd, buyer: User) -> None:
+    call = herd.ask(buyer)
+    intake.drain_once(item_id=herd.item.pk)
+    herd.heard(call, word="sold_out", reservation_id="", units=0)
+
+    assert any("became orders all the same" in what for what in herd.verdict().broken)
+
+
+def test_a_limit_that_was_not_reached_is_named(herd: Herd, buyer: User, rival: User) -> None:
+    herd.ask(buyer)
+    call = herd.ask(rival)
+    intake.drain_once(item_id=herd.item.pk)
+    order_of(call).delete()
+    herd.heard(call, word="limit_reached", reservation_id="", units=0)
+
+    assert any("below their limit" in what for what in herd.verdict().broken)
+
+
+def test_an_unlimited_item_never_runs_out(product: Product, buyer: User) -> None:
+    herd = Herd(make_item(product, quantity=None))
+    call = herd.ask(buyer)
+    intake.drain_once(item_id=herd.item.pk)
+    assert herd.verdict().kept
+    assert "cannot be oversold" in report.in_words(herd.verdict())
+
+    herd.heard(call, word="held_by_others", reservation_id="", units=0)
+    assert any("unlimited item ran out" in what for what in herd.verdict().broken)
+
+
+@pytest.mark.parametrize("word", ["http_500", "pass_invalid"])
+def test_an_answer_that_is_no_outcome_is_named(herd: Herd, buyer: User, word: str) -> None:
+    call = herd.ask(buyer)
+    herd.heard(call, word=word, reservation_id="", units=0)
+
+    assert any("neither a yes nor a refusal" in what for what in herd.verdict().broken)
+
+
+def test_a_yes_that_never_reached_its_buyer_is_settled_afterwards(herd: Herd, buyer: User) -> None:
+    call = herd.ask(buyer)
+    intake.drain_once(item_id=herd.item.pk)
+    herd.heard(call, word=NO_ANSWER, reservation_id="", units=0)
+
+    verdict = herd.verdict()
+
+    assert verdict.kept
+    assert (verdict.told_yes, verdict.in_doubt, verdict.in_doubt_persisted) == (0, 1, 1)
+
+
+def test_an_accepted_reservation_without_an_order_is_named_even_if_never_told(herd: Herd, buyer: User) -> None:
+    call = herd.ask(buyer)
+    herd.heard(call, word=NO_ANSWER, reservation_id="", units=0)
+
+    assert any("never told to the buyer" in what for what in herd.verdict().broken)
+
+
+def test_units_that_nobody_got_are_counted_as_unsold(product: Product, buyer: User, rival: User) -> None:
+    herd = Herd(make_item(product, quantity=2))
+    herd.ask(buyer)
+    call = herd.ask(rival)
+    intake.drain_once(item_id=herd.item.pk)
+    lifecycle.cancel(order_id=order_of(call).pk)
+
+    assert herd.verdict().unsold == 1
+
+
+def test_the_other_buyers_of_the_item_do_not_count(herd: Herd, buyer: User, rival: User) -> None:
+    herd.ask(buyer)
+    ledger.reserve(item_id=herd.item.pk, reservation_id=new_reservation_id(herd.item.pk), buyer_id=rival.pk, units=1)
+    intake.drain_once(item_id=herd.item.pk)
+
+    verdict = herd.verdict()
+
+    assert verdict.kept
+    assert (verdict.told_yes, verdict.persisted, verdict.left) == (1, 1, 3)
+
+
+def test_calls_of_a_process_that_died_are_in_doubt(herd: Herd, buyer: User, rival: User) -> None:
+    herd.ask(buyer)
+    herd.ask(rival)
+    intake.drain_once(item_id=herd.item.pk)
+    herd.answers.pop()
+
+    verdict = herd.verdict(died=1)
+
+    assert (verdict.in_doubt, verdict.in_doubt_persisted) == (1, 1)
+    assert "1 processes of the herd died" in verdict.broken
+
+
+def test_percentiles_are_values_that_occurred() -> None:
+    hundred = [float(number) for number in range(1, 101)]
+
+    assert (percentile(hundred, 0.5), percentile(hundred, 0.99), percentile([7.0], 0.99)) == (50.0, 99.0, 7.0)
+    assert percentile([], 0.5) == 0.0

@@ -1,0 +1,84 @@
+"""The cluster of the lab: three primaries that share the slots, and go when the lab goes."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from redis.crc import key_slot
+
+from bench.lab.cluster import Cluster, running_cluster
+from bench.strategies.lua_purchase_cluster import LuaPurchaseCluster
+from bench.strategies.strategy import Answer
+from tests.processes import living
+
+BUYERS, UNITS = 12, 5
+
+
+def test_three_primaries_share_all_slots(cluster: Cluster) -> None:
+    node = cluster.node(0)
+    info = node.execute_command("CLUSTER INFO")
+    node.close()
+    assert (info["cluster_state"], info["cluster_size"], info["cluster_slots_ok"]) == ("ok", "3", "16384")
+
+
+def test_a_sale_lies_in_one_slot(make: Callable[..., Any], cluster: Cluster) -> None:
+    sale = make(LuaPurchaseCluster, stock=UNITS)
+    assert len({key_slot(key.encode()) for key in (sale.stock, sale.buyers, sale.queue)}) == 1
+    assert sale.attempt(1) is Answer.SOLD
+    assert sorted(keys_of(cluster)) == [0, 0, 3]
+
+
+def test_twelve_buyers_at_once_buy_exactly_the_stock(make: Callable[..., Any]) -> None:
+    sale = make(LuaPurchaseCluster, stock=UNITS)
+    barrier = threading.Barrier(BUYERS, timeout=30)
+    answers: list[Answer] = []
+
+    def buy(buyer: int) -> None:
+        barrier.wait()
+        answers.append(sale.attempt(buyer))
+
+    threads = [threading.Thread(target=buy, args=[buyer]) for buyer in range(BUYERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert (answers.count(Answer.SOLD), sale.left()) == (UNITS, 0)
+
+
+def test_a_buyer_buys_once(make: Callable[..., Any]) -> None:
+    sale = make(LuaPurchaseCluster, stock=UNITS)
+    assert [sale.attempt(7), sale.attempt(7)] == [Answer.SOLD, Answer.REFUSED]
+    assert sale.left() == UNITS - 1
+
+
+def test_the_servers_are_gone_after_an_error() -> None:
+    pids: set[int] = set()
+
+    def fail() -> None:
+        with running_cluster() as cluster:
+            pids.update(pid_of(cluster, number) for number in range(3))
+            assert living(pids=pids) == pids
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert len(pids) == 3
+    assert not living(pids=pids)
+
+
+def keys_of(cluster: Cluster) -> list[int]:
+    """How many keys each node has."""
+    counts = []
+    for number in range(3):
+        node = cluster.node(number)
+        counts.append(node.dbsize())
+        node.close()
+    return counts
+
+
+def pid_of(cluster: Cluster, number: int) -> int:
+    node = cluster.node(number)
+    pid = int(node.info("server")["process_id"])
+    node.close()
+    return pid

@@ -1,0 +1,106 @@
+"""Selling from PostgreSQL alone: who waits for whom, who is freed when another dies, and what remains."""
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+
+from bench.lab.schedules.interleaver import Done, Place, interleaved
+from bench.strategies.database_stock import DatabaseStock
+from bench.strategies.pg_conditional import PgConditional
+from bench.strategies.pg_row_lock import PgRowLock
+from bench.strategies.pg_skip_locked import PgSkipLocked
+from bench.strategies.strategy import Answer, Strategy
+from tests.bench.strategies.conftest import RUN
+
+Places = Callable[[type[Strategy]], Place]
+
+each_strategy = pytest.mark.parametrize(
+    "strategy", [PgRowLock, PgConditional, PgSkipLocked], ids=lambda strategy: strategy.id
+)
+each_queue = pytest.mark.parametrize("strategy", [PgRowLock, PgConditional], ids=lambda strategy: strategy.id)
+
+BUYERS, UNITS = 20, 5
+
+
+@each_strategy
+def test_twenty_buyers_at_once_buy_exactly_the_stock(
+    strategy: type[DatabaseStock], make: Callable[..., DatabaseStock]
+) -> None:
+    sale = make(strategy, stock=UNITS)
+    barrier = threading.Barrier(BUYERS, timeout=30)
+    answers: list[Answer] = []
+
+    def buy(buyer: int) -> None:
+        barrier.wait()
+        answers.append(sale.attempt(buyer))
+
+    threads = [threading.Thread(target=buy, args=[buyer]) for buyer in range(BUYERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert (answers.count(Answer.SOLD), answers.count(Answer.REFUSED)) == (UNITS, BUYERS - UNITS)
+    assert sale.left() == 0
+    assert orders() == UNITS
+
+
+@each_queue
+def test_the_second_buyer_waits_for_the_row_of_the_first(strategy: type[DatabaseStock], place_of: Places) -> None:
+    with interleaved(strategy, place_of(strategy), name=RUN, stock=1) as sale:
+        done: list[Any] = []
+        sale.report = done.append
+        sale.go("A")
+        sale.go("B")
+        assert [event.blocked for event in done if isinstance(event, Done)] == [False, True]
+        sale.finish("A")
+        sale.finish("B")
+        assert (sale.answer_of("A"), sale.answer_of("B"), sale.left()) == (Answer.SOLD, Answer.REFUSED, 0)
+
+
+def test_with_a_row_a_unit_nobody_waits(place_of: Places) -> None:
+    with interleaved(PgSkipLocked, place_of(PgSkipLocked), name=RUN, stock=2) as sale:
+        sale.go("A")
+        sale.finish("B")
+        sale.finish("A")
+        assert (sale.answer_of("A"), sale.answer_of("B"), sale.left()) == (Answer.SOLD, Answer.SOLD, 0)
+
+
+@each_strategy
+def test_a_buyer_who_dies_in_the_middle_leaves_nothing_locked_and_nothing_sold(
+    strategy: type[DatabaseStock], place_of: Places
+) -> None:
+    with interleaved(strategy, place_of(strategy), name=RUN, stock=1) as sale:
+        sale.go("A", 2)
+        sale.kill("A")
+        sale.finish("B")
+        assert (sale.answer_of("B"), sale.sold, sale.left()) == (Answer.SOLD, 1, 0)
+        assert orders() == 1
+
+
+@each_strategy
+def test_the_tables_are_gone_after_the_run(strategy: type[DatabaseStock], make: Callable[..., DatabaseStock]) -> None:
+    sale = make(strategy, stock=UNITS)
+    assert tables() == {f"{RUN}_stock", f"{RUN}_orders"}
+    sale.attempt(1)
+    sale.tear_down()
+    assert tables() == set()
+
+
+def orders() -> int:
+    with connected() as connection:
+        row = connection.execute(f'SELECT sum(units) FROM "{RUN}_orders"').fetchone()
+    return int(row[0]) if row else 0
+
+
+def tables() -> set[str]:
+    with connected() as connection:
+        rows = connection.execute("SELECT tablename FROM pg_tables WHERE tablename LIKE %s", [f"{RUN}%"]).fetchall()
+    return {row[0] for row in rows}
+
+
+def connected() -> Any:
+    return psycopg.connect(os.environ["DATABASE_URL"])
