@@ -16,7 +16,7 @@ help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 run: venv-run ## The shop with everything it needs; PORT=8000, HOST=127.0.0.1
-	@exec $(PY) -m shop.run
+	@exec $(PY) -m shop.local.run
 
 # Tests wait for servers more than they compute, and a file stays in one process: two take two thirds of the time of one.
 PROCESSES ?= 2

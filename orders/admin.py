@@ -8,12 +8,12 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from orders.attention import EXPLANATIONS, OrderToLookAtAdmin
-from orders.mail_admin import MailAdmin, MailInline
 from orders.models import Attention, Order, OrderLine, OrderStatus
-from orders.order_moves import LISTED_MAX, OrderMoves
-from orders.payment_admin import PaymentEventAdmin, PaymentInline, events_of
-from orders.staff import ReadOnlyInline, amount_text
+from orders.staff.mail_admin import MailAdmin, MailInline
+from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
+from orders.staff.order_actions import LISTED_MAX, OrderMoves
+from orders.staff.payment_admin import PaymentEventAdmin, PaymentInline, events_of
+from orders.staff.read_only_admin import ReadOnlyInline, amount_text
 
 __all__ = ["MailAdmin", "OrderAdmin", "OrderToLookAtAdmin", "PaymentEventAdmin"]
 

@@ -29,13 +29,13 @@ from orders.serializers import (
 )
 from seckill import ledger
 from seckill.api import refusal
-from seckill.moments import rfc3339
 from seckill.outcomes import Outcome
 from seckill.passes import item_id_of
-from shop.api_view import JsonAPIView
+from seckill.timestamps import rfc3339
 from shop.buyer_language import remember_language
-from shop.problems import problem
-from shop.serializers import ProblemSerializer
+from shop.http.base_view import JsonAPIView
+from shop.http.problems import problem
+from shop.http.serializers import ProblemSerializer
 
 # While the order is being written, and then while it waits for money.
 POLL_RESERVED_MS = 500

@@ -22,7 +22,7 @@ from orders import lifecycle
 from orders.models import Order, OrderLine, OrderStatus
 from seckill import ledger, outbox
 from seckill.models import UNITS_MAX, SaleItem
-from seckill.moments import moment_from
+from seckill.timestamps import moment_from
 from shop import failpoints
 
 log = structlog.get_logger(__name__)

@@ -16,7 +16,7 @@ from django.db.models import F, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders import mails
+from orders.mails import sending
 from orders.models import SOLD, Mail, Order, OrderLine, OrderStatus, Payment
 from seckill import ledger
 from seckill.models import SaleItem
@@ -55,7 +55,7 @@ def pay(*, order_id: int) -> bool:
         waiting = Order.objects.filter(pk=order_id, status=OrderStatus.AWAITING_PAYMENT, expires_at__gt=Now())
         if waiting.update(status=OrderStatus.PAID, ended_at=timezone.now()) != 1:
             return False
-        mails.owe(order_ids=[order_id], kind=Mail.Kind.PAID)
+        sending.owe(order_ids=[order_id], kind=Mail.Kind.PAID)
     tell_soon([order_id])
     return True
 
@@ -81,9 +81,9 @@ def cancel(*, order_id: int) -> bool:
 def refund(*, order_id: int, units_back: bool) -> bool:
     """Give the money of a paid order back. False where it is not paid, or was shipped.
 
-    Money that a provider captured is `refund_due` until the provider confirms (`orders/refunds.py`), and the order with
-    it; money that staff recorded is theirs to hand over, and the order is refunded at once. With `units_back` the units
-    go back on sale now; without, they stay sold, for goods that nobody else can have.
+    Money that a provider captured is `refund_due`, and so is the order, until the provider confirms
+    (`orders/payments/refunds.py`). Money that staff recorded is theirs to hand over: that order is refunded at once.
+    With `units_back` the units go back on sale now; without, they stay sold, for goods that nobody else can have.
     """
     with transaction.atomic():
         order = Order.objects.select_for_update().filter(pk=order_id, status=OrderStatus.PAID).first()
@@ -101,7 +101,7 @@ def refund(*, order_id: int, units_back: bool) -> bool:
         else:
             moved.update(status=status, ended_at=timezone.now(), units_back=False)
         if status is OrderStatus.REFUNDED:
-            mails.owe(order_ids=[order_id], kind=Mail.Kind.REFUNDED)
+            sending.owe(order_ids=[order_id], kind=Mail.Kind.REFUNDED)
     tell_soon([order_id])
     return True
 
@@ -137,7 +137,7 @@ def end_unpaid(*, order_ids: Iterable[int], status: OrderStatus, wait: bool = Fa
         Order.objects.filter(pk__in=waiting).update(status=status, ended_at=timezone.now())
         give_back(order_ids=waiting)
         if status is OrderStatus.EXPIRED:
-            mails.owe(order_ids=waiting, kind=Mail.Kind.EXPIRED)
+            sending.owe(order_ids=waiting, kind=Mail.Kind.EXPIRED)
     return waiting
 
 

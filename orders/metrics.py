@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 from orders.models import Mail, Order, OrderStatus, Payment, PaymentEvent
 from seckill.models import SaleChange
 
-AUDIT_KEY = "orders.audit"
+AUDIT_KEY = "orders.repair.audit"
 # An audit runs every minute; its figures outlive a worker's restart, and their age is a figure of its own.
 AUDIT_LIFE_SECONDS = 24 * 3600
 

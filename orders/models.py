@@ -6,7 +6,7 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from orders.payments.simulated_records import SimulatedMessage, SimulatedSession
+from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill.models import SaleItem
 from shop.models import Product
 

@@ -13,10 +13,10 @@ from django.views.decorators.http import require_safe
 
 from orders.late_payment import came_late, is_undecided
 from orders.models import Attention, Order, OrderStatus, Payment
-from orders.payments import providers
+from orders.payments import provider_choice
 from seckill import ledger
-from seckill.moments import moment_from
 from seckill.passes import item_id_of
+from seckill.timestamps import moment_from
 from shop.buyer_language import remember_language
 
 PAGE_SIZE = 20
@@ -53,7 +53,7 @@ def state_of(order: Order) -> dict[str, Any]:
     return {
         "order": order,
         "awaiting": awaiting,
-        "payable": awaiting and bool(providers.chosen()),
+        "payable": awaiting and bool(provider_choice.chosen()),
         "confirming": awaiting and latest is not None and latest.status == Payment.Status.PENDING and bool(latest.url),
         "declined": awaiting and latest is not None and latest.status == Payment.Status.FAILED,
         "deciding": deciding,

@@ -5,14 +5,16 @@ import time
 import structlog
 from celery import shared_task
 
-from orders import intake, late_payments, lifecycle, mails, refunds
-from orders.audit import audit
+from orders import intake, lifecycle
+from orders.mails import sending
 from orders.metrics import remember_audit
-from orders.payments import inbox, sessions, simulated_delivery
-from orders.reconcile import reconcile_if_needed
+from orders.payments import inbox, late_money, refunds, sessions
+from orders.payments.simulated import delivery
+from orders.repair.audit import audit
+from orders.repair.reconcile import reconcile_if_needed
 from orders.sweep import sweep
 from seckill import outbox
-from seckill.changes import sweep_changes
+from seckill.changes.journal import sweep_changes
 from seckill.ledger import StoreUnreachable
 from seckill.models import SaleItem, movable_items
 from seckill.publication import announce_pending
@@ -102,13 +104,13 @@ def audit_sales() -> int:
 @sweep()
 def send_mails() -> int:
     """Every few seconds: send the mails that are due, for at most `BUDGET_SECONDS`."""
-    return mails.send_due(seconds_max=BUDGET_SECONDS)
+    return sending.send_due(seconds_max=BUDGET_SECONDS)
 
 
 @sweep()
 def apply_waiting_events() -> int:
     """Every second: events whose payment has come since, and late money whose fate a crash left open."""
-    return inbox.apply_waiting() + late_payments.decide_waiting()
+    return inbox.apply_waiting() + late_money.decide_waiting()
 
 
 @sweep()
@@ -126,4 +128,4 @@ def close_sessions() -> int:
 @sweep()
 def deliver_simulated_events() -> int:
     """Every second: the simulated provider tells the shop what happened on its pages."""
-    return simulated_delivery.deliver_due()
+    return delivery.deliver_due()

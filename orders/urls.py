@@ -1,7 +1,7 @@
 from django.urls import path
 
 from orders import metrics, order_buttons, pages
-from orders.payments import simulated_pages
+from orders.payments.simulated import pages as simulated_pages
 
 urlpatterns = [
     path("metrics", metrics.metrics, name="metrics"),

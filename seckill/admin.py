@@ -16,16 +16,16 @@ from unfold.decorators import action, display
 from unfold.enums import ActionVariant
 
 from seckill import durability
-from seckill.change_admin import buttons_of, buttons_of_item, control
-from seckill.change_journal import SaleChangeAdmin, journal_of
-from seckill.figures import figures_of, units_text
 from seckill.ledger import StoreUnreachable
+from seckill.live.staff_figures import figures_of, units_text
 from seckill.models import Sale, SaleItem
 from seckill.publication import CannotPublish, publish_sale
-from seckill.sale_form import SaleItemForm, SaleItemFormSet
-from seckill.sale_phase import LABELS, ItemPhaseFilter, PhaseFilter, phase_of
+from seckill.staff.change_list import SaleChangeAdmin, journal_of
+from seckill.staff.change_pages import buttons_of, buttons_of_item, control
+from seckill.staff.sale_form import SaleItemForm, SaleItemFormSet
+from seckill.staff.sale_phase import LABELS, ItemPhaseFilter, PhaseFilter, phase_of
+from shop.admin_base import ModelAdmin, StaffAdmin, TabularInline
 from shop.price_field import price_text
-from shop.staff import ModelAdmin, StaffAdmin, TabularInline
 
 # One page of the list of live figures: as many items as one request may ask the store for.
 ITEMS_MAX = 100

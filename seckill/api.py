@@ -22,9 +22,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from seckill import doorbell, ledger, passes
-from seckill.live import live_from
+from seckill.live.answer import live_from
 from seckill.models import Sale, published_items, published_sales
-from seckill.moments import milliseconds, now_ms, rfc3339
 from seckill.outcomes import HTTP, Outcome
 from seckill.pass_authentication import PassAuthentication, PassRefused
 from seckill.serializers import (
@@ -34,12 +33,13 @@ from seckill.serializers import (
     ReservationSerializer,
     SaleSerializer,
 )
+from seckill.timestamps import milliseconds, now_ms, rfc3339
 from shop import failpoints
-from shop.api_view import JsonAPIView
 from shop.buyer_language import remember_language
+from shop.http.base_view import JsonAPIView
+from shop.http.problems import problem
+from shop.http.serializers import ProblemSerializer
 from shop.money import to_text
-from shop.problems import problem
-from shop.serializers import ProblemSerializer
 
 PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which.")
 PHASES = ("upcoming", "open", "ended")

@@ -1,7 +1,7 @@
 """Whether both stores keep what buyers are told through a power cut, judged by the servers' own settings.
 
-A sale opens, and a paused one goes on, only on servers without a weakness (seckill/publication.py, seckill/changes.py);
-`manage.py check --deploy` names each.
+A sale opens, and a paused one goes on, only on servers without a weakness (seckill/publication.py,
+seckill/changes/journal.py); `manage.py check --deploy` names each weakness.
 The settings are those of the server, the role and the database that this process is connected to: of a replica, or of
 the other nodes of a cluster, nothing is known here.
 """

@@ -28,7 +28,7 @@ class Sale(models.Model):
     """A flash-sale campaign: a window, a hold time, some sale items.
 
     `opens_at`, `closes_at`, `paused` and the terms of the items are what the reservation store was last known to have
-    been told; while a sale is published they move through `seckill/changes.py` alone.
+    been told; while a sale is published they move through `seckill/changes/journal.py` alone.
     """
 
     name = models.CharField(_("name"), max_length=200)
@@ -160,8 +160,8 @@ class SaleItem(models.Model):
 class SaleChange(models.Model):
     """One entry of the journal: a change of a published item, who made it, when and why, and what came of it.
 
-    Written before the reservation store is asked, so that a crash leaves it pending and `seckill/changes.py` repeats
-    it; the store applies an `operation_id` once. A change of a whole sale is one entry for each of its items.
+    Written before the reservation store is asked, so that a crash leaves it pending and `seckill/changes/journal.py`
+    repeats it; the store applies an `operation_id` once. A change of a whole sale is one entry for each of its items.
     """
 
     class Kind(models.TextChoices):

@@ -19,11 +19,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from seckill import doorbell, ledger, passes
+from seckill.live.offers import Offer, offers_of
+from seckill.live.page_texts import words_of_page, words_of_phase
 from seckill.models import Sale, SaleItem, published_items, published_sales
-from seckill.moments import milliseconds
-from seckill.offers import Offer, offers_of
 from seckill.outcomes import HTTP, Outcome
-from seckill.words import words_of_page, words_of_phase
+from seckill.timestamps import milliseconds
 
 # The home page shows the next sales; a shop with more of them has a list of its own in the API.
 SALES_MAX = 12

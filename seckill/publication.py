@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from seckill import durability, ledger
 from seckill.models import Sale, SaleItem, overlapping_item
-from seckill.moments import milliseconds
+from seckill.timestamps import milliseconds
 from shop.models import Product
 
 log = structlog.get_logger(__name__)

@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from seckill.models import UNITS_MAX, Sale, SaleItem
+from shop.http.serializers import StrictSerializer, WholeNumberField
 from shop.money import to_text
-from shop.serializers import StrictSerializer, WholeNumberField
 
 
 class ReservationRequestSerializer(StrictSerializer):

@@ -11,10 +11,10 @@ from django.utils.translation import gettext_lazy as _
 from knox.models import AuthToken
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from shop.admin_base import ModelAdmin, StaffAdmin
 from shop.models import Category, Product
 from shop.price_field import price_text
 from shop.product_form import ProductForm, items_dearer_than
-from shop.staff import ModelAdmin, StaffAdmin
 
 # Registered anew below in the looks of the rest.
 admin.site.unregister([User, Group])

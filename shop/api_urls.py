@@ -1,5 +1,5 @@
 from django.urls import path
 
-from shop import api
+from shop.http import tokens
 
-urlpatterns = [path("auth/token/", api.TokenView.as_view(), name="api-token")]
+urlpatterns = [path("auth/token/", tokens.TokenView.as_view(), name="api-token")]

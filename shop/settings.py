@@ -186,7 +186,7 @@ CACHES = {
     # One second to connect or to answer: with both spent, the buyer still hears `unavailable` within two.
     "seckill": redis_cache(SECKILL_REDIS_URL, timeout_seconds=0.9),
 }
-SESSION_ENGINE = "shop.sessions"
+SESSION_ENGINE = "shop.session_store"
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
@@ -213,8 +213,8 @@ SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
 SECURE_HSTS_PRELOAD = HTTPS
 X_FRAME_OPTIONS = "DENY"
-CSRF_FAILURE_VIEW = "shop.problems.csrf_failure"
-# No form of the shop is larger; the API has its own, smaller bound (shop/parsers.py).
+CSRF_FAILURE_VIEW = "shop.http.problems.csrf_failure"
+# No form of the shop is larger; the API has its own, smaller bound (shop/http/parsers.py).
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 
 CONTENT_SECURITY_POLICY = {
@@ -252,14 +252,14 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "shop.bearer_authentication.BearerAuthentication",
+        "shop.http.bearer.BearerAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_PARSER_CLASSES": ["shop.parsers.BoundedJSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["shop.http.parsers.BoundedJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "shop.problems.exception_handler",
+    "EXCEPTION_HANDLER": "shop.http.problems.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_TTL": timedelta(days=7)}
@@ -273,7 +273,7 @@ SPECTACULAR_SETTINGS = {
     "ENFORCE_NON_BLANK_FIELDS": True,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "shop.openapi.document_problems",
+        "shop.http.openapi.document_problems",
     ],
 }
 
@@ -312,7 +312,7 @@ CELERY_TASK_ROUTES = {
 }
 # Every job of the beat is a sweep: a late one is worthless, since the next does the same, so it expires. Not sooner,
 # since the time is compared with the worker's clock, and hosts whose clocks are an hour off must still be heard.
-CELERY_BEAT_SCHEDULER = "shop.beat:SweepScheduler"
+CELERY_BEAT_SCHEDULER = "shop.sweep_scheduler:SweepScheduler"
 CELERY_BEAT_SCHEDULE = {
     name: {"task": f"orders.tasks.{name}", "schedule": seconds, "options": {"expires": 7200}}
     for name, seconds in {
@@ -335,7 +335,7 @@ UNFOLD = {
     "SITE_TITLE": "Stampede",
     "SITE_HEADER": "Stampede",
     "SITE_URL": "/",
-    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("shop/mark.svg")}],
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("shop/logo.svg")}],
     "SHOW_HISTORY": True,
     "SIDEBAR": {"show_search": False, "navigation": NAVIGATION},
 }

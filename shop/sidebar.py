@@ -56,7 +56,7 @@ NAVIGATION = [
                 icon="notification_important",
                 page="orders_ordertolookat_changelist",
                 permission="orders.view_order",
-                badge=counted_by("orders.attention.badge"),
+                badge=counted_by("orders.staff.needs_attention.badge"),
             ),
             entry(
                 _("Payment events"),

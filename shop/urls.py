@@ -32,7 +32,7 @@ urlpatterns = [
     path("", include("orders.urls")),
 ]
 
-handler400 = "shop.problems.bad_request"
-handler403 = "shop.problems.forbidden"
-handler404 = "shop.problems.not_found"
-handler500 = "shop.problems.server_error"
+handler400 = "shop.http.problems.bad_request"
+handler403 = "shop.http.problems.forbidden"
+handler404 = "shop.http.problems.not_found"
+handler500 = "shop.http.problems.server_error"

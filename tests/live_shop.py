@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import connection
 
-from shop.part import POLL_SECONDS, stop_parts
-from shop.run_parts import processes
-from shop.run_settings import SERVER_URLS, RunSettings
+from shop.local.environment import SERVER_URLS, RunSettings
+from shop.local.process import POLL_SECONDS, stop_parts
+from shop.local.shop_processes import processes
 from tests.own_store import free_port
 
 # Many times what it takes on an idle machine.

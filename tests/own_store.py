@@ -13,8 +13,8 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from shop.embedded_valkey import STORE_FSYNC, ValkeyServer
-from shop.part import Part
+from shop.local.process import Part
+from shop.local.valkey import STORE_FSYNC, ValkeyServer
 from shop.settings import redis_cache
 
 # Many times what a start takes, on a machine that does much else.

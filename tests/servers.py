@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from shop.embedded import DirectoryInUse, EmbeddedServers
-from shop.embedded_postgres import DataUnusable
-from shop.part import PartFailed
+from shop.local.postgres import DataUnusable
+from shop.local.process import PartFailed
+from shop.local.servers import DirectoryInUse, EmbeddedServers
+from shop.local.wheel import WheelMissing
 from shop.translations import compile_translations
-from shop.wheel import WheelMissing
 
 _DIRECTORY = Path(__file__).resolve().parent.parent / ".stampede" / "test"
 _QUESTIONS = {"-h", "--help", "-V", "--version"}

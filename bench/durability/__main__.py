@@ -22,9 +22,9 @@ from bench.durability.prices import WAYS, Price, lines_of, price_list
 from bench.durability.rounds import RoundFailed, crowd_of
 from bench.durability.valkey_to_kill import Address, PricedStore
 from seckill.ledger import StoreUnreachable
-from shop.embedded import free_ports
-from shop.part import PartFailed
-from shop.wheel import WheelMissing
+from shop.local.process import PartFailed
+from shop.local.servers import free_ports
+from shop.local.wheel import WheelMissing
 
 ROOT = Path(__file__).resolve().parents[2]
 # Options that together took longer than four minutes would not be used twice.

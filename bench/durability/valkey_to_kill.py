@@ -12,8 +12,8 @@ from typing import Any
 from bench.durability.disk import Disk
 from bench.lab.own_servers import START_SECONDS, store_client
 from seckill.keys import keys_of
-from shop.embedded_valkey import ValkeyServer
-from shop.part import POLL_SECONDS, Part, PartFailed
+from shop.local.process import POLL_SECONDS, Part, PartFailed
+from shop.local.valkey import ValkeyServer
 
 
 @dataclass(frozen=True, slots=True)

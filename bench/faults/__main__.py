@@ -12,10 +12,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from shop.embedded import DirectoryInUse, free_ports, lock_directory
-from shop.embedded_postgres import DATABASE, DataUnusable
-from shop.run_parts import ROOT
-from shop.wheel import WheelMissing
+from shop.local.postgres import DATABASE, DataUnusable
+from shop.local.servers import DirectoryInUse, free_ports, lock_directory
+from shop.local.shop_processes import ROOT
+from shop.local.wheel import WheelMissing
 
 # What a former run left, and what this one shall not meet.
 _OF_A_RUN = ("postgres", "store", "broker", "failpoints", "logs", "history.jsonl", "report.json")

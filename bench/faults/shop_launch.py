@@ -9,9 +9,9 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from bench.faults.raw_valkey import ValkeyError
-from shop.part import Part
-from shop.run_parts import processes
-from shop.run_settings import RunSettings
+from shop.local.environment import RunSettings
+from shop.local.process import Part
+from shop.local.shop_processes import processes
 
 
 @dataclass(frozen=True, kw_only=True)

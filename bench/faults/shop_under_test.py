@@ -22,10 +22,10 @@ from django.conf import settings
 from bench.faults.proxy import Proxy
 from bench.faults.raw_valkey import client_at
 from bench.faults.shop_launch import ProcessPlan, part_of
-from shop.embedded import free_ports
-from shop.embedded_postgres import PostgresServer
-from shop.embedded_valkey import BROKER_FSYNC, STORE_FSYNC, ValkeyServer
-from shop.part import POLL_SECONDS, Part, PartFailed, ending, stop_parts
+from shop.local.postgres import PostgresServer
+from shop.local.process import POLL_SECONDS, Part, PartFailed, ending, stop_parts
+from shop.local.servers import free_ports
+from shop.local.valkey import BROKER_FSYNC, STORE_FSYNC, ValkeyServer
 
 # As an operator's supervisor would: not at once, so that a restart is seen as an outage.
 RESTART_SECONDS = 0.3

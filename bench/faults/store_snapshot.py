@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from orders.models import LIVE, Order, OrderLine, OrderStatus, Payment, PaymentEvent
-from orders.payments.simulated_records import SimulatedMessage, SimulatedSession
+from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill import ledger, outbox
 from seckill.models import SaleItem
 

@@ -16,7 +16,7 @@ from bench.faults.http_client import Caller
 from bench.faults.shop_under_test import CELERY, SERVERS, WEBS, Site
 from bench.faults.store_snapshot import Books, read_books
 from bench.faults.trial_sale import Stock, Ticket, new_item, retire, tickets_for
-from orders.audit import audit
+from orders.repair.audit import audit
 from seckill.ledger import StoreUnreachable
 from seckill.models import SaleItem
 

@@ -9,12 +9,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
-from shop.embedded import DirectoryInUse, EmbeddedServers
-from shop.embedded_postgres import DataUnusable
-from shop.part import PartFailed
-from shop.run_parts import ROOT
-from shop.run_settings import SERVER_URLS
-from shop.wheel import WheelMissing
+from shop.local.environment import SERVER_URLS
+from shop.local.postgres import DataUnusable
+from shop.local.process import PartFailed
+from shop.local.servers import DirectoryInUse, EmbeddedServers
+from shop.local.shop_processes import ROOT
+from shop.local.wheel import WheelMissing
 
 
 def main(arguments: list[str]) -> int:

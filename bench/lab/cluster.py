@@ -14,9 +14,9 @@ from redis import Redis
 from redis.cluster import ClusterNode, RedisCluster
 from redis.exceptions import RedisError
 
-from shop.embedded import PORT_ATTEMPTS, free_ports
-from shop.embedded_valkey import STORE_FSYNC, ValkeyServer
-from shop.part import POLL_SECONDS, Part, PartFailed, PortTaken, stop_parts
+from shop.local.process import POLL_SECONDS, Part, PartFailed, PortTaken, stop_parts
+from shop.local.servers import PORT_ATTEMPTS, free_ports
+from shop.local.valkey import STORE_FSYNC, ValkeyServer
 
 # The least that is a cluster: with fewer primaries no majority could be left.
 NODES = 3

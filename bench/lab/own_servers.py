@@ -13,9 +13,9 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from shop.embedded import free_ports
-from shop.embedded_valkey import STORE_FSYNC, ValkeyServer
-from shop.part import POLL_SECONDS, Part, PartFailed
+from shop.local.process import POLL_SECONDS, Part, PartFailed
+from shop.local.servers import free_ports
+from shop.local.valkey import STORE_FSYNC, ValkeyServer
 
 START_SECONDS = 20.0
 # A store that is restarted is away for some tenths of a second; a client must not wait longer than it would live.

@@ -17,7 +17,7 @@ from django.utils import timezone
 from bench import load_buyers
 from orders.models import LIVE, OrderLine
 from seckill import ledger
-from seckill.live import phase_of
+from seckill.live.answer import phase_of
 from seckill.models import Sale, SaleItem, published_items
 from seckill.publication import CannotPublish, publish_sale
 from shop.models import Product

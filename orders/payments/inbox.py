@@ -14,8 +14,10 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders import late_payments, lifecycle, mails, refunds
+from orders import lifecycle
+from orders.mails import sending
 from orders.models import SOLD, Attention, Mail, Order, OrderStatus, Payment, PaymentEvent
+from orders.payments import late_money, refunds
 from orders.payments.provider import Event, EventKind
 from shop import failpoints
 
@@ -89,7 +91,7 @@ def follow(row: PaymentEvent, applied: Applied) -> None:
         return
     order_id = Payment.objects.values_list("order_id", flat=True).get(pk=row.payment_id)
     if applied is Applied.LATE:
-        late_payments.decide(order_id=order_id)
+        late_money.decide(order_id=order_id)
     else:
         lifecycle.tell_soon([order_id])
 
@@ -132,7 +134,7 @@ def capture(*, order: Order, payment: Payment, row: PaymentEvent) -> Applied:
     if order.status == OrderStatus.AWAITING_PAYMENT:
         take_money(payment=payment, decide_late=False)
         Order.objects.filter(pk=order.pk).update(status=OrderStatus.PAID, ended_at=timezone.now())
-        mails.owe(order_ids=[order.pk], kind=Mail.Kind.PAID)
+        sending.owe(order_ids=[order.pk], kind=Mail.Kind.PAID)
         return Applied.PAID
     other = Payment.objects.filter(order=order, status=Payment.Status.CAPTURED).exists()
     if order.status in SOLD or other:
@@ -177,12 +179,12 @@ def refunded(*, order: Order, payment: Payment) -> Applied:
     if order.status == OrderStatus.PAID:
         # Nobody said that the units may be sold again, so they stay sold.
         Order.objects.filter(pk=order.pk).update(status=OrderStatus.REFUNDED, ended_at=timezone.now(), units_back=False)
-        mails.owe(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
+        sending.owe(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
     elif order.status == OrderStatus.EXPIRED:
         # Late money that nobody had decided upon. A crash may have left its units taken again: only a refund gives
         # back what is sold, so the order is told to the store as one.
         Order.objects.filter(pk=order.pk).update(status=OrderStatus.REFUNDED, settled_at=None)
-        mails.owe(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
+        sending.owe(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
     return Applied.REFUNDED
 
 

@@ -15,9 +15,9 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders.models import Order, OrderStatus, Payment
-from orders.payments import providers
-from orders.payments.clock import next_attempt
+from orders.payments import provider_choice
 from orders.payments.provider import ProviderRefused, ProviderUnreachable
+from orders.payments.timing import next_attempt
 
 log = structlog.get_logger(__name__)
 
@@ -58,7 +58,7 @@ def start(*, order_id: int, idempotency_key: str, provider_name: str | None = No
 
 def begin(*, order_id: int, idempotency_key: str, provider_name: str | None) -> Start:
     """The row of the payment, committed; the order is locked, so that two presses at once make one."""
-    names = providers.chosen()
+    names = provider_choice.chosen()
     if not names or provider_name not in (None, *names):
         return Start(Started.NO_PROVIDER)
     with transaction.atomic():
@@ -86,7 +86,7 @@ def begin(*, order_id: int, idempotency_key: str, provider_name: str | None) -> 
 def open_page(*, payment: Payment) -> None:
     """Ask the provider for the page and note it. Raises ProviderUnreachable."""
     try:
-        session = providers.named(payment.provider).open_session(payment=payment)
+        session = provider_choice.named(payment.provider).open_session(payment=payment)
     except ProviderRefused as error:
         # A configuration that the provider does not take is as good as no provider, until somebody mends it.
         log.error("payment_page_refused", payment=str(payment.pk), provider=payment.provider, error=str(error))
@@ -134,12 +134,12 @@ def close_page(*, payment: Payment) -> None:
     """Close the page. One whose reference was lost by a crash is asked for once more, which makes it known."""
     if not payment.provider_reference:
         try:
-            session = providers.named(payment.provider).open_session(payment=payment)
+            session = provider_choice.named(payment.provider).open_session(payment=payment)
         except ProviderRefused:
             # Known by the payment's id it would have been given again: there is none.
             return
         payment.provider_reference = session.reference
-    providers.named(payment.provider).close_session(payment=payment)
+    provider_choice.named(payment.provider).close_session(payment=payment)
 
 
 def note_closed(*, payment: Payment) -> None:

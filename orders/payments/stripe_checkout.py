@@ -15,7 +15,6 @@ import stripe
 from django.conf import settings
 
 from orders.models import Payment
-from orders.payments.clock import is_current
 from orders.payments.provider import (
     Event,
     EventKind,
@@ -26,6 +25,7 @@ from orders.payments.provider import (
     Session,
     TooOld,
 )
+from orders.payments.timing import is_current
 
 # To connect, and to wait for the answer: both spent, the buyer still hears within two seconds that it did not work.
 TIMEOUT_SECONDS = (0.5, 1.4)

@@ -8,10 +8,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from orders.payments import inbox, providers
+from orders.payments import inbox, provider_choice
 from orders.payments.provider import Forged, TooOld
-from shop.problems import problem
-from shop.serializers import ProblemSerializer
+from shop.http.problems import problem
+from shop.http.serializers import ProblemSerializer
 
 PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which.")
 
@@ -30,11 +30,11 @@ class WebhookView(APIView):
         },
     )
     def post(self, request: Request, provider: str) -> HttpResponse:
-        if provider not in providers.chosen():
+        if provider not in provider_choice.chosen():
             raise Http404
         try:
             # The bytes as they came: a body that was parsed and written again has another signature.
-            event = providers.named(provider).read_event(body=request._request.body, headers=request.headers)
+            event = provider_choice.named(provider).read_event(body=request._request.body, headers=request.headers)
         except Forged:
             return problem(
                 status=400,

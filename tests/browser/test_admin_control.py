@@ -11,7 +11,7 @@ from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from seckill import ledger
-from seckill.changes import make_change
+from seckill.changes.journal import make_change
 from seckill.models import SaleChange, SaleItem
 from shop.models import Product
 from tests.conftest import make_item

@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.db.models.functions import Now
 
 from orders import intake, lifecycle
-from orders.audit import audit
 from orders.models import Order
+from orders.repair.audit import audit
 from seckill import ledger, passes
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome

@@ -12,14 +12,14 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from orders import mails
 from orders.admin import LABELS
-from orders.attention import EXPLANATIONS, badge
-from orders.attention import LABELS as ATTENTION_LABELS
+from orders.mails import sending
 from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, PaymentEvent
-from orders.payment_admin import KINDS, OUTCOMES
 from orders.payments.inbox import Applied
 from orders.payments.provider import EventKind
+from orders.staff.needs_attention import EXPLANATIONS, badge
+from orders.staff.needs_attention import LABELS as ATTENTION_LABELS
+from orders.staff.payment_admin import KINDS, OUTCOMES
 from seckill import ledger
 from seckill.models import SaleItem
 from tests.orders.stage import message as said_of
@@ -233,7 +233,7 @@ def test_an_order_that_is_not_paid_is_not_refunded(client: Client, order: Order)
 def test_the_page_of_an_order_shows_its_payments_events_and_mails(client: Client, order: Order) -> None:
     payment = payment_of(order)
     assert tell(said_of(payment)).status_code == 200
-    mails.send_due(seconds_max=10)
+    sending.send_due(seconds_max=10)
     for language, texts in {
         "en": ("captured", "order paid", "confirmation", "The buyer has no address."),
         "zh-CN": ("已收款", "订单已付款", "付款确认", "买家没有填写邮箱。"),
@@ -263,13 +263,13 @@ def test_events_and_mails_have_lists_of_their_own(client: Client, order: Order) 
 
 def test_a_mail_that_was_not_sent_is_sent_again_when_staff_say_so(client: Client, order: Order, buyer: User) -> None:
     client.post(ORDERS, chosen("record_payment", order))
-    mails.send_due(seconds_max=10)
-    assert Mail.objects.get().last_error == mails.NO_ADDRESS
+    sending.send_due(seconds_max=10)
+    assert Mail.objects.get().last_error == sending.NO_ADDRESS
     assert client.get(MAILS, {"state": "given_up"}).context["cl"].result_count == 1
     User.objects.filter(pk=buyer.pk).update(email="buyer@example.com")
     again = {"action": "send_again", "_selected_action": [Mail.objects.get().pk]}
     assert said(client.post(MAILS, again, follow=True))[-1] == "1 mail is sent in a moment."
-    assert mails.send_due(seconds_max=10) == 1
+    assert sending.send_due(seconds_max=10) == 1
     assert said(client.post(MAILS, again, follow=True)) == ["1 mail was sent before, and is not sent twice."]
 
 

@@ -16,9 +16,9 @@ from django.db.models import F
 from django.test import Client
 
 from orders import intake, lifecycle, tasks
-from orders.audit import audit
 from orders.metrics import AUDIT_KEY
 from orders.models import Order, OrderStatus
+from orders.repair.audit import audit
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product

@@ -15,7 +15,7 @@ from orders.models import Order, OrderStatus
 from seckill import doorbell, ledger, passes
 from seckill.keys import keys_of
 from seckill.models import SaleItem
-from seckill.moments import milliseconds, moment_from
+from seckill.timestamps import milliseconds, moment_from
 from shop.models import Product
 from tests.conftest import make_item
 

@@ -7,8 +7,9 @@ import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 
-from orders import late_payments, lifecycle, tasks
+from orders import lifecycle, tasks
 from orders.models import Attention, Mail, Order, OrderStatus, Payment
+from orders.payments import late_money
 from orders.payments.inbox import Applied
 from seckill import ledger
 from seckill.models import LatePayment, Sale, SaleItem
@@ -92,7 +93,7 @@ def test_late_money_waits_for_a_store_that_is_away(item: SaleItem, buyer: User, 
     healthy = store_away(settings)
     assert tell(message(payment)).status_code == 200
     assert stands(order, payment) == (OrderStatus.EXPIRED, Payment.Status.CAPTURED, "")
-    assert late_payments.decide(order_id=order.pk) is late_payments.Decided.UNAVAILABLE
+    assert late_money.decide(order_id=order.pk) is late_money.Decided.UNAVAILABLE
     settings.CACHES = healthy
     due_now()
     assert tasks.apply_waiting_events() == 1
@@ -106,7 +107,7 @@ def test_money_does_not_wait_for_the_store_for_ever(item: SaleItem, buyer: User,
     store.hset(f"seckill:{{{item.pk}}}:holds", str(order.reservation_id), "gibberish")
     store.hdel(f"seckill:{{{item.pk}}}:item", "held")
     tell(message(payment))
-    for _ in range(late_payments.ATTEMPTS_MAX):
+    for _ in range(late_money.ATTEMPTS_MAX):
         assert stands(order, payment)[0] == OrderStatus.EXPIRED
         due_now()
         if tasks.apply_waiting_events():
@@ -206,7 +207,7 @@ def test_nothing_is_decided_twice(item: SaleItem, buyer: User) -> None:
     order, payment = expired(item, buyer)
     tell(message(payment))
     for _ in range(2):
-        assert late_payments.decide(order_id=order.pk) is late_payments.Decided.NOTHING_TO_DECIDE
+        assert late_money.decide(order_id=order.pk) is late_money.Decided.NOTHING_TO_DECIDE
     assert figures(item) == (4, 0, 1, 1)
     assert order.payments.get().status == Payment.Status.CAPTURED
     assert Applied.LATE.value == "late"
@@ -221,7 +222,7 @@ def test_with_the_holds_lost_the_money_waits_until_the_store_was_compared(
     assert stands(order, payment) == (OrderStatus.EXPIRED, Payment.Status.CAPTURED, "")
     assert tasks.watch_store() == 1
     due_now()
-    assert late_payments.decide_waiting() == 1
+    assert late_money.decide_waiting() == 1
     assert stands(order, payment) == KEPT
     hold = ledger.find_hold(item_id=item.pk, reservation_id=order.reservation_id)  # type: ignore[arg-type]
     assert hold is not None

@@ -19,7 +19,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from orders import lifecycle, mails, tasks
+from orders import lifecycle, tasks
+from orders.mails import sending
 from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment
 from seckill.models import SaleItem
 from shop.buyer_language import language_of
@@ -83,7 +84,7 @@ def make_due() -> None:
 def owed(order: Order, kind: Mail.Kind, **changes: Any) -> None:
     """The mail is owed after the order has moved as `changes` say."""
     Order.objects.filter(pk=order.pk).update(ended_at=timezone.now(), **changes)
-    mails.owe(order_ids=[order.pk], kind=kind)
+    sending.owe(order_ids=[order.pk], kind=kind)
 
 
 def text_of(server: MailServer) -> str:
@@ -168,8 +169,8 @@ def test_an_expiry_overtaken_by_a_late_payment_that_was_kept_is_not_sent(
     order = order_of(reachable)
     owed(order, Mail.Kind.EXPIRED, status=OrderStatus.PAID, attention=Attention.LATE_PAYMENT_KEPT)
     assert tasks.send_mails() == 0
-    assert (the_mail().next_attempt_at, the_mail().last_error) == (None, mails.OVERTAKEN)
-    mails.owe(order_ids=[order.pk], kind=Mail.Kind.PAID)
+    assert (the_mail().next_attempt_at, the_mail().last_error) == (None, sending.OVERTAKEN)
+    sending.owe(order_ids=[order.pk], kind=Mail.Kind.PAID)
     tasks.send_mails()
     assert "we have kept them for you" in text_of(server)
 
@@ -189,7 +190,7 @@ def test_a_buyer_without_an_address_is_noted_and_not_asked_again(
 ) -> None:
     lifecycle.pay(order_id=order_of(buyer).pk)
     assert tasks.send_mails() == 0
-    assert (the_mail().next_attempt_at, the_mail().last_error) == (None, mails.NO_ADDRESS)
+    assert (the_mail().next_attempt_at, the_mail().last_error) == (None, sending.NO_ADDRESS)
     assert server.connections == 0
 
 
@@ -231,15 +232,15 @@ def test_a_mail_that_cannot_be_written_keeps_nobody_waiting(
 
 def test_after_enough_attempts_it_is_given_up_until_staff_say_again(server: MailServer, paid: Order) -> None:
     server.refuses = {ADDRESS}
-    Mail.objects.update(attempts=mails.ATTEMPTS_MAX - 1)
+    Mail.objects.update(attempts=sending.ATTEMPTS_MAX - 1)
     tasks.send_mails()
     mail = the_mail()
-    assert (mail.next_attempt_at, mail.attempts) == (None, mails.ATTEMPTS_MAX)
+    assert (mail.next_attempt_at, mail.attempts) == (None, sending.ATTEMPTS_MAX)
     assert "no such buyer" in mail.last_error
     server.refuses = set()
-    assert mails.owe_again(mail_ids=[mail.pk]) == 1
+    assert sending.owe_again(mail_ids=[mail.pk]) == 1
     assert tasks.send_mails() == 1
-    assert mails.owe_again(mail_ids=[mail.pk]) == 0
+    assert sending.owe_again(mail_ids=[mail.pk]) == 0
 
 
 def test_a_server_that_is_away_counts_against_no_mail(
@@ -301,7 +302,7 @@ def test_of_many_workers_one_sends_each_mail(
     server: MailServer, reachable: User, order_of: Callable[..., Order]
 ) -> None:
     orders = [order_of(reachable).pk for _ in range(20)]
-    mails.owe(order_ids=orders, kind=Mail.Kind.PAID)
+    sending.owe(order_ids=orders, kind=Mail.Kind.PAID)
     barrier = Barrier(4)
 
     def send() -> int:

@@ -10,10 +10,11 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from orders import late_payments, tasks
+from orders import tasks
 from orders.models import Order, OrderStatus, Payment
+from orders.payments import late_money
 from orders.payments.provider import ProviderUnreachable
-from orders.payments.simulated import SimulatedProvider
+from orders.payments.simulated.adapter import SimulatedProvider
 from seckill import ledger, passes
 from seckill.models import SaleItem
 from shop.models import Product
@@ -188,7 +189,7 @@ def test_a_late_payment_says_what_became_of_the_money(
     assert "Your payment has come, but after the time to pay was over." in text_of(client, order.get_absolute_url())
     # And when units are left, that they are the buyer's
     settings.CACHES = healthy
-    assert late_payments.decide(order_id=order.pk) is late_payments.Decided.KEPT
+    assert late_money.decide(order_id=order.pk) is late_money.Decided.KEPT
     assert "there were units left, and they are yours" in text_of(client, order.get_absolute_url())
 
 

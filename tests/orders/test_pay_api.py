@@ -15,9 +15,9 @@ from rest_framework.test import APIClient
 
 from orders import lifecycle, tasks
 from orders.models import OrderStatus, Payment
-from orders.payments import providers, sessions
+from orders.payments import provider_choice, sessions
 from orders.payments.provider import ProviderRefused, ProviderUnreachable
-from orders.payments.simulated_records import SimulatedSession
+from orders.payments.simulated.models import SimulatedSession
 from seckill.models import SaleItem
 from tests.orders.stage import (
     figures,
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def provider_that(**behaviour: Any) -> Any:
-    return mock.patch.multiple(providers.named("simulated").__class__, **behaviour)
+    return mock.patch.multiple(provider_choice.named("simulated").__class__, **behaviour)
 
 
 def test_paying_opens_a_page_and_gives_the_same_one_again(item: SaleItem, buyer: User) -> None:
@@ -217,11 +217,11 @@ def test_with_a_provider_that_says_nothing_the_buyer_hears_within_two_seconds(
     order = order_of(item, buyer)
     with silent_server() as url:
         settings.PAYMENT_PROVIDERS, settings.STRIPE_API_BASE, settings.STRIPE_SECRET_KEY = ["stripe"], url, "sk_test_x"
-        providers.named.cache_clear()
+        provider_choice.named.cache_clear()
         started = time.monotonic()
         answer = press_pay(signed_in(buyer), order.number)
         seconds = time.monotonic() - started
-        providers.named.cache_clear()
+        provider_choice.named.cache_clear()
     assert (answer.status_code, answer.json()["code"]) == (503, "provider_unreachable")
     assert seconds < 2
     order.refresh_from_db()

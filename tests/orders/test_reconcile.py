@@ -10,9 +10,11 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from orders import intake, lifecycle, reconcile, tasks
+from orders import intake, lifecycle, tasks
 from orders.models import Order, OrderStatus
-from seckill import books, changes, ledger
+from orders.repair import reconcile
+from seckill import item_state, ledger
+from seckill.changes import journal
 from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product
@@ -170,7 +172,7 @@ def test_units_whose_addition_is_on_its_way_are_added_once(river: River) -> None
     assert SaleItem.objects.get(pk=river.item_id).quantity == QUANTITY + 5
     river.client.flushall()
     tasks.watch_store()
-    changes.sweep_changes()
+    journal.sweep_changes()
     assert river.item()["quantity"] == str(QUANTITY + 5)
     assert river.item()["left"] == str(QUANTITY + 5)
     assert river.is_clean()
@@ -245,7 +247,7 @@ def test_killed_after_some_orders_were_restored_the_rest_follows(river: River) -
 def test_a_store_that_changes_again_meanwhile_is_not_vouched_for(river: River) -> None:
     life = a_life(river)
     river.restart()
-    with mock.patch.object(books, "incarnation", return_value="0" * 40):
+    with mock.patch.object(item_state, "incarnation", return_value="0" * 40):
         reconcile.reconcile(item_id=river.item_id)
     assert river.ask() == Outcome.UNAVAILABLE
     assert tasks.watch_store() == 1
@@ -326,7 +328,7 @@ def slots(terms: ledger.Terms) -> dict[str, Any]:
 def make_change(river: River, kind: SaleChange.Kind, units: int | None = None) -> None:
     of_item = kind in (SaleChange.Kind.ADD_UNITS, SaleChange.Kind.WITHDRAW_UNITS, SaleChange.Kind.UNITS_PER_BUYER)
     item = SaleItem.objects.get(pk=river.item_id)
-    changes.make_change(
+    journal.make_change(
         kind=kind,
         reason="as a test wants it",
         made_by=None,

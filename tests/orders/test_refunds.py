@@ -6,11 +6,11 @@ from unittest import mock
 import pytest
 from django.contrib.auth.models import User
 
-from orders import lifecycle, refunds, tasks
+from orders import lifecycle, tasks
 from orders.models import Attention, Mail, Order, OrderStatus, Payment
-from orders.payments import providers
+from orders.payments import provider_choice, refunds
 from orders.payments.provider import ProviderRefused, ProviderUnreachable, Refund
-from orders.payments.simulated_records import SimulatedMessage, SimulatedSession
+from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill.models import SaleItem
 from tests.orders.stage import figures, message, order_of, payment_of, tell
 
@@ -49,7 +49,7 @@ def test_the_provider_is_asked_and_its_event_ends_it(order: Order, item: SaleIte
 
 def test_a_provider_that_confirms_at_once_ends_it_at_once(order: Order) -> None:
     lifecycle.refund(order_id=order.pk, units_back=False)
-    with mock.patch.object(providers.named("simulated").__class__, "refund", return_value=Refund.DONE):
+    with mock.patch.object(provider_choice.named("simulated").__class__, "refund", return_value=Refund.DONE):
         assert tasks.move_refunds() == 1
         assert tasks.move_refunds() == 0
     assert stands(order) == (OrderStatus.REFUNDED, Payment.Status.REFUNDED)
@@ -58,7 +58,7 @@ def test_a_provider_that_confirms_at_once_ends_it_at_once(order: Order) -> None:
 @pytest.mark.parametrize("error", [ProviderUnreachable("away"), ProviderRefused("no")])
 def test_a_refund_that_fails_is_repeated_and_then_shown(order: Order, error: Exception) -> None:
     lifecycle.refund(order_id=order.pk, units_back=True)
-    with mock.patch.object(providers.named("simulated").__class__, "refund", side_effect=error) as asked:
+    with mock.patch.object(provider_choice.named("simulated").__class__, "refund", side_effect=error) as asked:
         for _ in range(refunds.ATTEMPTS_BEFORE_ATTENTION):
             assert tasks.move_refunds() == 0
             assert tasks.move_refunds() == 0  # not due yet

@@ -12,11 +12,12 @@ from django.test import Client
 
 from orders import lifecycle, tasks
 from orders.models import Order, OrderStatus, Payment, PaymentEvent
-from orders.payments import providers, simulated_company, simulated_delivery
-from orders.payments.clock import database_now
+from orders.payments import provider_choice
 from orders.payments.provider import ProviderRefused
-from orders.payments.simulated import SIGNATURE_HEADER, signature_header
-from orders.payments.simulated_records import SimulatedMessage, SimulatedSession
+from orders.payments.simulated import company, delivery
+from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
+from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
+from orders.payments.timing import database_now
 from seckill.models import SaleItem
 from tests.orders.stage import WEBHOOK, figures, order_of, payment_of
 
@@ -43,9 +44,9 @@ def shop_hears(monkeypatch: pytest.MonkeyPatch) -> None:
         header = signature_header(body=body, signed_s=int(database_now().timestamp()))
         answer = Client().post(WEBHOOK, body, content_type="application/json", headers={SIGNATURE_HEADER: header})
         if answer.status_code != 200:
-            raise simulated_delivery.NotDelivered(answer.content)
+            raise delivery.NotDelivered(answer.content)
 
-    monkeypatch.setattr(simulated_delivery, "post", post)
+    monkeypatch.setattr(delivery, "post", post)
 
 
 def press(payment: Payment, action: str, **fields: str) -> Any:
@@ -120,7 +121,7 @@ def test_slow_money_comes_later_and_its_page_cannot_be_closed(
     assert tasks.deliver_simulated_events() == 0
     assert "on its way" in client.get(payment.url).content.decode()
     with pytest.raises(ProviderRefused):
-        providers.named("simulated").close_session(payment=payment)
+        provider_choice.named("simulated").close_session(payment=payment)
     SimulatedSession.objects.update(captures_at=LONG_AGO)
     assert tasks.deliver_simulated_events() == 1
     assert status_of(order) == OrderStatus.PAID
@@ -175,11 +176,11 @@ def test_the_page_of_a_cancelled_order_says_so(order: Order, payment: Payment, c
 
 def test_the_company_refuses_to_be_called_within_a_transaction(payment: Payment) -> None:
     with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
-        simulated_company.pay(reference=payment.provider_reference)
+        company.pay(reference=payment.provider_reference)
 
 
 def test_what_a_message_says(order: Order, payment: Payment) -> None:
-    simulated_company.pay(reference=payment.provider_reference)
+    company.pay(reference=payment.provider_reference)
     said = json.loads(SimulatedMessage.objects.get().body)
     assert (said["kind"], said["payment"], said["amount_minor"]) == ("captured", str(payment.pk), 1900)
     assert (said["currency"], said["reservation"]) == ("CNY", str(order.reservation_id))

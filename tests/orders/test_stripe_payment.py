@@ -20,7 +20,7 @@ from django.test import Client
 
 from orders import lifecycle, tasks
 from orders.models import Order, OrderStatus, Payment, PaymentEvent
-from orders.payments import providers
+from orders.payments import provider_choice
 from orders.payments.provider import ProviderRefused, ProviderUnreachable, Refund
 from orders.payments.stripe_checkout import StripeProvider
 from seckill.models import SaleItem
@@ -38,9 +38,9 @@ def server(settings: LazySettings) -> Iterator[StripeServer]:
         settings.PAYMENT_PROVIDERS = ["stripe"]
         settings.STRIPE_SECRET_KEY, settings.STRIPE_WEBHOOK_SECRET = "sk_test_x", SECRET
         settings.STRIPE_API_BASE = server.url
-        providers.named.cache_clear()
+        provider_choice.named.cache_clear()
         yield server
-        providers.named.cache_clear()
+        provider_choice.named.cache_clear()
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ from django.utils import timezone
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, MultipleResults, invariant, multiple, rule
 
-from orders import late_payments
 from orders.models import Order, Payment
-from orders.payments import inbox
+from orders.payments import inbox, late_money
 from orders.payments.inbox import Applied
 from orders.payments.provider import Event, EventKind
 from seckill.models import LatePayment, Sale
@@ -111,7 +110,7 @@ class PaymentMachine(SaleMachine):
             if not self.model.decide(self.model.pages[page]):
                 break
             decided += 1
-        assert late_payments.decide_waiting() == decided
+        assert late_money.decide_waiting() == decided
 
     @invariant()
     def money_is_where_the_model_says(self) -> None:

@@ -8,8 +8,10 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from orders import intake, lifecycle, reconcile
-from seckill import changes, outbox, scripts
+from orders import intake, lifecycle
+from orders.repair import reconcile
+from seckill import outbox, scripts
+from seckill.changes import journal
 from seckill.scripts import Script
 
 Plant = Callable[[], AbstractContextManager[Any]]
@@ -93,7 +95,7 @@ BUGS = [
     ),
     Bug(
         "units are added in PostgreSQL after the store",
-        in_function(changes, "write_down", "if wanted.kind == Kind.ADD_UNITS:", "if False:"),
+        in_function(journal, "write_down", "if wanted.kind == Kind.ADD_UNITS:", "if False:"),
     ),
     Bug(
         "taken keeps the units of orders that have ended",

@@ -24,9 +24,10 @@ from hypothesis.stateful import (
 
 from orders import intake, lifecycle
 from orders.models import OrderStatus
-from orders.reconcile import reconcile_if_needed
-from seckill import changes, ledger, outbox, passes
-from seckill.change_rules import CannotChange
+from orders.repair.reconcile import reconcile_if_needed
+from seckill import ledger, outbox, passes
+from seckill.changes import journal
+from seckill.changes.rules import CannotChange
 from seckill.ledger import StoreUnreachable
 from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
@@ -223,7 +224,7 @@ class SaleMachine(RuleBasedStateMachine):
         allowed = self.model.may_change(wanted)
         try:
             with commits_that_wait(), self.world.dying_at(dies):
-                changes.make_change(
+                journal.make_change(
                     kind=kind,
                     reason="because",
                     made_by=None,
@@ -253,7 +254,7 @@ class SaleMachine(RuleBasedStateMachine):
     @changeable
     @rule()
     def sweep_changes(self) -> None:
-        changes.sweep_changes()
+        journal.sweep_changes()
         self.model.apply_changes()
 
     @precondition(lambda self: self.model.terms.window == UPCOMING)

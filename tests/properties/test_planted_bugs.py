@@ -7,7 +7,7 @@ from django.db import IntegrityError
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from orders.reconcile import BooksDiffer
+from orders.repair.reconcile import BooksDiffer
 from tests.own_store import OwnStore
 from tests.properties.payment_machine import PaymentMachine
 from tests.properties.planted import BUGS, Bug

@@ -14,10 +14,10 @@ from django.utils import timezone
 
 from orders import intake
 from orders.models import Mail, Order, OrderLine, Payment, PaymentEvent
-from seckill import books, outbox
+from seckill import item_state, outbox
 from seckill.models import Sale, SaleChange, SaleItem
-from seckill.moments import milliseconds, moment_from
 from seckill.publication import publish_sale
+from seckill.timestamps import milliseconds, moment_from
 from shop import failpoints
 from shop.models import Product
 from tests.own_store import OwnStore
@@ -87,7 +87,7 @@ class World(Books):
             elif place == "intake.after_commit":
                 stack.enter_context(mock.patch.object(outbox, "acknowledge", side_effect=Crash))
             elif place == "reconcile.before_vouch":
-                stack.enter_context(mock.patch.object(books, "vouch", side_effect=Crash))
+                stack.enter_context(mock.patch.object(item_state, "vouch", side_effect=Crash))
             elif place:
                 stack.enter_context(mock.patch.object(failpoints, "reach", dies_at(place)))
             with suppress(Crash):
@@ -135,8 +135,8 @@ class World(Books):
             "order__units_back",
         )
 
-    def condition(self) -> books.Condition:
-        return books.conditions(item_ids=[self.item_id])[self.item_id]
+    def condition(self) -> item_state.Condition:
+        return item_state.conditions(item_ids=[self.item_id])[self.item_id]
 
 
 @contextmanager

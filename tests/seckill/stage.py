@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 import pytest
 from redis.exceptions import ResponseError
 
-from seckill import books, ledger, passes, scripts
+from seckill import item_state, ledger, passes, scripts
 from seckill.ledger import (
     AdjustAnswer,
     Adjusted,
@@ -194,7 +194,7 @@ class Stage(Books):
 
     def vouch(self) -> None:
         """What the reconcile does once the books agree with the orders."""
-        books.vouch(item_id=ITEM_ID, incarnation=books.incarnation())
+        item_state.vouch(item_id=ITEM_ID, incarnation=item_state.incarnation())
 
     def reserve_at(self, *, opens_in_ms: int = -HOUR_MS, closes_in_ms: int = HOUR_MS) -> Reservation:
         """Reserve with a window that opens and closes so many milliseconds from the time of the script itself."""

@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 from redis.exceptions import ResponseError
 
-from seckill import books, ledger, scripts
+from seckill import item_state, ledger, scripts
 from seckill.ledger import AdjustAnswer, Adjusted, Restore
 from seckill.outcomes import Outcome
 from tests.seckill.stage import HOUR_MS, ITEM_ID, Stage, says
@@ -112,7 +112,7 @@ def test_the_operation_is_noted_with_its_time(stage: Stage) -> None:
     [(noted, applied_ms)] = stage.client.hgetall(stage.keys.ops).items()
     assert noted.decode() == str(operation_id)
     assert before_ms <= int(applied_ms) <= stage.now_ms()
-    assert books.applied_operations(item_id=ITEM_ID) == {operation_id}
+    assert item_state.applied_operations(item_id=ITEM_ID) == {operation_id}
 
 
 # --- an unlimited item ---

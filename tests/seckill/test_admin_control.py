@@ -12,7 +12,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from seckill import ledger
-from seckill.changes import make_change, sweep_changes
+from seckill.changes.journal import make_change, sweep_changes
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.conftest import make_item

@@ -10,7 +10,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from seckill import ledger
-from seckill.changes import make_change
+from seckill.changes.journal import make_change
 from seckill.models import SaleChange, SaleItem
 from shop.models import Product
 from tests.conftest import make_item

@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from seckill.changes import make_change
+from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.conftest import make_item

@@ -9,12 +9,12 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from seckill import ledger
-from seckill.change_rules import CannotChange
-from seckill.changes import make_change, pending_units_added, store_quantity, sweep_changes
+from seckill.changes.journal import make_change, pending_units_added, store_quantity, sweep_changes
+from seckill.changes.rules import CannotChange
 from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem
-from seckill.moments import milliseconds, moment_from
 from seckill.outcomes import Outcome
 from seckill.publication import CannotPublish, publish_sale
+from seckill.timestamps import milliseconds, moment_from
 from shop import failpoints
 from shop.models import Product
 from tests.conftest import make_item

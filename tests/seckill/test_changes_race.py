@@ -14,10 +14,10 @@ from django.db import connection
 
 from orders import intake, lifecycle
 from orders.models import Order, OrderStatus
-from orders.reconcile import reconcile_if_needed
+from orders.repair.reconcile import reconcile_if_needed
 from seckill import ledger, passes
-from seckill.change_rules import CannotChange
-from seckill.changes import make_change, sweep_changes
+from seckill.changes.journal import make_change, sweep_changes
+from seckill.changes.rules import CannotChange
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product

@@ -9,7 +9,7 @@ import pytest
 from redis.crc import key_slot
 from redis.exceptions import ResponseError
 
-from seckill import books, ledger, outbox, scripts
+from seckill import item_state, ledger, outbox, scripts
 from seckill.keys import keys_of
 from seckill.ledger import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
 from seckill.outcomes import Outcome
@@ -65,7 +65,7 @@ def test_every_verb_runs_on_a_node_of_a_cluster(stage_in_cluster: Stage) -> None
     assert stage.adjust(units=2, state="paused").word == Adjusted.ADJUSTED
     assert stage.restore(second, state=Restore.LATE_PAYMENT) == Restored.RESTORED
     assert stage.counters() == ("5", "0", "2")
-    assert books.conditions(item_ids=[ITEM_ID]) == {ITEM_ID: books.Condition.VOUCHED}
+    assert item_state.conditions(item_ids=[ITEM_ID]) == {ITEM_ID: item_state.Condition.VOUCHED}
 
 
 def test_such_a_node_does_refuse_keys_of_different_slots(stage_in_cluster: Stage) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shop.embedded_postgres import PostgresServer
+from shop.local.postgres import PostgresServer
 from tests.own_store import START_SECONDS, free_port, running
 
 ROOT = Path(__file__).resolve().parents[2]

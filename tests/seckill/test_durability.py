@@ -15,8 +15,8 @@ from pytest_django import Settings
 
 from bench.stampede import setup
 from seckill import durability, ledger
-from seckill.change_rules import CannotChange
-from seckill.changes import make_change
+from seckill.changes.journal import make_change
+from seckill.changes.rules import CannotChange
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.publication import CannotPublish, announce_pending, publish_sale
 from shop.models import Product

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from seckill import books, ledger, scripts
+from seckill import item_state, ledger, scripts
 from seckill.ledger import Reason, Reservation
 from seckill.outcomes import Outcome
 from tests.seckill.stage import HOUR_MS, ITEM_ID, Stage, says
@@ -144,7 +144,7 @@ def test_a_store_that_came_back_different_is_unavailable_to_old_and_new(stage: S
 
 def test_an_item_that_nobody_vouches_for_is_unavailable_and_not_paused(stage: Stage) -> None:
     stage.publish(paused=True)
-    books.distrust(item_id=ITEM_ID)
+    item_state.distrust(item_id=ITEM_ID)
     assert unavailable(stage.reserve())
     stage.vouch()
     assert stage.reserve().outcome == Outcome.PAUSED

@@ -2,7 +2,7 @@
 
 import pytest
 
-from seckill import books, ledger, scripts
+from seckill import item_state, ledger, scripts
 from seckill.ledger import Confirmed, Reason, Released, Restoration, Restore, Restored
 from seckill.outcomes import Outcome
 from tests.seckill.stage import ITEM_ID, Stage
@@ -199,7 +199,7 @@ def test_unavailable_comes_before_already_restored(stage: Stage) -> None:
 def test_a_late_payment_waits_until_somebody_vouches(stage: Stage, incarnation: str | None) -> None:
     stage.publish()
     reservation_id = stage.ended()
-    books.distrust(item_id=ITEM_ID)
+    item_state.distrust(item_id=ITEM_ID)
     if incarnation:
         stage.client.hset(stage.keys.item, "incarnation", incarnation)
     assert stage.restore(reservation_id, state=Restore.LATE_PAYMENT) == Restored.UNAVAILABLE

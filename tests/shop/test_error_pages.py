@@ -6,8 +6,8 @@ from django.test import Client, RequestFactory
 from django.urls import path
 from django.utils import translation
 
-from shop import problems
-from shop.sessions import SessionStore
+from shop.http import problems
+from shop.session_store import SessionStore
 from shop.urls import urlpatterns as urls_of_shop
 
 
@@ -17,7 +17,7 @@ def broken(request: HttpRequest) -> HttpResponse:
 
 # A shop with one page more, for the test that names this module as its urls.
 urlpatterns = [path("broken/", broken), *urls_of_shop]
-handler500 = "shop.problems.server_error"
+handler500 = "shop.http.problems.server_error"
 
 
 @pytest.mark.parametrize(

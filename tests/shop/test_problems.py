@@ -4,7 +4,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client, RequestFactory
 
-from shop import health, problems
+from shop import health
+from shop.http import problems
 
 
 @pytest.mark.parametrize("path", ["/api/", "/api/v1/", "/api/v1/nothing/", "/api/v1/sale-items/x/live/", "/api/v2/"])

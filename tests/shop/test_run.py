@@ -15,7 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from shop.run_settings import SERVER_URLS
+from shop.local.environment import SERVER_URLS
 from tests.processes import command_line, descendants, living, wait_until
 from tests.servers import temporary_server_directory
 
@@ -28,7 +28,7 @@ STOP_SECONDS_MAX = 15
 
 @dataclass
 class Run:
-    """One `python -m shop.run` and what it printed."""
+    """One `python -m shop.local.run` and what it printed."""
 
     process: subprocess.Popen[str]
     output: Path
@@ -74,7 +74,7 @@ def start_run(*, directory: Path, port: int) -> Run:
     output = directory.with_suffix(".out")
     with output.open("w") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "shop.run"],
+            [sys.executable, "-m", "shop.local.run"],
             env=run_environment(directory=directory, PORT=str(port)),
             stdout=file,
             stderr=subprocess.STDOUT,
@@ -86,7 +86,7 @@ def start_run(*, directory: Path, port: int) -> Run:
 def refused(*, directory: Path, **changes: str) -> tuple[int, str]:
     """Exit code and message of a run that must not start."""
     done = subprocess.run(
-        [sys.executable, "-m", "shop.run"],
+        [sys.executable, "-m", "shop.local.run"],
         env=run_environment(directory=directory, **changes),
         capture_output=True,
         text=True,

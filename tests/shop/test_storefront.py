@@ -8,8 +8,8 @@ from django.template import Context, Template
 from django.test import Client
 from django.utils import translation
 
-from shop.clock import remaining
 from shop.models import Product
+from shop.time_left import remaining
 
 pytestmark = pytest.mark.django_db
 
@@ -42,7 +42,7 @@ def test_every_page_of_the_accounts_has_the_frame_of_the_shop(client: Client, bu
 
 
 def test_a_product_without_a_picture_always_has_the_same_one_with_a_text(product: Product) -> None:
-    template = Template("{% load tile %}{% tile product %}")
+    template = Template("{% load product_picture %}{% product_picture product %}")
     drawings = {template.render(Context({"product": product})) for _ in range(2)}
     assert len(drawings) == 1
     drawing = drawings.pop()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from shop.part import Part, PartFailed
-from shop.supervisor import Supervisor
+from shop.local.process import Part, PartFailed
+from shop.local.supervisor import Supervisor
 
 ANSWERS_ONCE_THEN_DIES = "print('up', flush=True); import time; time.sleep(0.3); print('[out of luck]'); exit(3)"
 

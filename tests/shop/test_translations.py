@@ -94,6 +94,6 @@ def strings_of(text: str | Sequence[str] | None) -> Sequence[str]:
     ("language", "price", "without_decimals"), [("en", "CN¥19.00", "¥1,900"), ("zh-hans", "¥19.00", "JP¥1,900")]
 )
 def test_a_price_is_written_as_its_reader_writes_it(language: str, price: str, without_decimals: str) -> None:
-    template = Template("{% load money %}{{ 1900|money }} {{ 1900|money:'JPY' }}")
+    template = Template("{% load amounts %}{{ 1900|money }} {{ 1900|money:'JPY' }}")
     with translation.override(language):
         assert template.render(Context()) == f"{price} {without_decimals}"

@@ -14,9 +14,9 @@ from bench.faults.fault import Fault
 from bench.faults.kinds.data import last_file
 from bench.faults.raw_valkey import client_at
 from seckill.keys import keys_of
-from shop.embedded import free_ports
-from shop.embedded_valkey import STORE_FSYNC
-from shop.part import Part
+from shop.local.process import Part
+from shop.local.servers import free_ports
+from shop.local.valkey import STORE_FSYNC
 
 # More than a reservation and a sweep's acknowledgement take in the file.
 CUT_BYTES_MAX = 700

@@ -6,8 +6,9 @@ from django.db import connection
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Stage
-from seckill import changes, ledger
-from seckill.change_rules import CannotChange, Wanted
+from seckill import ledger
+from seckill.changes import journal
+from seckill.changes.rules import CannotChange, Wanted
 from seckill.models import SaleChange, SaleItem
 
 Kind, Status = SaleChange.Kind, SaleChange.Status
@@ -30,7 +31,7 @@ class ChangeFault(Fault):
         """As the admin does it."""
         of_sale = kind in (Kind.PAUSE, Kind.RESUME)
         try:
-            changes.make_change(
+            journal.make_change(
                 kind=kind,
                 reason=REASON,
                 made_by=None,
@@ -92,7 +93,7 @@ class WorkerKilledInChange(ChangeFault):
         kind = self.dice.choice([Kind.ADD_UNITS, Kind.WITHDRAW_UNITS])
         wanted = Wanted(kind=kind, reason=REASON, units=self.dice.randint(1, 6), closes_at=None)
         with self.site.failpoint("changes.after_store", visit=1) as died:
-            changes.write_down(wanted, item_id=self.stage.item.pk, made_by=None)
+            journal.write_down(wanted, item_id=self.stage.item.pk, made_by=None)
             self._died = self.site.wait_until(died, seconds_max=STRIKE_SECONDS_MAX)
 
     def struck(self) -> bool:

@@ -12,8 +12,8 @@ from bench.faults.fault import Fault
 from bench.faults.proxy import Mode
 from bench.faults.raw_valkey import client_at
 from seckill.keys import keys_of
-from shop.embedded import free_ports
-from shop.embedded_valkey import STORE_FSYNC
+from shop.local.servers import free_ports
+from shop.local.valkey import STORE_FSYNC
 
 # Buyers keep coming while the store is rebuilt.
 DEMAND = Demand(buyers=80, arrival_seconds=10.0, patience_seconds=8.0)

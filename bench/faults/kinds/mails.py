@@ -8,7 +8,7 @@ from django.db import connection
 from bench.faults.fault import Fault, Stage
 from bench.faults.mail_sink import MailSink
 from bench.load_buyers import NAME_PREFIX
-from orders.mails import OVERTAKEN
+from orders.mails.sending import OVERTAKEN
 from orders.models import Mail
 
 # A refused mail is tried again after a minute.

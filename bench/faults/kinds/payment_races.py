@@ -18,8 +18,9 @@ from bench.faults.shop_under_test import WEBS
 from bench.faults.store_snapshot import reservations_in_database
 from bench.faults.trial_sale import Stock, tickets_for
 from orders.models import Order, Payment
-from orders.payments import sessions, simulated_company, simulated_delivery
-from orders.payments.simulated_records import SimulatedSession
+from orders.payments import sessions
+from orders.payments.simulated import company, delivery
+from orders.payments.simulated.models import SimulatedSession
 
 RACES = 1_000
 # A rate at which two cores also press the buttons, later on, each at its moment.
@@ -117,9 +118,9 @@ class PaymentAtExpiry(Fault):
         """Pay at the company when the moment has come, and have the shop told at once."""
         time.sleep(max(0.0, race.press_wall_s - time.time()))
         call = race.caller.noted(Kind.PAY)
-        charged = simulated_company.pay(reference=race.reference)
+        charged = company.pay(reference=race.reference)
         word = CHARGED if charged else PAGE_OVER
         race.caller.note_answer(call, Kind.PAY, Answer(word=word, status=302))
         if charged:
-            simulated_delivery.deliver_now(session=SimulatedSession.objects.get(reference=race.reference))
+            delivery.deliver_now(session=SimulatedSession.objects.get(reference=race.reference))
         return word

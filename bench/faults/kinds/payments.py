@@ -19,8 +19,8 @@ from bench.faults.kinds.processes import DiesAtFailpoint
 from bench.faults.shop_under_test import WEBS
 from bench.faults.trial_sale import Stock
 from orders.models import OrderLine, Payment
-from orders.payments.simulated import SIGNATURE_HEADER, signature_header
-from orders.payments.simulated_records import SimulatedMessage
+from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
+from orders.payments.simulated.models import SimulatedMessage
 from seckill.models import LatePayment
 
 REPLAYS = 20

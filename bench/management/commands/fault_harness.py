@@ -19,7 +19,7 @@ from bench.faults.fault import Fault
 from bench.faults.history import History
 from bench.faults.shop_under_test import Site
 from bench.faults.trial import Trial, failed_trial, run_trial
-from shop.part import PartFailed
+from shop.local.process import PartFailed
 
 
 class Command(BaseCommand):

@@ -26,8 +26,8 @@ from bench.lab.series import SeriesReport, run_series, steps_of
 from bench.lab.strategy_servers import open_sites
 from bench.strategies.all import BY_ID
 from bench.strategies.strategy import Fault
-from shop.part import PartFailed
-from shop.wheel import WheelMissing
+from shop.local.process import PartFailed
+from shop.local.wheel import WheelMissing
 
 # More would measure the clients: they share the processors with the store.
 PROCESSES_MAX = 16

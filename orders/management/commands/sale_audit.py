@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
-from orders.audit import PATIENCE_SECONDS, Audit, audit
+from orders.repair.audit import PATIENCE_SECONDS, Audit, audit
 from seckill.ledger import StoreUnreachable
 from seckill.models import SaleItem, movable_items
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
 from orders.management.commands.sale_audit import items_named, show_progress
-from orders.reconcile import BooksDiffer, reconcile
+from orders.repair.reconcile import BooksDiffer, reconcile
 from seckill.ledger import StoreUnreachable
 
 

@@ -1,7 +1,7 @@
 // The calls to the shop's API. Each answers with a value; only a broken connection, a timeout and a server in trouble
 // (5xx, 429) are `Trouble`, which says that the call may be repeated.
 
-import { learn } from "../shop/clock.js";
+import { learn } from "../shop/server_clock.js";
 
 // A server under a stampede answers late rather than not at all; beyond this nobody believes in it any more.
 const TIMEOUT_MS = 6000;

@@ -9,7 +9,7 @@ export const timeOfDay = (iso) =>
 export const fill = (text, values) =>
   text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
-// As `stock_text` in seckill/words.py says it.
+// As `stock_text` in seckill/live/page_texts.py says it.
 export function stockText(live, words) {
   const values = {
     left: number.format(live.left ?? 0), quantity: number.format(live.quantity ?? 0), held: number.format(live.held ?? 0),

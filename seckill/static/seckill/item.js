@@ -1,6 +1,6 @@
 // One item of the sale and its buyer: waiting, ready for the start, reserving, reserved.
 
-import { at, now } from "../shop/clock.js";
+import { at, now } from "../shop/server_clock.js";
 import { Trouble, backoff, getLive, getStatus, pause, reserve } from "./api.js";
 import { Card, fill, timeOfDay } from "./card.js";
 import { Passes, Refused } from "./passes.js";

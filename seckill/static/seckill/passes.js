@@ -1,6 +1,6 @@
 // One item's pass: fetched in advance, kept over a reload of the page, replaced only when nothing hangs on it.
 
-import { now } from "../shop/clock.js";
+import { now } from "../shop/server_clock.js";
 import { Trouble, backoff, getPass, getStatus } from "./api.js";
 
 // A pass that ends within this time is not worth starting with.

@@ -1,6 +1,6 @@
 // The sale page: its clock, its items, and what is announced. See item.js for one item's story.
 
-import { at, now } from "../shop/clock.js";
+import { at, now } from "../shop/server_clock.js";
 import { Item } from "./item.js";
 
 const root = document.getElementById("sale");

@@ -1,6 +1,6 @@
 // Every element with data-countdown="<ms since 1970>" shows the time left, and fires `countdown-over` once.
 
-import { now } from "./clock.js";
+import { now } from "./server_clock.js";
 
 const TICK_MS = 200;
 const { day = "{days} d {clock}", days = "{days} d {clock}" } = document.getElementById("page")?.dataset ?? {};
@@ -8,7 +8,7 @@ const over = new WeakMap();
 
 const two = (number) => String(number).padStart(2, "0");
 
-// 00:44, 14:59, 1:59:59, 2 days 03:04:05; seconds are rounded up, so that zero means zero. As shop/clock.py says it.
+// 00:44, 14:59, 1:59:59, 2 days 03:04:05; seconds are rounded up, so that zero means zero. As shop/time_left.py says it.
 export function remaining(ms) {
   const total = Math.max(0, Math.ceil(ms / 1000));
   const [whole, hours, minutes, seconds] = [

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shop.run_parts import ROOT
+from shop.local.shop_processes import ROOT
 
 WORDS = """
 import time, pickle

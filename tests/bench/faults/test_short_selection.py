@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.faults.all_faults import BY_NAME, FAULTS, QUICK
 from bench.faults.history import read
-from shop.run_parts import ROOT
+from shop.local.shop_processes import ROOT
 
 SECONDS_MAX = 300
 

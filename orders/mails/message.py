@@ -1,0 +1,129 @@
+"""What a mail about an order says, in the language of its buyer. `orders/mails/sending.py` sends it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from babel.dates import format_datetime
+from django.conf import settings
+from django.core.mail import EmailMultiAlternatives
+from django.template.loader import render_to_string
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+
+from orders.late_payment import came_late, is_undecided
+from orders.models import SOLD, Mail, Order, OrderStatus, Payment
+from shop.buyer_language import language_of
+from shop.templatetags.amounts import money
+
+
+@dataclass(frozen=True, kw_only=True)
+class Letter:
+    """The words of a mail: a subject, and sentences of which each is a paragraph."""
+
+    subject: str
+    sentences: list[str]
+
+
+def message_of(mail: Mail) -> EmailMultiAlternatives | None:
+    """The mail to its buyer, ready to be sent. None where it has been overtaken: it would say what is no longer so.
+
+    Its Message-ID is the same each time, so that a mail program shows a repetition after a crash as one mail.
+    """
+    order = mail.order
+    with translation.override(language_of(user_id=order.buyer_id)):
+        letter = LETTERS[Mail.Kind(mail.kind)](order)
+        if letter is None:
+            return None
+        context = {
+            "letter": letter,
+            "order": order,
+            "language": translation.get_language(),
+            "facts": facts_of(order),
+            "url": settings.SHOP_URL + order.get_absolute_url(),
+        }
+        message = EmailMultiAlternatives(
+            subject=letter.subject,
+            body=render_to_string("orders/mail/letter.txt", context),
+            to=[order.buyer.email],
+            headers={
+                "Message-ID": f"<{order.number}.{mail.kind}@{urlsplit(settings.SHOP_URL).hostname}>",
+                "Auto-Submitted": "auto-generated",
+            },
+        )
+        message.attach_alternative(render_to_string("orders/mail/letter.html", context), "text/html")
+        return message
+
+
+def confirmation(order: Order) -> Letter | None:
+    """Also where the order was refunded since: the buyer then gets both, in the order in which it happened."""
+    amount = money(order.amount_minor, order.currency)
+    sentences = [_("We have received your payment of %(amount)s. Thank you!") % {"amount": amount}]
+    if came_late(order):
+        sentences.append(
+            _("It came after the time to pay was over, but there were units left, and we have kept them for you.")
+        )
+    return Letter(subject=_("Paid: %(what)s") % {"what": what(order)}, sentences=sentences)
+
+
+def expiry(order: Order) -> Letter | None:
+    if order.status in SOLD:
+        # Paid late meanwhile, and the confirmation says so.
+        return None
+    subject = _("Not paid in time: %(what)s") % {"what": what(order)}
+    sentences = [
+        _("The time to pay ended on %(deadline)s, and the units went back on sale.")
+        % {"deadline": moment(order.expires_at)}
+    ]
+    if is_undecided(order):
+        sentences.append(
+            _("Your payment came after that. We are looking whether units are left for you; another mail says so.")
+        )
+    elif order.status == OrderStatus.EXPIRED:
+        sentences.append(_("Nothing was charged."))
+    else:
+        sentences.append(_("Your payment came after that. You get all of it back, and need not do anything."))
+    return Letter(subject=subject, sentences=sentences)
+
+
+def refund(order: Order) -> Letter | None:
+    amount = money(refunded_minor(order), order.currency)
+    sentences = [_("We have sent %(amount)s back to you, the way it came.") % {"amount": amount}]
+    if came_late(order):
+        sentences.append(_("Your payment had come when the order had already ended."))
+    sentences.append(_("Until it shows in your account some days may pass."))
+    return Letter(subject=_("Refund: %(what)s") % {"what": what(order)}, sentences=sentences)
+
+
+LETTERS: dict[Mail.Kind, Callable[[Order], Letter | None]] = {
+    Mail.Kind.PAID: confirmation,
+    Mail.Kind.EXPIRED: expiry,
+    Mail.Kind.REFUNDED: refund,
+}
+
+
+def facts_of(order: Order) -> list[tuple[str, str]]:
+    """What was bought, the total, and the number under which staff find the order."""
+    return [
+        *((str(line), money(line.amount_minor, order.currency)) for line in order.lines.all()),
+        (_("Total"), money(order.amount_minor, order.currency)),
+        (_("Reserved at"), moment(order.reserved_at)),
+        (_("Order number"), str(order.number)),
+    ]
+
+
+def refunded_minor(order: Order) -> int:
+    """What went back through providers, which may differ from what was due; or else the order's amount."""
+    refunded = [payment.amount_minor for payment in order.payments.all() if payment.status == Payment.Status.REFUNDED]
+    return sum(refunded) or order.amount_minor
+
+
+def what(order: Order) -> str:
+    return ", ".join(str(line) for line in order.lines.all())
+
+
+def moment(at: datetime) -> str:
+    """A time in the shop's zone, with the zone's name: nobody knows where a mail is read."""
+    locale = translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)
+    return format_datetime(at, "long", tzinfo=timezone.get_default_timezone(), locale=locale)

@@ -1,0 +1,104 @@
+"""Money that goes back: owed in the transaction that found it, given by the provider, repeated until it confirms."""
+
+from uuid import UUID
+
+import structlog
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from orders.mails import sending
+from orders.models import SOLD, Attention, Mail, Order, OrderStatus, Payment
+from orders.payments import provider_choice
+from orders.payments.provider import ProviderRefused, ProviderUnreachable, Refund
+from orders.payments.timing import next_attempt
+from shop import failpoints
+
+log = structlog.get_logger(__name__)
+
+# Each call may take the provider's timeout of some two seconds; a batch ends well before the task's limit of 60 s.
+BATCH_MAX = 20
+
+# After this many attempts, a minute apart from each other by then, a person should look.
+ATTEMPTS_BEFORE_ATTENTION = 5
+
+# Orders that have ended without money, so that money which comes for them goes back and takes the order along.
+ENDED_UNPAID = (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED)
+
+
+def owe_back(*, order: Order, payment: Payment, attention: Attention) -> None:
+    """Note that the payment's money is to go back, and why. In the transaction that has locked the order.
+
+    An order that ended unpaid follows its money to `refund_due`; any other stays what it is. Its hold is released once
+    more: a crash may have left it taken again.
+    """
+    Payment.objects.filter(pk=payment.pk).update(
+        status=Payment.Status.REFUND_DUE,
+        captured_at=payment.captured_at or timezone.now(),
+        attempts=0,
+        next_attempt_at=Now(),
+        last_error="",
+    )
+    Order.objects.filter(pk=order.pk).update(attention=attention)
+    Order.objects.filter(pk=order.pk, status__in=ENDED_UNPAID).update(status=OrderStatus.REFUND_DUE, settled_at=None)
+
+
+def move_refunds(*, batch_max: int = BATCH_MAX) -> int:
+    """Ask the providers for one batch of the refunds that are due. Returns how many are through."""
+    due = (
+        Payment.objects.filter(status=Payment.Status.REFUND_DUE, next_attempt_at__lte=Now())
+        .select_related("order")
+        .order_by("next_attempt_at")[:batch_max]
+    )
+    return sum(move(payment=payment) for payment in due)
+
+
+def move(*, payment: Payment) -> bool:
+    """Ask the provider once. True where the money is back."""
+    attempts = payment.attempts + 1
+    # Put off before the call, so that two sweeps do not make it both, and a crash repeats it later.
+    mine = Payment.objects.filter(pk=payment.pk, status=Payment.Status.REFUND_DUE, attempts=payment.attempts)
+    if mine.update(attempts=attempts, next_attempt_at=next_attempt(attempts=attempts)) != 1:
+        return False
+    try:
+        answer = provider_choice.named(payment.provider).refund(payment=payment)
+    except (ProviderUnreachable, ProviderRefused) as error:
+        note_failure(payment=payment, attempts=attempts, error=str(error))
+        return False
+    failpoints.reach("refund.after_provider")
+    return answer is Refund.DONE and finish(payment_id=payment.pk)
+
+
+def note_failure(*, payment: Payment, attempts: int, error: str) -> None:
+    log.warning("refund_failed", payment=str(payment.pk), provider=payment.provider, attempts=attempts, error=error)
+    due = Payment.objects.filter(pk=payment.pk, status=Payment.Status.REFUND_DUE)
+    if due.update(last_error=error[:500]) and attempts >= ATTEMPTS_BEFORE_ATTENTION:
+        Order.objects.filter(pk=payment.order_id).update(attention=Attention.REFUND_FAILS)
+
+
+def finish(*, payment_id: UUID) -> bool:
+    """The provider has confirmed that the money is back: the order that waited for it is refunded. Idempotent."""
+    with transaction.atomic():
+        payment = Payment.objects.get(pk=payment_id)
+        order = Order.objects.select_for_update().get(pk=payment.order_id)
+        due = Payment.objects.filter(pk=payment_id, status=Payment.Status.REFUND_DUE)
+        if due.update(status=Payment.Status.REFUNDED, next_attempt_at=None, last_error="") != 1:
+            return False
+        if order.attention == Attention.REFUND_FAILS:
+            Order.objects.filter(pk=order.pk).update(attention=attention_after(order=order, payment=payment))
+        if order.status == OrderStatus.REFUND_DUE and not still_due(order=order):
+            Order.objects.filter(pk=order.pk).update(status=OrderStatus.REFUNDED)
+            sending.owe(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
+    return True
+
+
+def attention_after(*, order: Order, payment: Payment) -> str:
+    """Why a person should look at the order, now that the refund has not failed after all."""
+    if order.status in SOLD:
+        return Attention.PAID_TWICE
+    late = payment.captured_at is not None and payment.captured_at > order.expires_at
+    return Attention.LATE_PAYMENT_REFUNDED if late else ""
+
+
+def still_due(*, order: Order) -> bool:
+    return Payment.objects.filter(order=order, status=Payment.Status.REFUND_DUE).exists()

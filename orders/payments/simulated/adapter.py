@@ -1,0 +1,94 @@
+"""The provider `simulated`: a payment company of our own, for development, demonstrations and tests. Moves no money.
+
+Its page is `pages.py`, its books `company.py`, its messages `delivery.py`. The shop meets
+it as it meets any other: through the calls below and through signed webhooks.
+"""
+
+import hmac
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from hashlib import sha256
+from uuid import UUID
+
+from django.conf import settings
+from django.urls import reverse
+
+from orders.models import Payment
+from orders.payments.provider import (
+    Event,
+    EventKind,
+    Forged,
+    ProviderRefused,
+    Refund,
+    Session,
+    TooOld,
+)
+from orders.payments.simulated import company
+from orders.payments.timing import is_current
+
+SIGNATURE_HEADER = "Simulated-Signature"
+
+
+class SimulatedProvider:
+    """See provider.Provider. The company runs in the same process; it opens transactions that refuse to be nested."""
+
+    def open_session(self, *, payment: Payment) -> Session:
+        session = company.open_session(
+            payment_id=payment.pk,
+            reservation_id=payment.order.reservation_id,
+            amount_minor=payment.amount_minor,
+            currency=payment.currency,
+            return_url=payment.order.get_absolute_url(),
+        )
+        # A path: a buyer who came by another name of this machine keeps the cookies of that name.
+        return Session(reference=session.reference, url=reverse("simulated-payment", args=[session.reference]))
+
+    def close_session(self, *, payment: Payment) -> None:
+        if not company.expire(reference=payment.provider_reference):
+            raise ProviderRefused("the page was paid, or its money is on its way")
+
+    def refund(self, *, payment: Payment) -> Refund:
+        if not company.refund(payment_id=payment.pk):
+            raise ProviderRefused("there is no captured money to give back")
+        return Refund.UNDER_WAY
+
+    def read_event(self, *, body: bytes, headers: Mapping[str, str]) -> Event | None:
+        signed_s, signature = parts_of(headers.get(SIGNATURE_HEADER, ""))
+        if not hmac.compare_digest(signature.encode(), signature_of(body=body, signed_s=signed_s).encode()):
+            raise Forged("the signature does not fit the body")
+        if not is_current(signed_s):
+            raise TooOld(f"signed at {signed_s}")
+        try:
+            said = json.loads(body)
+            return Event(
+                event_id=str(said["id"]),
+                kind=EventKind(said["kind"]),
+                payment_id=UUID(said["payment"]),
+                provider_reference=str(said["reference"]),
+                reservation_id=UUID(said["reservation"]) if said["reservation"] else None,
+                amount_minor=int(said["amount_minor"]),
+                currency=str(said["currency"]),
+                happened_at=datetime.fromisoformat(said["happened_at"]),
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise Forged(f"signed, and yet not a message of ours: {error!r}") from error
+
+
+def signature_header(*, body: bytes, signed_s: int) -> str:
+    """The value of the header for a message sent at `signed_s`, seconds since 1970."""
+    return f"t={signed_s},v1={signature_of(body=body, signed_s=signed_s)}"
+
+
+def signature_of(*, body: bytes, signed_s: int) -> str:
+    secret: str = settings.SIMULATED_WEBHOOK_SECRET
+    return hmac.new(secret.encode(), b"%d.%b" % (signed_s, body), sha256).hexdigest()
+
+
+def parts_of(header: str) -> tuple[int, str]:
+    """`t` and `v1` of the header. Raises Forged."""
+    parts = dict(part.partition("=")[::2] for part in header.split(","))
+    try:
+        return int(parts["t"]), parts["v1"]
+    except (KeyError, ValueError) as error:
+        raise Forged("the signature header is missing or malformed") from error

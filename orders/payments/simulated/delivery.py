@@ -1,0 +1,89 @@
+"""The simulated payment company tells the shop: signed webhooks over real HTTP, from rows that survive a crash.
+
+A message is repeated until the shop has answered 2xx, more and more slowly, and given up after two days.
+"""
+
+import contextlib
+import http.client
+from urllib.parse import urlsplit
+
+import structlog
+from django.conf import settings
+from django.db.models.functions import Now
+from django.urls import reverse
+from django.utils import timezone
+
+from orders.payments.simulated import company
+from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
+from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
+from orders.payments.timing import database_now, next_attempt
+
+log = structlog.get_logger(__name__)
+
+BATCH_MAX = 50
+# The shop answers in milliseconds, or is not there.
+TIMEOUT_SECONDS = 3
+# With waits of up to WAIT_SECONDS_MAX these are two days, as long as a real company would go on.
+ATTEMPTS_MAX = 600
+
+
+class NotDelivered(Exception):
+    """The shop did not answer 2xx; the message says what it did."""
+
+
+def deliver_due(*, batch_max: int = BATCH_MAX) -> int:
+    """Deliver one batch of what is due. Returns how many messages the shop has taken."""
+    company.finish_slow(batch_max=batch_max)
+    due = SimulatedMessage.objects.filter(delivered_at=None, deliver_at__lte=Now(), attempts__lt=ATTEMPTS_MAX)
+    delivered = 0
+    for message in due.order_by("deliver_at", "pk")[:batch_max]:
+        try:
+            delivered += deliver(message=message)
+        except OSError:
+            # Nobody listens: the others would wait for nobody as well.
+            break
+    return delivered
+
+
+def deliver_now(*, session: SimulatedSession) -> None:
+    """Deliver what is due of one page, at once. What the shop does not take is left to the sweep."""
+    with contextlib.suppress(OSError):
+        for message in session.messages.filter(delivered_at=None, attempts=0, deliver_at__lte=Now()):
+            deliver(message=message)
+
+
+def deliver(*, message: SimulatedMessage) -> bool:
+    """Send the message once. False where another sends it, or the shop did not take it. Raises OSError."""
+    attempts = message.attempts + 1
+    # Put off before the call, so that two sweeps do not both send it, and a crash sends it again.
+    free = SimulatedMessage.objects.filter(pk=message.pk, attempts=message.attempts, delivered_at=None)
+    if free.update(attempts=attempts, deliver_at=next_attempt(attempts=attempts)) != 1:
+        return False
+    mine = SimulatedMessage.objects.filter(pk=message.pk)
+    try:
+        post(body=message.body.encode())
+    except (NotDelivered, http.client.HTTPException, OSError) as error:
+        log.warning("simulated_message_not_taken", event_id=message.event_id, attempts=attempts, error=str(error))
+        mine.update(last_error=repr(error)[:500])
+        if isinstance(error, OSError):
+            raise
+        return False
+    mine.update(delivered_at=timezone.now(), last_error="")
+    return True
+
+
+def post(*, body: bytes) -> None:
+    """One signed POST. http.client on purpose: it reads no proxy settings. Raises NotDelivered."""
+    address = urlsplit(settings.SHOP_URL)
+    secure = address.scheme == "https"
+    connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+    connection = connect(address.hostname or "127.0.0.1", address.port, timeout=TIMEOUT_SECONDS)
+    headers = {
+        "Content-Type": "application/json",
+        SIGNATURE_HEADER: signature_header(body=body, signed_s=int(database_now().timestamp())),
+    }
+    with contextlib.closing(connection):
+        connection.request("POST", reverse("api-payment-webhook", args=["simulated"]), body=body, headers=headers)
+        response = connection.getresponse()
+        if not 200 <= response.status < 300:
+            raise NotDelivered(f"{response.status} {response.read(200)!r}")

@@ -1,0 +1,56 @@
+"""The simulated company's payment page, at an address of its own. Whoever has the address may pay, as elsewhere."""
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from orders.payments import provider_choice
+from orders.payments.simulated import company
+from orders.payments.simulated.delivery import deliver_now
+from orders.payments.simulated.models import SimulatedSession
+
+# What the buttons do. Whoever walks away follows a link and presses none.
+ACTIONS = {
+    "pay": company.pay,
+    "decline": company.decline,
+    "pay_slowly": company.pay_slowly,
+}
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def payment(request: HttpRequest, reference: str) -> HttpResponse:
+    """The page, and its buttons. A button pressed on a page that is over shows the page again, which says so."""
+    if "simulated" not in provider_choice.chosen():
+        raise Http404
+    session = get_object_or_404(SimulatedSession, reference=reference)
+    action = ACTIONS.get(request.POST.get("action", ""))
+    if request.method != "POST" or action is None:
+        return show(request, session)
+    delivery = request.POST.get("delivery", "")
+    known = may_choose_delivery() and delivery in SimulatedSession.Delivery.values
+    if not action(reference=reference, delivery=delivery if known else None):
+        return redirect("simulated-payment", reference)
+    session.refresh_from_db()
+    if session.delivery == SimulatedSession.Delivery.EARLY:
+        # The shop hears of it before the buyer is back, and before this page knows that it is over.
+        deliver_now(session=session)
+    return HttpResponseRedirect(session.return_url)
+
+
+def show(request: HttpRequest, session: SimulatedSession) -> HttpResponse:
+    context = {
+        "session": session,
+        "open": session.status == SimulatedSession.Status.OPEN,
+        "deliveries": SimulatedSession.Delivery.values if may_choose_delivery() else [],
+        "slow_seconds": settings.SIMULATED_SLOW_SECONDS,
+        "late_seconds": settings.SIMULATED_LATE_SECONDS,
+    }
+    return render(request, "payments/simulated.html", context)
+
+
+def may_choose_delivery() -> bool:
+    """Whether the page offers webhooks that misbehave: where the shop is there to be tried."""
+    return bool(settings.DEBUG or settings.LOAD_TESTS)

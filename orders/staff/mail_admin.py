@@ -1,0 +1,129 @@
+"""What buyers were told, or could not be."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+from unfold.decorators import display
+
+from orders.mails import sending
+from orders.models import Mail
+from orders.staff.read_only_admin import ReadOnlyAdmin, ReadOnlyInline, link_to
+
+STATES = {
+    "sent": _("sent"),
+    "due": _("due"),
+    "later": _("tried again later"),
+    "given_up": _("not sent"),
+}
+LABELS = {"sent": "success", "due": "info", "later": "warning", "given_up": "danger"}
+
+# Words that are kept as words of the code.
+NOTES = {
+    sending.NO_ADDRESS: _("The buyer has no address."),
+    sending.OVERTAKEN: _("No longer true: the order was paid late."),
+}
+
+IN_STATE = {
+    "sent": Q(sent_at__isnull=False),
+    "due": Q(sent_at=None, attempts=0, next_attempt_at__isnull=False),
+    "later": Q(sent_at=None, attempts__gt=0, next_attempt_at__isnull=False),
+    "given_up": Q(sent_at=None, next_attempt_at=None),
+}
+
+
+def state_of(mail: Mail) -> str:
+    if mail.sent_at:
+        return "sent"
+    if mail.next_attempt_at is None:
+        return "given_up"
+    return "later" if mail.attempts else "due"
+
+
+def note_of(mail: Mail) -> str:
+    return str(NOTES.get(mail.last_error, mail.last_error or "–"))
+
+
+class MailInline(ReadOnlyInline):
+    """What the buyer of an order was told."""
+
+    model = Mail
+    fields = readonly_fields = ("kind", "state", "sent_at", "attempts", "next_attempt_at", "note")
+    verbose_name_plural = _("mails")
+
+    @admin.display(description=_("state"))
+    def state(self, mail: Mail) -> str:
+        return str(STATES[state_of(mail)])
+
+    @admin.display(description=_("note"))
+    def note(self, mail: Mail) -> str:
+        return note_of(mail)
+
+
+class StateFilter(admin.SimpleListFilter):
+    title = _("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return list(STATES.items())
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Mail]) -> QuerySet[Mail]:
+        return queryset.filter(IN_STATE.get(self.value() or "", Q()))
+
+
+@admin.register(Mail)
+class MailAdmin(ReadOnlyAdmin):
+    list_display = ["created_at", "kind", "state", "buyer", "order_link", "sent_at", "attempts", "note"]
+    list_filter = [StateFilter, "kind"]
+    list_select_related = ["order__buyer"]
+    search_fields = ["order__number", "order__buyer__username", "order__buyer__email"]
+    search_help_text = _("Order number, or the buyer's name or address")
+    actions = ["send_again"]
+    fields = [
+        ("order_link", "buyer"),
+        ("kind", "state_text"),
+        ("created_at", "sent_at"),
+        ("attempts", "next_attempt_at"),
+        "note",
+    ]
+    readonly_fields = ["order_link", "buyer", "state_text", "note"]
+
+    @display(description=_("state"), label=LABELS)  # type: ignore[untyped-decorator]
+    def state(self, mail: Mail) -> tuple[str, str]:
+        state = state_of(mail)
+        return state, str(STATES[state])
+
+    @admin.display(description=_("state"))
+    def state_text(self, mail: Mail) -> str:
+        return str(STATES[state_of(mail)])
+
+    @admin.display(description=_("order"))
+    def order_link(self, mail: Mail) -> str:
+        return link_to(mail.order)
+
+    @admin.display(description=_("buyer"))
+    def buyer(self, mail: Mail) -> str:
+        buyer = mail.order.buyer
+        return f"{buyer.get_username()} <{buyer.email}>" if buyer.email else buyer.get_username()
+
+    @admin.display(description=_("note"))
+    def note(self, mail: Mail) -> str:
+        return note_of(mail)
+
+    @admin.action(description=_("Try again to send"), permissions=["move"])
+    def send_again(self, request: HttpRequest, queryset: QuerySet[Mail]) -> None:
+        chosen = list(queryset.values_list("pk", flat=True))
+        again = sending.owe_again(mail_ids=chosen)
+        if again:
+            said = ngettext("%(count)d mail is sent in a moment.", "%(count)d mails are sent in a moment.", again)
+            self.message_user(request, said % {"count": again}, messages.SUCCESS)
+        if sent := len(chosen) - again:
+            said = ngettext(
+                "%(count)d mail was sent before, and is not sent twice.",
+                "%(count)d mails were sent before, and are not sent twice.",
+                sent,
+            )
+            self.message_user(request, said % {"count": sent}, messages.WARNING)

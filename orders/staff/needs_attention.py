@@ -1,0 +1,99 @@
+"""Orders that a person should look at: a list of their own in the admin, with the reason in words."""
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from unfold.decorators import display
+
+from orders.models import Attention, Order
+from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to
+
+EXPLANATIONS = {
+    Attention.LATE_PAYMENT_KEPT: gettext_lazy(
+        "The money came after the time to pay. Units were left, so the order is paid after all. Nothing has to be done."
+    ),
+    Attention.LATE_PAYMENT_REFUNDED: gettext_lazy(
+        "The money came after the order had ended, and its units were gone. It goes back by itself; the buyer may ask."
+    ),
+    Attention.AMOUNT_DIFFERS: gettext_lazy(
+        "The provider reports another amount or currency than was due. The money goes back; find out why it differed."
+    ),
+    Attention.PAID_TWICE: gettext_lazy("The buyer paid twice. The second payment goes back; the order stays paid."),
+    Attention.REFUND_FAILS: gettext_lazy(
+        "The provider does not take the refund. See the error at the order's payments, and refund in its own pages."
+    ),
+}
+LABELS = {
+    Attention.LATE_PAYMENT_KEPT: "info",
+    Attention.LATE_PAYMENT_REFUNDED: "warning",
+    Attention.AMOUNT_DIFFERS: "danger",
+    Attention.PAID_TWICE: "warning",
+    Attention.REFUND_FAILS: "danger",
+}
+
+
+class OrderToLookAt(Order):
+    """An order with a reason to look at it, `Order.attention`."""
+
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = gettext_lazy("order that needs attention")
+        verbose_name_plural = gettext_lazy("orders that need attention")
+
+
+@admin.register(OrderToLookAt)
+class OrderToLookAtAdmin(ReadOnlyAdmin):
+    """Read like orders. `dealt with` takes an order off the list and writes into its history who said so."""
+
+    list_display = ["reason", "explanation", "order", "buyer", "amount", "status", "ended_at"]
+    list_display_links = None
+    list_filter = ["attention"]
+    list_select_related = ["buyer"]
+    search_fields = ["number", "buyer__username"]
+    search_help_text = gettext_lazy("Order number or the buyer's name")
+    actions = ["deal_with"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
+        orders: QuerySet[Order] = super().get_queryset(request)
+        return orders.exclude(attention="")
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: object, **kwargs: object) -> HttpResponse:
+        """The page of an order is that of the list of orders."""
+        return redirect("admin:orders_order_change", object_id)
+
+    @display(description=gettext_lazy("reason"), ordering="attention", label=LABELS)  # type: ignore[untyped-decorator]
+    def reason(self, order: Order) -> tuple[str, str]:
+        return order.attention, order.get_attention_display()
+
+    @admin.display(description=gettext_lazy("what to do"))
+    def explanation(self, order: Order) -> str:
+        return str(EXPLANATIONS[Attention(order.attention)])
+
+    @admin.display(description=gettext_lazy("order"), ordering="number")
+    def order(self, order: Order) -> str:
+        return link_to(order)
+
+    @admin.display(description=gettext_lazy("amount"), ordering="amount_minor")
+    def amount(self, order: Order) -> str:
+        return amount_text(order.amount_minor, order.currency)
+
+    @admin.action(description=gettext_lazy("Dealt with"), permissions=["move"])
+    def deal_with(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
+        done = 0
+        for order in Order.objects.filter(pk__in=queryset.values("pk")).exclude(attention=""):
+            # Guarded by the reason that was on the page's list: another that came meanwhile is still to be looked at.
+            if Order.objects.filter(pk=order.pk, attention=order.attention).update(attention="") == 1:
+                reason = Attention(order.attention).label
+                self.log_change(request, order, _("Dealt with: %(reason)s.") % {"reason": reason})
+                done += 1
+        said = ngettext("%(count)d order is dealt with.", "%(count)d orders are dealt with.", done)
+        self.message_user(request, said % {"count": done}, messages.SUCCESS)
+
+
+def badge() -> str:
+    """How many there are, for the sidebar; nothing where there are none."""
+    return str(Order.objects.exclude(attention="").count() or "")

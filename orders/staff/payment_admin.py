@@ -1,0 +1,142 @@
+"""What is known of the money: payments on the page of an order, and the events that providers told."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+from unfold.decorators import display
+
+from orders.models import Order, Payment, PaymentEvent
+from orders.payments.inbox import Applied
+from orders.payments.provider import EventKind
+from orders.staff.read_only_admin import ReadOnlyAdmin, ReadOnlyInline, amount_text, link_to
+
+PAYMENT_LABELS = {
+    Payment.Status.PENDING: "warning",
+    Payment.Status.CAPTURED: "success",
+    Payment.Status.FAILED: "default",
+    Payment.Status.REFUND_DUE: "warning",
+    Payment.Status.REFUNDED: "info",
+}
+
+KINDS = {
+    EventKind.CAPTURED: _("captured"),
+    EventKind.DECLINED: _("declined"),
+    EventKind.EXPIRED: _("expired"),
+    EventKind.REFUNDED: _("refunded"),
+    EventKind.REFUND_FAILED: _("refund failed"),
+}
+
+OUTCOMES = {
+    Applied.DUPLICATE: _("known before"),
+    Applied.WAITING: _("waits for its payment"),
+    Applied.NOTHING: _("changed nothing"),
+    Applied.PAID: _("order paid"),
+    Applied.PAID_TWICE: _("paid twice, goes back"),
+    Applied.AMOUNT_DIFFERS: _("another amount, goes back"),
+    Applied.LATE: _("came late"),
+    Applied.GOES_BACK: _("goes back"),
+    Applied.FAILED: _("payment failed"),
+    Applied.REFUNDED: _("money is back"),
+    Applied.REFUND_FAILS: _("refund failed"),
+}
+
+
+class PaymentInline(ReadOnlyInline):
+    """The attempts to pay an order, the newest first."""
+
+    model = Payment
+    fields = readonly_fields = (
+        "provider",
+        "status",
+        "paid",
+        "reference",
+        "created_at",
+        "captured_at",
+        "next_attempt_at",
+        "last_error",
+    )
+    verbose_name_plural = _("payments")
+
+    @admin.display(description=_("amount"))
+    def paid(self, payment: Payment) -> str:
+        return amount_text(payment.amount_minor, payment.currency)
+
+    @admin.display(description=_("reference at the provider"))
+    def reference(self, payment: Payment) -> SafeString:
+        return format_html('<span class="reference">{}</span>', payment.provider_reference or "–")
+
+
+class WaitingFilter(admin.SimpleListFilter):
+    title = _("applied")
+    parameter_name = "applied"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("no", _("waits for its payment")), ("yes", _("applied"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[PaymentEvent]) -> QuerySet[PaymentEvent]:
+        if self.value() is None:
+            return queryset
+        return queryset.filter(applied_at__isnull=self.value() == "no")
+
+
+@admin.register(PaymentEvent)
+class PaymentEventAdmin(ReadOnlyAdmin):
+    list_display = ["received_at", "kind_text", "outcome_text", "paid", "order", "provider", "event_id"]
+    list_filter = [WaitingFilter, "provider"]
+    search_fields = ["event_id", "provider_reference", "payment_id"]
+    search_help_text = _("Event, reference at the provider, or payment")
+    fields = [
+        ("provider", "event_id"),
+        ("kind_text", "outcome_text"),
+        ("paid", "order"),
+        ("payment_id", "provider_reference"),
+        ("happened_at", "received_at"),
+        "applied_at",
+    ]
+    readonly_fields = ["kind_text", "outcome_text", "paid", "order"]
+
+    @display(description=_("kind"), ordering="kind")  # type: ignore[untyped-decorator]
+    def kind_text(self, event: PaymentEvent) -> str:
+        return kind_of(event)
+
+    @display(description=_("outcome"), ordering="outcome")  # type: ignore[untyped-decorator]
+    def outcome_text(self, event: PaymentEvent) -> str:
+        return outcome_of(event)
+
+    @admin.display(description=_("amount"))
+    def paid(self, event: PaymentEvent) -> str:
+        return amount_text(event.amount_minor, event.currency)
+
+    @admin.display(description=_("order"))
+    def order(self, event: PaymentEvent) -> str:
+        order = Order.objects.filter(payments__pk=event.payment_id).first()
+        return link_to(order) if order else "–"
+
+
+def events_of(order: Order) -> list[dict[str, Any]]:
+    """What providers said of the order's payments, the newest first, in words."""
+    payments = Payment.objects.filter(order=order).values("pk")
+    return [
+        {
+            "event": event,
+            "kind": kind_of(event),
+            "outcome": outcome_of(event),
+            "amount": amount_text(event.amount_minor, event.currency),
+        }
+        for event in PaymentEvent.objects.filter(payment_id__in=payments)
+    ]
+
+
+def kind_of(event: PaymentEvent) -> str:
+    """A kind that this release does not know is shown as it came."""
+    return str(next((words for kind, words in KINDS.items() if kind == event.kind), event.kind))
+
+
+def outcome_of(event: PaymentEvent) -> str:
+    known = event.outcome if event.applied_at else Applied.WAITING
+    return str(next((words for outcome, words in OUTCOMES.items() if outcome == known), known))

@@ -1,0 +1,81 @@
+"""What the shop's staff may do with orders and the papers about them: read. Orders move by actions alone."""
+
+from typing import Any
+
+from django.db import models
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from orders.models import Order
+from shop.admin_base import ModelAdmin, TabularInline
+from shop.money import to_text
+
+
+def may_see_orders(request: HttpRequest) -> bool:
+    return request.user.has_perm("orders.view_order") or request.user.has_perm("orders.change_order")
+
+
+def may_move_orders(request: HttpRequest) -> bool:
+    """Who may run the actions, though nobody may type into an order."""
+    return request.user.has_perm("orders.change_order")
+
+
+class ReadOnlyAdmin(ModelAdmin):
+    """A list and a page that whoever may see orders may read."""
+
+    list_filter_sheet = False
+    show_full_result_count = False
+    view_on_site = False
+
+    class Media:
+        css = {"all": ["orders/staff.css"]}
+
+    def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return may_see_orders(request)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return may_see_orders(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return False
+
+    def has_move_permission(self, request: HttpRequest) -> bool:
+        return may_move_orders(request)
+
+
+class ReadOnlyInline(TabularInline):
+    """Rows on the page of an order, for reading."""
+
+    extra = 0
+    hide_title = True
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return may_see_orders(request)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+def amount_text(minor: int, currency: str) -> str:
+    """An amount for people to read: "19.00 CNY". An order keeps the currency that it was made in."""
+    return f"{to_text(minor=minor, currency=currency)} {currency}"
+
+
+def link_to(order: Order) -> SafeString:
+    """To the page of the order."""
+    url = reverse("admin:orders_order_change", args=[order.pk])
+    return format_html('<a href="{}" class="text-link">{}</a>', url, order.number)

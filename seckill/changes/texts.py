@@ -1,0 +1,78 @@
+"""A change as people read it: what was asked for, and what came of it. The journal itself keeps words and figures."""
+
+from collections.abc import Sequence
+
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from seckill.changes.rules import OF_ITEM
+from seckill.ledger import AdjustAnswer
+from seckill.models import SaleChange
+
+Kind = SaleChange.Kind
+Status = SaleChange.Status
+
+FIGURES = ("quantity", "left", "held", "sold")
+
+
+def outcome_text(answer: AdjustAnswer) -> str:
+    """The store's answer for the journal, in no language: "adjusted quantity=550 left=207 held=31 sold=312"."""
+    found = {name: getattr(answer, name) for name in FIGURES}
+    return " ".join([answer.word.value, *(f"{name}={value}" for name, value in found.items() if value is not None)])
+
+
+def what_text(change: SaleChange) -> str:
+    """What was asked for: “add 50 units”."""
+    units = change.units or 0
+    match change.kind:
+        case Kind.ADD_UNITS:
+            return ngettext("add %(units)d unit", "add %(units)d units", units) % {"units": units}
+        case Kind.WITHDRAW_UNITS:
+            return ngettext("withdraw %(units)d unit", "withdraw %(units)d units", units) % {"units": units}
+        case Kind.UNITS_PER_BUYER:
+            return _("units per buyer: %(units)d") % {"units": units}
+        case Kind.MOVE_END if change.closes_at:
+            time = date_format(localtime(change.closes_at), "Y-m-d H:i:s T")
+            return _("move the end to %(time)s") % {"time": time}
+    return change.get_kind_display()
+
+
+def outcome_sentence(change: SaleChange) -> str:
+    """What came of the change, in the reader's language."""
+    if change.status == Status.PENDING:
+        return _("Waits for the reservation store.")
+    word, *pairs = change.outcome.split() or [""]
+    figures = dict(pair.partition("=")[::2] for pair in pairs)
+    if word == "unlimited":
+        return _("This item is unlimited.")
+    if not {"held", "sold"} <= figures.keys():
+        return change.outcome
+    if word == "too_few_left":
+        return _("Sold %(sold)s, held %(held)s, only %(left)s free: nothing was changed.") % figures
+    if "left" not in figures:
+        return _("Sold %(sold)s, held %(held)s.") % figures
+    return _("Sold %(sold)s, held %(held)s, free %(left)s.") % figures
+
+
+def worst_of(changes: Sequence[SaleChange]) -> SaleChange:
+    """Of the entries of one change of a sale, the one that people should hear of."""
+    order = [Status.REFUSED, Status.PENDING, Status.APPLIED]
+    return min(changes, key=lambda change: order.index(Status(change.status)))
+
+
+def answer_text(change: SaleChange) -> str:
+    """One line for whoever made a change, of an item with its figures."""
+    target = change.item.product if change.kind in OF_ITEM else change.item.sale
+    said = {"target": target, "what": what_text(change), "outcome": outcome_sentence(change)}
+    if change.status == Status.PENDING:
+        return (
+            _("“%(target)s”: %(what)s. It is in the journal and is applied as soon as the reservation store answers.")
+            % said
+        )
+    if change.status == Status.REFUSED:
+        return _("“%(target)s”: %(what)s. Refused. %(outcome)s") % said
+    if change.kind in OF_ITEM:
+        return _("“%(target)s”: %(what)s. %(outcome)s") % said
+    return _("“%(target)s”: %(what)s. Done.") % said

@@ -1,0 +1,72 @@
+"""The forms behind the buttons of a running sale, one for each kind of change."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+from django import forms
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from unfold.widgets import INPUT_CLASSES, UnfoldAdminIntegerFieldWidget, UnfoldAdminTextareaWidget
+
+from seckill.changes.rules import REASON_LENGTH_MAX, Kind, Wanted
+from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem
+
+
+class ChangeForm(forms.Form):
+    """A reason, and a token by which a form that is sent twice makes one change."""
+
+    token = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=REASON_LENGTH_MAX,
+        help_text=_("Goes into the journal, with your name and the time."),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
+    )
+
+    def wanted(self, kind: SaleChange.Kind) -> Wanted:
+        """The change that a valid form asks for."""
+        data = self.cleaned_data
+        return Wanted(
+            kind=kind, reason=data["reason"].strip(), units=data.get("units"), closes_at=data.get("closes_at")
+        )
+
+    def token_of_form(self) -> UUID:
+        token: UUID = self.cleaned_data["token"]
+        return token
+
+
+class UnitsForm(ChangeForm):
+    units = forms.IntegerField(
+        label=_("Units"),
+        min_value=1,
+        max_value=UNITS_MAX,
+        widget=UnfoldAdminIntegerFieldWidget(attrs={"autofocus": True}),
+    )
+    field_order = ["units", "reason"]
+
+
+class EndForm(ChangeForm):
+    closes_at = forms.DateTimeField(
+        label=_("Closes at"),
+        widget=forms.DateTimeInput(
+            format="%Y-%m-%dT%H:%M:%S",
+            attrs={"type": "datetime-local", "step": 1, "class": " ".join(INPUT_CLASSES), "autofocus": True},
+        ),
+    )
+    field_order = ["closes_at", "reason"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        zone = timezone.get_current_timezone_name()
+        self.fields["closes_at"].help_text = _("Time zone: %(zone)s.") % {"zone": zone}
+
+
+def form_for(kind: SaleChange.Kind, *, sale: Sale, item: SaleItem | None, data: Any = None) -> ChangeForm:
+    """The form of a change, filled with what was sent, or else with what is now."""
+    if kind == Kind.MOVE_END:
+        return EndForm(data, initial={"closes_at": sale.closes_at})
+    if kind == Kind.UNITS_PER_BUYER:
+        return UnitsForm(data, initial={"units": item.per_buyer_max if item else None})
+    if kind in (Kind.ADD_UNITS, Kind.WITHDRAW_UNITS):
+        return UnitsForm(data)
+    return ChangeForm(data)

@@ -1,0 +1,103 @@
+"""The journal of changes for staff to read. Nobody edits it, and nobody deletes from it."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.timezone import localtime
+from django.utils.translation import gettext_lazy as _
+from unfold.decorators import display
+
+from seckill.changes.texts import outcome_sentence, what_text
+from seckill.models import Sale, SaleChange
+from shop.admin_base import ModelAdmin
+
+# On the page of a sale; the list has all of them.
+ENTRIES_SHOWN = 20
+
+LABELS = {
+    SaleChange.Status.PENDING: "warning",
+    SaleChange.Status.APPLIED: "success",
+    SaleChange.Status.REFUSED: "danger",
+}
+
+
+@admin.register(SaleChange)
+class SaleChangeAdmin(ModelAdmin):
+    list_display = ["when", "who", "sale_link", "product", "what", "reason", "status_label", "outcome_text"]
+    list_display_links = None
+    list_filter = ["status", "kind", "made_at"]
+    list_filter_sheet = False
+    list_select_related = ["made_by", "item__sale", "item__product"]
+    search_fields = [
+        "reason",
+        "made_by__username",
+        "item__sale__name",
+        "item__sale__name_zh",
+        "item__product__name",
+        "item__product__name_zh",
+    ]
+    actions = None
+
+    def has_view_permission(self, request: HttpRequest, obj: SaleChange | None = None) -> bool:
+        return request.user.has_perm("seckill.view_sale") or request.user.has_perm("seckill.change_sale")
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: SaleChange | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: SaleChange | None = None) -> bool:
+        return False
+
+    @admin.display(description=_("made at"), ordering="made_at")
+    def when(self, change: SaleChange) -> str:
+        return date_format(localtime(change.made_at), "Y-m-d H:i:s")
+
+    @admin.display(description=_("made by"), ordering="made_by__username")
+    def who(self, change: SaleChange) -> str:
+        return str(change.made_by or "–")
+
+    @admin.display(description=_("sale"), ordering="item__sale__name")
+    def sale_link(self, change: SaleChange) -> str:
+        url = reverse("admin:seckill_sale_change", args=[change.item.sale_id])
+        return format_html('<a href="{}" class="text-link">{}</a>', url, change.item.sale)
+
+    @admin.display(description=_("product"), ordering="item__product__name")
+    def product(self, change: SaleChange) -> str:
+        return str(change.item.product)
+
+    @admin.display(description=_("change"), ordering="kind")
+    def what(self, change: SaleChange) -> str:
+        return what_text(change)
+
+    @display(description=_("status"), ordering="status", label=LABELS)  # type: ignore[untyped-decorator]
+    def status_label(self, change: SaleChange) -> tuple[str, str]:
+        return change.status, change.get_status_display()
+
+    @admin.display(description=_("outcome"))
+    def outcome_text(self, change: SaleChange) -> str:
+        return outcome_sentence(change)
+
+
+def journal_of(sale: Sale) -> list[dict[str, Any]]:
+    """The latest entries of the sale, as its page shows them."""
+    changes: QuerySet[SaleChange] = SaleChange.objects.filter(item__sale=sale)
+    latest = changes.select_related("made_by", "item__product", "item__sale").order_by("-pk")[:ENTRIES_SHOWN]
+    return [
+        {
+            "change": change,
+            "product": change.item.product,
+            "what": what_text(change),
+            "outcome": outcome_sentence(change),
+        }
+        for change in latest
+    ]

@@ -1,0 +1,151 @@
+"""The pages on which staff change a running sale: a form with a preview, and a POST that goes through the journal."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from django.contrib import messages
+from django.contrib.admin import ModelAdmin
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from seckill.changes.journal import carry_out, write_down
+from seckill.changes.rules import OF_ITEM, CannotChange, Kind, expected_of
+from seckill.changes.texts import answer_text, what_text, worst_of
+from seckill.models import Sale, SaleChange, SaleItem
+from seckill.staff.change_form import ChangeForm, form_for
+from seckill.staff.change_preview import preview_of, words_of_preview
+
+LEVELS = {
+    SaleChange.Status.APPLIED: messages.SUCCESS,
+    SaleChange.Status.PENDING: messages.WARNING,
+    SaleChange.Status.REFUSED: messages.ERROR,
+}
+
+TITLES = {
+    Kind.ADD_UNITS: _("Add units"),
+    Kind.WITHDRAW_UNITS: _("Withdraw units"),
+    Kind.UNITS_PER_BUYER: _("Units per buyer"),
+    Kind.PAUSE: _("Pause the sale"),
+    Kind.RESUME: _("Resume the sale"),
+    Kind.MOVE_END: _("Move the end"),
+    Kind.END_NOW: _("End now"),
+}
+
+# What people should know before they press the button.
+HINTS = {
+    Kind.ADD_UNITS: _("The units are on sale at once."),
+    Kind.WITHDRAW_UNITS: _("Only free units can be withdrawn: what is held or sold stays with its buyers."),
+    Kind.UNITS_PER_BUYER: _("Holds and purchases count. Nobody loses what they have."),
+    Kind.PAUSE: _("Nobody can reserve until the sale is resumed. Open holds can be paid until their time is over."),
+    Kind.RESUME: _("Buyers can reserve again at once, if the sale is open."),
+    Kind.MOVE_END: _("Later extends the sale, sooner shortens it. Open holds can be paid until their time is over."),
+    Kind.END_NOW: _("Nobody can reserve any more. Open holds can be paid until their time is over."),
+}
+
+DANGEROUS = frozenset({Kind.END_NOW, Kind.WITHDRAW_UNITS})
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """A way to one of the pages."""
+
+    title: str
+    url: str
+
+
+def buttons_of(sale: Sale) -> list[Button]:
+    """What can be done with a published sale now."""
+    now, expected = timezone.now(), expected_of(sale)
+    kinds = [Kind.MOVE_END] if expected.closes_at <= now else [Kind.PAUSE, Kind.MOVE_END, Kind.END_NOW]
+    if expected.paused:
+        kinds = [Kind.RESUME, *(kind for kind in kinds if kind != Kind.PAUSE)]
+    if now < sale.opens_at:
+        kinds = [kind for kind in kinds if kind != Kind.END_NOW]
+    return [Button(str(TITLES[kind]), control_url(sale_id=sale.pk, kind=kind)) for kind in kinds]
+
+
+def buttons_of_item(item: SaleItem) -> list[Button]:
+    """What can be done with an item of a published sale."""
+    kinds = [Kind.UNITS_PER_BUYER]
+    if item.quantity is not None:
+        kinds = [Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, *kinds]
+    return [Button(str(TITLES[kind]), control_url(sale_id=item.sale_id, kind=kind, item_id=item.pk)) for kind in kinds]
+
+
+def control_url(*, sale_id: int, kind: SaleChange.Kind, item_id: int | None = None) -> str:
+    target = [sale_id, kind.value] if item_id is None else [sale_id, kind.value, item_id]
+    return reverse("admin:seckill_sale_control", args=target)
+
+
+def control(
+    model_admin: "ModelAdmin[Sale]", request: HttpRequest, *, sale_id: int, kind: str, item_id: int | None
+) -> HttpResponse:
+    """Show the form of one change; a POST makes it and says what became of it on the page of the sale."""
+    if kind not in Kind.values or (Kind(kind) in OF_ITEM) != (item_id is not None):
+        raise Http404
+    sale = get_object_or_404(Sale, pk=sale_id, published_at__isnull=False)
+    item = get_object_or_404(sale.items.select_related("sale", "product"), pk=item_id) if item_id else None
+    if not model_admin.has_change_permission(request, sale):
+        raise PermissionDenied
+    form = form_for(Kind(kind), sale=sale, item=item, data=request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid() and make(model_admin, request, form, kind=Kind(kind), sale=sale, item=item):
+        return redirect("admin:seckill_sale_change", sale.pk)
+    return page(model_admin, request, form, kind=Kind(kind), sale=sale, item=item)
+
+
+def make(
+    model_admin: "ModelAdmin[Sale]",
+    request: HttpRequest,
+    form: ChangeForm,
+    *,
+    kind: SaleChange.Kind,
+    sale: Sale,
+    item: SaleItem | None,
+) -> bool:
+    """Make the change and say so. False where a rule forbids it, which is then an error of the form."""
+    target = {"item_id": item.pk} if item else {"sale_id": sale.pk}
+    try:
+        changes, is_new = write_down(
+            form.wanted(kind), made_by=cast(User, request.user), token=form.token_of_form(), **target
+        )
+    except CannotChange as refusal:
+        form.add_error(None, str(refusal))
+        return False
+    if is_new:
+        model_admin.log_change(request, sale, f"{item.product if item else sale}: {what_text(changes[0])}")
+    worst = worst_of(carry_out(changes))
+    messages.add_message(request, LEVELS[SaleChange.Status(worst.status)], answer_text(worst))
+    return True
+
+
+def page(
+    model_admin: "ModelAdmin[Sale]",
+    request: HttpRequest,
+    form: ChangeForm,
+    *,
+    kind: SaleChange.Kind,
+    sale: Sale,
+    item: SaleItem | None,
+) -> HttpResponse:
+    """The form with its preview: complete without a script, kept up to date by two."""
+    items = [item] if item else list(sale.items.select_related("sale", "product").order_by("pk"))
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "opts": model_admin.opts,
+        "title": TITLES[kind],
+        "hint": HINTS[kind],
+        "is_dangerous": kind in DANGEROUS,
+        "reopens": kind == Kind.MOVE_END and expected_of(sale).closes_at <= timezone.now(),
+        "sale": sale,
+        "form": form,
+        "preview": preview_of(form, kind=kind, sale=sale, items=items),
+        "preview_words": words_of_preview(),
+        "sale_url": reverse("admin:seckill_sale_change", args=[sale.pk]),
+    }
+    return TemplateResponse(request, "admin/seckill/sale/control.html", context)

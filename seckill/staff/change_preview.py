@@ -1,0 +1,65 @@
+"""What a change would do, shown before it is made; seckill/change-preview.js says the same while people type."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
+
+from seckill.changes.rules import Kind
+from seckill.live.staff_figures import Figures, figures_of
+from seckill.models import Sale, SaleChange, SaleItem
+from seckill.staff.change_form import ChangeForm
+
+TIME_FORMAT = "Y-m-d H:i:s"
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The items with their figures, and what would become of them.
+
+    `left_after` and `quantity_after` are units, `now` and `after` the limit of a buyer or the end of the sale; an
+    empty text has nothing to say. `warning` says that the store would refuse.
+    """
+
+    kind: str
+    rows: list[Figures]
+    left_after: str = ""
+    quantity_after: str = ""
+    now: str = ""
+    after: str = ""
+    warning: str = ""
+
+
+def preview_of(form: ChangeForm, *, kind: SaleChange.Kind, sale: Sale, items: Sequence[SaleItem]) -> Preview:
+    """The preview of what stands in the form; of a form that is empty or cannot be read, just what is now."""
+    rows = figures_of(items)
+    typed = getattr(form, "cleaned_data", {}) if form.is_bound else {}
+    if kind == Kind.MOVE_END:
+        return Preview(kind, rows, now=time_text(sale.closes_at), after=time_text(typed.get("closes_at")))
+    units = typed.get("units")
+    if kind == Kind.UNITS_PER_BUYER:
+        return Preview(kind, rows, now=str(items[0].per_buyer_max), after=str(units or ""))
+    if kind in (Kind.ADD_UNITS, Kind.WITHDRAW_UNITS) and units:
+        return preview_of_units(kind, rows, units if kind == Kind.ADD_UNITS else -units)
+    return Preview(kind, rows)
+
+
+def preview_of_units(kind: SaleChange.Kind, rows: list[Figures], units: int) -> Preview:
+    left, quantity = rows[0].left, rows[0].quantity
+    if not left.isdecimal() or not quantity.isdecimal():
+        return Preview(kind, rows)
+    if int(left) + units < 0:
+        return Preview(kind, rows, warning=words_of_preview()["too_few_left"].format(left=left))
+    return Preview(kind, rows, left_after=str(int(left) + units), quantity_after=str(int(quantity) + units))
+
+
+def words_of_preview() -> dict[str, str]:
+    """What the page's script may say too. It fills what stands in {braces}."""
+    return {"too_few_left": _("Only {left} are free: this would be refused.")}
+
+
+def time_text(moment: datetime | None) -> str:
+    return date_format(localtime(moment), TIME_FORMAT) if moment else ""

@@ -1,0 +1,182 @@
+"""Errors under /api/ in the form of RFC 9457, `application/problem+json`: one shape for DRF and for Django's own.
+
+`code` is the word that a program acts on; `type` is its address in the documentation; `detail` is for people.
+"""
+
+import math
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import structlog
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.csrf import csrf_failure as django_csrf_failure
+from django_redis.exceptions import ConnectionInterrupted
+from redis.exceptions import RedisError
+from rest_framework import exceptions
+from rest_framework.views import set_rollback
+
+from shop.http.parsers import BodyTooLarge
+
+log = structlog.get_logger(__name__)
+
+CONTENT_TYPE = "application/problem+json"
+
+# What is said while a server is away. One that was restarted is back within seconds.
+OUTAGE: dict[str, Any] = {
+    "status": 503,
+    "code": "unavailable",
+    "title": gettext_lazy("Not available right now"),
+    "detail": gettext_lazy("The shop cannot answer right now. Please try again in a moment."),
+    "retry_after_seconds": 5,
+}
+
+
+def problem(
+    *, status: int, code: str, title: Any, detail: Any, retry_after_seconds: int | None = None, **more: Any
+) -> JsonResponse:
+    """A problem document. `retry_after_seconds` also becomes the Retry-After header; `more` are extension members."""
+    body = {
+        "type": f"/api/docs/#problem-{code}",
+        "title": str(title),
+        "status": status,
+        "detail": str(detail),
+        "code": code,
+    }
+    if retry_after_seconds is not None:
+        body["retry_after"] = retry_after_seconds
+    response = JsonResponse({**body, **more}, status=status, content_type=CONTENT_TYPE)
+    response["Cache-Control"] = "no-store"
+    if retry_after_seconds is not None:
+        response["Retry-After"] = str(retry_after_seconds)
+    return response
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
+    """DRF's exceptions as problems; others go on to Django, and from there to `server_error`."""
+    if isinstance(error, Http404):
+        error = exceptions.NotFound()
+    elif isinstance(error, PermissionDenied):
+        error = exceptions.PermissionDenied()
+    elif isinstance(error, RequestDataTooBig):
+        error = BodyTooLarge()
+    if is_outage(error):
+        return problem(**OUTAGE)
+    if not isinstance(error, exceptions.APIException):
+        return None
+    set_rollback()
+    if isinstance(error, exceptions.ValidationError):
+        response = problem(
+            status=error.status_code,
+            code="invalid",
+            title=_("The request is not valid"),
+            detail=_("Correct the fields named in errors and send it again."),
+            errors=list(field_errors(error.get_full_details())),
+        )
+    else:
+        wait = getattr(error, "wait", None)
+        response = problem(
+            status=error.status_code,
+            code=str(error.get_codes()) if isinstance(error.detail, str) else error.default_code,
+            title=error.default_detail if hasattr(error, "default_detail") else _("The request failed"),
+            detail=error.detail,
+            retry_after_seconds=math.ceil(wait) if wait else None,
+        )
+    if challenge := getattr(error, "auth_header", None):
+        response["WWW-Authenticate"] = challenge
+    return response
+
+
+def field_errors(details: Any, path: str = "") -> Iterator[dict[str, str]]:
+    """DRF's nested error details as a flat list of `{field, code, detail}`."""
+    if isinstance(details, dict) and set(details) == {"message", "code"} and isinstance(details["code"], str):
+        yield {"field": path, "code": details["code"], "detail": str(details["message"])}
+    elif isinstance(details, dict):
+        for name, inner in details.items():
+            yield from field_errors(inner, f"{path}.{name}" if path else str(name))
+    else:
+        for inner in details:
+            yield from field_errors(inner, path)
+
+
+def is_api(request: HttpRequest) -> bool:
+    return request.path.startswith("/api/")
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """handler400."""
+    if isinstance(exception, RequestDataTooBig):
+        status, code, detail = 413, "body_too_large", _("The request body is too large.")
+    else:
+        status, code, detail = 400, "bad_request", _("The server could not read this request.")
+    return page_or_problem(request, status=status, code=code, title=_("Bad request"), detail=detail)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """handler403."""
+    return page_or_problem(
+        request,
+        status=403,
+        code="permission_denied",
+        title=_("Not allowed"),
+        detail=_("You are not allowed to do this."),
+    )
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """handler404."""
+    return page_or_problem(
+        request,
+        status=404,
+        code="not_found",
+        title=_("Not found"),
+        detail=_("There is nothing at this address."),
+    )
+
+
+def is_outage(error: BaseException | None) -> bool:
+    """Whether a server that the shop needs is away: a fault that passes, and no mistake of anybody's."""
+    return isinstance(error, OperationalError | InterfaceError | ConnectionInterrupted | RedisError)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """handler500. Says nothing about the cause; the log does. A server that is away makes it a 503."""
+    if is_outage(sys.exc_info()[1]):
+        return page_or_problem(request, **OUTAGE)
+    return page_or_problem(
+        request,
+        status=500,
+        code="server_error",
+        title=_("Something went wrong on our side"),
+        detail=_("The shop has been told. Please try again."),
+    )
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """settings.CSRF_FAILURE_VIEW."""
+    if not is_api(request):
+        return django_csrf_failure(request, reason=reason)
+    return problem(
+        status=403,
+        code="csrf_failed",
+        title=_("Not allowed"),
+        detail=_("The CSRF token is missing or wrong. Load the page again."),
+        server_time=timezone.now().isoformat(),
+    )
+
+
+def page_or_problem(
+    request: HttpRequest, *, status: int, code: str, title: Any, detail: Any, retry_after_seconds: int | None = None
+) -> HttpResponse:
+    if is_api(request):
+        return problem(status=status, code=code, title=title, detail=detail, retry_after_seconds=retry_after_seconds)
+    response = render(request, "shop/error.html", {"title": title, "detail": detail}, status=status)
+    if retry_after_seconds is not None:
+        response["Retry-After"] = str(retry_after_seconds)
+    return response

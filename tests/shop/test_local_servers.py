@@ -1,0 +1,164 @@
+"""The embedded servers: real, durable, alone in their directory, and back after kill -9."""
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+
+from shop.local import servers as local_servers
+from shop.local.postgres import DataUnusable
+from shop.local.servers import DirectoryInUse, EmbeddedServers
+from tests.processes import descendants, living, wait_until
+
+
+@pytest.fixture
+def servers(server_directory: Path) -> Iterator[EmbeddedServers]:
+    servers = EmbeddedServers(server_directory / "servers")
+    servers.start()
+    yield servers
+    servers.stop()
+
+
+def rows(servers: EmbeddedServers, query: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(servers.environment()["DATABASE_URL"], autocommit=True) as connection:
+        cursor = connection.execute(query.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+def valkey(servers: EmbeddedServers, name: str) -> redis.Redis:
+    return redis.Redis.from_url(servers.environment()[name])
+
+
+def test_the_reservation_store_syncs_before_it_answers_and_evicts_nothing(servers: EmbeddedServers) -> None:
+    with valkey(servers, "SECKILL_REDIS_URL") as store:
+        said = {name: store.config_get(name)[name] for name in ("appendonly", "appendfsync", "save")}
+        assert said == {"appendonly": "yes", "appendfsync": "always", "save": ""}
+        assert store.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+        assert store.config_get("no-appendfsync-on-rewrite") == {"no-appendfsync-on-rewrite": "no"}
+    assert rows(servers, "SHOW synchronous_commit") == [("on",)]
+    assert rows(servers, "SHOW server_encoding") == [("UTF8",)]
+
+
+def test_nobody_gets_in_without_the_password(servers: EmbeddedServers) -> None:
+    for name in ("SECKILL_REDIS_URL", "REDIS_URL"):
+        address = servers.environment()[name].partition("@")[2]
+        with redis.Redis.from_url(f"redis://{address}") as stranger, pytest.raises(redis.AuthenticationError):
+            stranger.ping()
+    address = servers.environment()["DATABASE_URL"].partition("@")[2]
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(f"postgresql://stampede:wrong@{address}")
+    assert stat.S_IMODE((servers.directory / "secrets.json").stat().st_mode) == 0o600
+
+
+def test_a_second_start_in_the_same_directory_is_refused(servers: EmbeddedServers) -> None:
+    with pytest.raises(DirectoryInUse, match=f"in use by process {os.getpid()}. Stop that one first"):
+        EmbeddedServers(servers.directory).start()
+    assert rows(servers, "SELECT 1") == [(1,)]
+
+
+def test_data_survives_kill_9_of_all_servers(servers: EmbeddedServers) -> None:
+    rows(servers, "CREATE TABLE kept AS SELECT 42 AS answer")
+    with valkey(servers, "SECKILL_REDIS_URL") as store:
+        store.set("kept", "42")
+    pids = [part.pid for part in servers.parts if part.pid]
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    servers.stop()
+
+    servers.start()
+
+    assert rows(servers, "SELECT answer FROM kept") == [(42,)]
+    with valkey(servers, "SECKILL_REDIS_URL") as store:
+        assert store.get("kept") == b"42"
+
+
+def test_kill_9_of_the_supervisor_leaves_no_orphans_and_does_not_block_the_next_start(server_directory: Path) -> None:
+    directory = server_directory / "servers"
+    program = (
+        "import sys, time; from pathlib import Path; from shop.local.servers import EmbeddedServers\n"
+        "EmbeddedServers(Path(sys.argv[1])).start(); print('up', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(directory)], stdout=subprocess.PIPE, text=True
+    ) as supervisor:
+        assert supervisor.stdout
+        assert supervisor.stdout.readline() == "up\n"
+        children = descendants(pid=supervisor.pid)
+        assert len(children) >= 3
+        supervisor.kill()
+
+    servers = EmbeddedServers(directory)
+    servers.start()
+    try:
+        assert rows(servers, "SELECT 1") == [(1,)]
+        wait_until(lambda: not living(pids=children), seconds_max=5)
+    finally:
+        servers.stop()
+
+
+def test_a_stop_leaves_nothing_running(servers: EmbeddedServers) -> None:
+    children = descendants(pid=os.getpid())
+    pids = {part.pid for part in servers.parts if part.pid}
+    assert len(pids) == 3
+    assert pids <= children
+
+    servers.stop()
+
+    assert not living(pids=pids)
+
+
+def test_data_of_another_postgresql_is_not_touched(servers: EmbeddedServers) -> None:
+    servers.stop()
+    version = servers.directory / "postgres" / "PG_VERSION"
+    version.write_text("12\n")
+
+    with pytest.raises(DataUnusable, match="written by PostgreSQL 12, and this is PostgreSQL"):
+        servers.start()
+
+
+def test_data_without_its_password_is_not_touched(servers: EmbeddedServers) -> None:
+    servers.stop()
+    (servers.directory / "secrets.json").unlink()
+
+    with pytest.raises(DataUnusable, match="its password is gone"):
+        servers.start()
+    assert not (servers.directory / "secrets.json").exists()
+
+
+def test_an_interrupted_first_start_is_begun_anew(server_directory: Path) -> None:
+    half = server_directory / "servers" / "postgres.new"
+    half.mkdir(parents=True)
+    (half / "PG_VERSION").write_text("18\n")
+    servers = EmbeddedServers(server_directory / "servers")
+    servers.start()
+    try:
+        assert rows(servers, "SELECT 1") == [(1,)]
+    finally:
+        servers.stop()
+
+
+def test_a_port_taken_in_the_last_moment_is_exchanged_for_another(
+    server_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = EmbeddedServers(server_directory / "servers")
+    with socket.socket() as stranger:
+        stranger.bind(("127.0.0.1", 0))
+        stranger.listen()
+        taken: int = stranger.getsockname()[1]
+        free = local_servers.free_ports
+        choices = iter([[taken, *free(count=2)], free(count=3)])
+        monkeypatch.setattr(local_servers, "free_ports", lambda *, count: next(choices))
+        servers.start()
+    try:
+        assert rows(servers, "SELECT 1") == [(1,)]
+        assert f":{taken}/" not in servers.environment()["DATABASE_URL"]
+    finally:
+        servers.stop()

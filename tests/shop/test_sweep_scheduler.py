@@ -1,0 +1,64 @@
+"""Beat goes on ringing every second, whatever becomes of the clock on the wall."""
+
+import time
+from datetime import datetime, timedelta
+from typing import Any
+from unittest import mock
+
+import pytest
+from celery import Celery
+
+from shop.celery import app as shop_app
+from shop.sweep_scheduler import SweepScheduler
+
+EVERY_SECONDS = 0.05
+# Many times as long as it takes, far below the hour that a clock is off.
+SECONDS_MAX = 10.0
+
+
+class Rings(SweepScheduler):
+    """Notes what it would send."""
+
+    def apply_async(self, entry: Any, producer: Any = None, advance: bool = True, **more: Any) -> None:
+        rung.append(entry.name)
+
+
+rung: list[str] = []
+
+
+@pytest.fixture
+def scheduler() -> Rings:
+    rung.clear()
+    app = Celery("test", set_as_current=False, broker="memory://")
+    app.conf.beat_schedule = {name: {"task": name, "schedule": EVERY_SECONDS} for name in ("first", "second")}
+    return Rings(app=app)
+
+
+def wait_for_rings(scheduler: Rings, *, count: int) -> None:
+    """Let the scheduler tick until each task was rung that often."""
+    rung.clear()
+    give_up_s = time.monotonic() + SECONDS_MAX
+    while min(rung.count("first"), rung.count("second")) < count:
+        assert time.monotonic() < give_up_s, rung
+        time.sleep(max(0.0, min(scheduler.tick(), EVERY_SECONDS)))
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_it_rings_on_when_the_clock_jumps(scheduler: Rings, hours: int) -> None:
+    wait_for_rings(scheduler, count=2)
+    real_now = Celery.now
+
+    def now(self: Celery) -> datetime:
+        return real_now(self) + timedelta(hours=hours)
+
+    began_s = time.monotonic()
+    with mock.patch.object(Celery, "now", now):
+        wait_for_rings(scheduler, count=3)
+    wait_for_rings(scheduler, count=3)
+    # Not more often either.
+    assert len(rung) <= (time.monotonic() - began_s) / EVERY_SECONDS * 2 + 4
+
+
+def test_the_shop_uses_it() -> None:
+    assert shop_app.conf.beat_scheduler == "shop.sweep_scheduler:SweepScheduler"
+    assert all(entry["schedule"] >= 1 for entry in shop_app.conf.beat_schedule.values())
