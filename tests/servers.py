@@ -22,6 +22,7 @@ from shop.local.wheel import WheelMissing
 from shop.translations import compile_translations
 
 _DIRECTORY = Path(__file__).resolve().parent.parent / ".stampede" / "test"
+_BENCH_LOCALE = Path(__file__).resolve().parent.parent / "bench" / "locale"
 _QUESTIONS = {"-h", "--help", "-V", "--version"}
 
 
@@ -56,6 +57,7 @@ def temporary_server_directory() -> Iterator[Path]:
 
 def _prepare_environment(*, config: pytest.Config) -> None:
     compile_translations()
+    compile_translations(locale=_BENCH_LOCALE)
     os.environ.update(_start_servers(config=config))
     os.environ.pop("CELERY_BROKER_URL", None)
     # Values of a `make run` beside us, from .stampede/env, must not decide how a test ends.

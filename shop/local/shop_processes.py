@@ -14,7 +14,7 @@ from kombu.exceptions import OperationalError
 from shop.local.environment import RunSettings
 from shop.local.process import Part, ended_well
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 # Stopping has to end within 15 s altogether; with the four of the servers, these are the worst case.
 _BEAT_STOP_SECONDS = 2.0

@@ -13,8 +13,8 @@ from django.utils import translation
 from django.utils.translation.template import templatize
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-APPS = ("shop", "seckill", "orders")
-CATALOGUE = ROOT / "shop" / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
+# The folders whose texts stand in one catalogue: the tools that prove the shop have one of their own.
+FOLDERS = {"shop": ("shop", "seckill", "orders", "templates"), "bench": ("bench",)}
 
 KEYWORDS = {
     **DEFAULT_KEYWORDS,
@@ -31,58 +31,55 @@ OF_TEMPLATE = re.compile(
 )
 
 
-def texts_of_python() -> Iterator[tuple[str, str]]:
-    for app in APPS:
-        for path in sorted((ROOT / app).rglob("*.py")):
+def texts_of(app: str) -> Iterator[tuple[str, str]]:
+    for folder in FOLDERS[app]:
+        for path in sorted((ROOT / folder).rglob("*.py")):
             if "migrations" not in path.parts:
                 with path.open("rb") as file:
                     for _line, message, _comments, _context in extract("python", file, KEYWORDS):
                         yield (message if isinstance(message, str) else message[0]), str(path.relative_to(ROOT))
+        for path in sorted((ROOT / folder).rglob("*.html")):
+            code = templatize(path.read_text(), origin=str(path))
+            for match in OF_TEMPLATE.finditer(code):
+                literal = match["text"] or match["short"]
+                yield eval(literal), str(path.relative_to(ROOT))  # a literal, by the pattern above
 
 
-def texts_of_templates() -> Iterator[tuple[str, str]]:
-    for path in sorted((ROOT / "templates").rglob("*.html")):
-        code = templatize(path.read_text(), origin=str(path))
-        for match in OF_TEMPLATE.finditer(code):
-            literal = match["text"] or match["short"]
-            yield eval(literal), str(path.relative_to(ROOT))  # a literal, by the pattern above
-
-
-def catalogue() -> Catalog:
-    with CATALOGUE.open("rb") as file:
+def catalogue_of(app: str) -> Catalog:
+    with (ROOT / app / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po").open("rb") as file:
         return read_po(file, locale="zh_Hans")
 
 
-def test_every_text_of_the_shop_is_in_the_chinese_catalogue() -> None:
-    texts = {*texts_of_python(), *texts_of_templates()}
-    known = catalogue()
-    assert len(texts) > 200
-    missing = [f"{path}: {text}" for text, path in sorted(texts, key=lambda pair: pair[::-1]) if text not in known]
+each_catalogue = pytest.mark.parametrize(("app", "texts_min"), [("shop", 200), ("bench", 40)])
+
+
+@each_catalogue
+def test_the_chinese_catalogue_has_every_text_and_no_other(app: str, texts_min: int) -> None:
+    texts, known = dict(texts_of(app)), catalogue_of(app)
+    assert len(texts) > texts_min
+    missing = [
+        f"{path}: {text}" for text, path in sorted(texts.items(), key=lambda pair: pair[::-1]) if text not in known
+    ]
     assert not missing, "run manage.py makemessages -l zh_Hans and translate:\n" + "\n".join(missing)
+    assert not {strings_of(message.id)[0] for message in messages_of(app)} - texts.keys()
 
 
-def test_the_chinese_catalogue_has_no_text_that_the_shop_does_not_say() -> None:
-    texts = {text for text, _path in (*texts_of_python(), *texts_of_templates())}
-    assert not {strings_of(message.id)[0] for message in messages()} - texts
-
-
-def test_every_text_of_the_catalogue_is_translated_and_none_is_fuzzy() -> None:
-    unfinished = [message.id for message in messages() if message.fuzzy or not all(strings_of(message.string))]
+@each_catalogue
+def test_every_text_is_translated_with_its_placeholders_and_none_is_fuzzy(app: str, texts_min: int) -> None:
+    messages = messages_of(app)
+    unfinished = [message.id for message in messages if message.fuzzy or not all(strings_of(message.string))]
     assert not unfinished
-
-
-def test_every_translation_has_the_placeholders_of_its_text() -> None:
     differing = [
         message.id
-        for message in messages()
+        for message in messages
         for translated in strings_of(message.string)
         if sorted(PLACEHOLDERS.findall(strings_of(message.id)[-1])) != sorted(PLACEHOLDERS.findall(translated))
     ]
     assert not differing
 
 
-def messages() -> list[Message]:
-    return [message for message in catalogue() if message.id]
+def messages_of(app: str) -> list[Message]:
+    return [message for message in catalogue_of(app) if message.id]
 
 
 def strings_of(text: str | Sequence[str] | None) -> Sequence[str]:

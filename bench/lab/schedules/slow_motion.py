@@ -1,6 +1,7 @@
 """The scenes in slow motion: who does what, what each sees, what the store holds, and what follows from it."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 from django.utils import translation
@@ -24,6 +25,8 @@ from shop.translations import compile_translations
 
 SCENES: tuple[Scene, ...] = (*scenes_of_counters.SCENES, *scenes_of_locks.SCENES, *scenes_of_scripts.SCENES)
 
+LOCALE = Path(__file__).parents[2] / "locale"
+
 # Keys of a schedule begin so; a reader has no use for it and does not see it.
 NAME = "lab"
 
@@ -46,7 +49,7 @@ def show(strategy_id: str, console: Console, *, language: str | None = None, sto
     show. Raises KeyError for an unknown strategy.
     """
     strategy = BY_ID[strategy_id]
-    compile_translations()
+    compile_translations(locale=LOCALE)
     with translation.override(language or translation.get_language()):
         if not scenes_of(strategy_id):
             console.print(Text(_("No schedule is known that breaks %(strategy)s.") % {"strategy": strategy.id}))
