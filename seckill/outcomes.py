@@ -20,9 +20,9 @@ class Outcome(StrEnum):
     PAUSED = "paused"
     NOT_OPEN = "not_open"
     CLOSED = "closed"
-    LIMIT_REACHED = "limit_reached"
     SOLD_OUT = "sold_out"
     HELD_BY_OTHERS = "held_by_others"
+    LIMIT_REACHED = "limit_reached"
     TOO_FEW_LEFT = "too_few_left"
     RESERVED = "reserved"
 
@@ -54,15 +54,15 @@ HTTP: dict[Outcome, HttpAnswer] = {
     Outcome.PAUSED: HttpAnswer(409, _("The sale is paused"), _("The shop has paused this sale. Try again soon."), 5),
     Outcome.NOT_OPEN: HttpAnswer(409, _("Not open yet"), _("The sale has not opened yet."), 1),
     Outcome.CLOSED: HttpAnswer(410, _("The sale is over"), _("The sale has closed.")),
-    Outcome.LIMIT_REACHED: HttpAnswer(
-        409, _("Your limit is reached"), _("You would have more units of this item than one buyer may have.")
-    ),
     Outcome.SOLD_OUT: HttpAnswer(410, _("Sold out"), _("Every unit has been sold.")),
     Outcome.HELD_BY_OTHERS: HttpAnswer(
         409,
         _("All units are in other hands"),
         _("Nothing is left, but some buyers have not paid yet. Their units may come back."),
         5,
+    ),
+    Outcome.LIMIT_REACHED: HttpAnswer(
+        409, _("Your limit is reached"), _("You would have more units of this item than one buyer may have.")
     ),
     Outcome.TOO_FEW_LEFT: HttpAnswer(409, _("Too few left"), _("Fewer units are left than you asked for.")),
     Outcome.RESERVED: HttpAnswer(201, _("Reserved"), _("The units are held for you until the deadline.")),

@@ -28,16 +28,17 @@ local clock = redis.call('TIME')
 local now_ms = string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 1000))
 
 local function answer(word)
-  local now = redis.call('HMGET', item, 'quantity', 'left', 'held', 'sold', 'closes_ms')
-  return {word, now[1] or '', now[2] or '', now[3] or '', now[4] or '', now[5] or ''}
+  local quantity, left, held, sold, closes = unpack(redis.call('HMGET', item, 'quantity', 'left', 'held', 'sold', 'closes_ms'))
+  return {word, quantity or '', left or '', held or '', sold or '', closes or ''}
 end
 
-local terms = redis.call('HMGET', item, 'quantity', 'left', 'held', 'sold', 'incarnation')
-local quantity, left = tonumber(terms[1]), tonumber(terms[2])
-if not (tonumber(terms[3]) and tonumber(terms[4])) or (quantity == nil) ~= (left == nil) then
+local quantity, left, held, sold, incarnation =
+  unpack(redis.call('HMGET', item, 'quantity', 'left', 'held', 'sold', 'incarnation'))
+quantity, left = tonumber(quantity), tonumber(left)
+if not (tonumber(held) and tonumber(sold)) or (quantity == nil) ~= (left == nil) then
   return answer('unavailable')
 end
-if terms[5] ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then
+if incarnation ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then
   return answer('unavailable')
 end
 if redis.call('HEXISTS', ops, operation_id) == 1 then

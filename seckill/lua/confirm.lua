@@ -18,8 +18,8 @@ assert(#KEYS == 2 and #ARGV == 1, 'confirm takes 2 keys and 1 argument')
 local item, holds = KEYS[1], KEYS[2]
 local reservation_id = ARGV[1]
 
-local counters = redis.call('HMGET', item, 'held', 'sold')
-if not (tonumber(counters[1]) and tonumber(counters[2])) then
+local held, sold = unpack(redis.call('HMGET', item, 'held', 'sold'))
+if not (tonumber(held) and tonumber(sold)) then
   return {'unavailable'}
 end
 local hold = redis.call('HGET', holds, reservation_id)

@@ -20,9 +20,9 @@ assert(#KEYS == 3 and #ARGV == 2, 'release takes 3 keys and 2 arguments')
 local item, buyers, holds = KEYS[1], KEYS[2], KEYS[3]
 local reservation_id, reason = ARGV[1], ARGV[2]
 
-local counters = redis.call('HMGET', item, 'held', 'sold', 'quantity', 'left')
-local quantity, left = tonumber(counters[3]), tonumber(counters[4])
-if not (tonumber(counters[1]) and tonumber(counters[2])) or (quantity == nil) ~= (left == nil) then
+local held, sold, quantity, left = unpack(redis.call('HMGET', item, 'held', 'sold', 'quantity', 'left'))
+quantity, left = tonumber(quantity), tonumber(left)
+if not (tonumber(held) and tonumber(sold)) or (quantity == nil) ~= (left == nil) then
   return {'unavailable'}
 end
 local hold = redis.call('HGET', holds, reservation_id)

@@ -16,9 +16,9 @@
 --   paused            the sale is paused
 --   not_open          before the window; retry_ms until it opens
 --   closed            after the window
---   limit_reached     units held and bought + units asked > per_buyer_max
 --   sold_out          nothing left, and nothing held that could come back
 --   held_by_others    nothing left, but open holds may return
+--   limit_reached     units held and bought + units asked > per_buyer_max
 --   too_few_left      some left, fewer than asked
 --   reserved          the units are held until deadline_ms
 -- EXAMPLE
@@ -34,13 +34,13 @@ local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local function whole(number) return string.format('%.0f', number) end
 
-local terms = redis.call('HMGET', item, 'state', 'opens_ms', 'closes_ms', 'hold_ms', 'per_buyer_max',
-  'quantity', 'left', 'held', 'sold', 'price_minor', 'currency', 'incarnation',
-  'reservations')
-local state, opens_ms, closes_ms, hold_ms = terms[1], tonumber(terms[2]), tonumber(terms[3]), tonumber(terms[4])
-local per_buyer_max, quantity, left = tonumber(terms[5]), tonumber(terms[6]), tonumber(terms[7])
-local held, sold, price_minor, currency = tonumber(terms[8]), tonumber(terms[9]), terms[10], terms[11]
-local reservations = tonumber(terms[13])
+local state, price_minor, currency, incarnation, opens_ms, closes_ms, hold_ms, per_buyer_max,
+  quantity, left, held, sold, reservations = unpack(redis.call('HMGET', item,
+    'state', 'price_minor', 'currency', 'incarnation', 'opens_ms', 'closes_ms', 'hold_ms', 'per_buyer_max',
+    'quantity', 'left', 'held', 'sold', 'reservations'))
+opens_ms, closes_ms, hold_ms = tonumber(opens_ms), tonumber(closes_ms), tonumber(hold_ms)
+per_buyer_max, quantity, left = tonumber(per_buyer_max), tonumber(quantity), tonumber(left)
+held, sold, reservations = tonumber(held), tonumber(sold), tonumber(reservations)
 
 local function answer(word, held_units, deadline_ms, retry_ms)
   return {word, whole(now_ms), held_units or '0', deadline_ms or '0', price_minor or '0', currency or '',
@@ -62,7 +62,7 @@ if reservations > 0 and redis.call('EXISTS', holds) == 0 then
   return answer('unavailable')
 end
 -- The id changes at every restart and at every promotion: what this store knows may be older than what was answered.
-if terms[12] ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then
+if incarnation ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then
   return answer('unavailable')
 end
 
@@ -85,16 +85,17 @@ end
 if now_ms >= closes_ms then
   return answer('closed')
 end
+-- What depends on the item alone stands before what depends on the buyer: who knows the item's figures can answer it.
+if left and left <= 0 and held <= 0 then
+  return answer('sold_out')
+end
+if left and left <= 0 then
+  return answer('held_by_others')
+end
 if tonumber(redis.call('HGET', buyers, buyer) or 0) + units > per_buyer_max then
   return answer('limit_reached')
 end
 if left and left < units then
-  if left <= 0 and held <= 0 then
-    return answer('sold_out')
-  end
-  if left <= 0 then
-    return answer('held_by_others')
-  end
   return answer('too_few_left')
 end
 

@@ -25,10 +25,10 @@ local reservation_id, buyer, units, deadline_ms, state = ARGV[1], ARGV[2], tonum
 assert(units and units >= 1 and units % 1 == 0, 'units are whole, 1 or more')
 local late = state == 'late_payment'
 
-local terms = redis.call('HMGET', item, 'held', 'sold', 'quantity', 'left', 'per_buyer_max', 'incarnation',
-  'reservations')
-local held, sold, quantity, left = tonumber(terms[1]), tonumber(terms[2]), tonumber(terms[3]), tonumber(terms[4])
-local per_buyer_max, reservations = tonumber(terms[5]), tonumber(terms[7])
+local held, sold, quantity, left, per_buyer_max, reservations, incarnation =
+  unpack(redis.call('HMGET', item, 'held', 'sold', 'quantity', 'left', 'per_buyer_max', 'reservations', 'incarnation'))
+held, sold, quantity, left = tonumber(held), tonumber(sold), tonumber(quantity), tonumber(left)
+per_buyer_max, reservations = tonumber(per_buyer_max), tonumber(reservations)
 if not (held and sold and per_buyer_max and reservations) or (quantity == nil) ~= (left == nil) then
   return {'unavailable'}
 end
@@ -39,7 +39,7 @@ end
 if late and reservations > 0 and redis.call('EXISTS', holds) == 0 then
   return {'unavailable'}
 end
-if late and terms[6] ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then
+if late and incarnation ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then
   return {'unavailable'}
 end
 local hold = redis.call('HGET', holds, reservation_id)

@@ -17,9 +17,9 @@ TABLE = [
     ("paused", 409, True),
     ("not_open", 409, True),
     ("closed", 410, False),
-    ("limit_reached", 409, False),
     ("sold_out", 410, False),
     ("held_by_others", 409, True),
+    ("limit_reached", 409, False),
     ("too_few_left", 409, False),
     ("reserved", 201, False),
 ]

@@ -127,9 +127,9 @@ class StoreModel:
             Outcome.PAUSED: terms.paused,
             Outcome.NOT_OPEN: terms.window == UPCOMING,
             Outcome.CLOSED: terms.window == ENDED,
-            Outcome.LIMIT_REACHED: self.buyers[buyer] + units > terms.limit,
             Outcome.SOLD_OUT: left == 0 and self.units("held") == 0,
             Outcome.HELD_BY_OTHERS: left == 0,
+            Outcome.LIMIT_REACHED: self.buyers[buyer] + units > terms.limit,
             Outcome.TOO_FEW_LEFT: left is not None and left < units,
         }
         return next((outcome for outcome, applies in outcomes.items() if applies), Outcome.RESERVED)

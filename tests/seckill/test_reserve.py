@@ -381,16 +381,16 @@ def test_an_unlimited_item_has_a_limit_per_buyer_too(stage: Stage) -> None:
     assert stage.reserve().outcome == Outcome.LIMIT_REACHED
 
 
-def test_limit_reached_comes_before_sold_out(stage: Stage) -> None:
+def test_sold_out_comes_before_limit_reached(stage: Stage) -> None:
     stage.publish(quantity=1, per_buyer_max=1)
     stage.sold()
-    assert stage.reserve().outcome == Outcome.LIMIT_REACHED
+    assert stage.reserve().outcome == Outcome.SOLD_OUT
 
 
-def test_limit_reached_comes_before_held_by_others(stage: Stage) -> None:
+def test_held_by_others_comes_before_limit_reached(stage: Stage) -> None:
     stage.publish(quantity=1, per_buyer_max=1)
     stage.held()
-    assert stage.reserve().outcome == Outcome.LIMIT_REACHED
+    assert stage.reserve().outcome == Outcome.HELD_BY_OTHERS
 
 
 def test_limit_reached_comes_before_too_few_left(stage: Stage) -> None:

@@ -38,7 +38,7 @@ EQUIVALENT = {
 }
 
 # A generator that finds no damages would find no survivors.
-MUTANTS_MIN = {"publish": 115, "reserve": 380, "confirm": 95, "release": 145, "adjust": 250, "restore": 265}
+MUTANTS_MIN = {"publish": 115, "reserve": 365, "confirm": 92, "release": 138, "adjust": 235, "restore": 255}
 
 
 @pytest.mark.parametrize("verb", MODULES)
