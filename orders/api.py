@@ -31,7 +31,7 @@ from seckill import ledger
 from seckill.api import refusal
 from seckill.outcomes import Outcome
 from seckill.passes import item_id_of
-from seckill.timestamps import rfc3339
+from seckill.timestamps import now_ms, rfc3339
 from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
 from shop.http.problems import problem
@@ -71,7 +71,7 @@ class ReservationStatusView(APIView):
         try:
             body = status_of(order) if order else status_of_hold(request, reservation_id)
         except ledger.StoreUnreachable:
-            return refusal(Outcome.UNAVAILABLE)
+            return refusal(ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms()))
         return Response(body, headers={"Cache-Control": "no-store"})
 
 

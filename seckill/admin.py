@@ -22,8 +22,8 @@ from seckill.models import Sale, SaleItem
 from seckill.publication import CannotPublish, publish_sale
 from seckill.staff.change_list import SaleChangeAdmin, journal_of
 from seckill.staff.change_pages import buttons_of, buttons_of_item, control
+from seckill.staff.phase_filter import LABELS, ItemPhaseFilter, PhaseFilter, labelled_phase
 from seckill.staff.sale_form import SaleItemForm, SaleItemFormSet
-from seckill.staff.sale_phase import LABELS, ItemPhaseFilter, PhaseFilter, phase_of
 from shop.admin_base import ModelAdmin, StaffAdmin, TabularInline
 from shop.price_field import price_text
 
@@ -105,11 +105,11 @@ class SaleAdmin(StaffAdmin):
 
     @display(description=_("phase"), label=LABELS)  # type: ignore[untyped-decorator]
     def phase(self, sale: Sale) -> tuple[str, str]:
-        return phase_of(sale)
+        return labelled_phase(sale)
 
     @admin.display(description=_("phase"))
     def phase_text(self, sale: Sale) -> str:
-        return phase_of(sale)[1]
+        return labelled_phase(sale)[1]
 
     @admin.display(description=_("items"), ordering="item_count")
     def item_count(self, sale: Any) -> int:
@@ -146,7 +146,7 @@ class SaleAdmin(StaffAdmin):
     def reason_to_keep(self, obj: Sale) -> str | None:
         if not obj.is_published:
             return None
-        if phase_of(obj)[0] == "ended":
+        if labelled_phase(obj)[0] == "ended":
             return _("“%(sale)s” is over, and stays for its orders and its journal.") % {"sale": obj}
         return _(
             "“%(sale)s” is published and buyers may hold its units, so it cannot be deleted. "
@@ -309,7 +309,7 @@ class SaleItemAdmin(ModelAdmin):
 
     @display(description=_("phase"), label=LABELS)  # type: ignore[untyped-decorator]
     def phase(self, item: SaleItem) -> tuple[str, str]:
-        return phase_of(item.sale)
+        return labelled_phase(item.sale)
 
     @admin.display(description=_("quantity"), ordering="quantity")
     def quantity_text(self, item: Any) -> str:

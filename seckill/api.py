@@ -1,7 +1,7 @@
 """The flash sale over HTTP: sales, live figures, passes, and the reservation itself.
 
-`ReservationView` is the hot path: it reads the pass (no database), makes one round trip to the reservation store, rings
-the doorbell, and answers. Follow `ledger.reserve` from here to the script, and the outbox to `orders/intake.py`.
+`ReservationView` is the hot path: it reads the pass (no database) and calls `reservation.reserve`, which asks the
+reservation store once. Follow it from there to the script, and the outbox to `orders/intake.py`.
 """
 
 import math
@@ -21,11 +21,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from seckill import doorbell, ledger, passes
+from seckill import ledger, passes
 from seckill.live.answer import live_from
 from seckill.models import Sale, published_items, published_sales
 from seckill.outcomes import HTTP, Outcome
 from seckill.pass_authentication import PassAuthentication, PassRefused
+from seckill.phase import Phase, in_phase
+from seckill.reservation import YES, reserve
 from seckill.serializers import (
     LiveSerializer,
     PassSerializer,
@@ -34,7 +36,6 @@ from seckill.serializers import (
     SaleSerializer,
 )
 from seckill.timestamps import milliseconds, now_ms, rfc3339
-from shop import failpoints
 from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
 from shop.http.problems import problem
@@ -42,7 +43,6 @@ from shop.http.serializers import ProblemSerializer
 from shop.money import to_text
 
 PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which.")
-PHASES = ("upcoming", "open", "ended")
 
 
 class ReservationView(JsonAPIView):
@@ -64,21 +64,8 @@ class ReservationView(JsonAPIView):
             raise PassRefused("pass_of_another_item", _("This pass is for another item of the sale."), status=403)
         body = ReservationRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        failpoints.reach("reserve.before_script")
-        try:
-            reservation = ledger.reserve(
-                item_id=item_id,
-                reservation_id=pass_.reservation_id,
-                buyer_id=pass_.buyer_id,
-                units=body.validated_data["units"],
-            )
-        except ledger.StoreUnreachable:
-            return refusal(Outcome.UNAVAILABLE)
-        failpoints.reach("reserve.after_script")
-        if reservation.outcome not in (Outcome.RESERVED, Outcome.ALREADY_RESERVED):
-            return refusal(reservation.outcome, reservation)
-        doorbell.ring(item_id)
-        return yes(pass_, reservation)
+        reservation = reserve(pass_=pass_, units=body.validated_data["units"])
+        return yes(pass_, reservation) if reservation.outcome in YES else refusal(reservation)
 
 
 def yes(pass_: passes.Pass, reservation: ledger.Reservation) -> Response:
@@ -98,17 +85,16 @@ def yes(pass_: passes.Pass, reservation: ledger.Reservation) -> Response:
     return response
 
 
-def refusal(outcome: Outcome, reservation: ledger.Reservation | None = None) -> HttpResponse:
+def refusal(reservation: ledger.Reservation) -> HttpResponse:
     """The problem document of an outcome that is not a yes."""
+    outcome = reservation.outcome
     answer = HTTP[outcome]
     retry_after_seconds = answer.retry_after_seconds
-    more: dict[str, Any] = {"server_time": rfc3339(now_ms())}
-    if reservation is not None:
-        more["server_time"] = rfc3339(reservation.now_ms)
-        if outcome is Outcome.NOT_OPEN:
-            retry_after_seconds = math.ceil(reservation.retry_ms / 1000)
-        if reservation.left is not None and outcome is Outcome.TOO_FEW_LEFT:
-            more["left"] = reservation.left
+    more: dict[str, Any] = {"server_time": rfc3339(reservation.now_ms)}
+    if outcome is Outcome.NOT_OPEN:
+        retry_after_seconds = math.ceil(reservation.retry_ms / 1000)
+    if outcome is Outcome.TOO_FEW_LEFT and reservation.left is not None:
+        more["left"] = reservation.left
     return problem(
         status=answer.status,
         code=outcome.value,
@@ -142,7 +128,7 @@ class PassView(JsonAPIView):
                 server_time=rfc3339(milliseconds(now)),
             )
         if now >= item.sale.closes_at:
-            return refusal(Outcome.CLOSED)
+            return refusal(ledger.Reservation(Outcome.CLOSED, now_ms=now_ms()))
         # Here and not with the reservation, which asks PostgreSQL nothing.
         remember_language(request)
         expires_s = passes.expiry_s()
@@ -181,15 +167,11 @@ class SaleListView(ListAPIView[Sale]):
         sales = published_sales().prefetch_related("items__product")
         if phase is None:
             return sales
-        if phase not in PHASES:
-            raise ValidationError({"phase": _("One of: %(phases)s.") % {"phases": ", ".join(PHASES)}})
-        return {
-            "upcoming": sales.filter(opens_at__gt=now),
-            "open": sales.filter(opens_at__lte=now, closes_at__gt=now),
-            "ended": sales.filter(closes_at__lte=now),
-        }[phase]
+        if phase not in list(Phase):
+            raise ValidationError({"phase": _("One of: %(phases)s.") % {"phases": ", ".join(Phase)}})
+        return sales.filter(in_phase(Phase(phase), now=now))
 
-    @extend_schema(parameters=[OpenApiParameter("phase", enum=PHASES)], responses={200: SaleSerializer(many=True)})
+    @extend_schema(parameters=[OpenApiParameter("phase", enum=list(Phase))], responses={200: SaleSerializer(many=True)})
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return super().get(request, *args, **kwargs)
 

@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 from seckill import scripts
 from seckill.keys import keys_of
 from seckill.outcomes import Outcome
+from seckill.phase import Phase, phase_of
 
 # What reserve.lua must find in an item; `quantity` and `left` come beside them, both or neither.
 PARTS = frozenset(b"state opens_ms closes_ms hold_ms per_buyer_max price_minor currency held sold reservations".split())
@@ -140,12 +141,12 @@ class Reservation:
 
     outcome: Outcome
     now_ms: int
-    units: int
-    deadline_ms: int
-    price_minor: int
-    currency: str
-    left: int | None
-    retry_ms: int
+    units: int = 0
+    deadline_ms: int = 0
+    price_minor: int = 0
+    currency: str = ""
+    left: int | None = None
+    retry_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,10 @@ class Counters:
     held: int
     sold: int
     reservations: int = 0
+
+    @property
+    def phase(self) -> Phase:
+        return phase_of(opens=self.opens_ms, closes=self.closes_ms, now=self.now_ms, paused=self.state == "paused")
 
 
 def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) -> Reservation:

@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from seckill.phase import Phase, phase_of
 from shop.models import Product, in_current_language
 
 # Lua counts in doubles, exact up to 2**53; this bound stays far below it and above any real sale.
@@ -78,11 +79,9 @@ class Sale(models.Model):
     def is_published(self) -> bool:
         return self.published_at is not None
 
-    def phase_at(self, now: datetime) -> str:
-        """`upcoming`, `open` or `ended` by the window alone; a pause is known to the reservation store only."""
-        if now < self.opens_at:
-            return "upcoming"
-        return "open" if now < self.closes_at else "ended"
+    def phase_at(self, now: datetime) -> Phase:
+        """The phase by what PostgreSQL knows; a change that is still on its way to the store is not in it yet."""
+        return phase_of(opens=self.opens_at, closes=self.closes_at, now=now, paused=self.paused)
 
 
 class SaleItem(models.Model):

@@ -18,11 +18,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from seckill import doorbell, ledger, passes
+from seckill import passes
 from seckill.live.offers import Offer, offers_of
 from seckill.live.page_texts import words_of_page, words_of_phase
 from seckill.models import Sale, SaleItem, published_items, published_sales
-from seckill.outcomes import HTTP, Outcome
+from seckill.outcomes import HTTP
+from seckill.phase import Phase
+from seckill.reservation import YES
+from seckill.reservation import reserve as reserve_units
 from seckill.timestamps import milliseconds
 
 # The home page shows the next sales; a shop with more of them has a list of its own in the API.
@@ -31,10 +34,10 @@ SALES_MAX = 12
 
 @dataclass(frozen=True, slots=True)
 class SaleCard:
-    """A sale on the home page, with what it offers."""
+    """A sale on the home page, with what it offers. `opened` also in a pause."""
 
     sale: Sale
-    phase: str
+    opened: bool
     offers: list[Offer]
 
 
@@ -45,12 +48,12 @@ def home(request: HttpRequest) -> HttpResponse:
     sales = list(with_items(published_sales().filter(closes_at__gt=now)).order_by("opens_at", "pk")[:SALES_MAX])
     offers = offers_of((item for sale in sales for item in sale.items.all()), now=now)
     cards = [
-        SaleCard(sale, sale.phase_at(now), [offer for offer in offers if offer.item.sale_id == sale.pk])
+        SaleCard(sale, sale.opens_at <= now, [offer for offer in offers if offer.item.sale_id == sale.pk])
         for sale in sales
     ]
     context = {
-        "open_cards": [card for card in cards if card.phase == "open"],
-        "coming_cards": [card for card in cards if card.phase == "upcoming"],
+        "open_cards": [card for card in cards if card.opened],
+        "coming_cards": [card for card in cards if not card.opened],
     }
     template = "seckill/_sales.html" if request.htmx else "seckill/home.html"  # type: ignore[attr-defined]
     return render(request, template, context)
@@ -96,19 +99,13 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     if units is None:
         messages.error(request, _("Choose how many units you want."))
         return back
-    try:
-        outcome = ledger.reserve(
-            item_id=item_id, reservation_id=pass_.reservation_id, buyer_id=pass_.buyer_id, units=units
-        ).outcome
-    except ledger.StoreUnreachable:
-        outcome = Outcome.UNAVAILABLE
-    if outcome not in (Outcome.RESERVED, Outcome.ALREADY_RESERVED):
+    outcome = reserve_units(pass_=pass_, units=units).outcome
+    if outcome not in YES:
         messages.error(
             request,
             _("%(title)s. %(detail)s") % {"title": HTTP[outcome].title, "detail": HTTP[outcome].detail},
         )
         return back
-    doorbell.ring(item_id)
     return redirect("reservation", pass_.reservation_id)
 
 
@@ -141,7 +138,7 @@ def with_items(sales: QuerySet[Sale]) -> QuerySet[Sale]:
     return sales.prefetch_related(Prefetch("items", items))
 
 
-def phase_of_sale(offers: list[Offer], *, default: str) -> str:
-    """What all items agree on, which is how a pause shows; else what the window says."""
+def phase_of_sale(offers: list[Offer], *, default: Phase) -> Phase:
+    """What the store says of all items, where they agree; else what PostgreSQL knows."""
     phases = {offer.phase for offer in offers}
     return phases.pop() if len(phases) == 1 else default

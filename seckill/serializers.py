@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from seckill.models import UNITS_MAX, Sale, SaleItem
+from seckill.phase import Phase
 from shop.http.serializers import StrictSerializer, WholeNumberField
 from shop.money import to_text
 
@@ -34,7 +35,7 @@ class PassSerializer(serializers.Serializer[Any]):
 
 
 class LiveSerializer(serializers.Serializer[Any]):
-    phase = serializers.ChoiceField(["upcoming", "open", "paused", "ended"], allow_null=True)
+    phase = serializers.ChoiceField(list(Phase), allow_null=True)
     availability = serializers.ChoiceField(["available", "held_by_others", "sold_out", "unlimited", "unavailable"])
     quantity = serializers.IntegerField(allow_null=True)
     left = serializers.IntegerField(allow_null=True)
@@ -77,7 +78,7 @@ class SaleSerializer(serializers.ModelSerializer[Sale]):
         model = Sale
         fields = ("id", "name", "phase", "opens_at", "closes_at", "hold_seconds", "server_time", "items")
 
-    @extend_schema_field(serializers.ChoiceField(["upcoming", "open", "ended"]))
+    @extend_schema_field(serializers.ChoiceField(list(Phase)))
     def get_phase(self, sale: Sale) -> str:
         return sale.phase_at(timezone.now())
 

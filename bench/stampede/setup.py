@@ -17,8 +17,8 @@ from django.utils import timezone
 from bench import load_buyers
 from orders.models import LIVE, OrderLine
 from seckill import ledger
-from seckill.live.answer import phase_of
 from seckill.models import Sale, SaleItem, published_items
+from seckill.phase import Phase
 from seckill.publication import CannotPublish, publish_sale
 from shop.models import Product
 
@@ -106,10 +106,9 @@ def existing_item(item_id: int) -> SaleItem:
         raise SceneUnfit(
             f"The reservation store does not know sale item {item_id}. `manage.py sale_rebuild` brings it back."
         )
-    phase = phase_of(counters)
-    if phase != "open":
+    if counters.phase is not Phase.OPEN:
         raise SceneUnfit(
-            f"Sale item {item_id} is not open: {phase}. "
+            f"Sale item {item_id} is not open: {counters.phase}. "
             f"Its window is {item.sale.opens_at:%Y-%m-%d %H:%M:%S} to {item.sale.closes_at:%Y-%m-%d %H:%M:%S} UTC."
         )
     return item

@@ -3,6 +3,7 @@
 from typing import Any
 
 from seckill.ledger import Counters
+from seckill.phase import Phase
 from seckill.timestamps import rfc3339
 
 # How often a page should ask again. Around the opening everybody looks, so nobody is asked to look too often.
@@ -28,7 +29,7 @@ def live_from(counters: Counters | None, *, now_ms: int) -> dict[str, Any]:
             "poll_after_ms": 2 * POLL_MS,
         }
     return {
-        "phase": phase_of(counters),
+        "phase": counters.phase,
         "availability": availability_of(counters),
         "quantity": counters.quantity,
         "left": counters.left,
@@ -41,15 +42,6 @@ def live_from(counters: Counters | None, *, now_ms: int) -> dict[str, Any]:
     }
 
 
-def phase_of(counters: Counters) -> str:
-    """`ended` and `upcoming` by the window, else `paused` or `open`; the order is that of reserve.lua's answers."""
-    if counters.now_ms >= counters.closes_ms:
-        return "ended"
-    if counters.state == "paused":
-        return "paused"
-    return "upcoming" if counters.now_ms < counters.opens_ms else "open"
-
-
 def availability_of(counters: Counters) -> str:
     """Whether a unit can be had, whatever the phase."""
     if counters.left is None:
@@ -60,7 +52,7 @@ def availability_of(counters: Counters) -> str:
 
 
 def poll_after_ms(counters: Counters) -> int:
-    phase = phase_of(counters)
-    if phase == "ended" or (phase == "upcoming" and counters.opens_ms - counters.now_ms > FAR_FROM_OPENING_MS):
+    phase = counters.phase
+    if phase is Phase.ENDED or (phase is Phase.UPCOMING and counters.opens_ms - counters.now_ms > FAR_FROM_OPENING_MS):
         return POLL_FAR_MS
     return POLL_MS

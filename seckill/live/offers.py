@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from seckill import ledger
-from seckill.live.answer import availability_of, phase_of
+from seckill.live.answer import availability_of
 from seckill.live.page_texts import stock_text
 from seckill.models import SaleItem
+from seckill.phase import Phase
 
 # Above this many units a list of choices is worse than a field for the number.
 CHOICES_MAX = 10
@@ -15,11 +16,11 @@ CHOICES_MAX = 10
 
 @dataclass(slots=True)
 class Offer:
-    """`phase` and `availability` are words of the API's `live`. Without counters the window says the phase."""
+    """`phase` and `availability` are words of the API's `live`. Without counters the phase is PostgreSQL's."""
 
     item: SaleItem
     counters: ledger.Counters | None
-    phase: str
+    phase: Phase
     # A pass for the form of a browser without JavaScript; only the sale page needs one.
     pass_text: str = ""
 
@@ -61,6 +62,6 @@ def offers_of(items: Iterable[SaleItem], *, now: datetime) -> list[Offer]:
     except ledger.StoreUnreachable:
         counters = [None] * len(items)
     return [
-        Offer(item=item, counters=known, phase=phase_of(known) if known else item.sale.phase_at(now))
+        Offer(item=item, counters=known, phase=known.phase if known else item.sale.phase_at(now))
         for item, known in zip(items, counters, strict=True)
     ]

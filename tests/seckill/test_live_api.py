@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from seckill import ledger, passes
-from seckill.models import SaleItem
+from seckill.models import Sale, SaleItem
 from shop.models import Product
 from tests.conftest import make_item
 
@@ -85,6 +85,9 @@ def test_sales_are_listed_by_phase_and_drafts_are_not(product: Product) -> None:
     assert ids(phase="open") == [now.sale_id]
     assert ids(phase="upcoming") == [coming.sale_id]
     assert ids(phase="ended") == []
+    Sale.objects.filter(pk=now.sale_id).update(paused=True)
+    assert ids(phase="open") == []
+    assert ids(phase="paused") == [now.sale_id]
     wrong = api.get("/api/v1/sales/", {"phase": "later"})
     assert wrong.status_code == 400
     assert wrong.json()["errors"][0]["field"] == "phase"

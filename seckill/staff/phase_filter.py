@@ -1,4 +1,4 @@
-"""Where a sale stands for staff: a draft, paused, or by its window."""
+"""The phase of a sale for staff, who also see drafts: as a label, and as a filter of lists."""
 
 from datetime import datetime
 from typing import Any
@@ -10,40 +10,38 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from seckill.models import Sale
+from seckill.phase import Phase, in_phase
+
+DRAFT = "draft"
 
 PHASES = {
-    "draft": _("draft"),
-    "upcoming": _("upcoming"),
-    "open": _("open"),
-    "paused": _("paused"),
-    "ended": _("ended"),
+    DRAFT: _("draft"),
+    Phase.UPCOMING: _("upcoming"),
+    Phase.OPEN: _("open"),
+    Phase.PAUSED: _("paused"),
+    Phase.ENDED: _("ended"),
 }
 
 # The colours of the phases, in the words of django-unfold.
-LABELS = {"draft": "warning", "upcoming": "info", "open": "success", "paused": "danger", "ended": "default"}
+LABELS = {
+    DRAFT: "warning",
+    Phase.UPCOMING: "info",
+    Phase.OPEN: "success",
+    Phase.PAUSED: "danger",
+    Phase.ENDED: "default",
+}
 
 
-def phase_of(sale: Sale) -> tuple[str, str]:
+def labelled_phase(sale: Sale) -> tuple[str, str]:
     """The phase as a word and as people read it."""
-    phase = sale.phase_at(timezone.now()) if sale.is_published else "draft"
-    if sale.paused and phase in ("upcoming", "open"):
-        phase = "paused"
+    phase = sale.phase_at(timezone.now()) if sale.is_published else DRAFT
     return phase, str(PHASES[phase])
 
 
-def phase_condition(phase: str, *, now: datetime, path: str) -> Q:
+def condition_for(phase: str, *, now: datetime, path: str) -> Q:
     """Which rows are in the phase; `path` leads from the row to its sale: "" or "sale__"."""
     published = Q(**{f"{path}published_at__isnull": False})
-    opened = Q(**{f"{path}opens_at__lte": now})
-    closed = Q(**{f"{path}closes_at__lte": now})
-    paused = Q(**{f"{path}paused": True})
-    return {
-        "draft": ~published,
-        "upcoming": published & ~opened & ~paused,
-        "open": published & opened & ~closed & ~paused,
-        "paused": published & ~closed & paused,
-        "ended": published & closed,
-    }[phase]
+    return ~published if phase == DRAFT else published & in_phase(Phase(phase), now=now, path=path)
 
 
 class PhaseFilter(admin.SimpleListFilter):
@@ -60,7 +58,7 @@ class PhaseFilter(admin.SimpleListFilter):
         phase = self.value()
         if phase not in PHASES:
             return queryset
-        return queryset.filter(phase_condition(phase, now=timezone.now(), path=self.path))
+        return queryset.filter(condition_for(phase, now=timezone.now(), path=self.path))
 
 
 class ItemPhaseFilter(PhaseFilter):
