@@ -10,7 +10,7 @@ PostgreSQL never refuses what the store admits.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from uuid import UUID, uuid4, uuid5
 
@@ -47,16 +47,19 @@ def make_change(
     units: int | None = None,
     closes_at: datetime | None = None,
     token: UUID | None = None,
+    on_new: Callable[[Sequence[SaleChange]], object] = lambda changes: None,
 ) -> list[SaleChange]:
     """Change an item (`item_id`: units, units per buyer) or all items of a sale (`sale_id`: pause, resume, end).
 
-    Returns the entries of the journal as they stand: applied, refused with the figures in `outcome`, or pending where
-    the store cannot be asked now. A second call with the same `token` makes no second change. Raises CannotChange.
+    The only way to change a running sale. Returns the entries of the journal as they stand: applied, refused with the
+    figures in `outcome`, or pending where the store cannot be asked now. A second call with the same `token` makes no
+    second change; `on_new` is called with new entries alone, in the transaction that writes them. Raises CannotChange.
     """
     wanted = Wanted(kind=kind, reason=reason.strip(), units=units, closes_at=closes_at)
+    # Before the transaction: no row stays locked while a store is asked.
     if kind == Kind.RESUME and (objection := durability.objection()):
         raise CannotChange(objection)
-    changes, _is_new = write_down(wanted, sale_id=sale_id, item_id=item_id, made_by=made_by, token=token)
+    changes = write_down(wanted, sale_id=sale_id, item_id=item_id, made_by=made_by, token=token, on_new=on_new)
     return carry_out(changes)
 
 
@@ -67,8 +70,9 @@ def write_down(
     sale_id: int | None = None,
     item_id: int | None = None,
     token: UUID | None = None,
-) -> tuple[list[SaleChange], bool]:
-    """One transaction: check the rules, put pending entries into the journal. Returns them, and whether they are new.
+    on_new: Callable[[Sequence[SaleChange]], object] = lambda changes: None,
+) -> list[SaleChange]:
+    """One transaction: check the rules, put pending entries into the journal. Returns them.
 
     The sale's row is locked, so the entries of one sale have ids in the order in which they were made.
     """
@@ -80,7 +84,7 @@ def write_down(
         operation_ids = [uuid5(token, str(item.pk)) for item in items]
         made_before = list(SaleChange.objects.filter(operation_id__in=operation_ids).order_by("pk"))
         if made_before:
-            return made_before, False
+            return made_before
         if wanted.kind == Kind.MOVE_END:
             # Another manager may be publishing or extending a sale of the same products.
             list(Product.objects.select_for_update(no_key=True).filter(sale_items__in=items).order_by("pk"))
@@ -99,7 +103,8 @@ def write_down(
         )
         if wanted.kind == Kind.ADD_UNITS:
             concerned.update(quantity=F("quantity") + wanted.units)
-    return changes, True
+        on_new(changes)
+    return changes
 
 
 def concerned_by(
@@ -162,13 +167,6 @@ def apply_next(*, item_id: int) -> bool:
         log.error("change_differs_from_orders", item_id=item_id, change=change.pk, error=str(error))
         return False
     return True
-
-
-def pending_units_added(*, item_id: int) -> int:
-    """Units that PostgreSQL counts already and the store has not got yet."""
-    pending = SaleChange.objects.filter(item_id=item_id, kind=Kind.ADD_UNITS, status=Status.PENDING)
-    units: int | None = pending.aggregate(units=Sum("units"))["units"]
-    return units or 0
 
 
 def store_quantity(*, item_id: int) -> int | None:

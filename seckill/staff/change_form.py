@@ -1,14 +1,14 @@
 """The forms behind the buttons of a running sale, one for each kind of change."""
 
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from django import forms
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import INPUT_CLASSES, UnfoldAdminIntegerFieldWidget, UnfoldAdminTextareaWidget
 
-from seckill.changes.rules import REASON_LENGTH_MAX, Kind, Wanted
+from seckill.changes.rules import REASON_LENGTH_MAX, Kind
 from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem
 
 
@@ -22,17 +22,6 @@ class ChangeForm(forms.Form):
         help_text=_("Goes into the journal, with your name and the time."),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
     )
-
-    def wanted(self, kind: SaleChange.Kind) -> Wanted:
-        """The change that a valid form asks for."""
-        data = self.cleaned_data
-        return Wanted(
-            kind=kind, reason=data["reason"].strip(), units=data.get("units"), closes_at=data.get("closes_at")
-        )
-
-    def token_of_form(self) -> UUID:
-        token: UUID = self.cleaned_data["token"]
-        return token
 
 
 class UnitsForm(ChangeForm):

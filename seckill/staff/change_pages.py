@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from seckill.changes.journal import carry_out, write_down
+from seckill.changes.journal import make_change
 from seckill.changes.rules import OF_ITEM, CannotChange, Kind, expected_of
 from seckill.changes.texts import answer_text, what_text, worst_of
 from seckill.models import Sale, SaleChange, SaleItem
@@ -109,17 +109,21 @@ def make(
     item: SaleItem | None,
 ) -> bool:
     """Make the change and say so. False where a rule forbids it, which is then an error of the form."""
-    target = {"item_id": item.pk} if item else {"sale_id": sale.pk}
     try:
-        changes, is_new = write_down(
-            form.wanted(kind), made_by=cast(User, request.user), token=form.token_of_form(), **target
+        changes = make_change(
+            kind=kind,
+            made_by=cast(User, request.user),
+            on_new=lambda new: model_admin.log_change(
+                request, sale, f"{item.product if item else sale}: {what_text(new[0])}"
+            ),
+            item_id=item.pk if item else None,
+            sale_id=None if item else sale.pk,
+            **form.cleaned_data,
         )
     except CannotChange as refusal:
         form.add_error(None, str(refusal))
         return False
-    if is_new:
-        model_admin.log_change(request, sale, f"{item.product if item else sale}: {what_text(changes[0])}")
-    worst = worst_of(carry_out(changes))
+    worst = worst_of(changes)
     messages.add_message(request, LEVELS[SaleChange.Status(worst.status)], answer_text(worst))
     return True
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -183,6 +184,22 @@ def test_a_paused_sale_does_not_go_on_with_a_weak_store(own: OwnStore, product: 
     assert list(SaleChange.objects.all()) == [paused]
     own.client.config_set("appendfsync", "always")
     make_change(kind=SaleChange.Kind.RESUME, reason="It has moved", made_by=None, sale_id=item.sale_id)
+    assert not Sale.objects.get(pk=item.sale_id).paused
+
+
+@pytest.mark.django_db(transaction=True)
+def test_resuming_in_the_admin_asks_for_durable_stores_too(own: OwnStore, product: Product) -> None:
+    item = make_item(product)
+    make_change(kind=SaleChange.Kind.PAUSE, reason="The server moves", made_by=None, sale_id=item.sale_id)
+    client = Client()
+    client.force_login(User.objects.create_superuser("root"))
+    page = reverse("admin:seckill_sale_control", args=[item.sale_id, "resume"])
+    own.client.config_set("appendfsync", "everysec")
+    refused = client.post(page, {"token": str(uuid4()), "reason": "It has moved"})
+    assert "Set appendfsync always" in str(refused.context["form"].errors)
+    assert Sale.objects.get(pk=item.sale_id).paused
+    own.client.config_set("appendfsync", "always")
+    client.post(page, {"token": str(uuid4()), "reason": "It has moved"})
     assert not Sale.objects.get(pk=item.sale_id).paused
 
 
