@@ -10,8 +10,8 @@ import pytest
 from seckill import ledger, passes
 from seckill.ledger import Confirmed, Reason, Released, Reservation
 from seckill.outcomes import Outcome
-from tests.races.crowd import Call, Crowd, crowd_of_buyers
-from tests.seckill.books import Books
+from tests.races.racing_processes import Call, Crowd, crowd_of_buyers
+from tests.seckill.stored_item import Books
 
 ITEM_ID = 42
 HOUR_MS = 3_600_000

@@ -1,7 +1,7 @@
 """One sale item on a stage of its own: a ledger whose every call is checked from behind.
 
 The tests of the scripts are plain functions of a Stage. pytest runs them over the scripts as they are;
-test_script_mutations.py runs the same functions over scripts that were damaged on purpose.
+scripts/test_mutants.py runs the same functions over scripts that were damaged on purpose.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from seckill.ledger import (
 from seckill.outcomes import Outcome
 from seckill.scripts import Script
 from tests.own_store import OwnStore
-from tests.seckill.books import Books
+from tests.seckill.stored_item import Books
 
 ITEM_ID = 42
 HOUR_MS = 3_600_000
