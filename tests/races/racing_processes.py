@@ -22,8 +22,8 @@ Call = dict[str, Any]
 Act = Callable[[Call], Any]
 
 
-class Crowd:
-    """Processes that wait to be sent on a rush."""
+class RacingProcesses:
+    """Processes that wait to be sent into a race."""
 
     def __init__(self) -> None:
         spawn = multiprocessing.get_context("spawn")
@@ -38,7 +38,7 @@ class Crowd:
         for process in self._processes:
             process.start()
 
-    def rush(self, act: Act, calls: Sequence[Call]) -> list[Any]:
+    def race(self, act: Act, calls: Sequence[Call]) -> list[Any]:
         """The answers to `act(call)` for each call, in any order; all callers start at the same moment.
 
         `act` and the calls go to other processes, so they must be importable and picklable.
@@ -47,7 +47,7 @@ class Crowd:
             orders.put((act, calls[number::PROCESSES]))
         return [self._answers.get(timeout=WAIT_SECONDS) for _ in calls]
 
-    def go_home(self) -> None:
+    def stop(self) -> None:
         for orders in self._orders:
             orders.put(None)
         for process in self._processes:
@@ -56,12 +56,12 @@ class Crowd:
 
 
 @contextmanager
-def crowd_of_buyers() -> Iterator[Crowd]:
-    crowd = Crowd()
+def racing_processes() -> Iterator[RacingProcesses]:
+    racers = RacingProcesses()
     try:
-        yield crowd
+        yield racers
     finally:
-        crowd.go_home()
+        racers.stop()
 
 
 def serve(orders: "Queue[Any]", barrier: Barrier, answers: "Queue[Any]") -> None:

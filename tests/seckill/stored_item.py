@@ -1,4 +1,4 @@
-"""The books of one sale item in the reservation store, read from behind the ledger."""
+"""What the reservation store holds of one sale item, read without the ledger."""
 
 from collections import Counter
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from seckill.keys import keys_of
 
 
-class Books:
+class StoredItem:
     """What the store holds of one item. `client` is any raw client of its store.
 
     `restored` are the holds that came from an order and not through the outbox. `limited` False: somebody has more

@@ -18,7 +18,7 @@ def store_to_kill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore
 
 
 @pytest.fixture
-def stage_for_machines(
+def store_and_cast(
     store_to_kill: OwnStore, transactional_db: None, product: Product
 ) -> Iterator[tuple[OwnStore, Cast]]:
     buyers = User.objects.bulk_create(User(username=f"buyer-{number}") for number in range(100))

@@ -15,7 +15,7 @@ from orders.payments import inbox, late_money
 from orders.payments.inbox import Applied
 from orders.payments.provider import Event, EventKind
 from seckill.models import LatePayment, Sale
-from tests.orders.properties.payment_model import Money, Page
+from tests.orders.properties.payment_model import Page, PaymentModel
 from tests.orders.properties.sale_machine import SaleMachine
 
 KINDS = st.sampled_from([EventKind.CAPTURED, EventKind.CAPTURED, *EventKind])
@@ -25,7 +25,7 @@ PROVIDER = "simulated"
 
 class PaymentMachine(SaleMachine):
     pages: Bundle[Any] = Bundle("pages")
-    model_type = Money
+    model_type = PaymentModel
 
     @rule(target=pages, taken=SaleMachine.taken_passes, is_early=st.booleans())
     def open_page(self, taken: tuple[str, int], is_early: bool) -> MultipleResults[str]:

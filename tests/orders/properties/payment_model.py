@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from orders.models import SOLD, OrderStatus, Payment
 from orders.payments.inbox import Applied
 from orders.payments.provider import EventKind
-from tests.orders.properties.sale_model import Hold, Model, Terms
+from tests.orders.properties.sale_model import Hold, SaleModel, Terms
 
 Status = Payment.Status
 ENDED_UNPAID = (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED)
@@ -20,7 +20,7 @@ class Page:
     undecided: bool = False
 
 
-class Money(Model):
+class PaymentModel(SaleModel):
     """The payments beside the orders. `pages` are in the order in which they were opened."""
 
     def __init__(self, terms: Terms) -> None:

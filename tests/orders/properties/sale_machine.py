@@ -31,7 +31,7 @@ from seckill.changes.rules import CannotChange
 from seckill.ledger import StoreUnreachable
 from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
-from tests.orders.properties.sale_model import ENDED, OPEN, UPCOMING, Change, Kind, Model, Terms
+from tests.orders.properties.sale_model import ENDED, OPEN, UPCOMING, Change, Kind, SaleModel, Terms
 from tests.orders.properties.world import Cast, World, commits_that_wait, later
 from tests.own_store import OwnStore
 
@@ -57,7 +57,7 @@ class SaleMachine(RuleBasedStateMachine):
     cast: ClassVar[Cast]
 
     taken_passes: Bundle[Any] = Bundle("taken_passes")
-    model_type: ClassVar[type[Model]] = Model
+    model_type: ClassVar[type[SaleModel]] = SaleModel
     model: Any
     world: World
 

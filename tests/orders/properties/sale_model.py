@@ -1,6 +1,6 @@
 """What the shop ought to know and to answer, as plain dictionaries: nothing of it is read from the shop.
 
-`StoreModel` is what the reservation store is to hold, `Model.orders` and the terms beside it what PostgreSQL is to
+`StoreModel` is what the reservation store is to hold, `SaleModel.orders` and the terms beside it what PostgreSQL is to
 hold. Where a fault takes something away, the model says what was promised nevertheless, and what was not (`forgiven`).
 """
 
@@ -189,7 +189,7 @@ def move(terms: Terms, change: Change) -> None:
             terms.window = ENDED
 
 
-class Model:
+class SaleModel:
     """Both stores. The methods are the steps of the river; each returns what the shop is to answer."""
 
     def __init__(self, terms: Terms) -> None:

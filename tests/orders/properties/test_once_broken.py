@@ -10,9 +10,9 @@ from tests.own_store import OwnStore
 
 
 @pytest.fixture
-def machine(stage_for_machines: tuple[OwnStore, Cast]) -> Iterator[PaymentMachine]:
+def machine(store_and_cast: tuple[OwnStore, Cast]) -> Iterator[PaymentMachine]:
     """A machine that a test drives by hand; what holds always is asked at the end, and then it comes to rest."""
-    store, stage_cast = stage_for_machines
+    store, stage_cast = store_and_cast
 
     class Machine(PaymentMachine):
         own_store = store

@@ -23,8 +23,8 @@ ALL = "PROPERTY_EXAMPLES" in os.environ
 
 
 @pytest.mark.parametrize("bug", [bug for bug in BUGS if bug.quick or ALL], ids=lambda bug: bug.name.replace(" ", "-"))
-def test_a_planted_bug_is_found(bug: Bug, stage_for_machines: tuple[OwnStore, Cast]) -> None:
-    store, stage_cast = stage_for_machines
+def test_a_planted_bug_is_found(bug: Bug, store_and_cast: tuple[OwnStore, Cast]) -> None:
+    store, stage_cast = store_and_cast
     tried = 0
 
     class Machine(PaymentMachine):

@@ -16,8 +16,8 @@ EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "40"))
 STEPS = 30
 
 
-def test_a_sale_keeps_its_promises_whatever_happens(stage_for_machines: tuple[OwnStore, Cast]) -> None:
-    store, cast = stage_for_machines
+def test_a_sale_keeps_its_promises_whatever_happens(store_and_cast: tuple[OwnStore, Cast]) -> None:
+    store, cast = store_and_cast
 
     class Machine(PaymentMachine):
         own_store = store

@@ -22,7 +22,7 @@ from shop import failpoints
 from shop.models import Product
 from tests.orders.properties.sale_model import UPCOMING, Terms
 from tests.own_store import OwnStore
-from tests.seckill.stored_item import Books
+from tests.seckill.stored_item import StoredItem
 
 HOUR = timedelta(hours=1)
 # In the order in which rows may be deleted.
@@ -41,7 +41,7 @@ class Cast:
     buyer_ids: list[int]
 
 
-class World(Books):
+class World(StoredItem):
     """An item that was just published."""
 
     def __init__(self, store: OwnStore, cast: Cast, terms: Terms) -> None:

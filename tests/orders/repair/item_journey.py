@@ -1,4 +1,4 @@
-"""One sale item and its river, on a store that a test may kill, empty or put back."""
+"""One sale item and its reservations and orders, on a store that a test may kill, empty or put back."""
 
 import itertools
 from datetime import timedelta
@@ -14,10 +14,10 @@ from seckill import ledger, passes
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from tests.own_store import OwnStore
-from tests.seckill.stored_item import Books
+from tests.seckill.stored_item import StoredItem
 
 
-class River(Books):
+class ItemJourney(StoredItem):
     """Every step goes through the shop's own functions; the names of the steps are those of a buyer's life."""
 
     def __init__(self, own_store: OwnStore, item: SaleItem) -> None:

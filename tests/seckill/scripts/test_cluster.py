@@ -14,7 +14,7 @@ from seckill.keys import keys_of
 from seckill.ledger import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
 from seckill.outcomes import Outcome
 from tests.own_store import OwnStore, as_reservation_store, free_port, running
-from tests.seckill.stage import ITEM_ID, Stage
+from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 START_SECONDS = 20.0
 
@@ -34,9 +34,9 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
 
 
 @pytest.fixture
-def stage_in_cluster(node: OwnStore) -> Iterator[Stage]:
+def item_in_cluster(node: OwnStore) -> Iterator[CheckedItem]:
     with as_reservation_store(node):
-        yield Stage(node)
+        yield CheckedItem(node)
 
 
 @pytest.mark.parametrize("item_id", [1, 42, 10**14])
@@ -48,28 +48,28 @@ def test_the_keys_of_different_items_are_spread() -> None:
     assert len({key_slot(keys_of(item_id).item.encode()) for item_id in range(1, 101)}) > 50
 
 
-def test_every_verb_runs_on_a_node_of_a_cluster(stage_in_cluster: Stage) -> None:
-    stage = stage_in_cluster
-    assert stage.publish() == Published.PUBLISHED
-    first, second = stage.held(), stage.held()
-    assert stage.reserve(first).outcome == Outcome.ALREADY_RESERVED
+def test_every_verb_runs_on_a_node_of_a_cluster(item_in_cluster: CheckedItem) -> None:
+    checked_item = item_in_cluster
+    assert checked_item.publish() == Published.PUBLISHED
+    first, second = checked_item.held(), checked_item.held()
+    assert checked_item.reserve(first).outcome == Outcome.ALREADY_RESERVED
     assert ledger.confirm(item_id=ITEM_ID, reservation_ids=[first, second]) == [Confirmed.CONFIRMED] * 2
-    assert stage.release(second, Reason.REFUNDED) == Released.RELEASED
+    assert checked_item.release(second, Reason.REFUNDED) == Released.RELEASED
     good, bad = outbox.read_batch(item_id=ITEM_ID, count_max=10)
     outbox.acknowledge(item_id=ITEM_ID, entry_ids=[good.id])
     outbox.set_aside(item_id=ITEM_ID, entry=bad, error="no such buyer")
-    assert stage.entries() == []
+    assert checked_item.entries() == []
     counters: Any = ledger.read(item_id=ITEM_ID)
     assert (counters.left, counters.held, counters.sold) == (4, 0, 1)
-    stage.guarded = False
-    assert stage.adjust(units=2, state="paused").word == Adjusted.ADJUSTED
-    assert stage.restore(second, state=Restore.LATE_PAYMENT) == Restored.RESTORED
-    assert stage.counters() == ("5", "0", "2")
+    checked_item.guarded = False
+    assert checked_item.adjust(units=2, state="paused").word == Adjusted.ADJUSTED
+    assert checked_item.restore(second, state=Restore.LATE_PAYMENT) == Restored.RESTORED
+    assert checked_item.counters() == ("5", "0", "2")
     assert item_state.conditions(item_ids=[ITEM_ID]) == {ITEM_ID: item_state.Condition.VOUCHED}
 
 
-def test_such_a_node_does_refuse_keys_of_different_slots(stage_in_cluster: Stage) -> None:
-    stage_in_cluster.publish()
+def test_such_a_node_does_refuse_keys_of_different_slots(item_in_cluster: CheckedItem) -> None:
+    item_in_cluster.publish()
     keys = [keys_of(ITEM_ID).item, keys_of(ITEM_ID).buyers, keys_of(43).holds]
     with pytest.raises(ResponseError, match="slot"):
-        scripts.RELEASE.run(stage_in_cluster.client, keys=keys, args=["some", "expired"])
+        scripts.RELEASE.run(item_in_cluster.client, keys=keys, args=["some", "expired"])

@@ -14,11 +14,11 @@ from redis.exceptions import ResponseError
 from seckill import scripts
 from seckill.scripts import Script
 from tests.own_store import OwnStore, as_reservation_store
+from tests.seckill.checked_item import CheckedItem
 from tests.seckill.scripts import test_adjust, test_confirm, test_publish, test_release, test_reserve, test_restore
 from tests.seckill.scripts.lua_mutants import Mutant, mutants_of
-from tests.seckill.stage import Stage
 
-Case = Callable[[Stage], None]
+Case = Callable[[CheckedItem], None]
 
 MODULES = {
     "publish": test_publish,
@@ -75,7 +75,7 @@ def test_whatever_is_damaged_in_a_script_some_test_goes_red(
 
 
 def cases_of(module: ModuleType) -> Iterator[Case]:
-    """The module's tests as functions of a stage, one for each set of parameters."""
+    """The module's tests as functions of a CheckedItem, one for each set of parameters."""
     for name, function in vars(module).items():
         if name.startswith("test_"):
             marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "parametrize"]
@@ -101,7 +101,7 @@ def killer_of(cases: list[Case], own_store: OwnStore) -> Case | None:
     """The first test that goes red; None where all are green."""
     for case in cases:
         try:
-            case(Stage(own_store))
+            case(CheckedItem(own_store))
         except (Exception, pytest.fail.Exception):
             return case
     return None

@@ -1,6 +1,6 @@
-"""One sale item on a stage of its own: a ledger whose every call is checked from behind.
+"""One sale item in a store of its own; after each call of the ledger the store itself is checked.
 
-The tests of the scripts are plain functions of a Stage. pytest runs them over the scripts as they are;
+The tests of the scripts are plain functions of a CheckedItem. pytest runs them over the scripts as they are;
 scripts/test_mutants.py runs the same functions over scripts that were damaged on purpose.
 """
 
@@ -30,7 +30,7 @@ from seckill.ledger import (
 from seckill.outcomes import Outcome
 from seckill.scripts import Script
 from tests.own_store import OwnStore
-from tests.seckill.stored_item import Books
+from tests.seckill.stored_item import StoredItem
 
 ITEM_ID = 42
 HOUR_MS = 3_600_000
@@ -73,7 +73,7 @@ return dump
 """
 
 
-class Stage(Books):
+class CheckedItem(StoredItem):
     """The item 42 in a store that was empty. Verbs go through the ledger, as the shop's do.
 
     After each call: a refusal or a fault has changed nothing at all, and after a yes the invariants hold. `guarded`
@@ -193,7 +193,7 @@ class Stage(Books):
         return self._watched(call)
 
     def vouch(self) -> None:
-        """What the reconcile does once the books agree with the orders."""
+        """What the reconcile does once the item agrees with the orders."""
         item_state.vouch(item_id=ITEM_ID, incarnation=item_state.incarnation())
 
     def reserve_at(self, *, opens_in_ms: int = -HOUR_MS, closes_in_ms: int = HOUR_MS) -> Reservation:
