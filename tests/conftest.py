@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _fresh_stores() -> None:
-    """The stores are this run's own (tests/servers.py starts them); each test finds them empty."""
+    """The stores are this run's own (tests/embedded_servers.py starts them); each test finds them empty."""
     get_redis_connection("seckill").flushdb()
     cache.clear()
 

@@ -183,7 +183,7 @@ def paid_order(item: SaleItem, buyer: User) -> Order:
 
 
 def captured_payment(order: Order) -> Payment:
-    """What a provider's capture leaves behind; tests/orders/test_payment_events.py comes to it the real way."""
+    """What a provider's capture leaves behind; tests/orders/payments/test_webhook.py comes to it the real way."""
     return Payment.objects.create(
         order=order,
         provider="simulated",

@@ -19,8 +19,8 @@ from seckill import ledger, passes
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.conftest import make_item
-from tests.orders.stage import message, store_away, tell
-from tests.seckill.filled_form import said
+from tests.orders.payments.payment_steps import message, store_away, tell
+from tests.seckill.staff.filled_form import said
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

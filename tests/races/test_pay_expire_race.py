@@ -27,7 +27,7 @@ from seckill import ledger, passes
 from seckill.models import LatePayment, Sale, SaleItem
 from shop.models import Product
 from tests.conftest import make_item
-from tests.orders.stage import run_and_close
+from tests.orders.payments.payment_steps import run_and_close
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

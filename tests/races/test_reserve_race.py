@@ -10,22 +10,22 @@ import pytest
 from seckill import ledger, passes
 from seckill.ledger import Confirmed, Reason, Released, Reservation
 from seckill.outcomes import Outcome
-from tests.races.crowd import Call, Crowd, crowd_of_buyers
-from tests.seckill.books import Books
+from tests.races.racing_processes import Call, RacingProcesses, racing_processes
+from tests.seckill.stored_item import StoredItem
 
 ITEM_ID = 42
 HOUR_MS = 3_600_000
 
 
 @pytest.fixture(scope="module")
-def crowd() -> Iterator[Crowd]:
-    with crowd_of_buyers() as crowd:
-        yield crowd
+def racers() -> Iterator[RacingProcesses]:
+    with racing_processes() as racers:
+        yield racers
 
 
 @pytest.fixture
-def books(store: Any) -> Books:
-    return Books(store, ITEM_ID)
+def stored(store: Any) -> StoredItem:
+    return StoredItem(store, ITEM_ID)
 
 
 def publish(*, quantity: int, per_buyer_max: int = 1) -> None:
@@ -68,77 +68,85 @@ def outcomes(answers: list[Any]) -> Counter[Any]:
     return Counter(answer.outcome if isinstance(answer, Reservation) else answer for answer in answers)
 
 
-def test_of_505_buyers_for_500_units_exactly_500_are_told_yes(books: Books, crowd: Crowd) -> None:
+def test_of_505_buyers_for_500_units_exactly_500_are_told_yes(stored: StoredItem, racers: RacingProcesses) -> None:
     publish(quantity=500)
-    answers = crowd.rush(reserve, [attempt(buyer) for buyer in range(1, 506)])
+    answers = racers.race(reserve, [attempt(buyer) for buyer in range(1, 506)])
     assert outcomes(answers) == {Outcome.RESERVED: 500, Outcome.HELD_BY_OTHERS: 5}
-    assert books.counters() == ("0", "500", "0")
-    assert len(books.entries()) == len(books.holds()) == len(books.buyers()) == 500
-    books.check_invariants()
+    assert stored.counters() == ("0", "500", "0")
+    assert len(stored.entries()) == len(stored.holds()) == len(stored.buyers()) == 500
+    stored.check_invariants()
     # Every yes saw another number of units left.
     left = [answer.left for answer in answers if answer.outcome == Outcome.RESERVED]
     assert sorted(left) == list(range(500))
 
 
-def test_of_a_crowd_for_five_units_exactly_five_win(books: Books, crowd: Crowd) -> None:
+def test_of_100_buyers_for_five_units_exactly_five_win(stored: StoredItem, racers: RacingProcesses) -> None:
     publish(quantity=5)
-    answers = crowd.rush(reserve, [attempt(buyer) for buyer in range(1, 101)])
+    answers = racers.race(reserve, [attempt(buyer) for buyer in range(1, 101)])
     assert outcomes(answers) == {Outcome.RESERVED: 5, Outcome.HELD_BY_OTHERS: 95}
-    books.check_invariants()
+    stored.check_invariants()
 
 
-def test_a_pass_sent_fifty_times_at_once_holds_once_and_is_told_yes_each_time(books: Books, crowd: Crowd) -> None:
+def test_a_pass_sent_fifty_times_at_once_holds_once_and_is_told_yes_each_time(
+    stored: StoredItem, racers: RacingProcesses
+) -> None:
     publish(quantity=500)
-    answers = crowd.rush(reserve, [attempt(7)] * 50)
+    answers = racers.race(reserve, [attempt(7)] * 50)
     assert outcomes(answers) == {Outcome.RESERVED: 1, Outcome.ALREADY_RESERVED: 49}
     assert {(answer.units, answer.deadline_ms) for answer in answers} == {(1, answers[0].deadline_ms)}
-    assert len(books.entries()) == len(books.holds()) == 1
-    assert books.counters() == ("499", "1", "0")
-    books.check_invariants()
+    assert len(stored.entries()) == len(stored.holds()) == 1
+    assert stored.counters() == ("499", "1", "0")
+    stored.check_invariants()
 
 
-def test_fifty_passes_of_one_buyer_at_once_get_no_more_than_the_limit(books: Books, crowd: Crowd) -> None:
+def test_fifty_passes_of_one_buyer_at_once_get_no_more_than_the_limit(
+    stored: StoredItem, racers: RacingProcesses
+) -> None:
     publish(quantity=500, per_buyer_max=3)
-    answers = crowd.rush(reserve, [attempt(7) for _ in range(50)])
+    answers = racers.race(reserve, [attempt(7) for _ in range(50)])
     assert outcomes(answers) == {Outcome.RESERVED: 3, Outcome.LIMIT_REACHED: 47}
-    assert books.buyers() == {"7": "3"}
-    books.check_invariants()
+    assert stored.buyers() == {"7": "3"}
+    stored.check_invariants()
 
 
-def test_buyers_who_ask_for_one_to_three_units_never_get_more_than_there_are(books: Books, crowd: Crowd) -> None:
+def test_buyers_who_ask_for_one_to_three_units_never_get_more_than_there_are(
+    stored: StoredItem, racers: RacingProcesses
+) -> None:
     publish(quantity=100, per_buyer_max=3)
-    answers = crowd.rush(reserve, [attempt(buyer, units=buyer % 3 + 1) for buyer in range(1, 201)])
+    answers = racers.race(reserve, [attempt(buyer, units=buyer % 3 + 1) for buyer in range(1, 201)])
     given = sum(answer.units for answer in answers if answer.outcome == Outcome.RESERVED)
     assert set(outcomes(answers)) <= {Outcome.RESERVED, Outcome.TOO_FEW_LEFT, Outcome.HELD_BY_OTHERS}
-    assert books.counters() == (str(100 - given), str(given), "0")
+    assert stored.counters() == (str(100 - given), str(given), "0")
     # Whoever wanted one unit had every chance, so none can be left over.
     assert given == 100
-    books.check_invariants()
+    stored.check_invariants()
 
 
-def test_units_that_come_back_in_the_rush_are_given_once_each(books: Books, crowd: Crowd) -> None:
+def test_units_that_come_back_in_the_rush_are_given_once_each(stored: StoredItem, racers: RacingProcesses) -> None:
     publish(quantity=50)
     held = [attempt(buyer) for buyer in range(1, 51)]
     assert {reserve(call).outcome for call in held} == {Outcome.RESERVED}
     back = [{"verb": "expired", "reservation_id": call["reservation_id"]} for call in held]
     new = [{"verb": "reserve", **attempt(buyer)} for buyer in range(101, 201)]
     # Each release twice, as two sweeps would, with a rival beside it.
-    answers = outcomes(crowd.rush(settle, [call for three in zip(back, new[:50], back, strict=True) for call in three]))
+    answers = outcomes(
+        racers.race(settle, [call for three in zip(back, new[:50], back, strict=True) for call in three])
+    )
     assert answers[Released.RELEASED] == answers[Released.ALREADY_RELEASED] == 50
     won = answers[Outcome.RESERVED]
     assert won + answers[Outcome.HELD_BY_OTHERS] + answers[Outcome.SOLD_OUT] == 50
-    assert books.counters() == (str(50 - won), str(won), "0")
-    books.check_invariants()
+    assert stored.counters() == (str(50 - won), str(won), "0")
+    stored.check_invariants()
 
 
-def test_of_a_payment_and_an_expiry_at_once_exactly_one_wins(books: Books, crowd: Crowd) -> None:
+def test_of_a_payment_and_an_expiry_at_once_exactly_one_wins(stored: StoredItem, racers: RacingProcesses) -> None:
     publish(quantity=100)
     held = [attempt(buyer) for buyer in range(1, 101)]
     assert {reserve(call).outcome for call in held} == {Outcome.RESERVED}
     ids = [{"reservation_id": call["reservation_id"]} for call in held]
-    answers = outcomes(crowd.rush(settle, [{"verb": verb, **one} for one in ids for verb in ("confirm", "expired")]))
+    answers = outcomes(racers.race(settle, [{"verb": verb, **one} for one in ids for verb in ("confirm", "expired")]))
     sold, ended = answers[Confirmed.CONFIRMED], answers[Released.RELEASED]
     assert sold + ended == 100
     assert (answers[Released.ALREADY_CONFIRMED], answers[Confirmed.HOLD_ENDED]) == (sold, ended)
-    assert books.counters() == (str(ended), "0", str(sold))
-    books.check_invariants()
+    assert stored.counters() == (str(ended), "0", str(sold))
+    stored.check_invariants()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 
 from tests.own_store import OwnStore, as_reservation_store, running
-from tests.seckill.stage import Stage
+from tests.seckill.checked_item import CheckedItem
 
 # A machine that does much else at the moment is no failure of an example.
 settings.register_profile("unhurried", deadline=None)
@@ -21,6 +21,6 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
 
 
 @pytest.fixture
-def stage(own_store: OwnStore) -> Iterator[Stage]:
+def checked_item(own_store: OwnStore) -> Iterator[CheckedItem]:
     with as_reservation_store(own_store):
-        yield Stage(own_store)
+        yield CheckedItem(own_store)

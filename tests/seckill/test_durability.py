@@ -23,7 +23,7 @@ from seckill.publication import CannotPublish, announce_pending, publish_sale
 from shop.models import Product
 from tests.conftest import make_item
 from tests.own_store import OwnStore, as_reservation_store, running
-from tests.seckill.filled_form import said
+from tests.seckill.staff.filled_form import said
 
 STRONG = {
     "appendonly": "yes",

@@ -1,4 +1,4 @@
-"""seckill/item_state.py: what an item's books look like to those who compare and rebuild them."""
+"""seckill/item_state.py: what the store holds of an item, for those who compare and rebuild it."""
 
 from uuid import uuid4
 
@@ -9,7 +9,7 @@ from seckill.item_state import Condition, Totals
 from seckill.keys import keys_of
 from seckill.ledger import Hold, Restore
 from seckill.outcomes import Outcome
-from tests.seckill.stage import ITEM_ID, Stage
+from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 DEADLINE_MS = 1767226500012
 TERMS = ["state", "opens_ms", "closes_ms", "hold_ms", "per_buyer_max", "price_minor", "currency", "held", "sold"]
@@ -22,93 +22,93 @@ def condition(item_id: int = ITEM_ID) -> Condition:
 # --- conditions ---
 
 
-def test_an_item_that_was_published_is_vouched_for(stage: Stage) -> None:
-    stage.publish()
+def test_an_item_that_was_published_is_vouched_for(checked_item: CheckedItem) -> None:
+    checked_item.publish()
     assert condition() == Condition.VOUCHED
-    stage.held()
-    stage.sold(buyer=8)
+    checked_item.held()
+    checked_item.sold(buyer=8)
     assert condition() == Condition.VOUCHED
 
 
-def test_an_item_that_was_never_published_is_lost(stage: Stage) -> None:
+def test_an_item_that_was_never_published_is_lost(checked_item: CheckedItem) -> None:
     assert condition() == Condition.LOST
 
 
 @pytest.mark.parametrize("part", [*TERMS, "quantity", "left"])
-def test_an_item_that_lost_a_part_is_lost_as_for_the_buyers(stage: Stage, part: str) -> None:
-    stage.publish()
-    stage.client.hdel(stage.keys.item, part)
+def test_an_item_that_lost_a_part_is_lost_as_for_the_buyers(checked_item: CheckedItem, part: str) -> None:
+    checked_item.publish()
+    checked_item.client.hdel(checked_item.keys.item, part)
     assert condition() == Condition.LOST
-    assert stage.reserve().outcome == Outcome.UNAVAILABLE
+    assert checked_item.reserve().outcome == Outcome.UNAVAILABLE
 
 
 @pytest.mark.parametrize("part", TERMS)
-def test_so_is_an_unlimited_one(stage: Stage, part: str) -> None:
-    stage.publish(quantity=None)
+def test_so_is_an_unlimited_one(checked_item: CheckedItem, part: str) -> None:
+    checked_item.publish(quantity=None)
     assert condition() == Condition.VOUCHED
-    stage.client.hdel(stage.keys.item, part)
+    checked_item.client.hdel(checked_item.keys.item, part)
     assert condition() == Condition.LOST
 
 
 @pytest.mark.parametrize("part", ["opens_ms", "closes_ms", "hold_ms", "per_buyer_max", "left", "held", "sold"])
-def test_an_item_with_a_number_that_is_none_is_lost_as_for_the_buyers(stage: Stage, part: str) -> None:
-    stage.publish()
-    stage.client.hset(stage.keys.item, part, "many")
+def test_an_item_with_a_number_that_is_none_is_lost_as_for_the_buyers(checked_item: CheckedItem, part: str) -> None:
+    checked_item.publish()
+    checked_item.client.hset(checked_item.keys.item, part, "many")
     assert condition() == Condition.LOST
-    assert stage.reserve().outcome == Outcome.UNAVAILABLE
+    assert checked_item.reserve().outcome == Outcome.UNAVAILABLE
 
 
 @pytest.mark.parametrize("key", ["item", "outbox", "buyers", "holds"])
 @pytest.mark.parametrize("state", ["held", "sold"])
-def test_an_item_in_use_that_lost_a_key_is_lost(stage: Stage, key: str, state: str) -> None:
-    stage.publish()
-    getattr(stage, state)()
-    stage.client.delete(getattr(stage.keys, key))
+def test_an_item_in_use_that_lost_a_key_is_lost(checked_item: CheckedItem, key: str, state: str) -> None:
+    checked_item.publish()
+    getattr(checked_item, state)()
+    checked_item.client.delete(getattr(checked_item.keys, key))
     assert condition() == Condition.LOST
-    assert stage.reserve().outcome == Outcome.UNAVAILABLE
+    assert checked_item.reserve().outcome == Outcome.UNAVAILABLE
 
 
-def test_an_item_that_nobody_has_reserved_needs_neither_buyers_nor_holds(stage: Stage) -> None:
-    stage.publish()
-    stage.client.delete(stage.keys.holds, stage.keys.buyers)
+def test_an_item_that_nobody_has_reserved_needs_neither_buyers_nor_holds(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.client.delete(checked_item.keys.holds, checked_item.keys.buyers)
     assert condition() == Condition.VOUCHED
 
 
-def test_an_item_that_forgot_its_ended_holds_is_lost(stage: Stage) -> None:
+def test_an_item_that_forgot_its_ended_holds_is_lost(checked_item: CheckedItem) -> None:
     """A pass whose hold has ended would be told yes again, and intake would take it for a repetition."""
-    stage.publish()
-    ended = stage.ended()
+    checked_item.publish()
+    ended = checked_item.ended()
     assert condition() == Condition.VOUCHED
-    stage.client.delete(stage.keys.holds)
+    checked_item.client.delete(checked_item.keys.holds)
     assert condition() == Condition.LOST
-    assert stage.reserve(ended).outcome == Outcome.UNAVAILABLE
+    assert checked_item.reserve(ended).outcome == Outcome.UNAVAILABLE
 
 
-def test_a_lost_item_is_lost_even_where_nobody_vouches(stage: Stage) -> None:
-    stage.publish(vouched=False)
-    stage.client.hdel(stage.keys.item, "left")
+def test_a_lost_item_is_lost_even_where_nobody_vouches(checked_item: CheckedItem) -> None:
+    checked_item.publish(vouched=False)
+    checked_item.client.hdel(checked_item.keys.item, "left")
     assert condition() == Condition.LOST
 
 
-def test_an_item_is_distrusted_until_somebody_vouches(stage: Stage) -> None:
-    stage.publish(vouched=False)
+def test_an_item_is_distrusted_until_somebody_vouches(checked_item: CheckedItem) -> None:
+    checked_item.publish(vouched=False)
     assert condition() == Condition.DISTRUSTED
-    stage.vouch()
+    checked_item.vouch()
     assert condition() == Condition.VOUCHED
     item_state.distrust(item_id=ITEM_ID)
     assert condition() == Condition.DISTRUSTED
     assert ledger.read(item_id=ITEM_ID) is None
 
 
-def test_who_vouches_with_the_incarnation_of_before_vouches_for_nothing(stage: Stage) -> None:
-    stage.publish()
+def test_who_vouches_with_the_incarnation_of_before_vouches_for_nothing(checked_item: CheckedItem) -> None:
+    checked_item.publish()
     item_state.vouch(item_id=ITEM_ID, incarnation="0" * 40)
     assert condition() == Condition.DISTRUSTED
-    assert stage.reserve().outcome == Outcome.UNAVAILABLE
+    assert checked_item.reserve().outcome == Outcome.UNAVAILABLE
 
 
-def test_each_item_has_its_own_condition(stage: Stage) -> None:
-    stage.publish()
+def test_each_item_has_its_own_condition(checked_item: CheckedItem) -> None:
+    checked_item.publish()
     assert item_state.conditions(item_ids=[7, ITEM_ID, 8]) == {
         7: Condition.LOST,
         ITEM_ID: Condition.VOUCHED,
@@ -120,12 +120,12 @@ def test_each_item_has_its_own_condition(stage: Stage) -> None:
 # --- totals ---
 
 
-def test_totals_add_up_the_holds_beside_the_counters(stage: Stage) -> None:
-    stage.publish(quantity=9, per_buyer_max=5)
-    stage.held(buyer=7, units=2)
-    stage.sold(buyer=7, units=1)
-    stage.sold(buyer=8, units=3)
-    stage.ended(buyer=8, units=2)
+def test_totals_add_up_the_holds_beside_the_counters(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=9, per_buyer_max=5)
+    checked_item.held(buyer=7, units=2)
+    checked_item.sold(buyer=7, units=1)
+    checked_item.sold(buyer=8, units=3)
+    checked_item.ended(buyer=8, units=2)
     totals = item_state.totals(item_id=ITEM_ID)
     assert totals.counted == {"quantity": 9, "left": 3, "held": 2, "sold": 4, "reservations": 4}
     assert (totals.held, totals.sold) == (2, 4)
@@ -135,64 +135,64 @@ def test_totals_add_up_the_holds_beside_the_counters(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("quantity", [5, None])
-def test_an_item_that_nobody_has_touched_is_consistent(stage: Stage, quantity: int | None) -> None:
-    stage.publish(quantity=quantity)
+def test_an_item_that_nobody_has_touched_is_consistent(checked_item: CheckedItem, quantity: int | None) -> None:
+    checked_item.publish(quantity=quantity)
     assert item_state.totals(item_id=ITEM_ID).consistent
 
 
 @pytest.mark.parametrize("counter", ["quantity", "left", "held", "sold"])
 @pytest.mark.parametrize("by", [1, -1])
-def test_a_counter_that_is_off_is_inconsistent(stage: Stage, counter: str, by: int) -> None:
-    stage.publish(quantity=9)
-    stage.held()
-    stage.sold(buyer=8)
-    stage.client.hincrby(stage.keys.item, counter, by)
+def test_a_counter_that_is_off_is_inconsistent(checked_item: CheckedItem, counter: str, by: int) -> None:
+    checked_item.publish(quantity=9)
+    checked_item.held()
+    checked_item.sold(buyer=8)
+    checked_item.client.hincrby(checked_item.keys.item, counter, by)
     assert not item_state.totals(item_id=ITEM_ID).consistent
 
 
 @pytest.mark.parametrize("counter", ["left", "held", "sold"])
-def test_a_counter_that_is_missing_is_inconsistent(stage: Stage, counter: str) -> None:
-    stage.publish()
-    stage.client.hdel(stage.keys.item, counter)
+def test_a_counter_that_is_missing_is_inconsistent(checked_item: CheckedItem, counter: str) -> None:
+    checked_item.publish()
+    checked_item.client.hdel(checked_item.keys.item, counter)
     assert not item_state.totals(item_id=ITEM_ID).consistent
 
 
-def test_a_left_without_a_quantity_is_inconsistent(stage: Stage) -> None:
-    stage.publish()
-    stage.client.hdel(stage.keys.item, "quantity")
+def test_a_left_without_a_quantity_is_inconsistent(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.client.hdel(checked_item.keys.item, "quantity")
     assert not item_state.totals(item_id=ITEM_ID).consistent
 
 
-def test_a_counter_that_is_no_number_is_inconsistent(stage: Stage) -> None:
-    stage.publish()
-    stage.client.hset(stage.keys.item, "left", "many")
+def test_a_counter_that_is_no_number_is_inconsistent(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.client.hset(checked_item.keys.item, "left", "many")
     assert not item_state.totals(item_id=ITEM_ID).consistent
 
 
-def test_less_than_nothing_left_is_inconsistent(stage: Stage) -> None:
-    stage.publish(quantity=1)
-    stage.sold()
-    stage.client.hset(stage.keys.item, mapping={"quantity": "0", "left": "-1"})
+def test_less_than_nothing_left_is_inconsistent(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=1)
+    checked_item.sold()
+    checked_item.client.hset(checked_item.keys.item, mapping={"quantity": "0", "left": "-1"})
     assert not item_state.totals(item_id=ITEM_ID).consistent
 
 
-def test_an_item_that_is_gone_is_inconsistent(stage: Stage) -> None:
+def test_an_item_that_is_gone_is_inconsistent(checked_item: CheckedItem) -> None:
     assert not item_state.totals(item_id=ITEM_ID).consistent
 
 
 @pytest.mark.parametrize("key", ["buyers", "holds"])
-def test_an_item_that_lost_a_key_is_inconsistent(stage: Stage, key: str) -> None:
-    stage.publish()
-    stage.held()
-    stage.client.delete(getattr(stage.keys, key))
+def test_an_item_that_lost_a_key_is_inconsistent(checked_item: CheckedItem, key: str) -> None:
+    checked_item.publish()
+    checked_item.held()
+    checked_item.client.delete(getattr(checked_item.keys, key))
     assert not item_state.totals(item_id=ITEM_ID).consistent
 
 
 @pytest.mark.parametrize("units", ["2", "many"])
-def test_a_buyer_with_other_units_than_his_holds_is_inconsistent(stage: Stage, units: str) -> None:
-    stage.publish()
-    stage.held(buyer=7)
-    stage.client.hset(stage.keys.buyers, "7", units)
+def test_a_buyer_with_other_units_than_his_holds_is_inconsistent(checked_item: CheckedItem, units: str) -> None:
+    checked_item.publish()
+    checked_item.held(buyer=7)
+    checked_item.client.hset(checked_item.keys.buyers, "7", units)
     assert not item_state.totals(item_id=ITEM_ID).consistent
 
 
@@ -200,10 +200,10 @@ def test_a_buyer_with_other_units_than_his_holds_is_inconsistent(stage: Stage, u
     "hold",
     ["", "held", "gone:7:1:2", "held:7:1", "held:7:1:soon", "held:you:1:2", "held:7:-1:2", "held:7:1:2:3"],
 )
-def test_a_hold_that_cannot_be_read_is_malformed_and_never_a_fault(stage: Stage, hold: str) -> None:
-    stage.publish()
-    damaged, whole = stage.held(buyer=7), stage.held(buyer=8)
-    stage.client.hset(stage.keys.holds, str(damaged), hold)
+def test_a_hold_that_cannot_be_read_is_malformed_and_never_a_fault(checked_item: CheckedItem, hold: str) -> None:
+    checked_item.publish()
+    damaged, whole = checked_item.held(buyer=7), checked_item.held(buyer=8)
+    checked_item.client.hset(checked_item.keys.holds, str(damaged), hold)
     totals = item_state.totals(item_id=ITEM_ID)
     assert totals.malformed == [str(damaged)]
     assert not totals.consistent
@@ -212,10 +212,10 @@ def test_a_hold_that_cannot_be_read_is_malformed_and_never_a_fault(stage: Stage,
     assert found[1] is not None
 
 
-def test_a_hold_of_bytes_that_are_no_text_is_malformed(stage: Stage) -> None:
-    stage.publish()
-    damaged = stage.held()
-    stage.client.hset(stage.keys.holds, str(damaged), b"held:7:1:\xff")
+def test_a_hold_of_bytes_that_are_no_text_is_malformed(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    damaged = checked_item.held()
+    checked_item.client.hset(checked_item.keys.holds, str(damaged), b"held:7:1:\xff")
     assert item_state.totals(item_id=ITEM_ID).malformed == [str(damaged)]
 
 
@@ -226,22 +226,24 @@ def test_totals_of_nothing_are_inconsistent() -> None:
 # --- holds ---
 
 
-def test_holds_are_found_in_the_order_asked_for(stage: Stage) -> None:
-    stage.publish()
-    ids = [stage.new_id() for _ in range(3)]
+def test_holds_are_found_in_the_order_asked_for(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    ids = [checked_item.new_id() for _ in range(3)]
     for reservation_id, state in zip(ids, (Restore.HELD, Restore.SOLD, Restore.ENDED), strict=True):
-        stage.restore(reservation_id, state=state, deadline_ms=DEADLINE_MS)
+        checked_item.restore(reservation_id, state=state, deadline_ms=DEADLINE_MS)
     holds = [Hold(state=state, buyer_id=7, units=1, deadline_ms=DEADLINE_MS) for state in ("held", "sold", "ended")]
-    assert item_state.find_holds(item_id=ITEM_ID, reservation_ids=[*ids, stage.new_id()]) == [*holds, None]
+    assert item_state.find_holds(item_id=ITEM_ID, reservation_ids=[*ids, checked_item.new_id()]) == [*holds, None]
     assert item_state.find_holds(item_id=ITEM_ID, reservation_ids=[]) == []
 
 
-def test_all_holds_come_in_portions_and_none_is_left_out(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_holds_come_in_portions_and_none_is_left_out(
+    checked_item: CheckedItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(item_state, "SCAN_COUNT", 10)
-    stage.publish(quantity=None, per_buyer_max=10_000)
-    stage.guarded = False
+    checked_item.publish(quantity=None, per_buyer_max=10_000)
+    checked_item.guarded = False
     # Above 512 fields the store no longer keeps a hash in one piece, and portions begin to mean something.
-    ids = {str(stage.held()) for _ in range(600)}
+    ids = {str(checked_item.held()) for _ in range(600)}
     portions = list(item_state.all_holds(item_id=ITEM_ID))
     assert len(portions) > 1
     assert {name for portion in portions for name in portion} == ids
@@ -251,39 +253,39 @@ def test_all_holds_come_in_portions_and_none_is_left_out(stage: Stage, monkeypat
 # --- wipe, and what was applied ---
 
 
-def test_a_wiped_item_keeps_its_outbox_and_nothing_else(stage: Stage) -> None:
-    stage.publish()
-    stage.held()
-    stage.adjust(units=1)
-    outbox = stage.dump()[stage.keys.outbox.encode()]
+def test_a_wiped_item_keeps_its_outbox_and_nothing_else(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.held()
+    checked_item.adjust(units=1)
+    outbox = checked_item.dump()[checked_item.keys.outbox.encode()]
     item_state.wipe(item_id=ITEM_ID)
-    assert stage.dump() == {stage.keys.outbox.encode(): outbox}
+    assert checked_item.dump() == {checked_item.keys.outbox.encode(): outbox}
     assert condition() == Condition.LOST
 
 
-def test_a_wipe_leaves_other_items_alone(stage: Stage) -> None:
-    stage.publish()
-    stage.client.hset(keys_of(43).item, "left", "1")
+def test_a_wipe_leaves_other_items_alone(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.client.hset(keys_of(43).item, "left", "1")
     item_state.wipe(item_id=ITEM_ID)
-    assert stage.client.hgetall(keys_of(43).item) == {b"left": b"1"}
+    assert checked_item.client.hgetall(keys_of(43).item) == {b"left": b"1"}
 
 
-def test_what_the_published_terms_hold_already_is_marked_as_applied(stage: Stage) -> None:
-    stage.publish(quantity=5)
+def test_what_the_published_terms_hold_already_is_marked_as_applied(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=5)
     first, second, third = uuid4(), uuid4(), uuid4()
-    stage.adjust(first, units=1)
-    item_state.mark_applied(item_id=ITEM_ID, operation_ids=[second, third], now_ms=stage.now_ms())
-    item_state.mark_applied(item_id=ITEM_ID, operation_ids=[], now_ms=stage.now_ms())
+    checked_item.adjust(first, units=1)
+    item_state.mark_applied(item_id=ITEM_ID, operation_ids=[second, third], now_ms=checked_item.now_ms())
+    item_state.mark_applied(item_id=ITEM_ID, operation_ids=[], now_ms=checked_item.now_ms())
     assert item_state.applied_operations(item_id=ITEM_ID) == {first, second, third}
-    assert stage.adjust(second, units=1).word == ledger.Adjusted.ALREADY_APPLIED
-    assert stage.counters()[0] == "6"
+    assert checked_item.adjust(second, units=1).word == ledger.Adjusted.ALREADY_APPLIED
+    assert checked_item.counters()[0] == "6"
 
 
-def test_an_item_without_changes_has_none_applied(stage: Stage) -> None:
-    stage.publish()
+def test_an_item_without_changes_has_none_applied(checked_item: CheckedItem) -> None:
+    checked_item.publish()
     assert item_state.applied_operations(item_id=ITEM_ID) == set()
 
 
-def test_the_incarnation_is_the_one_that_the_store_compares_with(stage: Stage) -> None:
-    stage.publish()
-    assert stage.item()["incarnation"] == item_state.incarnation()
+def test_the_incarnation_is_the_one_that_the_store_compares_with(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    assert checked_item.item()["incarnation"] == item_state.incarnation()

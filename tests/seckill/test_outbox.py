@@ -4,7 +4,7 @@ import pytest
 
 from seckill import ledger, outbox
 from seckill.outcomes import Outcome
-from tests.seckill.stage import ITEM_ID, Stage
+from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 
 def read(*, count_max: int = 100, consumer: str = "reader") -> list[outbox.Entry]:
@@ -18,23 +18,23 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def on_sale(stage: Stage) -> Stage:
-    stage.publish(quantity=None, per_buyer_max=1000)
-    return stage
+def on_sale(checked_item: CheckedItem) -> CheckedItem:
+    checked_item.publish(quantity=None, per_buyer_max=1000)
+    return checked_item
 
 
-def test_entries_come_in_the_order_in_which_they_were_reserved(on_sale: Stage) -> None:
+def test_entries_come_in_the_order_in_which_they_were_reserved(on_sale: CheckedItem) -> None:
     reservation_ids = [on_sale.held() for _ in range(5)]
     entries = read()
     assert [entry.fields["reservation"] for entry in entries] == [str(one) for one in reservation_ids]
     assert [entry.fields for entry in entries] == on_sale.entries()
 
 
-def test_an_outbox_with_nothing_new_gives_nothing(on_sale: Stage) -> None:
+def test_an_outbox_with_nothing_new_gives_nothing(on_sale: CheckedItem) -> None:
     assert read() == []
 
 
-def test_a_delivered_entry_goes_to_no_other_reader_while_its_own_is_at_work(on_sale: Stage) -> None:
+def test_a_delivered_entry_goes_to_no_other_reader_while_its_own_is_at_work(on_sale: CheckedItem) -> None:
     on_sale.held()
     assert len(read(consumer="reader")) == 1
     assert read(consumer="other") == []
@@ -42,14 +42,14 @@ def test_a_delivered_entry_goes_to_no_other_reader_while_its_own_is_at_work(on_s
 
 
 @pytest.mark.usefixtures("at_once")
-def test_an_entry_of_a_reader_that_died_is_taken_over(on_sale: Stage) -> None:
+def test_an_entry_of_a_reader_that_died_is_taken_over(on_sale: CheckedItem) -> None:
     on_sale.held()
     first = read(consumer="dead")
     assert read(consumer="other") == first
 
 
 @pytest.mark.usefixtures("at_once")
-def test_a_batch_is_never_larger_than_asked_and_the_entries_of_the_dead_come_first(on_sale: Stage) -> None:
+def test_a_batch_is_never_larger_than_asked_and_the_entries_of_the_dead_come_first(on_sale: CheckedItem) -> None:
     for _ in range(7):
         on_sale.held()
     of_the_dead = read(count_max=4, consumer="dead")
@@ -60,7 +60,7 @@ def test_a_batch_is_never_larger_than_asked_and_the_entries_of_the_dead_come_fir
 
 
 @pytest.mark.usefixtures("at_once")
-def test_acknowledged_entries_are_gone_for_ever(on_sale: Stage) -> None:
+def test_acknowledged_entries_are_gone_for_ever(on_sale: CheckedItem) -> None:
     on_sale.held()
     kept = on_sale.held()
     first, _ = read()
@@ -72,7 +72,7 @@ def test_acknowledged_entries_are_gone_for_ever(on_sale: Stage) -> None:
     assert outbox.backlogs(item_ids=[ITEM_ID]) == {ITEM_ID: 1}
 
 
-def test_an_entry_set_aside_is_in_the_dead_letters_with_its_error_and_nowhere_else(on_sale: Stage) -> None:
+def test_an_entry_set_aside_is_in_the_dead_letters_with_its_error_and_nowhere_else(on_sale: CheckedItem) -> None:
     on_sale.held()
     [entry] = read()
     outbox.set_aside(item_id=ITEM_ID, entry=entry, error="no such buyer" + "!" * 1000)
@@ -83,21 +83,21 @@ def test_an_entry_set_aside_is_in_the_dead_letters_with_its_error_and_nowhere_el
     assert on_sale.client.xpending(on_sale.keys.outbox, outbox.GROUP)["pending"] == 0
 
 
-def test_an_entry_that_cannot_be_set_aside_stays_where_it_is(on_sale: Stage) -> None:
+def test_an_entry_that_cannot_be_set_aside_stays_where_it_is(on_sale: CheckedItem) -> None:
     on_sale.held()
     [entry] = read()
     with on_sale.store.full(), pytest.raises(ledger.StoreUnreachable), on_sale.nothing_changes():
         outbox.set_aside(item_id=ITEM_ID, entry=entry, error="no such buyer")
 
 
-def test_an_item_without_an_outbox_has_nothing_to_read(stage: Stage) -> None:
+def test_an_item_without_an_outbox_has_nothing_to_read(checked_item: CheckedItem) -> None:
     assert read() == []
-    assert stage.dump() == {}
+    assert checked_item.dump() == {}
     assert outbox.backlogs(item_ids=[ITEM_ID, 43]) == {}
 
 
 @pytest.mark.usefixtures("at_once")
-def test_an_outbox_that_lost_its_group_is_read_from_its_first_entry(on_sale: Stage) -> None:
+def test_an_outbox_that_lost_its_group_is_read_from_its_first_entry(on_sale: CheckedItem) -> None:
     delivered = on_sale.held()
     read()
     on_sale.client.xgroup_destroy(on_sale.keys.outbox, outbox.GROUP)
@@ -106,19 +106,19 @@ def test_an_outbox_that_lost_its_group_is_read_from_its_first_entry(on_sale: Sta
     assert read(consumer="other") == read()
 
 
-def test_an_outbox_that_was_lost_is_never_made_anew_without_a_reader(on_sale: Stage) -> None:
+def test_an_outbox_that_was_lost_is_never_made_anew_without_a_reader(on_sale: CheckedItem) -> None:
     on_sale.client.delete(on_sale.keys.outbox)
     assert on_sale.reserve().outcome == Outcome.UNAVAILABLE
     assert not on_sale.client.exists(on_sale.keys.outbox)
 
 
-def test_other_errors_of_the_store_come_out_as_faults(on_sale: Stage) -> None:
+def test_other_errors_of_the_store_come_out_as_faults(on_sale: CheckedItem) -> None:
     on_sale.client.set(on_sale.keys.outbox, "no stream")
     with pytest.raises(ledger.StoreUnreachable, match="WRONGTYPE"):
         read()
 
 
-def test_entries_of_any_bytes_can_be_read_and_set_aside(on_sale: Stage) -> None:
+def test_entries_of_any_bytes_can_be_read_and_set_aside(on_sale: CheckedItem) -> None:
     on_sale.held()
     on_sale.client.xadd(on_sale.keys.outbox, {b"\xff\xfe": b"\x00\xff", b"": b""})
     good, bad = read()
@@ -126,7 +126,7 @@ def test_entries_of_any_bytes_can_be_read_and_set_aside(on_sale: Stage) -> None:
     assert on_sale.entries() == [good.fields]
 
 
-def test_a_full_store_can_still_be_drained(on_sale: Stage) -> None:
+def test_a_full_store_can_still_be_drained(on_sale: CheckedItem) -> None:
     on_sale.held()
     with on_sale.store.full():
         [entry] = read()
@@ -135,7 +135,7 @@ def test_a_full_store_can_still_be_drained(on_sale: Stage) -> None:
 
 
 @pytest.mark.usefixtures("at_once")
-def test_a_full_store_lets_the_entries_of_the_dead_be_taken_over(on_sale: Stage) -> None:
+def test_a_full_store_lets_the_entries_of_the_dead_be_taken_over(on_sale: CheckedItem) -> None:
     on_sale.held()
     read(consumer="dead")
     with on_sale.store.full():

@@ -16,8 +16,8 @@ from urllib.request import urlopen
 import pytest
 
 from shop.local.environment import SERVER_URLS
+from tests.embedded_servers import temporary_server_directory
 from tests.processes import command_line, descendants, living, wait_until
-from tests.servers import temporary_server_directory
 
 # The tests share one shop; with xdist's `--dist loadgroup` they also stay with one of its workers.
 pytestmark = pytest.mark.xdist_group("make run")
@@ -63,7 +63,7 @@ def free_port() -> int:
 
 
 def run_environment(*, directory: Path, **changes: str) -> dict[str, str]:
-    """This process's environment without what tests/servers.py put there for Django."""
+    """This process's environment without what tests/embedded_servers.py put there for Django."""
     made = {"SECRET_KEY", "STAMPEDE_ADMIN_PASSWORD", "STAMPEDE_BUYER_PASSWORD", "LOAD_TESTS", "EMAIL_URL"}
     ours = {*SERVER_URLS, *made}
     inherited = {name: value for name, value in os.environ.items() if name not in ours}

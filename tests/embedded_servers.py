@@ -1,0 +1,94 @@
+"""A pytest plugin: real PostgreSQL and Valkey for the whole run, in `.stampede/test/`.
+
+Loaded with `-p tests.embedded_servers`: the addresses are in the environment before Django's settings are read.
+Addresses that the environment had are never used, because the fixtures empty the stores.
+"""
+
+import atexit
+import contextlib
+import os
+import secrets
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from shop.local.postgres import DataUnusable
+from shop.local.process import PartFailed
+from shop.local.servers import DirectoryInUse, EmbeddedServers
+from shop.local.wheel import WheelMissing
+from shop.translations import compile_translations
+
+_DIRECTORY = Path(__file__).resolve().parent.parent / ".stampede" / "test"
+_BENCH_LOCALE = Path(__file__).resolve().parent.parent / "bench" / "locale"
+_QUESTIONS = {"-h", "--help", "-V", "--version"}
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None, object, object]:
+    """A wrapper, since those run before the plain hook in which pytest-django reads the settings."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker:
+        _take_own_databases(worker=worker)
+    elif not _QUESTIONS & set(args):
+        _prepare_environment(config=early_config)
+    return (yield)
+
+
+@pytest.fixture
+def server_directory() -> Iterator[Path]:
+    """A directory for servers that a test starts itself.
+
+    Not tmp_path: each pytest that starts closes the directory above all tmp_paths to other users, and as root
+    PostgreSQL runs as one of those.
+    """
+    with temporary_server_directory() as directory:
+        yield directory
+
+
+@contextlib.contextmanager
+def temporary_server_directory() -> Iterator[Path]:
+    """The same for a fixture that lives longer than one test."""
+    with tempfile.TemporaryDirectory(prefix="stampede-") as directory:
+        yield Path(directory)
+
+
+def _prepare_environment(*, config: pytest.Config) -> None:
+    compile_translations()
+    compile_translations(locale=_BENCH_LOCALE)
+    os.environ.update(_start_servers(config=config))
+    os.environ.pop("CELERY_BROKER_URL", None)
+    # Values of a `make run` beside us, from .stampede/env, must not decide how a test ends.
+    os.environ.update(
+        {
+            "SECRET_KEY": secrets.token_urlsafe(50),
+            "LOAD_TESTS": "1",
+            "EMAIL_URL": "dummymail://",
+            "STAMPEDE_ADMIN_PASSWORD": secrets.token_urlsafe(12),
+            "STAMPEDE_BUYER_PASSWORD": secrets.token_urlsafe(12),
+        }
+    )
+
+
+def _start_servers(*, config: pytest.Config) -> dict[str, str]:
+    servers = EmbeddedServers(_DIRECTORY)
+    try:
+        servers.start()
+    except (DataUnusable, DirectoryInUse, PartFailed, WheelMissing) as error:
+        raise pytest.UsageError(str(error)) from error
+    config.add_cleanup(servers.stop)
+    # For a run that ends before pytest comes to its cleanups, such as one with a broken conftest.
+    atexit.register(servers.stop)
+    return servers.environment()
+
+
+def _take_own_databases(*, worker: str) -> None:
+    """Give an xdist worker (gw0, gw1, …) Redis databases of its own; pytest-django does it for PostgreSQL.
+
+    Database 0 stays with a run without workers.
+    """
+    number = int(worker.removeprefix("gw")) + 1
+    for name in ("SECKILL_REDIS_URL", "REDIS_URL"):
+        os.environ[name] = urlsplit(os.environ[name])._replace(path=f"/{number}").geturl()

@@ -1,0 +1,349 @@
+"""Buyers are told by mail: once, in their language, and whatever the mail server does meanwhile."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
+
+from orders import lifecycle, tasks
+from orders.mails import sending
+from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment
+from seckill.models import SaleItem
+from shop.buyer_language import language_of
+from shop.models import BuyerLanguage
+from tests.live_shop import environment
+from tests.orders.mails.mail_server import MailServer, mail_server
+from tests.own_store import free_port
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADDRESS = "buyer@example.com"
+
+
+@pytest.fixture
+def server(settings: Settings) -> Iterator[MailServer]:
+    """A mail server that the shop speaks to."""
+    with mail_server() as server:
+        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_TIMEOUT = "127.0.0.1", server.port, 1
+        settings.SHOP_URL = "http://shop.example.com"
+        yield server
+
+
+@pytest.fixture
+def order_of(item: SaleItem) -> Callable[..., Order]:
+    def make(user: User, **changes: Any) -> Order:
+        now = timezone.now()
+        values = {"amount_minor": 3800, "reserved_at": now, "expires_at": now + timedelta(minutes=15)} | changes
+        order = Order.objects.create(buyer=user, currency="CNY", **values)
+        OrderLine.objects.create(order=order, product=item.product, units=2, unit_price_minor=1900)
+        return order
+
+    return make
+
+
+@pytest.fixture
+def reachable(buyer: User) -> User:
+    """A buyer with an address."""
+    buyer.email = ADDRESS
+    buyer.save(update_fields=["email"])
+    return buyer
+
+
+@pytest.fixture
+def paid(reachable: User, order_of: Callable[..., Order]) -> Order:
+    """An order that was just paid, so its buyer is to be told."""
+    order = order_of(reachable)
+    assert lifecycle.pay(order_id=order.pk)
+    return order
+
+
+def the_mail() -> Mail:
+    return Mail.objects.get()
+
+
+def make_due() -> None:
+    """Let the time until the next attempt pass."""
+    Mail.objects.filter(next_attempt_at__isnull=False).update(next_attempt_at=timezone.now() - timedelta(seconds=1))
+
+
+def owed(order: Order, kind: Mail.Kind, **changes: Any) -> None:
+    """The mail is owed after the order has moved as `changes` say."""
+    Order.objects.filter(pk=order.pk).update(ended_at=timezone.now(), **changes)
+    sending.owe(order_ids=[order.pk], kind=kind)
+
+
+def text_of(server: MailServer) -> str:
+    """The plain words of the only mail that came."""
+    (message,) = server.received
+    part = message.get_body(("plain",))
+    assert part is not None
+    return str(part.get_content())
+
+
+def test_a_payment_is_confirmed_by_mail_once(server: MailServer, paid: Order) -> None:
+    assert tasks.send_mails() == 1
+    assert tasks.send_mails() == 0
+    (message,) = server.received
+    assert message["To"] == ADDRESS
+    assert message["Subject"] == "Paid: 2 × Longjing tea"
+    assert message["Message-ID"] == f"<{paid.number}.paid@shop.example.com>"
+    text = text_of(server)
+    assert "We have received your payment of CN¥38.00." in text
+    assert f"http://shop.example.com/orders/{paid.number}/" in text
+    html = message.get_body(("html",))
+    assert html is not None
+    assert "CN¥38.00" in html.get_content()
+    mail = the_mail()
+    assert mail.sent_at is not None
+    assert (mail.next_attempt_at, mail.attempts, mail.last_error) == (None, 1, "")
+
+
+def test_the_mail_is_in_the_language_that_the_buyer_last_used(
+    server: MailServer, paid: Order, client: Client, item: SaleItem
+) -> None:
+    client.force_login(paid.buyer)
+    path = f"/api/v1/sale-items/{item.pk}/passes/"
+    answer = client.post(path, content_type="application/json", headers={"accept-language": "zh-CN,zh;q=0.9"})
+    assert answer.status_code == 201
+    tasks.send_mails()
+    assert server.received[0]["Subject"] == "已付款：2 × 龙井茶"
+    assert "¥38.00" in text_of(server)
+
+
+def test_a_program_that_names_no_language_does_not_change_it(client: Client, item: SaleItem, buyer: User) -> None:
+    BuyerLanguage.objects.create(user=buyer, language="zh-hans")
+    client.force_login(buyer)
+    client.post(f"/api/v1/sale-items/{item.pk}/passes/", content_type="application/json")
+    assert language_of(user_id=buyer.pk) == "zh-hans"
+
+
+def test_an_expiry_says_that_nothing_was_charged(
+    server: MailServer, reachable: User, order_of: Callable[..., Order]
+) -> None:
+    Order.objects.filter(pk=order_of(reachable).pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert lifecycle.expire_overdue() == 1
+    tasks.send_mails()
+    assert "Nothing was charged." in text_of(server)
+
+
+def test_an_expiry_that_was_paid_late_says_that_the_money_comes_back(
+    server: MailServer, reachable: User, order_of: Callable[..., Order]
+) -> None:
+    owed(order_of(reachable), Mail.Kind.EXPIRED, status=OrderStatus.REFUND_DUE)
+    tasks.send_mails()
+    assert "You get all of it back" in text_of(server)
+    assert "Nothing was charged" not in text_of(server)
+
+
+def test_an_expiry_whose_late_payment_is_undecided_promises_nothing(
+    server: MailServer, reachable: User, order_of: Callable[..., Order]
+) -> None:
+    order = order_of(reachable)
+    Payment.objects.create(
+        order=order, provider="x", idempotency_key="1", status="captured", amount_minor=3800, currency="CNY"
+    )
+    owed(order, Mail.Kind.EXPIRED, status=OrderStatus.EXPIRED)
+    tasks.send_mails()
+    assert "We are looking whether units are left for you" in text_of(server)
+    assert "Nothing was charged" not in text_of(server)
+
+
+def test_an_expiry_overtaken_by_a_late_payment_that_was_kept_is_not_sent(
+    server: MailServer, reachable: User, order_of: Callable[..., Order]
+) -> None:
+    order = order_of(reachable)
+    owed(order, Mail.Kind.EXPIRED, status=OrderStatus.PAID, attention=Attention.LATE_PAYMENT_KEPT)
+    assert tasks.send_mails() == 0
+    assert (the_mail().next_attempt_at, the_mail().last_error) == (None, sending.OVERTAKEN)
+    sending.owe(order_ids=[order.pk], kind=Mail.Kind.PAID)
+    tasks.send_mails()
+    assert "we have kept them for you" in text_of(server)
+
+
+def test_a_refund_names_what_went_back(server: MailServer, reachable: User, order_of: Callable[..., Order]) -> None:
+    order = order_of(reachable)
+    Payment.objects.create(
+        order=order, provider="x", idempotency_key="1", status="refunded", amount_minor=3900, currency="CNY"
+    )
+    owed(order, Mail.Kind.REFUNDED, status=OrderStatus.REFUNDED)
+    tasks.send_mails()
+    assert "We have sent CN¥39.00 back to you" in text_of(server)
+
+
+def test_a_buyer_without_an_address_is_noted_and_not_asked_again(
+    server: MailServer, buyer: User, order_of: Callable[..., Order]
+) -> None:
+    lifecycle.pay(order_id=order_of(buyer).pk)
+    assert tasks.send_mails() == 0
+    assert (the_mail().next_attempt_at, the_mail().last_error) == (None, sending.NO_ADDRESS)
+    assert server.connections == 0
+
+
+def test_a_refused_mail_is_tried_again_later_and_keeps_nobody_waiting(
+    server: MailServer, paid: Order, rival: User, order_of: Callable[..., Order]
+) -> None:
+    # Given two mails, the first to an address that the server refuses
+    server.refuses = {ADDRESS}
+    rival.email = "rival@example.com"
+    rival.save(update_fields=["email"])
+    lifecycle.pay(order_id=order_of(rival).pk)
+    # When they are sent, then the second arrives, over the same connection
+    assert tasks.send_mails() == 1
+    assert [message["To"] for message in server.received] == ["rival@example.com"]
+    assert server.connections == 1
+    # And the first is tried again, later and later
+    mail = Mail.objects.get(order=paid)
+    assert mail.next_attempt_at is not None
+    assert mail.next_attempt_at > timezone.now() + timedelta(seconds=30)
+    assert "no such buyer" in mail.last_error
+    server.refuses = set()
+    assert tasks.send_mails() == 0
+    make_due()
+    assert tasks.send_mails() == 1
+
+
+def test_a_mail_that_cannot_be_written_keeps_nobody_waiting(
+    server: MailServer, settings: Settings, paid: Order
+) -> None:
+    settings.SHOP_URL = "http://[not-an-address"
+    with pytest.raises(ValueError, match="Invalid IPv6 URL"):
+        tasks.send_mails()
+    assert the_mail().last_error == "Invalid IPv6 URL"
+    assert tasks.send_mails() == 0
+    settings.SHOP_URL = "http://shop.example.com"
+    make_due()
+    assert tasks.send_mails() == 1
+
+
+def test_after_enough_attempts_it_is_given_up_until_staff_say_again(server: MailServer, paid: Order) -> None:
+    server.refuses = {ADDRESS}
+    Mail.objects.update(attempts=sending.ATTEMPTS_MAX - 1)
+    tasks.send_mails()
+    mail = the_mail()
+    assert (mail.next_attempt_at, mail.attempts) == (None, sending.ATTEMPTS_MAX)
+    assert "no such buyer" in mail.last_error
+    server.refuses = set()
+    assert sending.owe_again(mail_ids=[mail.pk]) == 1
+    assert tasks.send_mails() == 1
+    assert sending.owe_again(mail_ids=[mail.pk]) == 0
+
+
+def test_a_server_that_is_away_counts_against_no_mail(
+    server: MailServer, settings: Settings, paid: Order, reachable: User, order_of: Callable[..., Order]
+) -> None:
+    lifecycle.pay(order_id=order_of(reachable).pk)
+    settings.EMAIL_PORT = free_port()
+    assert tasks.send_mails() == 0
+    assert set(Mail.objects.values_list("attempts", flat=True)) == {0}
+    assert Mail.objects.exclude(last_error="").count() == 1
+    settings.EMAIL_PORT = server.port
+    make_due()
+    assert tasks.send_mails() == 2
+
+
+@pytest.mark.parametrize("command", ["CONNECT", "EHLO", "MAIL", "DATA", "END"])
+def test_a_silent_server_costs_a_timeout_and_holds_no_transaction_open(
+    server: MailServer, paid: Order, command: str
+) -> None:
+    # Given a server that falls silent at this point
+    server.silent_at = command
+    with ThreadPoolExecutor(1) as thread:
+        started = time.monotonic()
+        sending = thread.submit(send_and_disconnect)
+        assert server.heard.wait(10)
+        # Then meanwhile no transaction is open and no row is locked
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND xact_start IS NOT NULL"
+                " AND pid <> pg_backend_pid()"
+            )
+            assert cursor.fetchone() == (0,)
+        # And it ends soon, with the mail still owed
+        assert sending.result(10) == 0
+        assert time.monotonic() - started < 5
+    mail = the_mail()
+    assert mail.sent_at is None
+    assert mail.next_attempt_at is not None
+    assert mail.next_attempt_at > timezone.now()
+    assert "timed out" in mail.last_error
+
+
+def test_a_connection_that_breaks_is_no_end(server: MailServer, paid: Order) -> None:
+    server.drops_at = "DATA"
+    assert tasks.send_mails() == 0
+    server.drops_at = ""
+    make_due()
+    assert tasks.send_mails() == 1
+
+
+def test_a_farewell_without_an_answer_sends_nothing_twice(server: MailServer, paid: Order) -> None:
+    server.silent_at = "QUIT"
+    assert tasks.send_mails() == 1
+    assert tasks.send_mails() == 0
+    assert len(server.received) == 1
+
+
+def test_of_many_workers_one_sends_each_mail(
+    server: MailServer, reachable: User, order_of: Callable[..., Order]
+) -> None:
+    orders = [order_of(reachable).pk for _ in range(20)]
+    sending.owe(order_ids=orders, kind=Mail.Kind.PAID)
+    barrier = Barrier(4)
+
+    def send() -> int:
+        barrier.wait()
+        return send_and_disconnect()
+
+    with ThreadPoolExecutor(4) as threads:
+        counts = [future.result() for future in [threads.submit(send) for _ in range(4)]]
+    while tasks.send_mails():
+        pass
+    assert len(server.received) == 20
+    assert len({message["Message-ID"] for message in server.received}) == 20
+    assert sum(counts) <= 20
+
+
+def test_a_crash_after_sending_repeats_the_mail_under_the_same_id(
+    server: MailServer, paid: Order, tmp_path: Path
+) -> None:
+    # Given a worker that dies between the sending and the note of it
+    (tmp_path / "mails.after_send").write_text("1")
+    program = "import django; django.setup(); from orders import tasks; tasks.send_mails()"
+    told = {"EMAIL_URL": f"smtp://127.0.0.1:{server.port}", "SHOP_URL": "http://shop.example.com"}
+    values = {**os.environ, **environment(), **told, "FAILPOINTS": str(tmp_path)}
+    values["DJANGO_SETTINGS_MODULE"] = "shop.settings"
+    done = subprocess.run([sys.executable, "-c", program], env=values, timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(server.received) == 1
+    assert the_mail().sent_at is None
+    # Then nobody sends it while it may still be on its way
+    assert tasks.send_mails() == 0
+    # And afterwards it is sent again as the same mail
+    make_due()
+    assert tasks.send_mails() == 1
+    first, second = server.received
+    assert first["Message-ID"] == second["Message-ID"]
+
+
+def send_and_disconnect() -> int:
+    """In a thread, whose connection to PostgreSQL would keep the test's database from being dropped."""
+    try:
+        sent: int = tasks.send_mails()
+        return sent
+    finally:
+        connection.close()

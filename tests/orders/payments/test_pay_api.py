@@ -1,0 +1,236 @@
+"""Paying and cancelling over the API: idempotent, for the owner alone, and clear about why not."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from rest_framework.test import APIClient
+
+from orders import lifecycle, tasks
+from orders.models import OrderStatus, Payment
+from orders.payments import provider_choice, sessions
+from orders.payments.provider import ProviderRefused, ProviderUnreachable
+from orders.payments.simulated.models import SimulatedSession
+from seckill.models import SaleItem
+from tests.orders.payments.payment_steps import (
+    figures,
+    let_deadlines_pass,
+    message,
+    order_of,
+    payment_of,
+    press_cancel,
+    press_pay,
+    run_and_close,
+    signed_in,
+    tell,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def provider_that(**behaviour: Any) -> Any:
+    return mock.patch.multiple(provider_choice.named("simulated").__class__, **behaviour)
+
+
+def test_paying_opens_a_page_and_gives_the_same_one_again(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    first = press_pay(signed_in(buyer), order.number)
+    assert first.status_code == 201
+    payment = Payment.objects.get()
+    assert first.json()["payment"] == str(payment.pk)
+    assert first.json()["status"] == "pending"
+    assert first.json()["url"] == f"http://testserver/pay/simulated/{payment.provider_reference}/"
+    for key in ("key", "another"):
+        again = press_pay(signed_in(buyer), order.number, key)
+        assert (again.status_code, again.json()) == (200, first.json())
+        assert again["Idempotent-Replayed"] == "true"
+    assert SimulatedSession.objects.count() == Payment.objects.count() == 1
+
+
+def test_twenty_presses_at_once_make_one_payment_and_one_session(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    barrier = threading.Barrier(20)
+    answers: list[Any] = []
+
+    def press(number: int) -> None:
+        client = signed_in(buyer)
+        barrier.wait(timeout=30)
+        answers.append(press_pay(client, order.number, f"key-{number % 4}"))
+
+    threads = [threading.Thread(target=run_and_close(lambda n=n: press(n))) for n in range(20)]  # type: ignore[misc]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert sorted(answer.status_code for answer in answers) == [200] * 19 + [201]
+    assert len({(answer.json()["payment"], answer.json()["url"]) for answer in answers}) == 1
+    assert SimulatedSession.objects.count() == Payment.objects.count() == 1
+
+
+def test_a_key_that_was_used_gets_its_own_payment_and_a_new_one_another(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    first = press_pay(signed_in(buyer), order.number).json()
+    tell(message(Payment.objects.get(), "declined"))
+    again = press_pay(signed_in(buyer), order.number)
+    assert (again.status_code, again.json()["status"], again.json()["url"]) == (200, "failed", "")
+    assert again.json()["payment"] == first["payment"]
+    new = press_pay(signed_in(buyer), order.number, "new")
+    assert (new.status_code, new.json()["status"]) == (201, "pending")
+    tell(message(Payment.objects.get(pk=new.json()["payment"])))
+    assert press_pay(signed_in(buyer), order.number, "new").json()["status"] == "captured"
+
+
+@pytest.mark.parametrize("key", [None, "", "   ", "x" * 256])
+def test_a_key_is_required(item: SaleItem, buyer: User, key: str | None) -> None:
+    order = order_of(item, buyer)
+    for press in (press_pay, press_cancel):
+        answer = press(signed_in(buyer), order.number, key)
+        assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_missing")
+    assert not Payment.objects.exists()
+
+
+def test_orders_are_nobody_elses_business(item: SaleItem, buyer: User, rival: User) -> None:
+    order = order_of(item, buyer)
+    for press in (press_pay, press_cancel):
+        assert press(signed_in(rival), order.number).status_code == 404
+        assert press(APIClient(), order.number).status_code == 401
+    assert not Payment.objects.exists()
+
+
+def test_what_is_paid_or_over_is_not_paid_again(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    let_deadlines_pass()
+    over = press_pay(signed_in(buyer), order.number)
+    assert (over.status_code, over.json()["code"]) == (409, "time_over")
+    tasks.expire_overdue()
+    ended = press_pay(signed_in(buyer), order.number)
+    assert (ended.status_code, ended.json()["code"]) == (409, "not_awaiting_payment")
+    assert ended.json()["order_status"] == "expired"
+    assert ended["Content-Type"] == "application/problem+json"
+
+
+def test_the_shop_may_offer_several_providers_or_none(item: SaleItem, buyer: User, settings: LazySettings) -> None:
+    order = order_of(item, buyer)
+    unknown = press_pay(signed_in(buyer), order.number, provider="stripe")
+    assert (unknown.status_code, unknown.json()["errors"][0]["field"]) == (400, "provider")
+    settings.PAYMENT_PROVIDERS = []
+    none = press_pay(signed_in(buyer), order.number)
+    assert (none.status_code, none.json()["code"]) == (409, "no_provider")
+    settings.PAYMENT_PROVIDERS = ["stripe", "simulated"]
+    assert press_pay(signed_in(buyer), order.number, provider="simulated").status_code == 201
+
+
+def test_a_provider_that_is_away_changes_nothing_for_the_buyer(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    with provider_that(open_session=mock.Mock(side_effect=ProviderUnreachable("away"))):
+        answer = press_pay(signed_in(buyer), order.number)
+    assert (answer.status_code, answer.json()["code"]) == (503, "provider_unreachable")
+    assert int(answer["Retry-After"]) > 0
+    assert figures(item) == (4, 1, 0, 1)
+    again = press_pay(signed_in(buyer), order.number)
+    assert (again.status_code, again.json()["url"] != "") == (200, True)
+    assert Payment.objects.count() == 1
+
+
+def test_a_session_whose_answer_was_lost_is_given_again(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    payment = payment_of(order)
+    Payment.objects.update(provider_reference="", url="")
+    again = payment_of(order)
+    assert (again.pk, again.provider_reference, again.url) == (payment.pk, payment.provider_reference, payment.url)
+
+
+def test_cancelling_puts_the_units_back_however_often_it_is_said(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    payment_of(order)
+    answers = [press_cancel(signed_in(buyer), order.number) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert answers[0].json() == answers[2].json()
+    assert answers[0].json()["status"] == "cancelled"
+    assert figures(item) == (5, 0, 0, 0)
+    assert tasks.close_sessions() == 1
+    assert SimulatedSession.objects.get().status == SimulatedSession.Status.EXPIRED
+
+
+def test_what_is_paid_is_not_cancelled(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    lifecycle.pay(order_id=order.pk)
+    answer = press_cancel(signed_in(buyer), order.number)
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_awaiting_payment")
+    assert figures(item) == (4, 0, 1, 1)
+
+
+@pytest.mark.parametrize("end", [tasks.expire_overdue, None])
+def test_the_page_of_an_order_that_ended_is_closed(item: SaleItem, buyer: User, end: Any) -> None:
+    order = order_of(item, buyer)
+    payment = payment_of(order)
+    assert tasks.close_sessions() == 0
+    let_deadlines_pass()
+    tasks.expire_overdue() if end else lifecycle.cancel(order_id=order.pk)
+    assert tasks.close_sessions() == 1
+    assert tasks.close_sessions() == 0
+    payment.refresh_from_db()
+    assert (payment.status, payment.closed_at is not None) == (Payment.Status.FAILED, True)
+
+
+def test_a_page_whose_reference_was_lost_is_closed_too(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    payment_of(order)
+    Payment.objects.update(provider_reference="", url="")
+    lifecycle.cancel(order_id=order.pk)
+    assert tasks.close_sessions() == 1
+    assert SimulatedSession.objects.get().status == SimulatedSession.Status.EXPIRED
+
+
+@pytest.mark.parametrize("error", [ProviderUnreachable("away"), ProviderRefused("paid")])
+def test_a_page_that_cannot_be_closed_is_tried_again_later(item: SaleItem, buyer: User, error: Exception) -> None:
+    order = order_of(item, buyer)
+    payment_of(order)
+    lifecycle.cancel(order_id=order.pk)
+    with provider_that(close_session=mock.Mock(side_effect=error)):
+        assert tasks.close_sessions() == 0
+    assert tasks.close_sessions() == 0
+    Payment.objects.update(next_attempt_at="2000-01-01T00:00Z")
+    assert tasks.close_sessions() == 1
+
+
+def test_a_payment_page_is_never_asked_for_within_a_transaction(item: SaleItem, buyer: User) -> None:
+    """The simulated company's transactions refuse to be nested, so this would raise."""
+    order = order_of(item, buyer)
+    with mock.patch.object(sessions, "open_page") as opened:
+        press_pay(signed_in(buyer), order.number)
+    assert opened.called
+    assert press_pay(signed_in(buyer), order.number).status_code == 200
+
+
+def test_with_a_provider_that_says_nothing_the_buyer_hears_within_two_seconds(
+    item: SaleItem, buyer: User, settings: LazySettings
+) -> None:
+    """The real client of a provider against a port where somebody listens and never answers."""
+    order = order_of(item, buyer)
+    with silent_server() as url:
+        settings.PAYMENT_PROVIDERS, settings.STRIPE_API_BASE, settings.STRIPE_SECRET_KEY = ["stripe"], url, "sk_test_x"
+        provider_choice.named.cache_clear()
+        started = time.monotonic()
+        answer = press_pay(signed_in(buyer), order.number)
+        seconds = time.monotonic() - started
+        provider_choice.named.cache_clear()
+    assert (answer.status_code, answer.json()["code"]) == (503, "provider_unreachable")
+    assert seconds < 2
+    order.refresh_from_db()
+    assert order.status == OrderStatus.AWAITING_PAYMENT
+
+
+@contextmanager
+def silent_server() -> Iterator[str]:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"

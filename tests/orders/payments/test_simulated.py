@@ -1,0 +1,186 @@
+"""The simulated payment company: its page, its buttons, and the messages that it delivers."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.test import Client
+
+from orders import lifecycle, tasks
+from orders.models import Order, OrderStatus, Payment, PaymentEvent
+from orders.payments import provider_choice
+from orders.payments.provider import ProviderRefused
+from orders.payments.simulated import company, delivery
+from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
+from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
+from orders.payments.timing import database_now
+from seckill.models import SaleItem
+from tests.orders.payments.payment_steps import WEBHOOK, figures, order_of, payment_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LONG_AGO = "2000-01-01T00:00Z"
+
+
+@pytest.fixture
+def order(item: SaleItem, buyer: User) -> Order:
+    return order_of(item, buyer)
+
+
+@pytest.fixture
+def payment(order: Order) -> Payment:
+    return payment_of(order)
+
+
+@pytest.fixture
+def shop_hears(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deliveries go to the shop of this process; tests/orders/payments/test_payment_journey.py has real HTTP."""
+
+    def post(*, body: bytes) -> None:
+        header = signature_header(body=body, signed_s=int(database_now().timestamp()))
+        answer = Client().post(WEBHOOK, body, content_type="application/json", headers={SIGNATURE_HEADER: header})
+        if answer.status_code != 200:
+            raise delivery.NotDelivered(answer.content)
+
+    monkeypatch.setattr(delivery, "post", post)
+
+
+def press(payment: Payment, action: str, **fields: str) -> Any:
+    """As a browser does it without JavaScript: the form of the page, with its token."""
+    client = Client(enforce_csrf_checks=True)
+    page = client.get(payment.url).content.decode()
+    token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
+    assert token
+    return client.post(payment.url, {"csrfmiddlewaretoken": token[1], "action": action, **fields})
+
+
+def status_of(order: Order) -> str:
+    order.refresh_from_db()
+    return order.status
+
+
+def all_due() -> None:
+    SimulatedMessage.objects.update(deliver_at=LONG_AGO)
+
+
+def test_the_page_says_what_is_to_be_paid_in_the_readers_language(payment: Payment, client: Client) -> None:
+    page = client.get(payment.url, headers={"Accept-Language": "zh-hans"})
+    assert page.status_code == 200
+    assert "¥19.00" in page.content.decode()
+    assert "模拟支付" in page.content.decode()
+    english = client.get(payment.url).content.decode()
+    assert re.search(r'<button[^>]*value="pay"[^>]*>Pay</button>', english)
+    assert payment.order.get_absolute_url() in english
+    assert client.get("/pay/simulated/sim_unknown/").status_code == 404
+
+
+def test_the_form_is_protected(payment: Payment) -> None:
+    client = Client(enforce_csrf_checks=True)
+    assert client.post(payment.url, {"action": "pay"}).status_code == 403
+    assert SimulatedSession.objects.get().status == SimulatedSession.Status.OPEN
+
+
+def test_paying_leads_back_and_the_money_comes_by_message(
+    item: SaleItem, order: Order, payment: Payment, shop_hears: None
+) -> None:
+    answer = press(payment, "pay")
+    assert (answer.status_code, answer["Location"]) == (302, order.get_absolute_url())
+    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
+    assert tasks.deliver_simulated_events() == 1
+    assert tasks.deliver_simulated_events() == 0
+    assert status_of(order) == OrderStatus.PAID
+    assert figures(item) == (4, 0, 1, 1)
+
+
+def test_the_page_takes_money_once(order: Order, payment: Payment, client: Client) -> None:
+    press(payment, "pay")
+    again = client.post(payment.url, {"action": "pay"}, follow=True)
+    assert "This is paid." in again.content.decode()
+    assert SimulatedMessage.objects.count() == 1
+
+
+def test_declined_the_buyer_may_try_again(order: Order, payment: Payment, shop_hears: None) -> None:
+    press(payment, "decline")
+    assert tasks.deliver_simulated_events() == 1
+    payment.refresh_from_db()
+    assert (status_of(order), payment.status) == (OrderStatus.AWAITING_PAYMENT, Payment.Status.FAILED)
+    second = payment_of(order, key="second")
+    press(second, "pay")
+    tasks.deliver_simulated_events()
+    assert status_of(order) == OrderStatus.PAID
+
+
+def test_slow_money_comes_later_and_its_page_cannot_be_closed(
+    order: Order, payment: Payment, shop_hears: None, client: Client
+) -> None:
+    press(payment, "pay_slowly")
+    assert tasks.deliver_simulated_events() == 0
+    assert "on its way" in client.get(payment.url).content.decode()
+    with pytest.raises(ProviderRefused):
+        provider_choice.named("simulated").close_session(payment=payment)
+    SimulatedSession.objects.update(captures_at=LONG_AGO)
+    assert tasks.deliver_simulated_events() == 1
+    assert status_of(order) == OrderStatus.PAID
+
+
+@pytest.mark.parametrize("delivery", ["once", "twice", "late", "early", "out_of_order"])
+def test_however_it_is_told_the_order_is_paid_once(
+    item: SaleItem, order: Order, payment: Payment, shop_hears: None, delivery: str
+) -> None:
+    press(payment, "pay", delivery=delivery)
+    if delivery == "early":
+        assert status_of(order) == OrderStatus.PAID
+    if delivery == "late":
+        assert tasks.deliver_simulated_events() == 0
+    for _ in range(2):
+        all_due()
+        tasks.deliver_simulated_events()
+    assert not SimulatedMessage.objects.filter(delivered_at=None).exists()
+    assert status_of(order) == OrderStatus.PAID
+    assert PaymentEvent.objects.count() == (2 if delivery == "out_of_order" else 1)
+    assert figures(item) == (4, 0, 1, 1)
+
+
+def test_in_a_real_shop_the_page_offers_no_mischief(payment: Payment, client: Client, settings: LazySettings) -> None:
+    settings.LOAD_TESTS = False
+    assert "out_of_order" not in client.get(payment.url).content.decode()
+    press(payment, "pay", delivery="twice")
+    assert SimulatedMessage.objects.count() == 1
+    settings.PAYMENT_PROVIDERS = []
+    assert client.get(payment.url).status_code == 404
+
+
+def test_a_message_that_the_shop_does_not_take_is_sent_again(
+    order: Order, payment: Payment, settings: LazySettings
+) -> None:
+    settings.SHOP_URL = "http://127.0.0.1:1"
+    press(payment, "pay")
+    assert tasks.deliver_simulated_events() == 0
+    waiting = SimulatedMessage.objects.get()
+    assert (waiting.attempts, waiting.delivered_at) == (1, None)
+    assert "refused" in waiting.last_error
+    assert waiting.deliver_at > waiting.session.created_at
+
+
+def test_the_page_of_a_cancelled_order_says_so(order: Order, payment: Payment, client: Client) -> None:
+    lifecycle.cancel(order_id=order.pk)
+    tasks.close_sessions()
+    page = client.get(payment.url).content.decode()
+    assert "This page is closed" in page
+    assert 'name="action"' not in page
+
+
+def test_the_company_refuses_to_be_called_within_a_transaction(payment: Payment) -> None:
+    with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
+        company.pay(reference=payment.provider_reference)
+
+
+def test_what_a_message_says(order: Order, payment: Payment) -> None:
+    company.pay(reference=payment.provider_reference)
+    said = json.loads(SimulatedMessage.objects.get().body)
+    assert (said["kind"], said["payment"], said["amount_minor"]) == ("captured", str(payment.pk), 1900)
+    assert (said["currency"], said["reservation"]) == ("CNY", str(order.reservation_id))

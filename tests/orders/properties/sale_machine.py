@@ -1,0 +1,448 @@
+"""A sale under everything that can happen to it, in any order, beside a model that says what ought to come of it.
+
+After each step both stores hold exactly what the model holds, and the promises of docs/design.md hold by themselves. At
+the end everything comes to rest: what was paid is sold, all the rest is back, and all of it can be sold again.
+"""
+
+import sys
+from collections import Counter
+from typing import Any, ClassVar
+from unittest import mock
+from uuid import UUID
+
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    MultipleResults,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+)
+
+from orders import intake, lifecycle
+from orders.models import OrderStatus
+from orders.repair.reconcile import reconcile_if_needed
+from seckill import ledger, outbox, passes
+from seckill.changes import journal
+from seckill.changes.rules import CannotChange
+from seckill.ledger import StoreUnreachable
+from seckill.models import SaleChange, SaleItem
+from seckill.outcomes import Outcome
+from tests.orders.properties.sale_model import ENDED, OPEN, UPCOMING, Change, Kind, SaleModel, Terms
+from tests.orders.properties.world import Cast, World, commits_that_wait, later
+from tests.own_store import OwnStore
+
+# The buyers of the rules; the others come at the end, for all that is left.
+REGULARS = 3
+BUYERS = st.integers(0, REGULARS - 1)
+KEYS = st.sampled_from(["item", "buyers", "holds", "outbox"])
+FAULTS = st.sampled_from(["kill", "kill", "flush scripts", "empty", "lose a key", "back up", "put back"])
+UNITS = st.integers(1, 3)
+WORKER_DIES = st.sampled_from(["", "", "", "intake.before_commit", "intake.after_commit"])
+ORDER_DIES = st.sampled_from(["", "", "lifecycle.after_commit"])
+# Longer than any example: entries change hands where the machine says so, and never by the clock.
+NEVER_MS = 3_600_000
+
+store_up = precondition(lambda self: self.model.store_is_up)
+unanswered = precondition(lambda self: not (self.model.store_is_up and self.model.store.answers))
+# What a change does to an item with a part missing depends on counters that nobody maintains any more.
+changeable = precondition(lambda self: not self.model.store.missing - {"item"} or "item" in self.model.store.missing)
+
+
+class SaleMachine(RuleBasedStateMachine):
+    own_store: ClassVar[OwnStore]
+    cast: ClassVar[Cast]
+
+    taken_passes: Bundle[Any] = Bundle("taken_passes")
+    model_type: ClassVar[type[SaleModel]] = SaleModel
+    model: Any
+    world: World
+
+    @initialize(
+        target=taken_passes,
+        quantity=st.one_of(st.integers(1, 6), st.integers(1, 6), st.none()),
+        limit=st.integers(1, 3),
+        upcoming=st.sampled_from([False, False, False, True]),
+        first=st.lists(st.tuples(BUYERS, UNITS), max_size=4),
+    )
+    def publish(
+        self, quantity: int | None, limit: int, upcoming: bool, first: list[tuple[int, int]]
+    ) -> MultipleResults[tuple[str, int]]:
+        """On sale, with the first buyers' reservations, which are orders already."""
+        terms = Terms(quantity, limit, window=UPCOMING if upcoming else OPEN)
+        self.world = World(self.own_store, self.cast, terms)
+        self.model = self.model_type(terms)
+        taken = [self.new_pass() for _ in first]
+        for reservation, (buyer, units) in zip(taken, first, strict=True):
+            self.ask(reservation, buyer, units)
+        self.drain(500, False, "")
+        return multiple(*((reservation, buyer) for reservation, (buyer, _) in zip(taken, first, strict=True)))
+
+    # --- buyers ---
+
+    @rule(target=taken_passes, buyer=BUYERS, units=UNITS, dies=WORKER_DIES)
+    def buy(self, buyer: int, units: int, dies: str) -> tuple[str, int]:
+        """A reservation, and at once the worker that takes it in."""
+        reservation = self.new_pass()
+        self.ask(reservation, buyer, units)
+        self.drain(500, False, dies)
+        return reservation, buyer
+
+    @rule(target=taken_passes, buyer=BUYERS, units=UNITS)
+    def reserve(self, buyer: int, units: int) -> tuple[str, int]:
+        reservation = self.new_pass()
+        self.ask(reservation, buyer, units)
+        return reservation, buyer
+
+    @rule(taken=taken_passes, units=UNITS)
+    def retry(self, taken: tuple[str, int], units: int) -> None:
+        """The same pass again; a client may even ask for other units with it."""
+        self.ask(*taken, units)
+
+    def new_pass(self) -> str:
+        return str(passes.new_reservation_id(self.world.item_id))
+
+    def ask(self, reservation: str, buyer: int, units: int) -> Outcome | None:
+        """Reserve, and compare the answer with the model's."""
+        ids: dict[str, Any] = {"item_id": self.world.item_id, "reservation_id": UUID(reservation)}
+        try:
+            answer = ledger.reserve(**ids, buyer_id=self.cast.buyer_ids[buyer], units=units)
+        except StoreUnreachable:
+            assert not self.model.store_is_up
+            return None
+        assert self.model.store_is_up
+        expected = self.model.reserve(reservation, buyer, units)
+        assert answer.outcome is expected
+        if expected in (Outcome.RESERVED, Outcome.ALREADY_RESERVED):
+            assert answer.units == self.model.store.holds[reservation].units
+        if expected is Outcome.RESERVED:
+            assert answer.left == self.model.store.left
+            assert self.model.store.buyers[buyer] <= self.model.store.terms.limit
+        return expected
+
+    # --- the worker ---
+
+    @rule(count_max=st.sampled_from([500, 500, 1, 2]), takes_over=st.booleans(), dies=WORKER_DIES)
+    def drain(self, count_max: int, takes_over: bool, dies: str) -> None:
+        idle_ms = 0 if takes_over else NEVER_MS
+        handled = -1
+        with mock.patch.object(outbox, "TAKE_OVER_IDLE_MS", idle_ms), self.world.dying_at(dies):
+            try:
+                handled = intake.drain_once(item_id=self.world.item_id, batch_max=count_max)
+            except StoreUnreachable:
+                assert not self.model.store_is_up
+                return
+        entries = self.model.read(count_max, takes_over=takes_over)
+        assert handled == (-1 if dies and entries else len(entries))
+        if dies != "intake.before_commit":
+            self.model.persist({name: self.model.store.outbox[name] for name in entries})
+            if not dies:
+                self.model.acknowledge(entries)
+
+    @store_up
+    @rule(count_max=st.integers(1, 3))
+    def worker_dies_with_entries(self, count_max: int) -> None:
+        with mock.patch.object(outbox, "TAKE_OVER_IDLE_MS", NEVER_MS):
+            outbox.read_batch(item_id=self.world.item_id, count_max=count_max, consumer="a worker that dies")
+        self.model.read(count_max, takes_over=False)
+
+    # --- the order's life ---
+
+    @rule(taken=taken_passes, dies=ORDER_DIES)
+    def pay(self, taken: tuple[str, int], dies: str) -> None:
+        order = self.model.orders.get(taken[0])
+        if order:
+            due = order.status == OrderStatus.AWAITING_PAYMENT and not order.turn
+            with self.world.dying_at(dies):
+                assert lifecycle.pay(order_id=self.world.order_id(taken[0])) is due
+            if due:
+                self.model.end(taken[0], OrderStatus.PAID, tells=not dies)
+
+    @rule(taken=taken_passes, dies=ORDER_DIES)
+    def cancel(self, taken: tuple[str, int], dies: str) -> None:
+        order = self.model.orders.get(taken[0])
+        if order:
+            due = order.status == OrderStatus.AWAITING_PAYMENT
+            with self.world.dying_at(dies):
+                assert lifecycle.cancel(order_id=self.world.order_id(taken[0])) is due
+            if due:
+                self.model.end(taken[0], OrderStatus.CANCELLED, tells=not dies)
+
+    @rule(taken=taken_passes, units_back=st.booleans(), dies=ORDER_DIES)
+    def refund(self, taken: tuple[str, int], units_back: bool, dies: str) -> None:
+        order = self.model.orders.get(taken[0])
+        if order:
+            due = order.status == OrderStatus.PAID
+            with self.world.dying_at(dies):
+                assert lifecycle.refund(order_id=self.world.order_id(taken[0]), units_back=units_back) is due
+            if due:
+                status = self.model.refund(taken[0], units_back=units_back)
+                self.model.end(taken[0], status, tells=not dies)
+
+    @rule(taken=taken_passes)
+    def ship(self, taken: tuple[str, int]) -> None:
+        order = self.model.orders.get(taken[0])
+        if order:
+            due = order.status == OrderStatus.PAID
+            assert lifecycle.ship(order_id=self.world.order_id(taken[0])) is due
+            order.status = OrderStatus.SHIPPED if due else order.status
+
+    @rule(taken=taken_passes)
+    def deadline_passes(self, taken: tuple[str, int]) -> None:
+        order = self.model.orders.get(taken[0])
+        if order and not order.turn:
+            self.world.let_pass(taken[0], turn=self.model.let_pass(taken[0]))
+
+    @rule(count_max=st.sampled_from([500, 500, 1]), dies=ORDER_DIES)
+    def expire(self, count_max: int, dies: str) -> None:
+        overdue = self.model.overdue(count_max)
+        expired = len(overdue)
+        with self.world.dying_at(dies):
+            expired = lifecycle.expire_overdue(batch_max=count_max)
+        assert expired == len(overdue)
+        for reservation in overdue:
+            self.model.end(reservation, OrderStatus.EXPIRED, tells=not dies)
+
+    @rule()
+    def settle(self) -> None:
+        assert lifecycle.settle_orders() == self.model.settle()
+
+    # --- changes of the running sale ---
+
+    @changeable
+    @rule(
+        kind=st.sampled_from([*Kind, Kind.ADD_UNITS, Kind.WITHDRAW_UNITS]),
+        units=UNITS,
+        dies=st.sampled_from(["", "", "changes.before_store", "changes.after_store"]),
+    )
+    def change(self, kind: SaleChange.Kind, units: int, dies: str) -> None:
+        of_item = kind in (Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.UNITS_PER_BUYER)
+        wanted = Change(kind, units)
+        allowed = self.model.may_change(wanted)
+        try:
+            with commits_that_wait(), self.world.dying_at(dies):
+                journal.make_change(
+                    kind=kind,
+                    reason="because",
+                    made_by=None,
+                    item_id=self.world.item_id if of_item else None,
+                    sale_id=None if of_item else self.world.sale.pk,
+                    units=units if of_item else None,
+                    closes_at=later() if kind == Kind.MOVE_END else None,
+                )
+        except CannotChange:
+            assert not allowed
+            return
+        assert allowed
+        self.model.note(wanted)
+        self.model.apply_changes(dies=dies)
+
+    @changeable
+    @rule(
+        kind=st.sampled_from([Kind.ADD_UNITS, Kind.WITHDRAW_UNITS]),
+        units=UNITS,
+        dies=st.sampled_from(["changes.before_store", "changes.after_store"]),
+    )
+    def change_is_repeated(self, kind: SaleChange.Kind, units: int, dies: str) -> None:
+        """Whoever made the change dies in it, and the sweep comes by at once."""
+        self.change(kind, units, dies)
+        self.sweep_changes()
+
+    @changeable
+    @rule()
+    def sweep_changes(self) -> None:
+        journal.sweep_changes()
+        self.model.apply_changes()
+
+    @precondition(lambda self: self.model.terms.window == UPCOMING)
+    @rule()
+    def doors_open(self) -> None:
+        in_store = self.model.store_is_up and self.model.store.item_there
+        self.world.doors_open(in_store=in_store)
+        self.model.terms.window = OPEN
+        if in_store:
+            self.model.store.terms.window = OPEN
+
+    # --- faults, and what mends them ---
+
+    @rule(fault=FAULTS, key=KEYS)
+    def fault(self, fault: str, key: str) -> None:
+        """One rule for all of them, so that they do not crowd out the buyers."""
+        store_is_up, store = self.model.store_is_up, self.model.store
+        if fault == "kill" and store_is_up:
+            self.own_store.kill()
+            self.model.store_is_up = False
+        elif fault == "kill":
+            self.store_comes_back()
+        elif fault == "flush scripts" and store_is_up:
+            self.world.client.script_flush()
+        elif fault == "empty" and store_is_up:
+            self.world.client.flushall()
+            store.lose("item", "buyers", "holds", "outbox")
+        elif fault == "lose a key" and store_is_up and store.has(key):
+            self.world.client.delete(getattr(self.world.keys, key))
+            store.lose(key)
+        elif fault == "back up" and store_is_up:
+            self.world.back_up()
+            self.model.back_up()
+        elif fault == "put back" and store_is_up and self.model.backup:
+            self.world.put_back()
+            self.model.put_back()
+        self.model.forgive()
+
+    @precondition(lambda self: not self.model.store_is_up)
+    @rule()
+    def store_comes_back(self) -> None:
+        self.own_store.start()
+        self.model.restart()
+
+    @rule(fault=FAULTS, key=KEYS)
+    def fault_is_mended(self, fault: str, key: str) -> None:
+        self.fault(fault, key)
+        self.reconcile("")
+
+    @unanswered
+    @rule()
+    def everything_is_mended(self) -> None:
+        """So that a sale mostly runs, and faults find something to damage."""
+        self.reconcile("")
+
+    @unanswered
+    @rule(dies=st.sampled_from(["", "", "", "reconcile.before_vouch"]))
+    def reconcile(self, dies: str) -> None:
+        if not self.model.store_is_up and not dies:
+            self.store_comes_back()
+        with self.world.dying_at(dies):
+            try:
+                reconcile_if_needed(item_ids=[self.world.item_id])
+            except StoreUnreachable:
+                assert not self.model.store_is_up
+                return
+        assert self.model.store_is_up
+        if not self.model.store.answers:
+            self.model.reconcile(dies=bool(dies))
+
+    # --- what holds always ---
+
+    @invariant()
+    def postgresql_says_what_the_model_says(self) -> None:
+        found = {}
+        for row in self.world.order_rows():
+            settled = row["order__settled_at"] is not None
+            found[str(row["order__reservation_id"])] = (
+                row["order__buyer_id"],
+                row["units"],
+                row["order__status"],
+                settled,
+                row["order__units_back"],
+            )
+        assert found == {
+            name: (self.cast.buyer_ids[order.buyer], order.units, order.status, order.settled, order.units_back)
+            for name, order in self.model.orders.items()
+        }
+        item = SaleItem.objects.get(pk=self.world.item_id)
+        assert item.taken == self.model.taken
+        assert item.quantity is None or item.taken <= item.quantity
+        assert (item.quantity, item.per_buyer_max) == (self.model.terms.quantity, self.model.terms.limit)
+
+    @invariant()
+    def the_store_says_what_the_model_says(self) -> None:
+        store = self.model.store
+        if not self.model.store_is_up or store.missing:
+            return
+        holds = {name: (state, int(buyer), int(units)) for name, state, buyer, units in self.world.hold_rows()}
+        assert holds == {
+            name: (hold.state, self.cast.buyer_ids[hold.buyer], hold.units) for name, hold in store.holds.items()
+        }
+        assert self.world.outbox_entries() == {name: entry.read for name, entry in store.outbox.items()}
+        item = self.world.item()
+        counted = {name: int(item[name]) for name in ("quantity", "left", "held", "sold") if name in item}
+        assert counted.get("quantity") == store.terms.quantity
+        assert counted.get("left") == store.left
+        assert (counted["held"], counted["sold"]) == (store.units("held"), store.units("sold"))
+        assert counted.get("left", 0) >= 0
+        assert counted.get("quantity", 0) == sum(counted.get(name, 0) for name in ("left", "held", "sold")) or (
+            store.terms.quantity is None
+        )
+        buyers = Counter({self.cast.buyer_ids[buyer]: units for buyer, units in store.buyers.items()})
+        assert Counter({int(buyer): int(units) for buyer, units in self.world.buyers().items()}) == buyers
+        assert (item["state"] == "paused") is store.terms.paused
+        assert int(item["per_buyer_max"]) == store.terms.limit
+
+    @invariant()
+    def nobody_who_was_told_yes_is_lost(self) -> None:
+        known = self.model.orders.keys() | self.model.store.outbox.keys() | self.model.store.holds.keys()
+        assert self.model.told_yes - self.model.forgiven <= known
+
+    @invariant()
+    def what_nobody_vouches_for_is_unavailable(self) -> None:
+        if self.model.store_is_up and not self.model.store.answers:
+            assert self.ask(self.new_pass(), 0, 1) is Outcome.UNAVAILABLE
+            if not self.model.store.vouched or not self.model.store.item_there:
+                assert ledger.read(item_id=self.world.item_id) is None
+
+    # --- the end ---
+
+    def teardown(self) -> None:
+        try:
+            if sys.exc_info()[0] is None and hasattr(self, "model"):
+                self.come_to_rest()
+                self.everything_left_can_be_sold()
+        finally:
+            if hasattr(self, "model") and not self.model.store_is_up:
+                self.own_store.start()
+
+    def come_to_rest(self) -> None:
+        """Faults stop, sweeps go on, all deadlines pass: nothing is held, and what was not paid is back."""
+        if not self.model.store_is_up:
+            self.store_comes_back()
+        if self.model.terms.window == UPCOMING:
+            self.doors_open()
+        self.reconcile(dies="")
+        self.sweep_changes()
+        self.drain(500, True, "")
+        self.decide_late_money()
+        self.settle()
+        for reservation in self.model.orders:
+            self.deadline_passes((reservation, 0))
+        self.expire(500, "")
+        self.check()
+        assert self.model.store.units("held") == 0
+        assert self.model.store.units("sold") == self.model.taken
+        assert not self.model.store.outbox
+        assert not self.model.pending
+        assert all(order.settled for order in self.model.orders.values())
+        assert self.model.told_yes - self.model.forgiven <= self.model.orders.keys()
+
+    def decide_late_money(self) -> None:
+        """The machine with payments knows how."""
+
+    def everything_left_can_be_sold(self) -> None:
+        """With demand and no faults every unit left is sold, and not one more; unpaid, all of it comes back."""
+        if self.model.terms.paused:
+            self.change(Kind.RESUME, 1, "")
+        if self.model.terms.window == ENDED:
+            self.change(Kind.MOVE_END, 1, "")
+        left = self.model.store.left
+        yes = 0
+        for buyer in range(REGULARS, len(self.cast.buyer_ids)):
+            if self.ask(self.new_pass(), buyer, 1) is not Outcome.RESERVED:
+                break
+            yes += 1
+            if left is None and yes == 3:
+                break
+        assert yes == (3 if left is None else left)
+        self.drain(500, True, "")
+        for reservation in self.model.orders:
+            self.deadline_passes((reservation, 0))
+        self.expire(500, "")
+        self.check()
+        assert self.model.store.left == left
+
+    def check(self) -> None:
+        """The invariants, between steps of the end."""
+        self.postgresql_says_what_the_model_says()
+        self.the_store_says_what_the_model_says()

@@ -1,0 +1,353 @@
+"""What the shop ought to know and to answer, as plain dictionaries: nothing of it is read from the shop.
+
+`StoreModel` is what the reservation store is to hold, `SaleModel.orders` and the terms beside it what PostgreSQL is to
+hold. Where a fault takes something away, the model says what was promised nevertheless, and what was not (`forgiven`).
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+
+from orders.models import LIVE, SOLD, OrderStatus
+from seckill.models import SaleChange
+from seckill.outcomes import Outcome
+
+Kind = SaleChange.Kind
+
+# Only these give back what is sold.
+MONEY_BACK = (OrderStatus.REFUND_DUE, OrderStatus.REFUNDED)
+
+UPCOMING, OPEN, ENDED = "upcoming", "open", "ended"
+
+
+@dataclass
+class Hold:
+    state: str
+    buyer: int
+    units: int
+
+
+@dataclass
+class Entry:
+    """What intake learns of a reservation; `read` once a worker was given it."""
+
+    buyer: int
+    units: int
+    read: bool = False
+
+
+@dataclass
+class Terms:
+    """`quantity` None is unlimited; `window` is upcoming, open or ended."""
+
+    quantity: int | None
+    limit: int
+    paused: bool = False
+    window: str = OPEN
+
+
+@dataclass
+class Order:
+    """`turn` is when its deadline passed, among the others; 0 where it has not."""
+
+    buyer: int
+    units: int
+    status: OrderStatus = OrderStatus.AWAITING_PAYMENT
+    settled: bool = False
+    units_back: bool = True
+    turn: int = 0
+
+    @property
+    def taken(self) -> bool:
+        """Whether its units are counted in `taken`."""
+        return self.status in LIVE or not self.units_back
+
+    @property
+    def wanted(self) -> str:
+        """What the store is to say of its hold."""
+        if self.status == OrderStatus.AWAITING_PAYMENT:
+            return "held"
+        return "sold" if self.status in SOLD or not self.units_back else "ended"
+
+
+@dataclass
+class Change:
+    """A change of the terms that PostgreSQL has noted; `told` once the store has applied it."""
+
+    kind: SaleChange.Kind
+    units: int = 0
+    told: bool = False
+
+
+@dataclass
+class StoreModel:
+    """The reservation store. `missing` are the keys that it has lost."""
+
+    terms: Terms
+    vouched: bool = True
+    missing: set[str] = field(default_factory=set)
+    holds: dict[str, Hold] = field(default_factory=dict)
+    outbox: dict[str, Entry] = field(default_factory=dict)
+
+    def units(self, state: str) -> int:
+        return sum(hold.units for hold in self.holds.values() if hold.state == state)
+
+    @property
+    def left(self) -> int | None:
+        if self.terms.quantity is None:
+            return None
+        return self.terms.quantity - self.units("held") - self.units("sold")
+
+    @property
+    def buyers(self) -> Counter[int]:
+        counted: Counter[int] = Counter()
+        for hold in self.holds.values():
+            if hold.state != "ended":
+                counted[hold.buyer] += hold.units
+        return counted
+
+    @property
+    def answers(self) -> bool:
+        """Whether buyers hear anything but `unavailable`."""
+        return self.vouched and not self.missing
+
+    @property
+    def item_there(self) -> bool:
+        return "item" not in self.missing
+
+    def decide(self, reservation: str, buyer: int, units: int) -> Outcome:
+        """The outcomes in the order of docs/design.md."""
+        hold = self.holds.get(reservation)
+        left, terms = self.left, self.terms
+        outcomes = {
+            Outcome.UNAVAILABLE: not self.answers,
+            Outcome.ALREADY_RESERVED: hold is not None and hold.state != "ended",
+            Outcome.HOLD_ENDED: hold is not None,
+            Outcome.PAUSED: terms.paused,
+            Outcome.NOT_OPEN: terms.window == UPCOMING,
+            Outcome.CLOSED: terms.window == ENDED,
+            Outcome.SOLD_OUT: left == 0 and self.units("held") == 0,
+            Outcome.HELD_BY_OTHERS: left == 0,
+            Outcome.LIMIT_REACHED: self.buyers[buyer] + units > terms.limit,
+            Outcome.TOO_FEW_LEFT: left is not None and left < units,
+        }
+        return next((outcome for outcome, applies in outcomes.items() if applies), Outcome.RESERVED)
+
+    def release(self, reservation: str, *, refunded: bool) -> None:
+        hold = self.holds.get(reservation)
+        if hold and (hold.state == "held" or (hold.state == "sold" and refunded)):
+            hold.state = "ended"
+        if not self.missing & {"item", "holds"} and not self.buyers:
+            # Nobody has anything, so a lost list of buyers is as it should be.
+            self.missing.discard("buyers")
+
+    def confirm(self, reservation: str) -> None:
+        hold = self.holds.get(reservation)
+        if hold and hold.state == "held":
+            hold.state = "sold"
+
+    def has(self, key: str) -> bool:
+        """Whether there is such a key to lose: a hash without fields is none."""
+        return bool({"buyers": self.buyers, "holds": self.holds}.get(key, True))
+
+    def lose(self, *keys: str) -> None:
+        self.missing |= set(keys)
+        if "holds" in keys:
+            self.holds.clear()
+        if "outbox" in keys:
+            self.outbox.clear()
+
+    def adjust(self, change: Change) -> bool:
+        """Apply a change once. False where the store refuses it."""
+        if change.told:
+            return True
+        if change.kind == Kind.WITHDRAW_UNITS:
+            assert self.left is not None
+            assert self.terms.quantity is not None
+            if self.left < change.units or self.terms.quantity <= change.units:
+                return False
+        move(self.terms, change)
+        change.told = True
+        return True
+
+
+def move(terms: Terms, change: Change) -> None:
+    """What a change does to the terms."""
+    match change.kind:
+        case Kind.ADD_UNITS:
+            terms.quantity = (terms.quantity or 0) + change.units
+        case Kind.WITHDRAW_UNITS:
+            terms.quantity = (terms.quantity or 0) - change.units
+        case Kind.UNITS_PER_BUYER:
+            terms.limit = change.units
+        case Kind.PAUSE | Kind.RESUME:
+            terms.paused = change.kind == Kind.PAUSE
+        case Kind.MOVE_END if terms.window == ENDED:
+            terms.window = OPEN
+        case Kind.END_NOW:
+            terms.window = ENDED
+
+
+class SaleModel:
+    """Both stores. The methods are the steps of the river; each returns what the shop is to answer."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self.store = StoreModel(terms=deepcopy(terms))
+        self.store_is_up = True
+        self.backup: StoreModel | None = None
+        self.orders: dict[str, Order] = {}
+        self.pending: list[Change] = []
+        self.told_yes: set[str] = set()
+        self.forgiven: set[str] = set()
+        self.turns = 0
+
+    # --- buyers ---
+
+    def reserve(self, reservation: str, buyer: int, units: int) -> Outcome:
+        outcome = self.store.decide(reservation, buyer, units)
+        if outcome is Outcome.RESERVED:
+            self.store.holds[reservation] = Hold("held", buyer, units)
+            self.store.outbox[reservation] = Entry(buyer, units)
+            self.told_yes.add(reservation)
+            self.forgiven.discard(reservation)
+        return outcome
+
+    # --- the worker ---
+
+    def read(self, count_max: int, *, takes_over: bool) -> list[str]:
+        """The entries that a worker is given: those of the dead if it takes them over, then new ones."""
+        outbox = self.store.outbox
+        old = [name for name, entry in outbox.items() if entry.read][:count_max] if takes_over else []
+        new = [name for name, entry in outbox.items() if not entry.read]
+        entries = old + new[: count_max - len(old)]
+        for name in entries:
+            outbox[name].read = True
+        return entries
+
+    def persist(self, found: Mapping[str, Entry | Hold]) -> None:
+        """One order for each reservation, however often it comes."""
+        for name, entry in found.items():
+            self.orders.setdefault(name, Order(buyer=entry.buyer, units=entry.units))
+
+    def acknowledge(self, entries: list[str]) -> None:
+        for name in entries:
+            del self.store.outbox[name]
+
+    # --- the order's life ---
+
+    def end(self, reservation: str, status: OrderStatus, *, tells: bool) -> None:
+        self.orders[reservation].status = status
+        if tells:
+            self.settle([reservation])
+
+    def refund(self, reservation: str, *, units_back: bool) -> OrderStatus:
+        """A paid order's money goes back. Returns what becomes of the order."""
+        order = self.orders[reservation]
+        order.units_back = units_back
+        order.settled = order.settled and not units_back
+        return OrderStatus.REFUNDED
+
+    def settle(self, reservations: list[str] | None = None) -> int:
+        """Tell the store how orders ended. Returns how many could be told."""
+        if not self.store_is_up or not self.store.item_there:
+            return 0
+        told = 0
+        for name, order in self.orders.items():
+            chosen = reservations is None or name in reservations
+            if chosen and not order.settled and order.status != OrderStatus.AWAITING_PAYMENT:
+                if order.wanted == "sold":
+                    self.store.confirm(name)
+                else:
+                    self.store.release(name, refunded=order.status in MONEY_BACK)
+                order.settled = True
+                told += 1
+        return told
+
+    def overdue(self, count_max: int) -> list[str]:
+        """The unpaid orders whose deadline has passed, the first to pass first."""
+        late = [
+            (order.turn, name)
+            for name, order in self.orders.items()
+            if order.turn and order.status == OrderStatus.AWAITING_PAYMENT
+        ]
+        return [name for _, name in sorted(late)[:count_max]]
+
+    def let_pass(self, reservation: str) -> int:
+        self.turns += 1
+        self.orders[reservation].turn = self.turns
+        return self.turns
+
+    @property
+    def taken(self) -> int:
+        return sum(order.units for order in self.orders.values() if order.taken)
+
+    # --- changes ---
+
+    def may_change(self, change: Change) -> bool:
+        """The rules that PostgreSQL alone can answer; pending changes count as done."""
+        expected = Terms(None, 0, self.terms.paused, self.terms.window)
+        for waiting in self.pending:
+            if waiting.kind in (Kind.PAUSE, Kind.RESUME, Kind.MOVE_END, Kind.END_NOW):
+                move(expected, waiting)
+        quantity = self.terms.quantity
+        return {
+            Kind.ADD_UNITS: quantity is not None,
+            Kind.WITHDRAW_UNITS: quantity is not None and change.units < quantity,
+            Kind.PAUSE: not expected.paused and expected.window != ENDED,
+            Kind.RESUME: expected.paused,
+            Kind.END_NOW: expected.window == OPEN,
+        }.get(change.kind, True)
+
+    def note(self, change: Change) -> None:
+        self.pending.append(change)
+        if change.kind == Kind.ADD_UNITS:
+            move(self.terms, change)
+
+    def apply_changes(self, *, dies: str = "") -> None:
+        """Apply what is pending, in order; with `dies` the first is interrupted before or after the store."""
+        while self.pending and dies != "changes.before_store":
+            if not (self.store_is_up and self.store.item_there and self.store.vouched):
+                return
+            change = self.pending[0]
+            applied = self.store.adjust(change)
+            if dies:
+                return
+            if applied and change.kind != Kind.ADD_UNITS:
+                move(self.terms, change)
+            self.pending.pop(0)
+
+    # --- faults, and what mends them ---
+
+    def restart(self) -> None:
+        self.store_is_up = True
+        self.store.vouched = False
+
+    def back_up(self) -> None:
+        self.backup = deepcopy(self.store)
+
+    def put_back(self) -> None:
+        """The store of the backup, on a server that was started for it."""
+        assert self.backup is not None
+        self.store = deepcopy(self.backup)
+        self.restart()
+
+    def forgive(self) -> None:
+        """Something was lost: what neither PostgreSQL nor anything that is left of the store knows is not promised."""
+        known = self.orders.keys() | self.store.outbox.keys() | self.store.holds.keys()
+        self.forgiven |= self.told_yes - known
+
+    def reconcile(self, *, dies: bool = False) -> None:
+        """Everything that is known becomes an order, and the store is to say of each what its order says."""
+        self.persist(self.store.outbox)
+        self.persist({name: hold for name, hold in self.store.holds.items() if hold.state != "ended"})
+        terms = deepcopy(self.terms)
+        for change in self.pending:
+            change.told = False
+            if change.kind == Kind.ADD_UNITS:
+                move(terms, Change(Kind.WITHDRAW_UNITS, change.units))
+        holds = {name: Hold(order.wanted, order.buyer, order.units) for name, order in self.orders.items()}
+        self.store = StoreModel(terms=terms, vouched=not dies, holds=holds)
+        if not dies:
+            self.apply_changes()

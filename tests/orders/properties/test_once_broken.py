@@ -1,0 +1,52 @@
+"""Steps that once broke a promise, taken again one by one."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.orders.properties.payment_machine import PaymentMachine
+from tests.orders.properties.world import Cast
+from tests.own_store import OwnStore
+
+
+@pytest.fixture
+def machine(store_and_cast: tuple[OwnStore, Cast]) -> Iterator[PaymentMachine]:
+    """A machine that a test drives by hand; what holds always is asked at the end, and then it comes to rest."""
+    store, stage_cast = store_and_cast
+
+    class Machine(PaymentMachine):
+        own_store = store
+        cast = stage_cast
+
+    driven = Machine()
+    yield driven
+    driven.check()
+    driven.come_to_rest()
+    driven.everything_left_can_be_sold()
+
+
+def test_a_pass_that_asks_for_more_after_a_loss_and_then_the_old_backup_comes_back(machine: PaymentMachine) -> None:
+    """The hold of the backup is smaller than the order that the same pass has become since."""
+    machine.publish(quantity=3, limit=2, upcoming=False, first=[])
+    machine.fault("back up", "item")
+    taken = machine.reserve(0, 1)
+    machine.fault("back up", "item")
+    machine.fault("empty", "item")
+    machine.reconcile("")
+    machine.retry(taken, 2)
+    machine.drain(500, False, "")
+    machine.fault("put back", "item")
+    machine.reconcile("")
+
+
+def test_an_ended_pass_after_its_hold_was_lost_with_all_the_others(machine: PaymentMachine) -> None:
+    """Nothing is held or sold, so nobody missed the holds, and the pass was told yes for an order that had expired."""
+    machine.publish(quantity=3, limit=2, upcoming=False, first=[])
+    taken = machine.reserve(0, 1)
+    machine.drain(500, False, "")
+    machine.deadline_passes(taken)
+    machine.expire(500, "")
+    machine.fault("lose a key", "holds")
+    machine.retry(taken, 1)
+    machine.reconcile("")
+    machine.retry(taken, 1)

@@ -1,0 +1,167 @@
+"""The shop itself for the machine: one item on a store of its own and in PostgreSQL, and what both say of it."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from unittest import mock
+
+from django.db import connection
+from django.db.models import Model as Row
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from orders import intake
+from orders.models import Mail, Order, OrderLine, Payment, PaymentEvent
+from seckill import item_state, outbox
+from seckill.models import Sale, SaleChange, SaleItem
+from seckill.publication import publish_sale
+from seckill.timestamps import milliseconds, moment_from
+from shop import failpoints
+from shop.models import Product
+from tests.orders.properties.sale_model import UPCOMING, Terms
+from tests.own_store import OwnStore
+from tests.seckill.stored_item import StoredItem
+
+HOUR = timedelta(hours=1)
+# In the order in which rows may be deleted.
+ROWS: tuple[type[Row], ...] = (Mail, PaymentEvent, Payment, OrderLine, Order, SaleChange, SaleItem, Sale)
+
+
+class Crash(BaseException):
+    """The process dies here: nobody catches it, and what is open is rolled back."""
+
+
+@dataclass(frozen=True)
+class Cast:
+    """What outlives an example: the product, and the buyers by their numbers in the model."""
+
+    product: Product
+    buyer_ids: list[int]
+
+
+class World(StoredItem):
+    """An item that was just published."""
+
+    def __init__(self, store: OwnStore, cast: Cast, terms: Terms) -> None:
+        store.client.flushall()
+        run_sql(*(f"DELETE FROM {rows._meta.db_table}" for rows in ROWS))
+        self.store = store
+        self.cast = cast
+        now = timezone.now()
+        opens_at = now + HOUR if terms.window == UPCOMING else now - HOUR
+        self.sale = Sale.objects.create(name="Spring sale", opens_at=opens_at, closes_at=now + 2 * HOUR)
+        self.item_id = SaleItem.objects.create(
+            sale=self.sale,
+            product=cast.product,
+            quantity=terms.quantity,
+            per_buyer_max=terms.limit,
+            price_minor=cast.product.price_minor,
+        ).pk
+        super().__init__(store.client, self.item_id)
+        with commits_that_wait():
+            assert publish_sale(sale_id=self.sale.pk)
+        self.dumped: dict[bytes, bytes] = {}
+
+    # --- time, and dying ---
+
+    def doors_open(self, *, in_store: bool) -> None:
+        """The moment of the opening comes."""
+        opens_at = moment_from(milliseconds(timezone.now() - HOUR))
+        Sale.objects.filter(pk=self.sale.pk).update(opens_at=opens_at)
+        if in_store:
+            self.client.hset(self.keys.item, "opens_ms", milliseconds(opens_at))
+
+    def let_pass(self, reservation: str, *, turn: int) -> None:
+        """The deadline of an order passes, after those of lower turns."""
+        expires_at = Now() - HOUR + timedelta(seconds=turn)
+        Order.objects.filter(reservation_id=reservation).update(expires_at=expires_at)
+
+    @contextmanager
+    def dying_at(self, place: str) -> Iterator[None]:
+        """Die when the river comes by this place; where it does not, nothing happens. An empty place is nowhere."""
+        with ExitStack() as stack:
+            if place == "intake.before_commit":
+                stack.enter_context(mock.patch.object(intake, "take", side_effect=Crash))
+            elif place == "intake.after_commit":
+                stack.enter_context(mock.patch.object(outbox, "acknowledge", side_effect=Crash))
+            elif place == "reconcile.before_vouch":
+                stack.enter_context(mock.patch.object(item_state, "vouch", side_effect=Crash))
+            elif place:
+                stack.enter_context(mock.patch.object(failpoints, "reach", dies_at(place)))
+            with suppress(Crash):
+                yield
+
+    # --- backup ---
+
+    def back_up(self) -> None:
+        self.dumped = {key: self.client.dump(key) for key in self.client.scan_iter()}
+
+    def put_back(self) -> None:
+        """Empty the store, put the backup into it, and start it anew."""
+        self.client.flushall()
+        for key, value in self.dumped.items():
+            self.client.restore(key, 0, value)
+        self.store.kill()
+        self.store.start()
+
+    # --- what is there ---
+
+    def order_id(self, reservation: str) -> int:
+        return Order.objects.values_list("pk", flat=True).get(reservation_id=reservation)
+
+    def outbox_entries(self) -> dict[str, bool]:
+        """reservation -> whether a worker has read it, in the order of the stream"""
+        entries = self.client.xrange(self.keys.outbox)
+        read = {
+            row["message_id"] for row in self.client.xpending_range(self.keys.outbox, outbox.GROUP, "-", "+", 1_000)
+        }
+        return {fields[b"reservation"].decode(): entry_id in read for entry_id, fields in entries}
+
+    def hold_rows(self) -> Iterator[tuple[str, str, str, str]]:
+        """reservation, state, buyer and units of each hold"""
+        for name, hold in self.holds().items():
+            state, buyer, units, _ = hold.split(":")
+            yield name, state, buyer, units
+
+    def order_rows(self) -> Iterable[Any]:
+        return OrderLine.objects.filter(sale_item_id=self.item_id).values(
+            "units",
+            "order__reservation_id",
+            "order__buyer_id",
+            "order__status",
+            "order__settled_at",
+            "order__units_back",
+        )
+
+    def condition(self) -> item_state.Condition:
+        return item_state.conditions(item_ids=[self.item_id])[self.item_id]
+
+
+@contextmanager
+def commits_that_wait() -> Iterator[None]:
+    """PostgreSQL is not killed here, so nobody need wait for its disk; but no sale opens or resumes on such a one."""
+    run_sql("RESET synchronous_commit")
+    try:
+        yield
+    finally:
+        run_sql("SET synchronous_commit = off")
+
+
+def run_sql(*statements: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(";".join(statements))
+
+
+def dies_at(place: str) -> Any:
+    def reach(name: str) -> None:
+        if name == place:
+            raise Crash
+
+    return reach
+
+
+def later() -> datetime:
+    """An end of the sale that is far off."""
+    return timezone.now() + 3 * HOUR

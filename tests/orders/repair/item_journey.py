@@ -1,0 +1,86 @@
+"""One sale item and its reservations and orders, on a store that a test may kill, empty or put back."""
+
+import itertools
+from datetime import timedelta
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db.models.functions import Now
+
+from orders import intake, lifecycle
+from orders.models import Order
+from orders.repair.audit import audit
+from seckill import ledger, passes
+from seckill.models import SaleItem
+from seckill.outcomes import Outcome
+from tests.own_store import OwnStore
+from tests.seckill.stored_item import StoredItem
+
+
+class ItemJourney(StoredItem):
+    """Every step goes through the shop's own functions; the names of the steps are those of a buyer's life."""
+
+    def __init__(self, own_store: OwnStore, item: SaleItem) -> None:
+        super().__init__(own_store.client, item.pk)
+        self.own_store = own_store
+        self.item_id = item.pk
+        self._numbers = itertools.count(1)
+
+    def new_buyer(self) -> User:
+        return User.objects.create(username=f"buyer-{self.item_id}-{next(self._numbers)}")
+
+    def ask(self, *, reservation_id: UUID | None = None, buyer_id: int | None = None, units: int = 1) -> Outcome:
+        return ledger.reserve(
+            item_id=self.item_id,
+            reservation_id=reservation_id or passes.new_reservation_id(self.item_id),
+            buyer_id=buyer_id or self.new_buyer().pk,
+            units=units,
+        ).outcome
+
+    def told_yes(self, *, units: int = 1) -> UUID:
+        """A reservation that is not an order yet."""
+        reservation_id = passes.new_reservation_id(self.item_id)
+        assert self.ask(reservation_id=reservation_id, units=units) == Outcome.RESERVED
+        return reservation_id
+
+    def ordered(self, *, units: int = 1) -> UUID:
+        reservation_id = self.told_yes(units=units)
+        intake.drain_once(item_id=self.item_id)
+        return reservation_id
+
+    def paid(self, *, units: int = 1) -> UUID:
+        reservation_id = self.ordered(units=units)
+        assert lifecycle.pay(order_id=self.order(reservation_id).pk)
+        return reservation_id
+
+    def expired(self, *, units: int = 1) -> UUID:
+        reservation_id = self.ordered(units=units)
+        self.let_time_pass(reservation_id)
+        assert lifecycle.expire_overdue() == 1
+        return reservation_id
+
+    def cancelled(self, *, units: int = 1) -> UUID:
+        reservation_id = self.ordered(units=units)
+        assert lifecycle.cancel(order_id=self.order(reservation_id).pk)
+        return reservation_id
+
+    def let_time_pass(self, reservation_id: UUID) -> None:
+        Order.objects.filter(reservation_id=reservation_id).update(expires_at=Now() - timedelta(seconds=1))
+
+    def order(self, reservation_id: UUID) -> Order:
+        return Order.objects.get(reservation_id=reservation_id)
+
+    def restart(self) -> None:
+        """kill -9, and a server that reads what was written."""
+        self.own_store.kill()
+        self.own_store.start()
+
+    def states(self) -> dict[str, str]:
+        """reservation id -> held, sold or ended"""
+        return {name: hold.split(":")[0] for name, hold in self.holds().items()}
+
+    def is_clean(self) -> bool:
+        """Whether an audit finds nothing; what it finds is in the report of the failing test."""
+        found = audit(item_id=self.item_id, patience_seconds=3)
+        print(found)
+        return found.look.clean

@@ -1,0 +1,240 @@
+"""The audit finds what differs, names it, and is not taken in by what is only in motion."""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from io import StringIO
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.core.cache import cache
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.models import F
+from django.test import Client
+
+from orders import intake, lifecycle, tasks
+from orders.metrics import AUDIT_KEY
+from orders.models import Order, OrderStatus
+from orders.repair.audit import audit
+from seckill.models import SaleItem
+from seckill.outcomes import Outcome
+from shop.models import Product
+from tests.conftest import make_item
+from tests.orders.repair.item_journey import ItemJourney
+from tests.own_store import OwnStore, as_reservation_store, running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(scope="module")
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
+    with running(tmp_path_factory.mktemp("audit")) as store:
+        yield store
+
+
+@pytest.fixture
+def journey(own_store: OwnStore, product: Product) -> Iterator[ItemJourney]:
+    own_store.client.flushall()
+    with as_reservation_store(own_store):
+        yield ItemJourney(own_store, make_item(product, quantity=20, per_buyer_max=2))
+
+
+def test_every_unit_is_accounted_for(journey: ItemJourney) -> None:
+    journey.paid(units=2)
+    journey.expired()
+    journey.ordered()
+    journey.told_yes(units=2)
+    look = audit(item_id=journey.item_id).look
+    assert (look.left, look.held, look.sold, look.on_the_way, look.settling) == (15, 1, 2, 2, 0)
+    assert look.issued == look.quantity == 20
+    assert look.trouble == 0
+
+
+def test_an_unlimited_item_is_audited_too(journey: ItemJourney, product: Product) -> None:
+    unlimited = ItemJourney(journey.own_store, make_item(another(product), quantity=None, per_buyer_max=2))
+    unlimited.paid(units=2)
+    unlimited.ordered()
+    assert unlimited.is_clean()
+    unlimited.client.hincrby(unlimited.keys.item, "sold", 1)
+    assert audit(item_id=unlimited.item_id).look.trouble
+
+
+def test_an_ending_that_the_store_was_not_told_yet_is_in_motion(journey: ItemJourney) -> None:
+    order = journey.order(journey.ordered(units=2))
+    assert lifecycle.end_unpaid(order_ids=[order.pk], status=OrderStatus.CANCELLED)
+    look = audit(item_id=journey.item_id).look
+    assert (look.settling, look.held, look.issued, look.trouble) == (2, 0, 20, 0)
+    # A minute later somebody should have told it (promise P5).
+    Order.objects.filter(pk=order.pk).update(ended_at="2026-01-01T00:00:00Z")
+    assert audit(item_id=journey.item_id).look.trouble
+
+
+def another(product: Product) -> Product:
+    """A product that is in no sale yet."""
+    return Product.objects.create(
+        name="Biluochun tea", slug="biluochun", price_minor=product.price_minor, category=product.category
+    )
+
+
+def lose_hold(journey: ItemJourney, reservation_id: UUID) -> None:
+    journey.client.hdel(journey.keys.holds, str(reservation_id))
+
+
+def lose_order(journey: ItemJourney, reservation_id: UUID) -> None:
+    order = journey.order(reservation_id)
+    order.lines.all().delete()
+    order.delete()
+
+
+def lose_release(journey: ItemJourney, reservation_id: UUID) -> None:
+    order = journey.order(reservation_id)
+    Order.objects.filter(pk=order.pk).update(status="expired", ended_at=order.created_at, settled_at=order.created_at)
+
+
+def lose_confirmation(journey: ItemJourney, reservation_id: UUID) -> None:
+    order = journey.order(reservation_id)
+    Order.objects.filter(pk=order.pk).update(status="paid", ended_at=order.created_at, settled_at=order.created_at)
+
+
+def lose_entry(journey: ItemJourney, reservation_id: UUID) -> None:
+    """A reservation whose entry was deleted by hand before intake came by."""
+    lost = journey.told_yes()
+    journey.client.xtrim(journey.keys.outbox, maxlen=0)
+    assert str(lost) in journey.holds()
+
+
+@pytest.mark.parametrize("lose", [lose_hold, lose_order, lose_release, lose_confirmation, lose_entry])
+def test_whatever_is_lost_between_the_stores_is_named(
+    journey: ItemJourney, lose: Callable[[ItemJourney, UUID], None]
+) -> None:
+    victim, other = journey.ordered(units=2), journey.paid()
+    lose(journey, victim)
+    named = {str(each.reservation_id) for each in audit(item_id=journey.item_id).look.differences}
+    entry_lost = set(journey.holds()) - {str(victim), str(other)}
+    assert named == (entry_lost or {str(victim)})
+
+
+@pytest.mark.parametrize("field", ["left", "held", "sold", "quantity"])
+def test_a_counter_that_moved_by_itself_is_found(journey: ItemJourney, field: str) -> None:
+    journey.paid()
+    journey.ordered()
+    journey.client.hincrby(journey.keys.item, field, 1)
+    assert audit(item_id=journey.item_id).look.sums
+
+
+def test_a_buyer_s_count_that_moved_by_itself_is_found(journey: ItemJourney) -> None:
+    journey.ordered()
+    journey.client.hincrby(journey.keys.buyers, next(iter(journey.buyers())), 1)
+    assert audit(item_id=journey.item_id).look.sums
+
+
+def test_units_taken_in_postgresql_without_an_order_are_found(journey: ItemJourney) -> None:
+    journey.ordered()
+    SaleItem.objects.filter(pk=journey.item_id).update(taken=F("taken") + 1)
+    assert any("PostgreSQL counts 2" in line for line in audit(item_id=journey.item_id).look.sums)
+
+
+def test_a_sale_in_full_swing_has_no_differences(journey: ItemJourney, product: Product) -> None:
+    """Buyers reserve, pay, cancel and let expire, workers drain, and the audit looks on."""
+    swing = ItemJourney(journey.own_store, make_item(another(product), quantity=10_000, per_buyer_max=1000))
+    buyers = [swing.new_buyer().pk for _ in range(4)]
+    stop = threading.Event()
+    failures: list[BaseException] = []
+
+    def forever(step: Callable[[], Any]) -> threading.Thread:
+        def run() -> None:
+            try:
+                while not stop.is_set():
+                    step()
+            except BaseException as error:
+                failures.append(error)
+            finally:
+                connection.close()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread
+
+    def live() -> None:
+        for order in Order.objects.filter(lines__sale_item=swing.item_id, status="awaiting_payment")[:9]:
+            (lifecycle.pay if order.pk % 3 else lifecycle.cancel)(order_id=order.pk)
+
+    steps: list[Callable[[], Any]] = [
+        lambda: swing.ask(buyer_id=buyers[0]),
+        lambda: swing.ask(buyer_id=buyers[1]),
+        lambda: intake.drain_once(item_id=swing.item_id),
+        live,
+    ]
+    threads = [forever(step) for step in steps]
+    try:
+        found = [audit(item_id=swing.item_id, patience_seconds=2) for _ in range(4)]
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert failures == []
+    assert [one.look.trouble for one in found] == [0, 0, 0, 0]
+    assert found[-1].look.sold > 0
+    assert swing.is_clean()
+
+
+def test_sale_audit_prints_the_figures_and_ends_well(journey: ItemJourney) -> None:
+    journey.paid(units=2)
+    printed = run("sale_audit")
+    assert re.search(r"18 +0 +2 +0 +0 +20 +20 +0", printed)
+
+
+def test_sale_audit_ends_with_1_and_names_what_differs(journey: ItemJourney) -> None:
+    victim = journey.ordered()
+    lose_hold(journey, victim)
+    out = StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("sale_audit", journey.item_id, "--json", stdout=out)
+    assert ended.value.code == 1
+    (report,) = json.loads(out.getvalue())
+    assert [each["reservation_id"] for each in report["differences"]] == [str(victim)]
+    with pytest.raises(SystemExit):
+        run("sale_audit", str(journey.item_id))
+
+
+def test_sale_audit_says_what_it_cannot_audit(journey: ItemJourney, product: Product) -> None:
+    draft = make_item(another(product), published=False)
+    with pytest.raises(CommandError, match="no sale item 999999"):
+        run("sale_audit", "999999")
+    with pytest.raises(CommandError, match="Not published"):
+        run("sale_audit", str(draft.pk))
+
+
+def test_sale_rebuild_restores_and_says_what_it_did(journey: ItemJourney) -> None:
+    journey.paid(units=2)
+    journey.told_yes()
+    journey.client.delete(journey.keys.item)
+    assert re.search(r"written anew in .* s; 1 collected .* 2 orders compared, 2 restored", run("sale_rebuild"))
+    assert journey.is_clean()
+    assert re.search(r"compared in .* s; 0 collected .* 0 restored", run("sale_rebuild"))
+    assert re.search(r"written anew .* 2 restored", run("sale_rebuild", str(journey.item_id), "--from-nothing"))
+    assert journey.is_clean()
+    assert journey.ask() == Outcome.RESERVED
+
+
+def test_the_gauge_is_0_and_stops_being_0(journey: ItemJourney, client: Client) -> None:
+    cache.delete(AUDIT_KEY)
+    assert "stampede_audit_differences{" not in client.get("/metrics").text
+    victim = journey.ordered()
+    assert tasks.audit_sales() == 0
+    assert f'stampede_audit_differences{{item="{journey.item_id}"}} 0.0' in client.get("/metrics").text
+    lose_hold(journey, victim)
+    assert tasks.audit_sales() > 0
+    text = client.get("/metrics").text
+    assert re.search(rf'stampede_audit_differences{{item="{journey.item_id}"}} [1-9]', text)
+    assert re.search(r"stampede_audit_age_seconds \d", text)
+    assert "stampede_orders_needing_attention 0.0" in text
+
+
+def run(*arguments: str) -> str:
+    out = StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()

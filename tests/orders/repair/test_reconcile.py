@@ -1,0 +1,338 @@
+"""The store comes back different: unavailable until it agrees with the orders again, and nothing sold twice."""
+
+import itertools
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from unittest import mock
+from uuid import UUID
+
+import pytest
+from django.db import connection
+
+from orders import intake, lifecycle, tasks
+from orders.models import Order, OrderStatus
+from orders.repair import reconcile
+from seckill import item_state, ledger
+from seckill.changes import journal
+from seckill.models import SaleChange, SaleItem
+from seckill.outcomes import Outcome
+from shop.models import Product
+from tests.conftest import make_item
+from tests.orders.repair.item_journey import ItemJourney
+from tests.own_store import OwnStore, as_reservation_store, running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+QUANTITY = 20
+
+
+@pytest.fixture(scope="module")
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
+    with running(tmp_path_factory.mktemp("reconcile")) as store:
+        yield store
+
+
+@pytest.fixture
+def journey(own_store: OwnStore, product: Product) -> Iterator[ItemJourney]:
+    """Twenty units, two a buyer, on a store that syncs before it answers."""
+    own_store.client.flushall()
+    with as_reservation_store(own_store):
+        yield ItemJourney(own_store, make_item(product, quantity=QUANTITY, per_buyer_max=2))
+
+
+def a_life(journey: ItemJourney) -> dict[str, UUID]:
+    """An order in each state, and one reservation that is still on its way."""
+    return {
+        "paid": journey.paid(units=2),
+        "expired": journey.expired(),
+        "cancelled": journey.cancelled(units=2),
+        "ordered": journey.ordered(units=2),
+        "on its way": journey.told_yes(),
+    }
+
+
+AFTER_A_LIFE = {"paid": "sold", "expired": "ended", "cancelled": "ended", "ordered": "held", "on its way": "held"}
+
+
+def is_as_it_was(journey: ItemJourney, life: dict[str, UUID]) -> None:
+    """Five units of twenty are taken, each hold says what its order says, and both stores agree."""
+    assert journey.counters() == (str(QUANTITY - 5), "3", "2")
+    states = journey.states()
+    assert {name: states[str(pk)] for name, pk in life.items()} == AFTER_A_LIFE
+    assert SaleItem.objects.get(pk=journey.item_id).taken == 5
+    assert Order.objects.count() == 5
+    assert journey.is_clean()
+
+
+def test_a_restarted_store_is_unavailable_until_it_was_compared(journey: ItemJourney) -> None:
+    life = a_life(journey)
+    journey.restart()
+    assert journey.ask() == Outcome.UNAVAILABLE
+    assert journey.ask(reservation_id=life["ordered"]) == Outcome.UNAVAILABLE
+    assert ledger.read(item_id=journey.item_id) is None
+    assert tasks.watch_store() == 1
+    is_as_it_was(journey, life)
+    assert journey.ask(reservation_id=life["ordered"]) == Outcome.ALREADY_RESERVED
+    assert journey.ask() == Outcome.RESERVED
+    assert tasks.watch_store() == 0
+
+
+def test_what_an_emptied_store_forgot_is_restored_from_the_orders(journey: ItemJourney) -> None:
+    life = a_life(journey)
+    intake.drain_once(item_id=journey.item_id)
+    journey.client.flushall()
+    assert journey.ask() == Outcome.UNAVAILABLE
+    assert tasks.watch_store() == 1
+    is_as_it_was(journey, life)
+    # A pass whose hold has ended must not become a second reservation with the number of the first.
+    assert journey.ask(reservation_id=life["expired"]) == Outcome.HOLD_ENDED
+
+
+LOST = ["item", "buyers", "holds", "outbox", "ops", "item outbox", "item holds", "buyers holds", "holds outbox"]
+
+
+@pytest.mark.parametrize("lost", [names.split() for names in LOST], ids="-".join)
+def test_whatever_keys_are_lost_nothing_that_remains_is_forgotten(journey: ItemJourney, lost: list[str]) -> None:
+    life = a_life(journey)
+    make_change(journey, SaleChange.Kind.ADD_UNITS, units=1)
+    make_change(journey, SaleChange.Kind.WITHDRAW_UNITS, units=1)
+    if lost in (["holds", "outbox"], ["ops"]):
+        # Nobody else knows of a reservation that is on its way; or nobody comes by to collect it.
+        intake.drain_once(item_id=journey.item_id)
+    journey.client.delete(*(getattr(journey.keys, name) for name in lost))
+    if lost != ["ops"]:
+        assert journey.ask() == Outcome.UNAVAILABLE
+        assert tasks.watch_store() == 1
+    is_as_it_was(journey, life)
+    assert journey.ask() == Outcome.RESERVED
+
+
+def test_a_restored_backup_resells_nothing(journey: ItemJourney) -> None:
+    """The store is put back to a moment before most of the sale: sold units come back as sold."""
+    early = journey.ordered(units=2)
+    backup = {key: journey.client.dump(key) for key in journey.client.scan_iter()}
+    assert lifecycle.pay(order_id=journey.order(early).pk)
+    ended = journey.expired()
+    later = [journey.paid(units=2) for _ in range(7)]
+    journey.client.flushall()
+    for key, value in backup.items():
+        journey.client.restore(key, 0, value)
+    journey.restart()
+    assert journey.ask() == Outcome.UNAVAILABLE
+    assert tasks.watch_store() == 1
+    assert journey.counters() == (str(QUANTITY - 16), "0", "16")
+    assert {journey.states()[str(pk)] for pk in [early, *later]} == {"sold"}
+    assert journey.states()[str(ended)] == "ended"
+    assert journey.is_clean()
+    assert [journey.ask(units=2) for _ in range(3)] == [Outcome.RESERVED, Outcome.RESERVED, Outcome.HELD_BY_OTHERS]
+
+
+def test_releases_that_a_backup_has_not_seen_make_room_for_orders_that_it_has_not_seen(journey: ItemJourney) -> None:
+    """Twenty units were held at the backup, given back since, and sold to others: mending needs them in that order."""
+    early = [journey.ordered(units=2) for _ in range(10)]
+    backup = {key: journey.client.dump(key) for key in journey.client.scan_iter()}
+    for reservation_id in early:
+        assert lifecycle.cancel(order_id=journey.order(reservation_id).pk)
+    later = [journey.paid(units=2) for _ in range(10)]
+    journey.client.flushall()
+    for key, value in backup.items():
+        journey.client.restore(key, 0, value)
+    journey.restart()
+    assert tasks.watch_store() == 1
+    assert journey.counters() == ("0", "0", "20")
+    assert {journey.states()[str(pk)] for pk in later} == {"sold"}
+    assert journey.is_clean()
+    assert journey.ask() == Outcome.SOLD_OUT
+
+
+def test_a_change_that_a_backup_has_not_seen_holds_again(journey: ItemJourney) -> None:
+    backup = {key: journey.client.dump(key) for key in journey.client.scan_iter()}
+    make_change(journey, SaleChange.Kind.ADD_UNITS, units=5)
+    make_change(journey, SaleChange.Kind.UNITS_PER_BUYER, units=3)
+    make_change(journey, SaleChange.Kind.PAUSE)
+    assert journey.ask() == Outcome.PAUSED
+    journey.client.flushall()
+    for key, value in backup.items():
+        journey.client.restore(key, 0, value)
+    journey.restart()
+    assert tasks.watch_store() == 1
+    assert journey.item()["quantity"] == "25"
+    assert journey.item()["per_buyer_max"] == "3"
+    assert journey.ask() == Outcome.PAUSED
+    make_change(journey, SaleChange.Kind.RESUME)
+    assert journey.ask(units=3) == Outcome.RESERVED
+    assert journey.is_clean()
+
+
+def test_units_whose_addition_is_on_its_way_are_added_once(journey: ItemJourney) -> None:
+    """PostgreSQL has them from the beginning, the rebuilt item only when the store applies the change."""
+    with mock.patch.object(ledger, "adjust", side_effect=ledger.StoreUnreachable):
+        make_change(journey, SaleChange.Kind.ADD_UNITS, units=5)
+    assert SaleItem.objects.get(pk=journey.item_id).quantity == QUANTITY + 5
+    journey.client.flushall()
+    tasks.watch_store()
+    journal.sweep_changes()
+    assert journey.item()["quantity"] == str(QUANTITY + 5)
+    assert journey.item()["left"] == str(QUANTITY + 5)
+    assert journey.is_clean()
+
+
+def test_entries_that_a_dead_worker_has_read_become_orders_at_once(journey: ItemJourney) -> None:
+    told_yes = [journey.told_yes() for _ in range(3)]
+    journey.client.xreadgroup("intake", "dead", {journey.keys.outbox: ">"})
+    journey.restart()
+    assert tasks.watch_store() == 1
+    assert set(Order.objects.values_list("reservation_id", flat=True)) == set(told_yes)
+    assert journey.entries() == []
+
+
+@pytest.mark.parametrize("damage", ["nonsense", "held:7:x:1", "held:7:1"])
+def test_a_hold_that_cannot_be_read_is_written_anew(journey: ItemJourney, damage: str) -> None:
+    life = a_life(journey)
+    intake.drain_once(item_id=journey.item_id)
+    journey.client.hset(journey.keys.holds, str(life["paid"]), damage)
+    journey.restart()
+    assert tasks.watch_store() == 1
+    is_as_it_was(journey, life)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("held", "9"), ("sold", "1"), ("left", "20"), ("quantity", "21"), ("closes_ms", "1")]
+)
+def test_counters_and_terms_that_are_wrong_are_written_anew(journey: ItemJourney, field: str, value: str) -> None:
+    life = a_life(journey)
+    journey.client.hset(journey.keys.item, field, value)
+    reconcile.reconcile(item_id=journey.item_id)
+    is_as_it_was(journey, life)
+
+
+STEPS = ("collect", "is_whole", "publish_anew", "mend", "mend_lines")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_at_any_step_it_is_unavailable_and_the_next_attempt_goes_on(journey: ItemJourney, step: str) -> None:
+    life = a_life(journey)
+    intake.drain_once(item_id=journey.item_id)
+    journey.client.delete(journey.keys.item)
+    with mock.patch.object(reconcile, step, side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        tasks.watch_store()
+    assert journey.ask() == Outcome.UNAVAILABLE
+    assert tasks.watch_store() == 1
+    is_as_it_was(journey, life)
+
+
+def test_killed_after_some_orders_were_restored_the_rest_follows(journey: ItemJourney) -> None:
+    life = a_life(journey)
+    intake.drain_once(item_id=journey.item_id)
+    journey.client.flushall()
+    real, batches = reconcile.mend_lines, itertools.count()
+
+    def die_in_the_second(**arguments: Any) -> None:
+        if next(batches) == 1:
+            raise KeyboardInterrupt
+        real(**arguments)
+
+    with (
+        mock.patch.object(reconcile, "BATCH_MAX", 2),
+        mock.patch.object(reconcile, "mend_lines", die_in_the_second),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        tasks.watch_store()
+    assert len(journey.holds()) == 2
+    assert tasks.watch_store() == 1
+    is_as_it_was(journey, life)
+
+
+def test_a_store_that_changes_again_meanwhile_is_not_vouched_for(journey: ItemJourney) -> None:
+    life = a_life(journey)
+    journey.restart()
+    with mock.patch.object(item_state, "incarnation", return_value="0" * 40):
+        reconcile.reconcile(item_id=journey.item_id)
+    assert journey.ask() == Outcome.UNAVAILABLE
+    assert tasks.watch_store() == 1
+    is_as_it_was(journey, life)
+
+
+def test_a_store_that_came_back_on_weaker_settings_is_said_out_loud(
+    journey: ItemJourney, caplog: pytest.LogCaptureFixture
+) -> None:
+    journey.restart()
+    journey.client.config_set("appendfsync", "everysec")
+    try:
+        assert tasks.watch_store() == 1
+    finally:
+        journey.client.config_set("appendfsync", "always")
+    assert "store_came_back_weaker" in caplog.text
+    assert journey.ask() == Outcome.RESERVED
+
+
+def test_two_workers_reconcile_an_item_once(journey: ItemJourney) -> None:
+    life = a_life(journey)
+    journey.restart()
+
+    def watch(_: int) -> int:
+        try:
+            return int(tasks.watch_store())
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as workers:
+        counts = list(workers.map(watch, range(4)))
+    assert sum(counts) >= 1
+    is_as_it_was(journey, life)
+
+
+def test_an_order_that_ends_while_the_store_is_rebuilt_gives_its_units_back(journey: ItemJourney) -> None:
+    life = a_life(journey)
+    journey.restart()
+    journey.let_time_pass(life["ordered"])
+    assert lifecycle.expire_overdue() == 1
+    assert tasks.watch_store() == 1
+    assert journey.counters() == (str(QUANTITY - 3), "1", "2")
+    assert journey.is_clean()
+
+
+def test_a_refund_without_units_keeps_them_sold(journey: ItemJourney) -> None:
+    reservation_id = journey.paid(units=2)
+    order = journey.order(reservation_id)
+    assert lifecycle.refund(order_id=order.pk, units_back=False)
+    journey.client.flushall()
+    assert tasks.watch_store() == 1
+    assert journey.states()[str(reservation_id)] == "sold"
+    assert Order.objects.get(pk=order.pk).status == OrderStatus.REFUNDED
+    assert journey.is_clean()
+
+
+def test_books_that_do_not_add_up_even_when_written_anew_are_not_vouched_for(journey: ItemJourney) -> None:
+    """More is sold than the store is allowed to know: somebody lowered the quantity behind the shop's back."""
+    for _ in range(3):
+        journey.paid(units=2)
+    SaleItem.objects.filter(pk=journey.item_id).update(quantity=6)
+    expected = reconcile.expected_terms(item_id=journey.item_id)
+    journey.client.flushall()
+    with (
+        mock.patch.object(
+            reconcile, "expected_terms", return_value=expected.__class__(**{**slots(expected), "quantity": 4})
+        ),
+        pytest.raises(reconcile.BooksDiffer),
+    ):
+        reconcile.reconcile(item_id=journey.item_id)
+    assert journey.ask() == Outcome.UNAVAILABLE
+
+
+def slots(terms: ledger.Terms) -> dict[str, Any]:
+    return {name: getattr(terms, name) for name in ledger.Terms.__slots__}
+
+
+def make_change(journey: ItemJourney, kind: SaleChange.Kind, units: int | None = None) -> None:
+    of_item = kind in (SaleChange.Kind.ADD_UNITS, SaleChange.Kind.WITHDRAW_UNITS, SaleChange.Kind.UNITS_PER_BUYER)
+    item = SaleItem.objects.get(pk=journey.item_id)
+    journal.make_change(
+        kind=kind,
+        reason="as a test wants it",
+        made_by=None,
+        item_id=item.pk if of_item else None,
+        sale_id=None if of_item else item.sale_id,
+        units=units,
+    )

@@ -1,0 +1,312 @@
+"""Staff read orders and the papers about them, and move them by actions; nobody edits or deletes one by hand."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import Settings
+
+from orders.admin import LABELS
+from orders.mails import sending
+from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, PaymentEvent
+from orders.payments.inbox import Applied
+from orders.payments.provider import EventKind
+from orders.staff.needs_attention import EXPLANATIONS, badge
+from orders.staff.needs_attention import LABELS as ATTENTION_LABELS
+from orders.staff.payment_admin import KINDS, OUTCOMES
+from seckill import ledger
+from seckill.models import SaleItem
+from tests.orders.payments.payment_steps import message as said_of
+from tests.orders.payments.payment_steps import payment_of, tell
+from tests.seckill.staff.filled_form import said
+
+ORDERS = "/admin/orders/order/"
+LOOK_AT = "/admin/orders/ordertolookat/"
+EVENTS = "/admin/orders/paymentevent/"
+MAILS = "/admin/orders/mail/"
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, shop_manager: User) -> None:
+    client.force_login(shop_manager)
+
+
+@pytest.fixture
+def order(buyer: User, item: SaleItem) -> Order:
+    """A unit of the sale, held for the buyer, who has not paid yet."""
+    reservation_id, now = uuid4(), timezone.now()
+    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
+    order = Order.objects.create(
+        reservation_id=reservation_id,
+        buyer=buyer,
+        amount_minor=1900,
+        currency="CNY",
+        reserved_at=now,
+        expires_at=now + timedelta(minutes=15),
+    )
+    OrderLine.objects.create(order=order, product=item.product, sale_item=item, units=1, unit_price_minor=1900)
+    SaleItem.objects.update(taken=1)
+    return order
+
+
+def chosen(action: str, *orders: Order, **more: str) -> dict[str, Any]:
+    return {"action": action, "_selected_action": [order.pk for order in orders], **more}
+
+
+def status_of(order: Order) -> str:
+    return Order.objects.values_list("status", flat=True).get(pk=order.pk)
+
+
+def counters_of(item: SaleItem) -> tuple[int | None, int, int]:
+    counters = ledger.read(item_id=item.pk)
+    assert counters is not None
+    return counters.left, counters.held, counters.sold
+
+
+def test_the_list_shows_who_bought_what_for_how_much(client: Client, order: Order) -> None:
+    page = client.get(ORDERS).content.decode()
+    for text in (str(order.number), "buyer", "19.00 CNY", "1 × Longjing tea", "awaiting payment"):
+        assert text in page
+
+
+def test_the_page_of_an_order_shows_its_lines_and_links_its_sale(client: Client, order: Order, item: SaleItem) -> None:
+    page = client.get(f"{ORDERS}{order.pk}/change/").content.decode()
+    assert "Longjing tea" in page
+    assert ">awaiting payment<" in page
+    assert reverse("admin:seckill_sale_change", args=[item.sale_id]) in page
+
+
+def test_an_order_is_found_by_its_number_its_buyer_and_its_status(client: Client, order: Order) -> None:
+    for query, count in (
+        ({"q": str(order.number)}, 1),
+        ({"q": str(order.number)[:8]}, 1),
+        ({"q": "buyer"}, 1),
+        ({"q": "rival"}, 0),
+        ({"status__exact": "awaiting_payment"}, 1),
+        ({"status__exact": "paid"}, 0),
+    ):
+        assert client.get(ORDERS, query).context["cl"].result_count == count, query
+
+
+def test_a_recorded_payment_pays_the_order_and_sells_the_unit(client: Client, order: Order, item: SaleItem) -> None:
+    response = client.post(ORDERS, chosen("record_payment", order), follow=True)
+    assert said(response) == ["1 order is paid now."]
+    assert status_of(order) == OrderStatus.PAID
+    assert counters_of(item) == (4, 0, 1)
+
+
+def test_a_payment_that_comes_too_late_is_not_recorded(client: Client, order: Order) -> None:
+    Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    response = client.post(ORDERS, chosen("record_payment", order), follow=True)
+    assert said(response) == [
+        f"1 order could not be paid: it was not awaiting payment, or its time was over. ({str(order.number)[:8]})"
+    ]
+    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
+
+
+def test_cancelling_asks_first(client: Client, order: Order) -> None:
+    response = client.post(ORDERS, chosen("cancel_orders", order))
+    assert "Cancel 1 order?" in response.content.decode()
+    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
+
+
+def test_a_cancelled_order_puts_its_units_back_on_sale(client: Client, order: Order, item: SaleItem) -> None:
+    response = client.post(ORDERS, chosen("cancel_orders", order, confirmed="yes"), follow=True)
+    assert said(response) == ["1 order is cancelled."]
+    assert status_of(order) == OrderStatus.CANCELLED
+    assert counters_of(item) == (5, 0, 0)
+    assert SaleItem.objects.get().taken == 0
+
+
+def test_a_paid_order_is_not_cancelled(client: Client, order: Order) -> None:
+    client.post(ORDERS, chosen("record_payment", order), follow=True)
+    response = client.post(ORDERS, chosen("cancel_orders", order, confirmed="yes"), follow=True)
+    assert said(response) == [f"1 order was not cancelled: it was not awaiting payment. ({str(order.number)[:8]})"]
+    assert status_of(order) == OrderStatus.PAID
+
+
+def test_with_the_store_down_a_payment_is_recorded_and_the_pages_open(
+    client: Client, order: Order, settings: Settings
+) -> None:
+    down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
+    settings.CACHES = settings.CACHES | {"seckill": down}
+    response = client.post(ORDERS, chosen("record_payment", order), follow=True)
+    assert said(response) == ["1 order is paid now."]
+    assert client.get(f"{ORDERS}{order.pk}/change/").status_code == 200
+
+
+def test_who_may_only_look_moves_no_order(client: Client, order: Order) -> None:
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.set(Permission.objects.filter(codename="view_order"))
+    client.force_login(viewer)
+    assert client.get(ORDERS).status_code == 200
+    client.post(ORDERS, chosen("record_payment", order))
+    client.post(ORDERS, chosen("cancel_orders", order, confirmed="yes"))
+    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
+    Order.objects.update(status=OrderStatus.PAID, ended_at=timezone.now(), attention=Attention.PAID_TWICE)
+    client.post(ORDERS, chosen("ship_orders", order))
+    client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"))
+    assert status_of(order) == OrderStatus.PAID
+    assert client.get(LOOK_AT).status_code == 200
+    client.post(LOOK_AT, chosen("deal_with", order))
+    assert Order.objects.get().attention == Attention.PAID_TWICE
+
+
+def test_who_may_see_no_orders_sees_no_papers_about_them(client: Client, order: Order) -> None:
+    client.force_login(User.objects.create_user("packer", is_staff=True))
+    for page in (ORDERS, LOOK_AT, EVENTS, MAILS):
+        assert client.get(page).status_code == 403, page
+
+
+def test_nobody_adds_edits_or_deletes_an_order(client: Client, order: Order) -> None:
+    assert client.get(f"{ORDERS}add/").status_code == 403
+    assert client.post(f"{ORDERS}{order.pk}/change/", {"status": "paid"}).status_code == 403
+    assert client.post(f"{ORDERS}{order.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
+
+
+def test_a_paid_order_is_shipped_and_then_completed(client: Client, order: Order) -> None:
+    number = str(order.number)[:8]
+    client.post(ORDERS, chosen("record_payment", order))
+    for action, words in (
+        ("complete_orders", f"1 order was not completed: it is not shipped. ({number})"),
+        ("ship_orders", "1 order is shipped."),
+        ("ship_orders", f"1 order was not shipped: it is not paid, or was shipped before. ({number})"),
+        ("complete_orders", "1 order is completed."),
+    ):
+        assert said(client.post(ORDERS, chosen(action, order), follow=True))[-1] == words
+    assert status_of(order) == OrderStatus.COMPLETED
+
+
+def test_each_move_is_in_the_history_with_the_name_of_who_made_it(client: Client, order: Order) -> None:
+    client.post(ORDERS, chosen("record_payment", order))
+    client.post(ORDERS, chosen("ship_orders", order))
+    entries = LogEntry.objects.order_by("pk").values_list("user__username", "object_id", "change_message")
+    assert list(entries) == [
+        ("manager", str(order.pk), "Payment recorded."),
+        ("manager", str(order.pk), "Shipped."),
+    ]
+    assert "Shipped." in client.get(f"{ORDERS}{order.pk}/history/").content.decode()
+
+
+def test_a_refund_asks_first_and_says_how_much_and_for_which_orders(client: Client, order: Order) -> None:
+    client.post(ORDERS, chosen("record_payment", order))
+    page = client.post(ORDERS, chosen("refund_orders", order)).content.decode()
+    for text in ("Refund 1 order?", "Together: 19.00 CNY.", str(order.number), "recorded by staff"):
+        assert text in page
+    assert "checked" not in page.partition('<input type="checkbox" name="units_back"')[2].partition(">")[0]
+    assert status_of(order) == OrderStatus.PAID
+
+
+def test_a_refund_keeps_the_units_sold_unless_staff_say_otherwise(client: Client, order: Order, item: SaleItem) -> None:
+    client.post(ORDERS, chosen("record_payment", order))
+    response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"), follow=True)
+    assert said(response)[-1] == "1 order is being refunded."
+    assert status_of(order) == OrderStatus.REFUNDED
+    assert counters_of(item) == (4, 0, 1)
+    assert LogEntry.objects.latest("pk").change_message == "Refunded, units kept."
+
+
+def test_a_refund_puts_the_units_back_on_sale_where_staff_say_so(client: Client, order: Order, item: SaleItem) -> None:
+    client.post(ORDERS, chosen("record_payment", order))
+    client.post(ORDERS, chosen("refund_orders", order, confirmed="yes", units_back="yes"))
+    assert status_of(order) == OrderStatus.REFUNDED
+    assert counters_of(item) == (5, 0, 0)
+    assert LogEntry.objects.latest("pk").change_message == "Refunded, units back on sale."
+
+
+def test_an_order_that_is_not_paid_is_not_refunded(client: Client, order: Order) -> None:
+    page = client.post(ORDERS, chosen("refund_orders", order)).content.decode()
+    assert "1 of the chosen orders is not paid, or was shipped: it stays as it is." in page
+    assert 'name="units_back"' not in page
+    response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"), follow=True)
+    assert said(response) == [f"1 order was not refunded: it is not paid, or was shipped. ({str(order.number)[:8]})"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_page_of_an_order_shows_its_payments_events_and_mails(client: Client, order: Order) -> None:
+    payment = payment_of(order)
+    assert tell(said_of(payment)).status_code == 200
+    sending.send_due(seconds_max=10)
+    for language, texts in {
+        "en": ("captured", "order paid", "confirmation", "The buyer has no address."),
+        "zh-CN": ("已收款", "订单已付款", "付款确认", "买家没有填写邮箱。"),
+    }.items():
+        page = client.get(f"{ORDERS}{order.pk}/change/", headers={"accept-language": language}).content.decode()
+        for text in (payment.provider_reference, *texts):
+            assert text in page
+
+
+@pytest.mark.django_db(transaction=True)
+def test_events_and_mails_have_lists_of_their_own(client: Client, order: Order) -> None:
+    payment = payment_of(order)
+    tell(said_of(payment))
+    tell({**said_of(payment), "payment": str(uuid4()), "id": "evt_of_a_payment_to_come"})
+    for query, count in (({}, 2), ({"applied": "no"}, 1), ({"applied": "yes"}, 1), ({"q": str(payment.pk)[:8]}, 1)):
+        assert client.get(EVENTS, query).context["cl"].result_count == count, query
+    page = client.get(EVENTS).content.decode()
+    assert "waits for its payment" in page
+    assert str(order.number) in page
+    assert client.get(f"{EVENTS}{PaymentEvent.objects.latest('pk').pk}/change/").status_code == 200
+    for query, count in (({}, 1), ({"state": "due"}, 1), ({"state": "sent"}, 0), ({"q": "buyer"}, 1)):
+        assert client.get(MAILS, query).context["cl"].result_count == count, query
+    assert client.get(f"{MAILS}{Mail.objects.get().pk}/change/").status_code == 200
+    for page_of in (EVENTS, MAILS):
+        assert client.get(f"{page_of}add/").status_code == 403
+
+
+def test_a_mail_that_was_not_sent_is_sent_again_when_staff_say_so(client: Client, order: Order, buyer: User) -> None:
+    client.post(ORDERS, chosen("record_payment", order))
+    sending.send_due(seconds_max=10)
+    assert Mail.objects.get().last_error == sending.NO_ADDRESS
+    assert client.get(MAILS, {"state": "given_up"}).context["cl"].result_count == 1
+    User.objects.filter(pk=buyer.pk).update(email="buyer@example.com")
+    again = {"action": "send_again", "_selected_action": [Mail.objects.get().pk]}
+    assert said(client.post(MAILS, again, follow=True))[-1] == "1 mail is sent in a moment."
+    assert sending.send_due(seconds_max=10) == 1
+    assert said(client.post(MAILS, again, follow=True)) == ["1 mail was sent before, and is not sent twice."]
+
+
+def test_orders_that_need_attention_have_a_list_with_the_reason_until_somebody_has_dealt_with_them(
+    client: Client, order: Order
+) -> None:
+    # Given an order that needs attention, which the sidebar counts
+    assert client.get(LOOK_AT).context["cl"].result_count == 0
+    Order.objects.update(attention=Attention.REFUND_FAILS)
+    page = client.get(LOOK_AT).content.decode()
+    assert "The provider does not take the refund." in page
+    assert str(order.number) in page
+    assert badge() == "1"
+    assert "The provider does not take the refund." in client.get(f"{ORDERS}{order.pk}/change/").content.decode()
+    # When somebody has dealt with it
+    response = client.post(LOOK_AT, chosen("deal_with", order), follow=True)
+    # Then it is off the list, and the order's history says who and what
+    assert said(response) == ["1 order is dealt with."]
+    assert response.context["cl"].result_count == 0
+    assert badge() == ""
+    history = client.get(f"{ORDERS}{order.pk}/history/").content.decode()
+    assert "Dealt with: the refund keeps failing." in history
+    assert "manager" in history
+
+
+def test_every_word_of_the_code_has_words_for_people() -> None:
+    assert set(EXPLANATIONS) == set(Attention)
+    assert set(ATTENTION_LABELS) == set(Attention)
+    assert set(KINDS) == set(EventKind)
+    assert set(OUTCOMES) == set(Applied)
+
+
+def test_a_product_with_orders_cannot_be_deleted(client: Client, order: Order, item: SaleItem) -> None:
+    url = reverse("admin:shop_product_delete", args=[item.product_id])
+    response = client.post(url, {"post": "yes"}, follow=True)
+    assert said(response) == ["“Longjing tea” has orders, so it cannot be deleted. Hide it from the shop instead."]
+
+
+def test_each_status_has_a_label_in_the_reader_s_language() -> None:
+    assert set(LABELS) == set(OrderStatus)

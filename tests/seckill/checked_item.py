@@ -1,0 +1,270 @@
+"""One sale item in a store of its own; after each call of the ledger the store itself is checked.
+
+The tests of the scripts are plain functions of a CheckedItem. pytest runs them over the scripts as they are;
+scripts/test_mutants.py runs the same functions over scripts that were damaged on purpose.
+"""
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+from unittest import mock
+from uuid import UUID, uuid4
+
+import pytest
+from redis.exceptions import ResponseError
+
+from seckill import item_state, ledger, passes, scripts
+from seckill.ledger import (
+    AdjustAnswer,
+    Adjusted,
+    Adjustment,
+    Confirmed,
+    Published,
+    Reason,
+    Released,
+    Reservation,
+    Restore,
+    Restored,
+)
+from seckill.outcomes import Outcome
+from seckill.scripts import Script
+from tests.own_store import OwnStore
+from tests.seckill.stored_item import StoredItem
+
+ITEM_ID = 42
+HOUR_MS = 3_600_000
+
+YES = {
+    Outcome.RESERVED,
+    Published.PUBLISHED,
+    Confirmed.CONFIRMED,
+    Released.RELEASED,
+    Adjusted.ADJUSTED,
+    Restored.RESTORED,
+}
+
+Answer = TypeVar("Answer")
+
+# Runs in front of reserve.lua, in the same script and so at the very same time of the store's clock.
+WINDOW_FROM_NOW = """
+local window_clock = redis.call('TIME')
+local window_now_ms = window_clock[1] * 1000 + math.floor(window_clock[2] / 1000)
+redis.call('HSET', KEYS[1], 'opens_ms', string.format('%.0f', window_now_ms + ({opens})))
+redis.call('HSET', KEYS[1], 'closes_ms', string.format('%.0f', window_now_ms + ({closes})))
+redis.call('SET', 'clock', string.format('%.0f', window_now_ms))
+"""
+
+# Every key with its content, in one round trip: it is asked for before and after each call.
+DUMP = """
+local dump = {}
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  local kind, content, groups = redis.call('TYPE', key).ok, '', ''
+  if kind == 'hash' then
+    content = redis.call('HGETALL', key)
+  elseif kind == 'stream' then
+    content, groups = redis.call('XRANGE', key, '-', '+'), redis.call('XINFO', 'GROUPS', key)
+  else
+    content = redis.call('GET', key)
+  end
+  table.insert(dump, {key, kind, content, groups})
+end
+return dump
+"""
+
+
+class CheckedItem(StoredItem):
+    """The item 42 in a store that was empty. Verbs go through the ledger, as the shop's do.
+
+    After each call: a refusal or a fault has changed nothing at all, and after a yes the invariants hold. `guarded`
+    False leaves that out, for items that a test has damaged on purpose.
+    """
+
+    def __init__(self, store: OwnStore, *, guarded: bool = True) -> None:
+        super().__init__(store.client, ITEM_ID)
+        self.store = store
+        self.guarded = guarded
+        self.client.flushall()
+
+    def new_id(self) -> UUID:
+        return passes.new_reservation_id(ITEM_ID)
+
+    def now_ms(self) -> int:
+        seconds, microseconds = self.client.time()
+        return int(seconds) * 1000 + int(microseconds) // 1000
+
+    # --- the verbs ---
+
+    def publish(
+        self,
+        *,
+        quantity: int | None = 5,
+        per_buyer_max: int = 2,
+        opens_in_ms: int = -HOUR_MS,
+        closes_in_ms: int = HOUR_MS,
+        hold_ms: int = 900_000,
+        paused: bool = False,
+        vouched: bool = True,
+    ) -> Published:
+        now_ms = self.now_ms()
+        terms = ledger.Terms(
+            quantity=quantity,
+            opens_ms=now_ms + opens_in_ms,
+            closes_ms=now_ms + closes_in_ms,
+            hold_ms=hold_ms,
+            per_buyer_max=per_buyer_max,
+            price_minor=1900,
+            currency="CNY",
+        )
+        return self._watched(lambda: ledger.publish(item_id=ITEM_ID, terms=terms, paused=paused, vouched=vouched))
+
+    def reserve(self, reservation_id: UUID | None = None, *, buyer: int = 7, units: int = 1) -> Reservation:
+        chosen_id = reservation_id or self.new_id()
+        return self._watched(
+            lambda: ledger.reserve(item_id=ITEM_ID, reservation_id=chosen_id, buyer_id=buyer, units=units)
+        )
+
+    def held(self, *, buyer: int = 7, units: int = 1) -> UUID:
+        """A reservation that was told yes."""
+        reservation_id = self.new_id()
+        assert self.reserve(reservation_id, buyer=buyer, units=units).outcome == Outcome.RESERVED
+        return reservation_id
+
+    def sold(self, *, buyer: int = 7, units: int = 1) -> UUID:
+        reservation_id = self.held(buyer=buyer, units=units)
+        assert self.confirm(reservation_id) == Confirmed.CONFIRMED
+        return reservation_id
+
+    def ended(self, *, buyer: int = 7, units: int = 1) -> UUID:
+        reservation_id = self.held(buyer=buyer, units=units)
+        assert self.release(reservation_id) == Released.RELEASED
+        return reservation_id
+
+    def confirm(self, reservation_id: UUID) -> Confirmed:
+        return self._watched(lambda: ledger.confirm(item_id=ITEM_ID, reservation_ids=[reservation_id])[0])
+
+    def release(self, reservation_id: UUID, reason: Reason = Reason.EXPIRED) -> Released:
+        return self._watched(
+            lambda: ledger.release(item_id=ITEM_ID, reservation_ids=[reservation_id], reason=reason)[0]
+        )
+
+    def adjust(
+        self,
+        operation_id: UUID | None = None,
+        *,
+        units: int = 0,
+        state: str | None = None,
+        closes_ms: int | str | None = None,
+        per_buyer_max: int | None = None,
+    ) -> AdjustAnswer:
+        chosen_id = operation_id or uuid4()
+        wanted = Adjustment(units=units, state=state, closes_ms=closes_ms, per_buyer_max=per_buyer_max)
+        if per_buyer_max is not None:
+            self.limited = False
+        return self._watched(lambda: ledger.adjust(item_id=ITEM_ID, operation_id=chosen_id, adjustment=wanted))
+
+    def restore(
+        self,
+        reservation_id: UUID | None = None,
+        *,
+        state: Restore,
+        buyer: int = 7,
+        units: int = 1,
+        deadline_ms: int = 1767226500012,
+    ) -> Restored:
+        chosen_id = reservation_id or self.new_id()
+        if state is not Restore.LATE_PAYMENT:
+            self.limited = False
+        before = self.holds()
+        entries = {entry["reservation"] for entry in self.entries()} if self.guarded else set()
+
+        def call() -> Restored:
+            answer = ledger.restore(
+                item_id=ITEM_ID,
+                reservation_id=chosen_id,
+                buyer_id=buyer,
+                units=units,
+                deadline_ms=deadline_ms,
+                state=state,
+            )
+            self.restored |= self.holds().keys() - before.keys() - entries
+            return answer
+
+        return self._watched(call)
+
+    def vouch(self) -> None:
+        """What the reconcile does once the item agrees with the orders."""
+        item_state.vouch(item_id=ITEM_ID, incarnation=item_state.incarnation())
+
+    def reserve_at(self, *, opens_in_ms: int = -HOUR_MS, closes_in_ms: int = HOUR_MS) -> Reservation:
+        """Reserve with a window that opens and closes so many milliseconds from the time of the script itself."""
+        prelude = WINDOW_FROM_NOW.format(opens=opens_in_ms, closes=closes_in_ms)
+        shifted = Script("reserve", prelude + scripts.RESERVE.source)
+        with mock.patch.object(scripts, "RESERVE", shifted), self.unguarded():
+            answer = self.reserve()
+        assert answer.now_ms == int(self.client.get("clock") or 0)
+        self.client.delete("clock")
+        return answer
+
+    def dump(self) -> dict[bytes, Any]:
+        """All that the store holds, whatever the keys."""
+        dump = {}
+        for key, kind, content, groups in self.client.eval(DUMP, 0):
+            # Stores give the fields of a hash in no order.
+            dump[key] = dict(pairwise(content)) if kind == b"hash" else (kind, content, groups)
+        return dump
+
+    def is_refused(self, script: Script, *, keys: int, args: list[str], message: str) -> None:
+        """A call with so many keys and these arguments breaks the contract: a fault, and nothing changes."""
+        names = [self.keys.item, self.keys.buyers, self.keys.holds, self.keys.outbox, self.keys.dead]
+        with self.nothing_changes(), pytest.raises(ResponseError, match=says(message)):
+            script.run(self.client, keys=names[:keys], args=args)
+
+    # --- the guard ---
+
+    @contextlib.contextmanager
+    def unguarded(self) -> Iterator[None]:
+        before, self.guarded = self.guarded, False
+        try:
+            yield
+        finally:
+            self.guarded = before
+
+    @contextlib.contextmanager
+    def nothing_changes(self) -> Iterator[None]:
+        before = self.dump()
+        yield
+        assert self.dump() == before
+
+    def _watched(self, call: Callable[[], Answer]) -> Answer:
+        if not self.guarded:
+            return call()
+        before = self.dump()
+        try:
+            answer = call()
+        except ledger.StoreUnreachable:
+            assert self.dump() == before, "a call that failed changed something"
+            raise
+        word = word_of(answer)
+        after = self.dump()
+        if word in YES:
+            self.check_invariants()
+        else:
+            assert after == before, f"{word} changed something"
+        return answer
+
+
+def word_of(answer: Any) -> Any:
+    """The word of a verb's answer."""
+    if isinstance(answer, Reservation):
+        return answer.outcome
+    return answer.word if isinstance(answer, AdjustAnswer) else answer
+
+
+def pairwise(flat: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    return zip(flat[::2], flat[1::2], strict=True)
+
+
+def says(message: str) -> str:
+    """A pattern for exactly this message of a script, in the words that stores put round it."""
+    return f"(^|: ){re.escape(message)} script"

@@ -1,0 +1,98 @@
+"""confirm.lua: each word, each precedence, and that money taken is written down even where the store is full."""
+
+import pytest
+
+from seckill import ledger, scripts
+from seckill.ledger import Confirmed, Reason
+from tests.seckill.checked_item import ITEM_ID, CheckedItem, says
+
+
+@pytest.mark.parametrize("quantity", [5, None])
+def test_confirmed_units_move_from_held_to_sold(checked_item: CheckedItem, quantity: int | None) -> None:
+    checked_item.publish(quantity=quantity, per_buyer_max=4)
+    reservation_id = checked_item.new_id()
+    deadline_ms = checked_item.reserve(reservation_id, buyer=7, units=2).deadline_ms
+    checked_item.held(buyer=8)
+    assert checked_item.confirm(reservation_id) == Confirmed.CONFIRMED
+    assert checked_item.counters() == ("2" if quantity else None, "1", "2")
+    assert checked_item.holds()[str(reservation_id)] == f"sold:7:2:{deadline_ms}"
+    assert checked_item.buyers() == {"7": "2", "8": "1"}
+
+
+def test_an_item_that_was_never_published_is_unavailable(checked_item: CheckedItem) -> None:
+    assert checked_item.confirm(checked_item.new_id()) == Confirmed.UNAVAILABLE
+
+
+@pytest.mark.parametrize("part", ["held", "sold"])
+@pytest.mark.parametrize("state", ["held", "sold", "ended"])
+def test_an_item_that_lost_a_counter_is_unavailable_whatever_the_hold(
+    checked_item: CheckedItem, part: str, state: str
+) -> None:
+    checked_item.publish()
+    reservation_id = getattr(checked_item, state)()
+    checked_item.client.hdel(checked_item.keys.item, part)
+    assert checked_item.confirm(reservation_id) == Confirmed.UNAVAILABLE
+
+
+def test_unavailable_comes_before_unknown_hold(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.client.delete(checked_item.keys.item)
+    assert checked_item.confirm(checked_item.new_id()) == Confirmed.UNAVAILABLE
+
+
+def test_a_hold_that_the_store_does_not_have_is_unknown(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.held()
+    assert checked_item.confirm(checked_item.new_id()) == Confirmed.UNKNOWN_HOLD
+
+
+def test_a_second_confirm_changes_nothing(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.sold()
+    assert checked_item.confirm(reservation_id) == Confirmed.ALREADY_CONFIRMED
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_a_hold_that_was_given_back_has_ended(checked_item: CheckedItem, reason: Reason) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.sold() if reason is Reason.REFUNDED else checked_item.held()
+    checked_item.release(reservation_id, reason)
+    assert checked_item.confirm(reservation_id) == Confirmed.HOLD_ENDED
+
+
+def test_a_full_store_still_confirms(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.held()
+    with checked_item.store.full():
+        assert checked_item.confirm(reservation_id) == Confirmed.CONFIRMED
+    assert checked_item.counters() == ("4", "0", "1")
+
+
+def test_many_are_confirmed_in_one_call_with_an_answer_for_each(checked_item: CheckedItem) -> None:
+    checked_item.publish(per_buyer_max=5)
+    ids = [checked_item.held(), checked_item.new_id(), checked_item.sold(), checked_item.ended()]
+    assert ledger.confirm(item_id=ITEM_ID, reservation_ids=ids) == [
+        Confirmed.CONFIRMED,
+        Confirmed.UNKNOWN_HOLD,
+        Confirmed.ALREADY_CONFIRMED,
+        Confirmed.HOLD_ENDED,
+    ]
+    assert ledger.confirm(item_id=ITEM_ID, reservation_ids=[]) == []
+    checked_item.check_invariants()
+
+
+@pytest.mark.parametrize("hold", ["", "held:7:1:soon", "held:7::1767226500012", "held:7:1:1767226500012:more"])
+def test_a_hold_that_cannot_be_understood_is_a_fault_and_stays(checked_item: CheckedItem, hold: str) -> None:
+    checked_item.publish()
+    damaged = checked_item.held()
+    checked_item.client.hset(checked_item.keys.holds, str(damaged), hold)
+    with pytest.raises(ledger.StoreUnreachable, match=says("the hold is malformed")):
+        checked_item.confirm(damaged)
+
+
+@pytest.mark.parametrize(("keys", "args"), [(1, 1), (3, 1), (2, 0), (2, 2)])
+def test_confirm_takes_two_keys_and_one_argument(checked_item: CheckedItem, keys: int, args: int) -> None:
+    checked_item.publish()
+    args_given = [str(checked_item.held()), "more"][:args]
+    message = "confirm takes 2 keys and 1 argument"
+    checked_item.is_refused(scripts.CONFIRM, keys=keys, args=args_given, message=message)

@@ -1,0 +1,112 @@
+"""publish.lua: each word, each precedence, each key."""
+
+import pytest
+
+from seckill import ledger, scripts
+from seckill.ledger import Published
+from seckill.outcomes import Outcome
+from tests.seckill.checked_item import ITEM_ID, CheckedItem
+
+
+def test_published_terms_are_in_the_store_as_they_were_given(checked_item: CheckedItem) -> None:
+    terms = ledger.Terms(
+        quantity=500,
+        opens_ms=1767225600000,
+        closes_ms=1767229200000,
+        hold_ms=900000,
+        per_buyer_max=2,
+        price_minor=1900,
+        currency="CNY",
+    )
+    assert ledger.publish(item_id=ITEM_ID, terms=terms) == Published.PUBLISHED
+    assert checked_item.item() == {
+        "quantity": "500",
+        "left": "500",
+        "held": "0",
+        "sold": "0",
+        "reservations": "0",
+        "state": "open",
+        "opens_ms": "1767225600000",
+        "closes_ms": "1767229200000",
+        "hold_ms": "900000",
+        "per_buyer_max": "2",
+        "price_minor": "1900",
+        "currency": "CNY",
+        "incarnation": checked_item.client.info("replication")["master_replid"],
+    }
+    assert set(checked_item.dump()) == {b"seckill:{42}:item", b"seckill:{42}:outbox"}
+
+
+def test_an_unlimited_item_has_neither_quantity_nor_left(checked_item: CheckedItem) -> None:
+    assert checked_item.publish(quantity=None) == Published.PUBLISHED
+    assert not {"quantity", "left"} & checked_item.item().keys()
+
+
+def test_an_item_may_have_nothing_on_sale(checked_item: CheckedItem) -> None:
+    assert checked_item.publish(quantity=0) == Published.PUBLISHED
+    assert checked_item.counters() == ("0", "0", "0")
+
+
+def test_an_item_may_be_published_paused(checked_item: CheckedItem) -> None:
+    assert checked_item.publish(paused=True) == Published.PUBLISHED
+    assert checked_item.item()["state"] == "paused"
+    assert checked_item.reserve().outcome == Outcome.PAUSED
+
+
+def test_what_nobody_vouches_for_is_unavailable_until_somebody_does(checked_item: CheckedItem) -> None:
+    assert checked_item.publish(vouched=False) == Published.PUBLISHED
+    assert "incarnation" not in checked_item.item()
+    assert checked_item.reserve().outcome == Outcome.UNAVAILABLE
+    checked_item.vouch()
+    assert checked_item.reserve().outcome == Outcome.RESERVED
+
+
+def test_a_second_publish_changes_nothing_whatever_its_terms(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=5)
+    checked_item.held()
+    assert checked_item.publish(quantity=9, per_buyer_max=9) == Published.ALREADY_PUBLISHED
+    assert checked_item.counters() == ("4", "1", "0")
+
+
+def test_publishing_makes_an_empty_outbox_with_its_reader(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    assert checked_item.entries() == []
+    [group] = checked_item.client.xinfo_groups(checked_item.keys.outbox)
+    assert (group["name"], group["last-delivered-id"]) == (b"intake", b"0-0")
+
+
+def test_an_outbox_that_outlived_its_item_keeps_its_entries_and_its_readers_place(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.held()
+    checked_item.client.xreadgroup("intake", "reader", {checked_item.keys.outbox: ">"})
+    outbox = checked_item.dump()[b"seckill:{42}:outbox"]
+    checked_item.client.delete(checked_item.keys.item)
+    with checked_item.unguarded():
+        assert checked_item.publish() == Published.PUBLISHED
+    assert checked_item.dump()[b"seckill:{42}:outbox"] == outbox
+
+
+def test_an_outbox_that_outlived_its_item_and_lost_its_reader_gets_one_that_starts_at_the_first_entry(
+    checked_item: CheckedItem,
+) -> None:
+    checked_item.publish()
+    checked_item.held()
+    checked_item.client.delete(checked_item.keys.item)
+    checked_item.client.xgroup_destroy(checked_item.keys.outbox, "intake")
+    with checked_item.unguarded():
+        checked_item.publish()
+    [(_, entries)] = checked_item.client.xreadgroup("intake", "reader", {checked_item.keys.outbox: ">"})
+    assert len(entries) == 1
+
+
+def test_a_full_store_refuses_to_publish_and_holds_nothing_of_it(checked_item: CheckedItem) -> None:
+    with checked_item.store.full(), pytest.raises(ledger.StoreUnreachable, match="maxmemory"):
+        checked_item.publish()
+    assert checked_item.dump() == {}
+
+
+@pytest.mark.parametrize(("keys", "args"), [(1, 9), (3, 9), (2, 8), (2, 10)])
+def test_publish_takes_two_keys_and_nine_arguments(checked_item: CheckedItem, keys: int, args: int) -> None:
+    args_given = ["5", "1", "2", "3", "1", "1900", "CNY", "open", "1", "more"][:args]
+    message = "publish takes 2 keys and 9 arguments"
+    checked_item.is_refused(scripts.PUBLISH, keys=keys, args=args_given, message=message)

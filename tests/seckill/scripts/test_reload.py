@@ -1,0 +1,125 @@
+"""A store that forgot the scripts (restart, SCRIPT FLUSH) is taught them again, and nobody notices."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from seckill import ledger, scripts
+from seckill.ledger import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
+from seckill.outcomes import Outcome
+from tests.own_store import as_reservation_store, running
+from tests.seckill.checked_item import ITEM_ID, CheckedItem
+
+
+def test_every_verb_works_right_after_the_store_forgot_it(checked_item: CheckedItem) -> None:
+    checked_item.client.script_flush()
+    assert checked_item.publish() == Published.PUBLISHED
+    checked_item.client.script_flush()
+    first, second = checked_item.held(), checked_item.held()
+    checked_item.client.script_flush()
+    assert checked_item.confirm(first) == Confirmed.CONFIRMED
+    checked_item.client.script_flush()
+    assert checked_item.release(second) == Released.RELEASED
+    checked_item.client.script_flush()
+    assert checked_item.adjust(units=1).word == Adjusted.ADJUSTED
+    checked_item.client.script_flush()
+    assert checked_item.restore(second, state=Restore.HELD) == Restored.RESTORED
+
+
+def test_the_store_is_taught_once_and_then_remembers(checked_item: CheckedItem) -> None:
+    checked_item.publish(per_buyer_max=5)
+    checked_item.client.script_flush()
+    checked_item.guarded = False
+    before = checked_item.store.calls()
+    checked_item.held()
+    checked_item.held()
+    after = checked_item.store.calls()
+    assert after["eval"] - before.get("eval", 0) == 1
+    assert after["evalsha"] - before.get("evalsha", 0) == 2
+
+
+def test_many_at_once_work_right_after_the_store_forgot(checked_item: CheckedItem) -> None:
+    checked_item.publish(per_buyer_max=5)
+    ids = [checked_item.held() for _ in range(4)]
+    checked_item.client.script_flush()
+    assert ledger.confirm(item_id=ITEM_ID, reservation_ids=ids[:2]) == [Confirmed.CONFIRMED] * 2
+    checked_item.client.script_flush()
+    answers = ledger.release(item_id=ITEM_ID, reservation_ids=ids[2:], reason=Reason.CANCELLED)
+    assert answers == [Released.RELEASED] * 2
+    checked_item.check_invariants()
+
+
+def test_a_store_that_forgets_in_the_middle_of_many_has_each_done_once(
+    checked_item: CheckedItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked_item.publish(per_buyer_max=5)
+    first, second = checked_item.held(), checked_item.held()
+
+    class Forgetful(scripts.Script):
+        """Loses its script after the first of the calls, as if SCRIPT FLUSH came in between."""
+
+        def _pipeline(self, client, calls):  # type: ignore[no-untyped-def]
+            monkeypatch.setattr(scripts, "CONFIRM", scripts.Script("confirm"))
+            self.run(client, keys=calls[0][0], args=calls[0][1])
+            client.script_flush()
+            monkeypatch.setattr(Forgetful, "_pipeline", scripts.Script._pipeline)
+            return super()._pipeline(client, calls)
+
+    monkeypatch.setattr(scripts, "CONFIRM", Forgetful("confirm"))
+    answers = ledger.confirm(item_id=ITEM_ID, reservation_ids=[first, second])
+    assert answers == [Confirmed.ALREADY_CONFIRMED, Confirmed.CONFIRMED]
+    assert checked_item.counters() == ("3", "0", "2")
+
+
+def test_a_full_store_that_forgot_can_be_taught(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=2)
+    first, second = checked_item.held(), checked_item.held()
+    with checked_item.store.full():
+        for call in taught_anew(checked_item):
+            call()
+        checked_item.client.script_flush()
+        assert checked_item.reserve(buyer=8).outcome == Outcome.HELD_BY_OTHERS
+        checked_item.client.script_flush()
+        assert checked_item.confirm(first) == Confirmed.CONFIRMED
+        checked_item.client.script_flush()
+        assert checked_item.release(second) == Released.RELEASED
+        checked_item.client.script_flush()
+        assert checked_item.restore(second, state=Restore.SOLD) == Restored.RESTORED
+        checked_item.client.script_flush()
+        assert checked_item.adjust(state="paused").word == Adjusted.ADJUSTED
+        assert checked_item.adjust(state="open").word == Adjusted.ADJUSTED
+        assert checked_item.release(second, Reason.REFUNDED) == Released.RELEASED
+        checked_item.client.script_flush()
+        with pytest.raises(ledger.StoreUnreachable, match="maxmemory"):
+            checked_item.reserve(buyer=8)
+
+
+def taught_anew(checked_item: CheckedItem) -> list[Callable[[], object]]:
+    """SCRIPT LOAD of each verb."""
+    verbs = (
+        scripts.PUBLISH,
+        scripts.RESERVE,
+        scripts.CONFIRM,
+        scripts.RELEASE,
+        scripts.ADJUST,
+        scripts.RESTORE,
+    )
+    return [lambda verb=verb: checked_item.client.script_load(verb.source) for verb in verbs]  # type: ignore[misc]
+
+
+def test_a_restarted_store_is_taught_and_still_holds_everything(tmp_path: Path) -> None:
+    with running(tmp_path) as own_store, as_reservation_store(own_store):
+        checked_item = CheckedItem(own_store)
+        checked_item.publish()
+        first, second = checked_item.held(), checked_item.held()
+        before = checked_item.dump()
+        own_store.kill()
+        own_store.start()
+        assert checked_item.dump() == before
+        assert checked_item.reserve(first).outcome == Outcome.UNAVAILABLE
+        checked_item.vouch()
+        assert checked_item.reserve(first).outcome == Outcome.ALREADY_RESERVED
+        assert checked_item.confirm(first) == Confirmed.CONFIRMED
+        assert checked_item.release(second) == Released.RELEASED
+        assert checked_item.reserve(buyer=8).outcome == Outcome.RESERVED

@@ -1,0 +1,77 @@
+"""What a reservation costs the store: one command, a fixed number of steps, less than 400 bytes."""
+
+from collections import Counter
+from collections.abc import Callable
+
+from seckill import outbox, scripts
+from tests.seckill.checked_item import ITEM_ID, CheckedItem
+
+RESERVATIONS = 20_000
+BYTES_MAX = 400
+
+
+def test_a_reservation_is_one_command_and_the_same_steps_however_many_there_are(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=None, per_buyer_max=10)
+    checked_item.guarded = False
+    checked_item.reserve()
+    steps_of_first = steps(checked_item, lambda: checked_item.reserve())
+    assert steps_of_first == {
+        "evalsha": 1,
+        "info": 1,
+        "time": 1,
+        "hmget": 1,
+        "exists": 3,
+        "hget": 2,
+        "xadd": 1,
+        "hset": 1,
+        "hincrby": 3,
+    }
+    reserve_many(checked_item, 1000)
+    assert steps(checked_item, lambda: checked_item.reserve()) == steps_of_first
+
+
+def test_a_refusal_is_one_command_too(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=1)
+    checked_item.guarded = False
+    checked_item.reserve(buyer=7)
+    expected = {"evalsha": 1, "info": 1, "time": 1, "hmget": 1, "exists": 3, "hget": 1}
+    assert steps(checked_item, lambda: checked_item.reserve(buyer=8)) == expected
+
+
+def steps(checked_item: CheckedItem, call: Callable[[], object]) -> dict[str, int]:
+    """The commands that the server ran meanwhile, those inside scripts too."""
+    before = Counter(checked_item.store.calls())
+    call()
+    after = Counter(checked_item.store.calls())
+    return dict(after - before - Counter({"info": 1}))
+
+
+def test_a_reservation_takes_less_than_400_bytes_until_it_is_drained(
+    checked_item: CheckedItem, record_property: Callable[[str, object], None]
+) -> None:
+    checked_item.publish(quantity=RESERVATIONS, per_buyer_max=2)
+    empty = memory(checked_item)
+    reserve_many(checked_item, RESERVATIONS)
+    undrained = (memory(checked_item) - empty) / RESERVATIONS
+    while entries := outbox.read_batch(item_id=ITEM_ID, count_max=1000):
+        outbox.acknowledge(item_id=ITEM_ID, entry_ids=[entry.id for entry in entries])
+    drained = (memory(checked_item) - empty) / RESERVATIONS
+    record_property("bytes_undrained", undrained)
+    record_property("bytes_drained", drained)
+    print(f"bytes per reservation: {undrained:.0f} in the outbox, {drained:.0f} drained")
+    assert drained < undrained < BYTES_MAX
+
+
+def reserve_many(checked_item: CheckedItem, count: int) -> None:
+    keys = [checked_item.keys.item, checked_item.keys.buyers, checked_item.keys.holds, checked_item.keys.outbox]
+    calls: list[tuple[list[str], list[scripts.Argument]]] = [
+        (keys, [str(checked_item.new_id()), 1_000_000 + number, 1]) for number in range(count)
+    ]
+    for start in range(0, count, 1000):
+        answers = scripts.RESERVE.run_many(checked_item.client, calls[start : start + 1000])
+        assert {answer[0] for answer in answers} == {"reserved"}
+
+
+def memory(checked_item: CheckedItem) -> int:
+    used: int = checked_item.client.info("memory")["used_memory"]
+    return used

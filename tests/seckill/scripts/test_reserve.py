@@ -1,0 +1,483 @@
+"""reserve.lua: each outcome, each precedence between outcomes, each edge, and what each leaves behind.
+
+The outcomes come in the order of docs/design.md; of two that apply the earlier is the answer.
+"""
+
+from uuid import UUID
+
+import pytest
+
+from seckill import item_state, ledger, scripts
+from seckill.ledger import Reason, Reservation
+from seckill.outcomes import Outcome
+from tests.seckill.checked_item import HOUR_MS, ITEM_ID, CheckedItem, says
+
+# --- reserved ---
+
+
+def test_reserved_units_are_held_and_the_reservation_is_in_the_outbox(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=5, per_buyer_max=3, hold_ms=900_000)
+    reservation_id = checked_item.new_id()
+    before_ms = checked_item.now_ms()
+    answer = checked_item.reserve(reservation_id, buyer=7, units=2)
+    assert before_ms <= answer.now_ms <= checked_item.now_ms()
+    deadline_ms = answer.now_ms + 900_000
+    assert answer == Reservation(
+        outcome=Outcome.RESERVED,
+        now_ms=answer.now_ms,
+        units=2,
+        deadline_ms=deadline_ms,
+        price_minor=1900,
+        currency="CNY",
+        left=3,
+        retry_ms=0,
+    )
+    assert checked_item.counters() == ("3", "2", "0")
+    assert checked_item.buyers() == {"7": "2"}
+    assert checked_item.holds() == {str(reservation_id): f"held:7:2:{deadline_ms}"}
+    assert checked_item.entries() == [
+        {
+            "reservation": str(reservation_id),
+            "buyer": "7",
+            "units": "2",
+            "reserved_ms": str(answer.now_ms),
+            "deadline_ms": str(deadline_ms),
+        }
+    ]
+
+
+def test_the_hold_can_be_found_by_the_ledger(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.new_id()
+    deadline_ms = checked_item.reserve(reservation_id, buyer=7, units=2).deadline_ms
+    hold = ledger.find_hold(item_id=ITEM_ID, reservation_id=reservation_id)
+    assert hold == ledger.Hold(state="held", buyer_id=7, units=2, deadline_ms=deadline_ms)
+    assert ledger.find_hold(item_id=ITEM_ID, reservation_id=checked_item.new_id()) is None
+
+
+def test_the_last_units_can_be_had_and_not_one_more(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=3, per_buyer_max=3)
+    assert checked_item.reserve(buyer=7, units=1).left == 2
+    assert checked_item.reserve(buyer=8, units=2).left == 0
+    assert checked_item.reserve(buyer=9, units=1).outcome == Outcome.HELD_BY_OTHERS
+
+
+def test_an_unlimited_item_only_counts(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=None, per_buyer_max=1000)
+    answer = checked_item.reserve(units=1000)
+    assert (answer.outcome, answer.left) == (Outcome.RESERVED, None)
+    assert checked_item.counters() == (None, "1000", "0")
+
+
+def test_units_that_came_back_can_be_had_again(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=1)
+    checked_item.ended(buyer=7)
+    assert checked_item.reserve(buyer=8).outcome == Outcome.RESERVED
+
+
+# --- unavailable ---
+
+
+def unavailable(answer: Reservation) -> bool:
+    """The word, and nothing that could be taken for an answer to a reservation."""
+    return (answer.outcome, answer.units, answer.deadline_ms, answer.retry_ms) == (
+        Outcome.UNAVAILABLE,
+        0,
+        0,
+        0,
+    )
+
+
+def test_an_item_that_was_never_published_is_unavailable(checked_item: CheckedItem) -> None:
+    answer = checked_item.reserve()
+    assert answer == Reservation(
+        outcome=Outcome.UNAVAILABLE,
+        now_ms=answer.now_ms,
+        units=0,
+        deadline_ms=0,
+        price_minor=0,
+        currency="",
+        left=None,
+        retry_ms=0,
+    )
+    assert checked_item.dump() == {}
+
+
+TERMS = ["state", "opens_ms", "closes_ms", "hold_ms", "per_buyer_max", "price_minor", "currency", "held", "sold"]
+TERMS += ["reservations"]
+STOCK = ["quantity", "left"]
+
+
+@pytest.mark.parametrize("part", [*TERMS, *STOCK])
+def test_an_item_that_lost_a_part_is_unavailable(checked_item: CheckedItem, part: str) -> None:
+    checked_item.publish()
+    checked_item.client.hdel(checked_item.keys.item, part)
+    assert unavailable(checked_item.reserve())
+    assert ledger.read(item_id=ITEM_ID) is None
+
+
+@pytest.mark.parametrize("part", TERMS)
+def test_an_unlimited_item_that_lost_a_part_is_unavailable(checked_item: CheckedItem, part: str) -> None:
+    checked_item.publish(quantity=None)
+    checked_item.client.hdel(checked_item.keys.item, part)
+    assert unavailable(checked_item.reserve())
+    assert ledger.read(item_id=ITEM_ID) is None
+
+
+@pytest.mark.parametrize("part", ["quantity", "left", "held", "sold", "reservations", "opens_ms", "per_buyer_max"])
+def test_an_item_with_a_number_that_is_none_is_unavailable(checked_item: CheckedItem, part: str) -> None:
+    checked_item.publish()
+    checked_item.client.hset(checked_item.keys.item, part, "many")
+    assert unavailable(checked_item.reserve())
+    assert ledger.read(item_id=ITEM_ID) is None
+
+
+@pytest.mark.parametrize("state", ["held", "sold", "ended"])
+def test_a_store_that_came_back_different_is_unavailable_to_old_and_new(checked_item: CheckedItem, state: str) -> None:
+    checked_item.publish()
+    reservation_id = getattr(checked_item, state)()
+    checked_item.client.hset(checked_item.keys.item, "incarnation", "0" * 40)
+    assert unavailable(checked_item.reserve(reservation_id))
+    assert unavailable(checked_item.reserve(buyer=8))
+    assert ledger.read(item_id=ITEM_ID) is None
+
+
+def test_an_item_that_nobody_vouches_for_is_unavailable_and_not_paused(checked_item: CheckedItem) -> None:
+    checked_item.publish(paused=True)
+    item_state.distrust(item_id=ITEM_ID)
+    assert unavailable(checked_item.reserve())
+    checked_item.vouch()
+    assert checked_item.reserve().outcome == Outcome.PAUSED
+
+
+def test_an_item_that_lost_its_outbox_is_unavailable(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.client.delete(checked_item.keys.outbox)
+    assert unavailable(checked_item.reserve())
+
+
+def test_an_item_that_lost_its_ended_holds_is_unavailable_to_their_passes(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    ended = checked_item.ended()
+    checked_item.client.delete(checked_item.keys.holds)
+    assert unavailable(checked_item.reserve(ended))
+    assert unavailable(checked_item.reserve(buyer=8))
+
+
+@pytest.mark.parametrize("lost", ["buyers", "holds"])
+def test_an_item_that_lost_who_holds_its_units_is_unavailable(checked_item: CheckedItem, lost: str) -> None:
+    checked_item.publish()
+    checked_item.held(buyer=7)
+    checked_item.client.delete(f"seckill:{{42}}:{lost}")
+    assert unavailable(checked_item.reserve(buyer=8))
+
+
+@pytest.mark.parametrize("lost", ["buyers", "holds"])
+def test_an_item_that_lost_who_bought_its_units_is_unavailable(checked_item: CheckedItem, lost: str) -> None:
+    checked_item.publish()
+    checked_item.sold(buyer=7)
+    checked_item.client.delete(f"seckill:{{42}}:{lost}")
+    assert unavailable(checked_item.reserve(buyer=8))
+
+
+def test_as_many_units_held_as_sold_do_not_hide_a_loss(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.held(buyer=7)
+    checked_item.sold(buyer=8)
+    checked_item.client.delete(checked_item.keys.buyers)
+    assert unavailable(checked_item.reserve(buyer=9))
+
+
+def test_an_item_whose_units_all_came_back_is_available(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.ended()
+    assert checked_item.buyers() == {}
+    assert checked_item.reserve().outcome == Outcome.RESERVED
+
+
+def test_unavailable_comes_before_already_reserved(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.held()
+    checked_item.client.hdel(checked_item.keys.item, "state")
+    assert unavailable(checked_item.reserve(reservation_id))
+
+
+# --- already_reserved ---
+
+
+@pytest.mark.parametrize("units", [1, 2])
+def test_a_repeated_call_gets_the_first_answer_again(checked_item: CheckedItem, units: int) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.new_id()
+    first = checked_item.reserve(reservation_id, units=2)
+    again = checked_item.reserve(reservation_id, units=units)
+    assert again.outcome == Outcome.ALREADY_RESERVED
+    assert (again.units, again.deadline_ms, again.price_minor, again.currency, again.left) == (
+        first.units,
+        first.deadline_ms,
+        first.price_minor,
+        first.currency,
+        first.left,
+    )
+
+
+def test_a_repeated_call_after_the_payment_gets_the_first_answer_again(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.new_id()
+    first = checked_item.reserve(reservation_id)
+    checked_item.confirm(reservation_id)
+    again = checked_item.reserve(reservation_id)
+    assert (again.outcome, again.deadline_ms) == (Outcome.ALREADY_RESERVED, first.deadline_ms)
+
+
+# --- hold_ended ---
+
+
+@pytest.mark.parametrize("reason", [Reason.EXPIRED, Reason.CANCELLED, Reason.REJECTED])
+def test_a_pass_whose_hold_was_released_is_spent(checked_item: CheckedItem, reason: Reason) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.new_id()
+    first = checked_item.reserve(reservation_id, units=2)
+    checked_item.release(reservation_id, reason)
+    again = checked_item.reserve(reservation_id, units=1)
+    assert (again.outcome, again.units, again.deadline_ms) == (Outcome.HOLD_ENDED, 2, first.deadline_ms)
+
+
+def test_a_pass_whose_purchase_was_refunded_is_spent(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.sold()
+    checked_item.release(reservation_id, Reason.REFUNDED)
+    assert checked_item.reserve(reservation_id).outcome == Outcome.HOLD_ENDED
+
+
+# --- already_reserved and hold_ended come before all that the sale may have become since ---
+
+LATER = {
+    "paused": {"state": "paused"},
+    "not_open": {"opens_ms": "9999999999999"},
+    "closed": {"closes_ms": "1"},
+    "limit_reached": {"per_buyer_max": "0"},
+    "sold_out": {"quantity": "2", "left": "0", "held": "0", "sold": "2"},
+    "held_by_others": {"quantity": "2", "left": "0", "held": "2"},
+}
+
+
+@pytest.mark.parametrize("later", LATER)
+@pytest.mark.parametrize("kind", ["already_reserved", "hold_ended"])
+def test_the_answer_to_a_known_reservation_comes_first(checked_item: CheckedItem, kind: str, later: str) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.held() if kind == "already_reserved" else checked_item.ended()
+    checked_item.held(buyer=8)
+    checked_item.client.hset(checked_item.keys.item, mapping=LATER[later])
+    assert checked_item.reserve(buyer=7).outcome == later
+    assert checked_item.reserve(reservation_id).outcome == kind
+
+
+# --- paused ---
+
+
+def test_a_paused_sale_is_paused(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.client.hset(checked_item.keys.item, "state", "paused")
+    answer = checked_item.reserve()
+    assert (answer.outcome, answer.left, answer.units, answer.retry_ms) == (Outcome.PAUSED, 5, 0, 0)
+
+
+def test_paused_comes_before_not_open(checked_item: CheckedItem) -> None:
+    checked_item.publish(opens_in_ms=HOUR_MS, closes_in_ms=2 * HOUR_MS)
+    checked_item.client.hset(checked_item.keys.item, "state", "paused")
+    assert checked_item.reserve().outcome == Outcome.PAUSED
+
+
+def test_paused_comes_before_closed(checked_item: CheckedItem) -> None:
+    checked_item.publish(closes_in_ms=-1)
+    checked_item.client.hset(checked_item.keys.item, "state", "paused")
+    assert checked_item.reserve().outcome == Outcome.PAUSED
+
+
+# --- not_open and closed ---
+
+
+def test_one_millisecond_before_the_opening_it_is_not_open(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    answer = checked_item.reserve_at(opens_in_ms=1)
+    assert (answer.outcome, answer.retry_ms, answer.left) == (Outcome.NOT_OPEN, 1, 5)
+
+
+def test_at_the_very_millisecond_of_the_opening_it_is_open(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    assert checked_item.reserve_at(opens_in_ms=0).outcome == Outcome.RESERVED
+
+
+def test_who_comes_early_is_told_how_long_to_wait(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    assert checked_item.reserve_at(opens_in_ms=5 * HOUR_MS, closes_in_ms=6 * HOUR_MS).retry_ms == 5 * HOUR_MS
+
+
+def test_in_the_last_millisecond_it_is_open(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    assert checked_item.reserve_at(closes_in_ms=1).outcome == Outcome.RESERVED
+
+
+def test_at_the_very_millisecond_of_the_closing_it_is_closed(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    answer = checked_item.reserve_at(closes_in_ms=0)
+    assert (answer.outcome, answer.retry_ms, answer.left) == (Outcome.CLOSED, 0, 5)
+
+
+def test_the_clock_is_the_stores_own_to_the_millisecond(checked_item: CheckedItem) -> None:
+    # reserve_at compares the answer's clock with its own reading of the same TIME.
+    checked_item.publish(quantity=100, per_buyer_max=100)
+    assert all(checked_item.reserve_at().outcome == Outcome.RESERVED for _ in range(20))
+
+
+def test_not_open_comes_before_closed(checked_item: CheckedItem) -> None:
+    checked_item.publish(opens_in_ms=HOUR_MS, closes_in_ms=-HOUR_MS)
+    assert checked_item.reserve().outcome == Outcome.NOT_OPEN
+
+
+def test_not_open_comes_before_limit_reached(checked_item: CheckedItem) -> None:
+    checked_item.publish(opens_in_ms=HOUR_MS, closes_in_ms=2 * HOUR_MS)
+    assert checked_item.reserve(units=3).outcome == Outcome.NOT_OPEN
+
+
+def test_closed_comes_before_limit_reached(checked_item: CheckedItem) -> None:
+    checked_item.publish(closes_in_ms=-1)
+    assert checked_item.reserve(units=3).outcome == Outcome.CLOSED
+
+
+# --- limit_reached ---
+
+
+def test_a_buyer_may_have_as_many_units_as_the_limit_says_and_not_one_more(checked_item: CheckedItem) -> None:
+    checked_item.publish(per_buyer_max=3)
+    assert checked_item.reserve(units=2).outcome == Outcome.RESERVED
+    assert checked_item.reserve(units=2).outcome == Outcome.LIMIT_REACHED
+    assert checked_item.reserve(units=1).outcome == Outcome.RESERVED
+    answer = checked_item.reserve(units=1)
+    assert (answer.outcome, answer.left, answer.units) == (Outcome.LIMIT_REACHED, 2, 0)
+
+
+def test_more_than_the_limit_at_once_is_refused(checked_item: CheckedItem) -> None:
+    checked_item.publish(per_buyer_max=3)
+    assert checked_item.reserve(units=4).outcome == Outcome.LIMIT_REACHED
+
+
+def test_the_limit_counts_what_was_bought(checked_item: CheckedItem) -> None:
+    checked_item.publish(per_buyer_max=1)
+    checked_item.sold()
+    assert checked_item.reserve().outcome == Outcome.LIMIT_REACHED
+
+
+def test_the_limit_of_one_buyer_is_not_anothers(checked_item: CheckedItem) -> None:
+    checked_item.publish(per_buyer_max=1)
+    checked_item.held(buyer=7)
+    assert checked_item.reserve(buyer=8).outcome == Outcome.RESERVED
+
+
+def test_an_unlimited_item_has_a_limit_per_buyer_too(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=None, per_buyer_max=1)
+    checked_item.held()
+    assert checked_item.reserve().outcome == Outcome.LIMIT_REACHED
+
+
+def test_sold_out_comes_before_limit_reached(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=1, per_buyer_max=1)
+    checked_item.sold()
+    assert checked_item.reserve().outcome == Outcome.SOLD_OUT
+
+
+def test_held_by_others_comes_before_limit_reached(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=1, per_buyer_max=1)
+    checked_item.held()
+    assert checked_item.reserve().outcome == Outcome.HELD_BY_OTHERS
+
+
+def test_limit_reached_comes_before_too_few_left(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=1, per_buyer_max=1)
+    assert checked_item.reserve(units=2).outcome == Outcome.LIMIT_REACHED
+
+
+# --- sold_out, held_by_others, too_few_left: each excludes the others ---
+
+
+def test_with_every_unit_sold_it_is_sold_out(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=2)
+    checked_item.sold(buyer=7, units=2)
+    answer = checked_item.reserve(buyer=8)
+    assert (answer.outcome, answer.left, answer.units) == (Outcome.SOLD_OUT, 0, 0)
+
+
+def test_an_item_with_nothing_on_sale_is_sold_out(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=0)
+    assert checked_item.reserve().outcome == Outcome.SOLD_OUT
+
+
+def test_with_every_unit_gone_but_one_only_held_it_is_held_by_others(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=2)
+    checked_item.sold(buyer=7)
+    checked_item.held(buyer=8)
+    answer = checked_item.reserve(buyer=9)
+    assert (answer.outcome, answer.left, answer.units) == (Outcome.HELD_BY_OTHERS, 0, 0)
+
+
+def test_asking_for_more_than_is_left_is_too_few_left(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=2)
+    checked_item.held(buyer=7)
+    answer = checked_item.reserve(buyer=8, units=2)
+    assert (answer.outcome, answer.left, answer.units) == (Outcome.TOO_FEW_LEFT, 1, 0)
+
+
+def test_with_units_left_and_none_held_it_is_too_few_left_and_not_sold_out(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=2)
+    checked_item.sold(buyer=7)
+    assert checked_item.reserve(buyer=8, units=2).outcome == Outcome.TOO_FEW_LEFT
+
+
+# --- faults ---
+
+
+def test_a_full_store_refuses_to_reserve_and_holds_nothing_of_it(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.held()
+    with checked_item.store.full(), pytest.raises(ledger.StoreUnreachable, match="maxmemory"):
+        checked_item.reserve(buyer=8)
+
+
+def test_a_full_store_still_refuses_with_the_right_word(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=1)
+    checked_item.held()
+    with checked_item.store.full():
+        assert checked_item.reserve(buyer=8).outcome == Outcome.HELD_BY_OTHERS
+
+
+@pytest.mark.parametrize("units", [0, -1])
+def test_units_less_than_one_are_refused(checked_item: CheckedItem, units: int) -> None:
+    checked_item.publish()
+    checked_item.held(units=2)
+    with pytest.raises(ledger.StoreUnreachable, match=says("units are whole, 1 or more")):
+        checked_item.reserve(buyer=7, units=units)
+
+
+@pytest.mark.parametrize("units", ["1.5", "", "many", "1e400", "nan"])
+def test_units_that_are_no_whole_number_are_refused(checked_item: CheckedItem, units: str) -> None:
+    checked_item.publish(quantity=None)
+    args = [str(checked_item.new_id()), "7", units]
+    checked_item.is_refused(scripts.RESERVE, keys=4, args=args, message="units are whole, 1 or more")
+
+
+@pytest.mark.parametrize("hold", ["", "held", "held:7:1", "held:7:1:soon", "held:7:1:1767226500012:more"])
+def test_a_hold_that_cannot_be_understood_is_a_fault_and_not_an_answer(checked_item: CheckedItem, hold: str) -> None:
+    checked_item.publish()
+    damaged: UUID = checked_item.held()
+    checked_item.client.hset(checked_item.keys.holds, str(damaged), hold)
+    with pytest.raises(ledger.StoreUnreachable, match=says("the hold is malformed")):
+        checked_item.reserve(damaged)
+
+
+@pytest.mark.parametrize(("keys", "args"), [(3, 3), (5, 3), (4, 2), (4, 4)])
+def test_reserve_takes_four_keys_and_three_arguments(checked_item: CheckedItem, keys: int, args: int) -> None:
+    checked_item.publish()
+    args_given = [str(checked_item.new_id()), "7", "1", "more"][:args]
+    message = "reserve takes 4 keys and 3 arguments"
+    checked_item.is_refused(scripts.RESERVE, keys=keys, args=args_given, message=message)

@@ -1,0 +1,101 @@
+"""kill -9 of the reservation store in the middle of a rush: every buyer who was told yes still holds the units."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from seckill import ledger
+from seckill.ledger import Confirmed, Released
+from seckill.outcomes import Outcome
+from tests.own_store import OwnStore, as_reservation_store, running
+from tests.seckill.checked_item import ITEM_ID, CheckedItem
+
+THREADS = 8
+YES_BEFORE_KILL = 200
+
+
+@pytest.fixture
+def durable_item(tmp_path: Path) -> Iterator[CheckedItem]:
+    """An item whose store syncs before it answers, as the shop's does."""
+    with running(tmp_path) as own_store, as_reservation_store(own_store):
+        yield CheckedItem(own_store, guarded=False)
+
+
+def test_what_was_told_yes_before_a_kill_is_held_after_it(durable_item: CheckedItem) -> None:
+    checked_item = durable_item
+    checked_item.publish(quantity=1_000_000, per_buyer_max=1_000_000)
+    told_yes: list[UUID] = []
+    unanswered: list[UUID] = []
+
+    def rush(buyer: int) -> None:
+        while True:
+            reservation_id = checked_item.new_id()
+            try:
+                answer = checked_item.reserve(reservation_id, buyer=buyer)
+            except ledger.StoreUnreachable:
+                unanswered.append(reservation_id)
+                return
+            assert answer.outcome == Outcome.RESERVED
+            told_yes.append(reservation_id)
+
+    with ThreadPoolExecutor(THREADS) as buyers:
+        rushes = [buyers.submit(rush, buyer) for buyer in range(1, THREADS + 1)]
+        kill_after(checked_item.store, told_yes)
+        for one in rushes:
+            one.result()
+    checked_item.store.start()
+
+    assert len(unanswered) == THREADS
+    assert {str(reservation_id) for reservation_id in told_yes} <= checked_item.holds().keys()
+    checked_item.check_invariants()
+    assert {checked_item.reserve(reservation_id).outcome for reservation_id in unanswered} == {Outcome.UNAVAILABLE}
+    checked_item.vouch()
+    repeated = [checked_item.reserve(reservation_id).outcome for reservation_id in unanswered]
+    assert set(repeated) <= {Outcome.RESERVED, Outcome.ALREADY_RESERVED}
+    assert checked_item.counters()[1] == str(len(told_yes) + len(unanswered))
+    checked_item.check_invariants()
+
+
+def kill_after(store: OwnStore, told_yes: list[UUID]) -> None:
+    while len(told_yes) < YES_BEFORE_KILL:
+        pass
+    store.kill()
+
+
+def test_a_store_that_is_down_is_a_fault_and_not_a_refusal(durable_item: CheckedItem) -> None:
+    durable_item.publish()
+    reservation_id = durable_item.held()
+    durable_item.store.kill()
+    with pytest.raises(ledger.StoreUnreachable):
+        durable_item.reserve()
+    with pytest.raises(ledger.StoreUnreachable):
+        durable_item.confirm(reservation_id)
+    with pytest.raises(ledger.StoreUnreachable):
+        durable_item.release(reservation_id)
+    with pytest.raises(ledger.StoreUnreachable):
+        ledger.read(item_id=ITEM_ID)
+    durable_item.store.start()
+    durable_item.vouch()
+    assert durable_item.reserve(reservation_id).outcome == Outcome.ALREADY_RESERVED
+
+
+def test_a_store_that_was_restarted_is_unavailable_until_somebody_vouches_for_it(durable_item: CheckedItem) -> None:
+    checked_item = durable_item
+    checked_item.publish(quantity=2)
+    first, second = checked_item.held(), checked_item.held()
+    checked_item.store.kill()
+    checked_item.store.start()
+    assert checked_item.reserve(first).outcome == Outcome.UNAVAILABLE
+    assert checked_item.reserve(buyer=8).outcome == Outcome.UNAVAILABLE
+    assert ledger.read(item_id=ITEM_ID) is None
+    # What is told of single orders needs nobody's word: it is idempotent, and right or unknown.
+    assert checked_item.confirm(first) == Confirmed.CONFIRMED
+    assert checked_item.release(second) == Released.RELEASED
+    checked_item.vouch()
+    assert checked_item.reserve(first).outcome == Outcome.ALREADY_RESERVED
+    counters = ledger.read(item_id=ITEM_ID)
+    assert counters is not None
+    assert (counters.left, counters.held, counters.sold) == (1, 0, 1)

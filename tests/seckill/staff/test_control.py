@@ -1,0 +1,256 @@
+"""Staff change a running sale: a form with a preview, a reason, and what became of it. Only a POST changes anything."""
+
+import re
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from seckill import ledger
+from seckill.changes.journal import make_change, sweep_changes
+from seckill.models import Sale, SaleChange, SaleItem
+from shop.models import Product
+from tests.conftest import make_item
+from tests.seckill.staff.filled_form import said
+
+Kind = SaleChange.Kind
+JOURNAL = "/admin/seckill/salechange/"
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, shop_manager: User) -> None:
+    client.force_login(shop_manager)
+
+
+@pytest.fixture
+def running(item: SaleItem, buyer: User, rival: User) -> SaleItem:
+    """Of five units one is held and one sold."""
+    bought = uuid4()
+    ledger.reserve(item_id=item.pk, reservation_id=uuid4(), buyer_id=buyer.pk, units=1)
+    ledger.reserve(item_id=item.pk, reservation_id=bought, buyer_id=rival.pk, units=1)
+    ledger.confirm(item_id=item.pk, reservation_ids=[bought])
+    return item
+
+
+@pytest.fixture
+def viewer(db: None) -> User:
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.set(Permission.objects.filter(codename="view_sale"))
+    return viewer
+
+
+def control_page(item: SaleItem, kind: Kind) -> str:
+    of_item = kind in (Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.UNITS_PER_BUYER)
+    return reverse("admin:seckill_sale_control", args=[item.sale_id, kind.value, *([item.pk] if of_item else [])])
+
+
+def sale_page(item: SaleItem) -> str:
+    return reverse("admin:seckill_sale_change", args=[item.sale_id])
+
+
+def sent(**fields: Any) -> dict[str, Any]:
+    return {"token": str(uuid4()), "reason": "a second delivery", **fields}
+
+
+def preview_on(response: Any) -> str:
+    """The figures of the preview as a person reads them."""
+    section = response.content.decode().partition("data-preview=")[2].partition("</section>")[0]
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", section.partition(">")[2])).strip()
+
+
+def counters(item: SaleItem) -> ledger.Counters:
+    found = ledger.read(item_id=item.pk)
+    assert found is not None
+    return found
+
+
+def test_units_are_added_with_a_reason_and_all_of_it_is_written_down(
+    client: Client, running: SaleItem, shop_manager: User
+) -> None:
+    response = client.post(control_page(running, Kind.ADD_UNITS), sent(units=50), follow=True)
+    assert said(response) == ["“Longjing tea”: add 50 units. Sold 1, held 1, free 53."]
+    assert counters(running).quantity == SaleItem.objects.get().quantity == 55
+    entry = SaleChange.objects.get()
+    assert (entry.made_by, entry.reason, entry.status) == (shop_manager, "a second delivery", "applied")
+    assert LogEntry.objects.get().change_message == "Longjing tea: add 50 units"
+    page = response.content.decode()
+    assert "add 50 units" in page.partition("Journal of changes")[2]
+    assert "a second delivery" in page
+
+
+def test_the_preview_shows_the_figures_and_after_a_form_with_a_mistake_the_effect(
+    client: Client, running: SaleItem
+) -> None:
+    page = control_page(running, Kind.ADD_UNITS)
+    assert preview_on(client.get(page)) == "Longjing tea sold 1 held 1 free 3 quantity 5"
+    without_reason = client.post(page, sent(units=50, reason=" "))
+    assert preview_on(without_reason) == "Longjing tea sold 1 held 1 free 3 → 53 quantity 5 → 55"
+    assert without_reason.context["form"].errors == {"reason": ["This field is required."]}
+    too_many = client.post(control_page(running, Kind.WITHDRAW_UNITS), sent(units=4, reason=""))
+    assert preview_on(too_many).endswith("quantity 5 Only 3 are free: this would be refused.")
+    limit = client.post(control_page(running, Kind.UNITS_PER_BUYER), sent(units=2, reason=""))
+    assert preview_on(limit).startswith("Units 1 → 2 Longjing tea")
+    end = client.post(control_page(running, Kind.MOVE_END), sent(closes_at="2031-01-02T03:04", reason=""))
+    assert "→ 2031-01-02 03:04:00" in preview_on(end)
+    assert not SaleChange.objects.exists()
+
+
+def test_a_withdrawal_of_more_than_is_free_is_refused_with_the_figures(client: Client, running: SaleItem) -> None:
+    response = client.post(control_page(running, Kind.WITHDRAW_UNITS), sent(units=4), follow=True)
+    assert said(response) == [
+        "“Longjing tea”: withdraw 4 units. Refused. Sold 1, held 1, only 3 free: nothing was changed."
+    ]
+    assert counters(running).quantity == SaleItem.objects.get().quantity == 5
+
+
+def test_a_sale_is_paused_resumed_moved_and_ended(client: Client, item: SaleItem) -> None:
+    def press(kind: Kind, **fields: Any) -> list[str]:
+        return said(client.post(control_page(item, kind), sent(**fields), follow=True))
+
+    assert press(Kind.PAUSE) == ["“Spring sale”: pause. Done."]
+    assert "paused" in client.get(sale_page(item)).content.decode()
+    assert press(Kind.RESUME) == ["“Spring sale”: resume. Done."]
+    assert press(Kind.MOVE_END, closes_at="2031-01-02T03:04:05") == [
+        "“Spring sale”: move the end to 2031-01-02 03:04:05 UTC. Done."
+    ]
+    assert Sale.objects.get().closes_at.isoformat() == "2031-01-02T03:04:05+00:00"
+    assert press(Kind.END_NOW) == ["“Spring sale”: end now. Done."]
+    assert press(Kind.UNITS_PER_BUYER, units=3) == ["“Longjing tea”: units per buyer: 3. Sold 0, held 0, free 5."]
+    assert "opens it again" in client.get(control_page(item, Kind.MOVE_END)).content.decode()
+    assert SaleChange.objects.filter(status="applied").count() == LogEntry.objects.count() == 5
+
+
+def test_a_rule_that_is_broken_is_said_in_the_form(client: Client, item: SaleItem) -> None:
+    make_change(kind=Kind.PAUSE, sale_id=item.sale_id, reason="because", made_by=None)
+    response = client.post(control_page(item, Kind.PAUSE), sent())
+    assert response.context["form"].non_field_errors() == ["This sale is paused already. Nothing was changed."]
+    assert (SaleChange.objects.count(), LogEntry.objects.count()) == (1, 0)
+
+
+def test_a_form_that_is_sent_twice_makes_one_change(client: Client, item: SaleItem) -> None:
+    form = sent(units=50)
+    for _ in range(2):
+        response = client.post(control_page(item, Kind.ADD_UNITS), form, follow=True)
+        assert said(response) == ["“Longjing tea”: add 50 units. Sold 0, held 0, free 55."]
+    assert (SaleChange.objects.count(), LogEntry.objects.count(), counters(item).quantity) == (1, 1, 55)
+
+
+def test_each_form_has_a_token_of_its_own(client: Client, item: SaleItem) -> None:
+    pages = [client.get(control_page(item, Kind.PAUSE)).content.decode() for _ in range(2)]
+    assert len({page.partition('name="token" value="')[2][:36] for page in pages}) == 2
+
+
+def test_looking_changes_nothing(client: Client, item: SaleItem) -> None:
+    for kind in Kind:
+        assert client.get(f"{control_page(item, kind)}?units=3&reason=x").status_code == 200
+    assert not SaleChange.objects.exists()
+    assert (counters(item).quantity, counters(item).state) == (5, "open")
+
+
+def test_with_the_store_down_the_change_waits_and_the_manager_is_told(
+    client: Client, item: SaleItem, settings: Settings
+) -> None:
+    before = settings.CACHES
+    down = before["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
+    settings.CACHES = before | {"seckill": down}
+    assert client.get(control_page(item, Kind.ADD_UNITS)).status_code == 200
+    response = client.post(control_page(item, Kind.ADD_UNITS), sent(units=50), follow=True)
+    assert said(response) == [
+        "“Longjing tea”: add 50 units. It is in the journal and is applied as soon as the reservation store answers."
+    ]
+    assert "On its way" in response.content.decode()
+    assert "Waits for the reservation store." in client.get(JOURNAL).content.decode()
+    settings.CACHES = before
+    assert sweep_changes() == 1
+    assert sweep_changes() == 0
+    assert counters(item).quantity == 55
+
+
+def test_who_may_only_look_changes_nothing_and_is_offered_nothing(client: Client, item: SaleItem, viewer: User) -> None:
+    client.force_login(viewer)
+    for kind in Kind:
+        assert client.get(control_page(item, kind)).status_code == 403
+        assert client.post(control_page(item, kind), sent(units=3)).status_code == 403
+    assert "/control/" not in client.get(sale_page(item)).content.decode()
+    assert client.get(JOURNAL).status_code == 200
+    assert not SaleChange.objects.exists()
+
+
+def test_a_buyer_and_a_forged_form_change_nothing(client: Client, item: SaleItem, buyer: User) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(User.objects.get(username="manager"))
+    assert strict.post(control_page(item, Kind.END_NOW), sent()).status_code == 403
+    client.force_login(buyer)
+    assert client.post(control_page(item, Kind.END_NOW), sent()).status_code == 302
+    assert not SaleChange.objects.exists()
+
+
+def test_what_is_no_change_of_this_sale_is_not_found(client: Client, item: SaleItem, product: Product) -> None:
+    draft = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000, published=False)
+    missing = [
+        control_page(draft, Kind.PAUSE),
+        reverse("admin:seckill_sale_control", args=[item.sale_id, "add_units"]),
+        reverse("admin:seckill_sale_control", args=[item.sale_id, "pause", item.pk]),
+        reverse("admin:seckill_sale_control", args=[item.sale_id, "add_units", draft.pk]),
+        reverse("admin:seckill_sale_control", args=[item.sale_id, "give_away"]),
+    ]
+    assert [client.post(page, sent(units=1)).status_code for page in missing] == [404] * 5
+
+
+@pytest.mark.parametrize(
+    ("opens_in_seconds", "made", "offered"),
+    [
+        (60, None, ["pause", "move_end"]),
+        (-60, None, ["pause", "move_end", "end_now"]),
+        (-60, Kind.PAUSE, ["resume", "move_end", "end_now"]),
+        (-60, Kind.END_NOW, ["move_end"]),
+    ],
+)
+def test_the_page_offers_what_can_be_done_now(
+    client: Client, product: Product, opens_in_seconds: int, made: Kind | None, offered: list[str]
+) -> None:
+    item = make_item(product, opens_in_seconds=opens_in_seconds)
+    if made:
+        make_change(kind=made, sale_id=item.sale_id, reason="because", made_by=None)
+    page = client.get(sale_page(item)).content.decode()
+    found = re.findall(rf"/sale/{item.sale_id}/control/(\w+)/", page)
+    assert found == [*offered, "add_units", "withdraw_units", "units_per_buyer"]
+
+
+def test_an_unlimited_item_offers_no_units(client: Client, product: Product) -> None:
+    item = make_item(product, quantity=None)
+    page = client.get(sale_page(item)).content.decode()
+    assert "add_units" not in page
+    assert "units_per_buyer" in page
+
+
+def test_counters_are_read_only_whatever_is_posted(client: Client, running: SaleItem) -> None:
+    forged = {"name": "Spring sale", "late_payment": "refund", "paused": "on", "closes_at_0": "2031-01-01"}
+    forged |= {"items-TOTAL_FORMS": "1", "items-INITIAL_FORMS": "1", "items-0-id": str(running.pk)}
+    forged |= {"items-0-quantity": "99", "items-0-taken": "0", "left": "99", "quantity": "99"}
+    client.post(sale_page(running), forged)
+    stored = SaleItem.objects.select_related("sale").get()
+    assert (stored.quantity, stored.sale.paused, stored.sale.closes_at) == (5, False, running.sale.closes_at)
+    assert (counters(running).left, counters(running).held, counters(running).sold) == (3, 1, 1)
+
+
+def test_the_journal_is_read_and_filtered_and_never_edited(client: Client, running: SaleItem) -> None:
+    make_change(kind=Kind.ADD_UNITS, item_id=running.pk, units=50, reason="a second delivery", made_by=None)
+    make_change(kind=Kind.WITHDRAW_UNITS, item_id=running.pk, units=54, reason="damaged", made_by=None)
+    entry = SaleChange.objects.earliest("pk")
+    page = client.get(JOURNAL).content.decode()
+    assert "withdraw 54 units" in page
+    assert "Sold 1, held 1, only 53 free: nothing was changed." in page
+    assert client.get(JOURNAL, {"status__exact": "refused"}).context["cl"].result_count == 1
+    assert client.get(JOURNAL, {"q": "second delivery"}).context["cl"].result_count == 1
+    assert client.get(f"{JOURNAL}add/").status_code == 403
+    assert client.post(f"{JOURNAL}{entry.pk}/change/", {"reason": "another"}).status_code == 403
+    assert client.post(f"{JOURNAL}{entry.pk}/delete/", {"post": "yes"}).status_code == 403
+    client.post(JOURNAL, {"action": "delete_selected", "_selected_action": entry.pk, "post": "yes"})
+    assert SaleChange.objects.count() == 2
+    assert SaleChange.objects.earliest("pk").reason == "a second delivery"

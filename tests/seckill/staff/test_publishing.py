@@ -1,0 +1,175 @@
+"""Staff publish a sale: its terms go to the store once, and only when a person who may do so says so."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from seckill import ledger
+from seckill.models import LatePayment, Sale, SaleItem
+from shop.models import Product
+from tests.conftest import make_item
+from tests.seckill.staff.filled_form import form_of, said
+
+SALES = "/admin/seckill/sale/"
+
+
+@pytest.fixture
+def draft(product: Product) -> SaleItem:
+    return make_item(product, published=False)
+
+
+@pytest.fixture
+def viewer(db: None) -> User:
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.set(Permission.objects.filter(codename__in=["view_sale", "view_product"]))
+    return viewer
+
+
+def publish_page(sale: Sale) -> str:
+    return reverse("admin:seckill_sale_publish", args=[sale.pk])
+
+
+def test_publishing_asks_first(client: Client, shop_manager: User, draft: SaleItem) -> None:
+    client.force_login(shop_manager)
+    question = client.get(publish_page(draft.sale)).content.decode()
+    assert "Longjing tea: 19.00 CNY, quantity 5, at most 1 per buyer" in question
+    draft.sale.refresh_from_db()
+    assert not draft.sale.is_published
+    assert ledger.read(item_id=draft.pk) is None
+
+
+def test_a_published_sale_has_its_terms_in_the_store(client: Client, shop_manager: User, draft: SaleItem) -> None:
+    client.force_login(shop_manager)
+    response = client.post(publish_page(draft.sale), follow=True)
+    assert said(response) == ["“Spring sale” is published."]
+    counters = ledger.read(item_id=draft.pk)
+    assert counters is not None
+    assert (counters.quantity, counters.left) == (5, 5)
+
+
+def test_a_second_publish_changes_nothing_and_says_so(
+    client: Client, shop_manager: User, item: SaleItem, store: Any
+) -> None:
+    client.force_login(shop_manager)
+    key = f"seckill:{{{item.pk}}}:item"
+    terms = store.hgetall(key)
+    response = client.post(publish_page(item.sale), follow=True)
+    assert said(response) == ["“Spring sale” was published before. Nothing was changed."]
+    assert store.hgetall(key) == terms
+    assert Sale.objects.get().published_at == item.sale.published_at
+
+
+def test_looking_at_the_question_of_a_published_sale_changes_nothing(
+    client: Client, shop_manager: User, item: SaleItem, store: Any
+) -> None:
+    client.force_login(shop_manager)
+    store.flushdb()
+    SaleItem.objects.update(announced_at=None)
+    response = client.get(publish_page(item.sale), follow=True)
+    assert said(response) == ["“Spring sale” was published before. Nothing was changed."]
+    assert store.dbsize() == 0
+
+
+def test_the_list_publishes_what_was_chosen(client: Client, shop_manager: User, draft: SaleItem) -> None:
+    empty = Sale.objects.create(name="Empty", opens_at=draft.sale.opens_at, closes_at=draft.sale.closes_at)
+    client.force_login(shop_manager)
+    chosen = {"action": "publish_selected", "_selected_action": [draft.sale_id, empty.pk]}
+    response = client.post(SALES, chosen, follow=True)
+    assert sorted(said(response)) == [
+        "“Empty” was not published. A sale needs at least one item before it can be published.",
+        "“Spring sale” is published.",
+    ]
+    assert list(Sale.objects.filter(published_at__isnull=False)) == [draft.sale]
+
+
+def test_a_sale_that_may_not_be_published_says_why(client: Client, shop_manager: User, product: Product) -> None:
+    over = make_item(product, opens_in_seconds=-120, closes_in_seconds=-60, published=False)
+    client.force_login(shop_manager)
+    response = client.post(publish_page(over.sale), follow=True)
+    assert said(response) == [
+        "“Spring sale” was not published. The window of this sale is over. Move it before publishing."
+    ]
+    assert not Sale.objects.get().is_published
+
+
+def test_with_the_store_down_the_sale_is_published_and_opens_later(
+    client: Client, shop_manager: User, draft: SaleItem, settings: Settings
+) -> None:
+    client.force_login(shop_manager)
+    down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
+    settings.CACHES = settings.CACHES | {"seckill": down}
+    response = client.post(publish_page(draft.sale), follow=True)
+    assert said(response) == [
+        "“Spring sale” is published and opens for buyers as soon as the reservation store answers."
+    ]
+    assert Sale.objects.get().is_published
+
+
+def test_who_may_only_look_cannot_publish(client: Client, viewer: User, draft: SaleItem) -> None:
+    client.force_login(viewer)
+    assert client.get(publish_page(draft.sale)).status_code == 403
+    assert client.post(publish_page(draft.sale)).status_code == 403
+    client.post(SALES, {"action": "publish_selected", "_selected_action": [draft.sale_id]})
+    assert not Sale.objects.get().is_published
+
+
+def test_who_may_only_look_sees_prices_and_no_way_to_publish(client: Client, viewer: User, draft: SaleItem) -> None:
+    client.force_login(viewer)
+    page = client.get(reverse("admin:seckill_sale_change", args=[draft.sale_id])).content.decode()
+    assert "19.00 CNY" in page
+    assert publish_page(draft.sale) not in page
+
+
+def test_a_buyer_cannot_publish(client: Client, buyer: User, draft: SaleItem) -> None:
+    client.force_login(buyer)
+    assert client.post(publish_page(draft.sale)).status_code == 302
+    assert not Sale.objects.get().is_published
+
+
+def test_publishing_needs_the_token_of_the_page(shop_manager: User, draft: SaleItem) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(shop_manager)
+    assert strict.post(publish_page(draft.sale)).status_code == 403
+    assert not Sale.objects.get().is_published
+
+
+def test_the_page_of_a_draft_offers_to_publish_and_that_of_a_published_sale_does_not(
+    client: Client, shop_manager: User, draft: SaleItem
+) -> None:
+    client.force_login(shop_manager)
+    page = reverse("admin:seckill_sale_change", args=[draft.sale_id])
+    assert publish_page(draft.sale) in client.get(page).content.decode()
+    client.post(publish_page(draft.sale))
+    assert publish_page(draft.sale) not in client.get(page).content.decode()
+
+
+def test_the_terms_of_a_published_sale_are_frozen_its_names_and_late_payments_are_not(
+    client: Client, shop_manager: User, item: SaleItem
+) -> None:
+    client.force_login(shop_manager)
+    page = reverse("admin:seckill_sale_change", args=[item.sale_id])
+    client.post(page, {"name": "Summer sale", "name_zh": "夏季秒杀", "late_payment": "refund"})
+    sale = Sale.objects.get()
+    assert (sale.name, sale.name_zh, sale.opens_at) == ("Summer sale", "夏季秒杀", item.sale.opens_at)
+    assert sale.late_payment == LatePayment.REFUND
+
+
+def test_a_form_opened_before_the_publication_saves_the_names_only_and_says_so(
+    client: Client, shop_manager: User, item: SaleItem
+) -> None:
+    client.force_login(shop_manager)
+    row = {"id": item.pk, "sale": item.sale_id, "product": item.product_id, "price_minor": "1", "per_buyer_max": 3}
+    form = form_of(item.sale, row, name="Summer sale", hold_seconds=60)
+    response = client.post(reverse("admin:seckill_sale_change", args=[item.sale_id]), form, follow=True)
+    assert (
+        "This sale was published while you were editing it, so only its names and its late payments were saved."
+        in said(response)
+    )
+    sale = Sale.objects.get()
+    assert (sale.name, sale.hold_seconds) == ("Summer sale", 900)
+    stored = SaleItem.objects.get()
+    assert (stored.price_minor, stored.quantity, stored.per_buyer_max) == (1900, 5, 1)

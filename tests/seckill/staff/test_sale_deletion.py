@@ -1,0 +1,73 @@
+"""A draft can be deleted; a published sale stays, with a sentence that says why."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from seckill.changes.journal import make_change
+from seckill.models import Sale, SaleChange, SaleItem
+from shop.models import Product
+from tests.conftest import make_item
+from tests.seckill.staff.filled_form import said
+
+SALES = "/admin/seckill/sale/"
+WHY = (
+    "“Spring sale” is published and buyers may hold its units, so it cannot be deleted. "
+    "End it instead, with “End now” on its page: what buyers hold then stays theirs to pay."
+)
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, shop_manager: User) -> None:
+    client.force_login(shop_manager)
+
+
+def test_a_draft_is_deleted_with_its_items(client: Client, product: Product) -> None:
+    draft = make_item(product, published=False)
+    client.post(f"{SALES}{draft.sale_id}/delete/", {"post": "yes"})
+    assert not Sale.objects.exists()
+    assert not SaleItem.objects.exists()
+
+
+def test_chosen_drafts_are_deleted_after_a_question(client: Client, product: Product) -> None:
+    draft = make_item(product, published=False)
+    chosen = {"action": "delete_selected", "_selected_action": draft.sale_id}
+    assert "Are you sure" in client.post(SALES, chosen).content.decode()
+    client.post(SALES, chosen | {"post": "yes"})
+    assert not Sale.objects.exists()
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_a_published_sale_stays(client: Client, item: SaleItem, method: str) -> None:
+    response = getattr(client, method)(f"{SALES}{item.sale_id}/delete/", {"post": "yes"}, follow=True)
+    assert said(response) == [WHY]
+    assert Sale.objects.exists()
+
+
+def test_a_published_sale_among_those_chosen_keeps_all_of_them(
+    client: Client, item: SaleItem, product: Product
+) -> None:
+    draft = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000, published=False)
+    chosen = {"action": "delete_selected", "_selected_action": [item.sale_id, draft.sale_id], "post": "yes"}
+    assert said(client.post(SALES, chosen, follow=True)) == [WHY]
+    assert Sale.objects.count() == 2
+
+
+def test_only_the_page_of_a_draft_offers_to_delete(client: Client, item: SaleItem, product: Product) -> None:
+    draft = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000, published=False)
+    for sale_id, offered in ((draft.sale_id, True), (item.sale_id, False)):
+        page = client.get(reverse("admin:seckill_sale_change", args=[sale_id])).content.decode()
+        assert (f"{SALES}{sale_id}/delete/" in page) is offered
+
+
+def test_deleting_a_sale_that_is_gone_is_no_crash(client: Client, db: None) -> None:
+    assert client.post(f"{SALES}4711/delete/", {"post": "yes"}).status_code == 302
+    assert client.post(f"{SALES}x/delete/", {"post": "yes"}).status_code == 302
+
+
+def test_a_sale_that_is_over_stays_with_its_orders(client: Client, item: SaleItem) -> None:
+    make_change(kind=SaleChange.Kind.END_NOW, sale_id=item.sale_id, reason="because", made_by=None)
+    response = client.post(f"{SALES}{item.sale_id}/delete/", {"post": "yes"}, follow=True)
+    assert said(response) == ["“Spring sale” is over, and stays for its orders and its journal."]
+    assert Sale.objects.exists()

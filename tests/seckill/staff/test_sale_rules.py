@@ -1,0 +1,140 @@
+"""Staff write a sale; what breaks a rule is refused with a sentence at its field, and nothing is stored."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from seckill.models import Sale, SaleItem
+from shop.models import Product
+from tests.conftest import make_item
+from tests.seckill.staff.filled_form import (
+    TOMORROW,
+    errors_of_rows,
+    errors_of_sale,
+    filled_form,
+    form_of,
+    row_of,
+    row_of_saved,
+)
+
+ADD = "/admin/seckill/sale/add/"
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, shop_manager: User) -> None:
+    client.force_login(shop_manager)
+
+
+@pytest.fixture
+def other_product(product: Product) -> Product:
+    return Product.objects.create(name="Oolong tea", slug="oolong", price_minor=5000)
+
+
+def change_page(sale: Sale) -> str:
+    return reverse("admin:seckill_sale_change", args=[sale.pk])
+
+
+def test_a_sale_and_its_items_are_stored_with_prices_in_minor_units(
+    client: Client, product: Product, other_product: Product
+) -> None:
+    unlimited = row_of(other_product, price_minor="9.9", quantity="", per_buyer_max=3)
+    response = client.post(ADD, filled_form(row_of(product, price_minor="19.90"), unlimited))
+    assert response.status_code == 302
+    items = SaleItem.objects.order_by("pk").values_list("product", "price_minor", "quantity", "per_buyer_max")
+    assert list(items) == [(product.pk, 1990, 5, 1), (other_product.pk, 990, None, 3)]
+    assert not Sale.objects.get().is_published
+
+
+def test_a_window_that_goes_backwards_is_refused(client: Client, product: Product) -> None:
+    response = client.post(ADD, filled_form(row_of(product), closes_at=TOMORROW - timedelta(hours=1)))
+    assert errors_of_sale(response) == {"closes_at": ["The sale must close after it opens."]}
+    assert not Sale.objects.exists()
+
+
+def test_a_window_without_length_is_refused(client: Client, product: Product) -> None:
+    response = client.post(ADD, filled_form(row_of(product), closes_at=TOMORROW))
+    assert errors_of_sale(response) == {"closes_at": ["The sale must close after it opens."]}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("price_minor", "99.01", "The sale price is above the product's own price."),
+        ("price_minor", "0", "The price must be above zero."),
+        ("price_minor", "1.999", "A price in CNY has at most 2 decimals."),
+        ("price_minor", "", "This field is required."),
+        ("price_minor", "NaN", "Enter a number."),
+        ("quantity", "0", "Offer at least one unit, or leave it empty for unlimited."),
+        ("per_buyer_max", "0", "A buyer must be allowed at least one unit."),
+        ("product", "", "This field is required."),
+        ("product", "0", "Select a valid choice. That choice is not one of the available choices."),
+    ],
+)
+def test_a_row_that_breaks_a_rule_is_refused_at_its_field(
+    client: Client, product: Product, field: str, value: Any, sentence: str
+) -> None:
+    response = client.post(ADD, filled_form(row_of(product, **{field: value})))
+    assert errors_of_rows(response) == [{field: [sentence]}]
+    assert not Sale.objects.exists()
+
+
+def test_a_refused_row_is_shown_as_it_was_typed(client: Client, product: Product) -> None:
+    response = client.post(ADD, filled_form(row_of(product, price_minor="99.01")))
+    assert 'value="99.01"' in response.content.decode()
+
+
+def test_the_same_product_twice_in_one_sale_is_refused(client: Client, product: Product) -> None:
+    response = client.post(ADD, filled_form(row_of(product), row_of(product)))
+    assert errors_of_rows(response) == [{}, {"product": ["This product is in the sale already."]}]
+    assert not Sale.objects.exists()
+
+
+def test_a_new_sale_that_overlaps_another_of_the_product_is_refused(client: Client, product: Product) -> None:
+    make_item(product, opens_in_seconds=24 * 3600 - 60, closes_in_seconds=25 * 3600)
+    response = client.post(ADD, filled_form(row_of(product)))
+    sentence = "This product is already in the sale “Spring sale” at that time."
+    assert errors_of_rows(response) == [{"product": [sentence]}]
+    assert Sale.objects.count() == 1
+
+
+def test_a_sale_may_begin_when_another_of_the_product_ends(client: Client, product: Product) -> None:
+    before = make_item(product)
+    Sale.objects.filter(pk=before.sale_id).update(closes_at=TOMORROW)
+    assert client.post(ADD, filled_form(row_of(product))).status_code == 302
+
+
+def test_moving_a_window_over_another_sale_of_an_untouched_item_is_refused(client: Client, product: Product) -> None:
+    make_item(product)
+    later = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000, published=False)
+    earlier = later.sale.opens_at - timedelta(hours=2)
+    response = client.post(change_page(later.sale), form_of(later.sale, row_of_saved(later), opens_at=earlier))
+    sentence = "This product is already in the sale “Spring sale” at that time."
+    assert errors_of_rows(response) == [{"product": [sentence]}]
+    assert Sale.objects.get(pk=later.sale_id).opens_at == later.sale.opens_at
+
+
+def test_moving_a_window_away_from_another_sale_is_judged_by_the_new_window(client: Client, product: Product) -> None:
+    make_item(product)
+    overlapping = make_item(product, published=False)
+    form = form_of(overlapping.sale, row_of_saved(overlapping), opens_at=TOMORROW, closes_at=TOMORROW + timedelta(1))
+    assert client.post(change_page(overlapping.sale), form).status_code == 302
+
+
+def test_an_item_can_be_removed_together_with_the_move_that_it_forbids(client: Client, product: Product) -> None:
+    make_item(product)
+    later = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000, published=False)
+    removed = row_of_saved(later, DELETE="on")
+    earlier = later.sale.opens_at - timedelta(hours=2)
+    assert client.post(change_page(later.sale), form_of(later.sale, removed, opens_at=earlier)).status_code == 302
+    assert not SaleItem.objects.filter(pk=later.pk).exists()
+
+
+def test_a_window_that_is_missing_is_refused_without_a_word_about_overlap(client: Client, product: Product) -> None:
+    make_item(product)
+    response = client.post(ADD, filled_form(row_of(product)) | {"opens_at_0": "", "opens_at_1": ""})
+    assert errors_of_sale(response) == {"opens_at": ["This field is required."]}
+    assert errors_of_rows(response) == [{}]

@@ -1,0 +1,69 @@
+"""What the reservation store holds of one sale item, read without the ledger."""
+
+from collections import Counter
+from typing import Any
+
+from seckill.keys import keys_of
+
+
+class StoredItem:
+    """What the store holds of one item. `client` is any raw client of its store.
+
+    `restored` are the holds that came from an order and not through the outbox. `limited` False: somebody has more
+    units than the limit, which is right where the limit was lowered, or an order restored that was there before.
+    """
+
+    def __init__(self, client: Any, item_id: int) -> None:
+        self.client = client
+        self.keys = keys_of(item_id)
+        self.restored: set[str] = set()
+        self.limited = True
+
+    def item(self) -> dict[str, str]:
+        return texts(self.client.hgetall(self.keys.item))
+
+    def buyers(self) -> dict[str, str]:
+        return texts(self.client.hgetall(self.keys.buyers))
+
+    def holds(self) -> dict[str, str]:
+        return texts(self.client.hgetall(self.keys.holds))
+
+    def entries(self) -> list[dict[str, str]]:
+        return [texts(fields) for _, fields in self.client.xrange(self.keys.outbox)]
+
+    def counters(self) -> tuple[str | None, str, str]:
+        """left, held, sold"""
+        item = self.item()
+        return item.get("left"), item["held"], item["sold"]
+
+    def check_invariants(self) -> None:
+        """Section 5 of the design, counted from the holds upwards. The outbox must not have been drained."""
+        pipeline = self.client.pipeline(transaction=True)
+        for key in (self.keys.item, self.keys.buyers, self.keys.holds):
+            pipeline.hgetall(key)
+        *hashes, stream = pipeline.xrange(self.keys.outbox).execute()
+        item, buyers, holds = map(texts, hashes)
+        entries = [texts(fields) for _, fields in stream]
+        units_in: Counter[str] = Counter()
+        units_of: Counter[str] = Counter()
+        for hold in holds.values():
+            state, buyer, units, _ = hold.split(":")
+            units_in[state] += int(units)
+            if state != "ended":
+                units_of[buyer] += int(units)
+        assert set(units_in) <= {"held", "sold", "ended"}
+        assert item["held"] == str(units_in["held"])
+        assert item["sold"] == str(units_in["sold"])
+        assert item["reservations"] == str(len(holds))
+        assert buyers == {buyer: str(units) for buyer, units in units_of.items()}
+        assert not self.limited or all(units <= int(item["per_buyer_max"]) for units in units_of.values())
+        if "quantity" in item:
+            assert int(item["left"]) >= 0
+            assert int(item["quantity"]) == int(item["left"]) + int(item["held"]) + int(item["sold"])
+        else:
+            assert "left" not in item
+        assert sorted([*(entry["reservation"] for entry in entries), *self.restored]) == sorted(holds)
+
+
+def texts(fields: dict[bytes, bytes]) -> dict[str, str]:
+    return {name.decode(): value.decode() for name, value in fields.items()}
