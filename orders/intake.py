@@ -14,12 +14,12 @@ import structlog
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import DataError, IntegrityError, connection, transaction
-from django.db.models import F, Q
 from django.db.models.functions import Now
 from psycopg.errors import NotNullViolation
 
-from orders import lifecycle
+from orders import settlement
 from orders.models import Order, OrderLine, OrderStatus
+from orders.units_taken import take
 from seckill import ledger, outbox
 from seckill.models import UNITS_MAX, SaleItem
 from seckill.timestamps import moment_from
@@ -160,13 +160,7 @@ def persist_with_surplus(*, item_id: int, intents: Sequence[Intent]) -> None:
         orders=len(rejected),
         units=sum(intent.units for intent in rejected),
     )
-    lifecycle.settle_orders()
-
-
-def take(*, item_id: int, units: int) -> bool:
-    """Count `units` as taken where the quantity allows it. PostgreSQL's own refusal to oversell."""
-    room = Q(quantity=None) | Q(quantity__gte=F("taken") + units)
-    return SaleItem.objects.filter(room, pk=item_id).update(taken=F("taken") + units) == 1
+    settlement.settle_orders()
 
 
 def insert(*, item_id: int, intents: Sequence[Intent], status: OrderStatus) -> int:

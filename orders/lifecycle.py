@@ -1,52 +1,26 @@
-"""How an order moves: paid, shipped, completed, expired, cancelled, refunded.
+"""How an order moves: every change of `Order.status` after intake has inserted the order is written here.
 
 PostgreSQL first, the reservation store second, a sweep for the rest. A state moves by guarded update in the transaction
-that moves `taken` and owes the mail; only the winner goes on. Then the ledger is told (confirm or release) and
-`settled_at` is set. A crash in between leaves `settled_at` null and `settle_orders` repeats the call, which is
-idempotent. Money that comes from a provider arrives in `orders/payments/inbox.py`.
+that moves `SaleItem.taken` and owes the mail; only the winner goes on. Then the order is settled with the store
+(`orders/settlement.py`). Money that a provider reports arrives in `orders/payments/inbox.py`, which calls the second
+half of this module.
 
 Deadlines are compared with PostgreSQL's clock: a worker whose own clock is wrong must not expire orders early.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-import structlog
 from django.db import transaction
-from django.db.models import F, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders.mails import sending
-from orders.models import SOLD, Mail, Order, OrderLine, OrderStatus, Payment
-from seckill import ledger
-from seckill.models import SaleItem
-from shop import failpoints
-
-log = structlog.get_logger(__name__)
+from orders.models import Attention, Mail, Order, OrderStatus, Payment
+from orders.settlement import settle_now
+from orders.units_taken import give_back
 
 # One batch of a sweep: long enough to share the cost of a commit, short enough not to hold row locks for long.
 BATCH_MAX = 500
-
-Answer = ledger.Confirmed | ledger.Released
-# An order as it was read, and what the ledger said to its end.
-Told = tuple[Order, Answer]
-
-# Answers that mean the store and the order disagree: nothing is left to tell, but somebody should know.
-# Compared by identity: a confirmation that was confirmed already is no surprise, and is written with the same word.
-SURPRISES = (
-    ledger.Confirmed.UNKNOWN_HOLD,
-    ledger.Confirmed.HOLD_ENDED,
-    ledger.Released.UNKNOWN_HOLD,
-    ledger.Released.ALREADY_CONFIRMED,
-)
-
-REASONS = {
-    OrderStatus.EXPIRED: ledger.Reason.EXPIRED,
-    OrderStatus.CANCELLED: ledger.Reason.CANCELLED,
-    OrderStatus.REJECTED: ledger.Reason.REJECTED,
-    OrderStatus.REFUND_DUE: ledger.Reason.REFUNDED,
-    OrderStatus.REFUNDED: ledger.Reason.REFUNDED,
-}
 
 
 def pay(*, order_id: int) -> bool:
@@ -56,7 +30,7 @@ def pay(*, order_id: int) -> bool:
         if waiting.update(status=OrderStatus.PAID, ended_at=timezone.now()) != 1:
             return False
         sending.owe(order_ids=[order_id], kind=Mail.Kind.PAID)
-    tell_soon([order_id])
+    settle_now([order_id])
     return True
 
 
@@ -74,7 +48,7 @@ def cancel(*, order_id: int) -> bool:
     """Cancel an unpaid order and put its units back on sale. False where it is not awaiting payment."""
     if not end_unpaid(order_ids=[order_id], status=OrderStatus.CANCELLED, wait=True):
         return False
-    tell_soon([order_id])
+    settle_now([order_id])
     return True
 
 
@@ -102,7 +76,7 @@ def refund(*, order_id: int, units_back: bool) -> bool:
             moved.update(status=status, ended_at=timezone.now(), units_back=False)
         if status is OrderStatus.REFUNDED:
             sending.owe(order_ids=[order_id], kind=Mail.Kind.REFUNDED)
-    tell_soon([order_id])
+    settle_now([order_id])
     return True
 
 
@@ -115,7 +89,7 @@ def expire_overdue(*, batch_max: int = BATCH_MAX) -> int:
     )
     expired = end_unpaid(order_ids=list(overdue), status=OrderStatus.EXPIRED)
     if expired:
-        tell_soon(expired)
+        settle_now(expired)
     return len(expired)
 
 
@@ -141,105 +115,59 @@ def end_unpaid(*, order_ids: Iterable[int], status: OrderStatus, wait: bool = Fa
     return waiting
 
 
-def give_back(*, order_ids: Sequence[int]) -> None:
-    """Move the orders' units out of `taken`. In the transaction that moves the orders, after their rows are locked."""
-    units_of_item = (
-        OrderLine.objects.filter(order_id__in=order_ids, sale_item__isnull=False)
-        .values_list("sale_item_id")
-        .annotate(Sum("units"))
-        .order_by("sale_item_id")
+# --- Moves that money makes. The caller has locked the order, in a transaction that also moves the payment. ---
+
+# Orders that have ended without money: money that comes for them goes back, and the order is refunded with it.
+ENDED_UNPAID = (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED)
+
+
+def mark_paid(order: Order) -> None:
+    """The provider has the money of an order that awaited it."""
+    awaiting = Order.objects.filter(pk=order.pk, status=OrderStatus.AWAITING_PAYMENT)
+    awaiting.update(status=OrderStatus.PAID, ended_at=timezone.now())
+    sending.owe(order_ids=[order.pk], kind=Mail.Kind.PAID)
+
+
+def mark_paid_late(order: Order) -> None:
+    """Late money was accepted: the expired order has its units again, in both stores."""
+    expired = Order.objects.filter(pk=order.pk, status=OrderStatus.EXPIRED)
+    expired.update(
+        status=OrderStatus.PAID, ended_at=timezone.now(), settled_at=None, attention=Attention.LATE_PAYMENT_KEPT
     )
-    for item_id, units in units_of_item:
-        SaleItem.objects.filter(pk=item_id).update(taken=F("taken") - units)
+    sending.owe(order_ids=[order.pk], kind=Mail.Kind.PAID)
 
 
-def tell_soon(order_ids: Sequence[int]) -> None:
-    """After the commit: tell the ledger. Whoever dies before it leaves the telling to the sweep."""
-    failpoints.reach("lifecycle.after_commit")
-    settle_orders(order_ids=order_ids)
+def mark_refund_due(order: Order) -> None:
+    """Money came for an order that ended unpaid, and has to go back. Any other order stays what it is.
 
-
-def settle_orders(*, order_ids: Iterable[int] | None = None, batch_max: int = BATCH_MAX) -> int:
-    """Tell the ledger how orders ended, those given or else the oldest that it was not told of. Returns how many.
-
-    A store that cannot be reached leaves them for the next sweep: the order stands in PostgreSQL, which is the truth.
+    Its hold is released once more: a crash may have left it taken again.
     """
-    unsettled = OrderLine.objects.filter(order__settled_at=None, sale_item__isnull=False).exclude(
-        order__status=OrderStatus.AWAITING_PAYMENT
-    )
-    if order_ids is not None:
-        unsettled = unsettled.filter(order_id__in=list(order_ids))
-    settled = 0
-    # A batch for each item, so that an item which the store has lost does not stand in the way of the others.
-    for item_id in list(unsettled.order_by().values_list("sale_item_id", flat=True).distinct()):
-        lines = unsettled.filter(sale_item_id=item_id).select_related("order").order_by("order__ended_at")[:batch_max]
-        told = tell_all(item_id=item_id, orders=[line.order for line in lines])
-        for status in {order.status for order, _ in told}:
-            # Guarded by what was told: an order that moved on meanwhile has another thing to tell.
-            as_told = Order.objects.filter(pk__in=[order.pk for order, _ in told if order.status == status])
-            settled += as_told.filter(status=status, settled_at=None).update(settled_at=timezone.now())
-        for order, answer in told:
-            if any(answer is surprise for surprise in SURPRISES) and is_still(order):
-                log.error("hold_differs_from_order", item_id=item_id, order=str(order.number), hold=answer.value)
-    return settled
+    ended = Order.objects.filter(pk=order.pk, status__in=ENDED_UNPAID)
+    ended.update(status=OrderStatus.REFUND_DUE, settled_at=None)
 
 
-def tell_all(*, item_id: int, orders: list[Order]) -> list[Told]:
-    """Tell the ledger in one round trip, or one by one where that fails. Returns the orders that are done.
-
-    A hold that was tampered with makes the store refuse the whole batch; it must not keep the others from their end.
-    """
-    try:
-        return tell_ledger(item_id=item_id, orders=orders)
-    except (ledger.StoreUnreachable, ValueError) as error:
-        log.warning("settling_one_by_one", item_id=item_id, orders=len(orders), error=str(error))
-    told: list[Told] = []
-    for order in orders:
-        try:
-            told += tell_ledger(item_id=item_id, orders=[order])
-        except (ledger.StoreUnreachable, ValueError) as error:
-            if not answers(item_id=item_id):
-                log.warning("settling_waits_for_store", item_id=item_id, error=str(error))
-                break
-            log.error("hold_cannot_be_settled", item_id=item_id, order=str(order.number), error=str(error))
-    return told
+def mark_refunded(order: Order) -> None:
+    """All the money that was due is back with the buyer."""
+    Order.objects.filter(pk=order.pk, status=OrderStatus.REFUND_DUE).update(status=OrderStatus.REFUNDED)
+    sending.owe(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
 
 
-def answers(*, item_id: int) -> bool:
-    """Whether the store speaks at all: then it is the hold that is at fault."""
-    try:
-        ledger.read(item_id=item_id)
-    except ledger.StoreUnreachable:
-        return False
-    return True
+def mark_refunded_by_provider(order: Order) -> None:
+    """Somebody gave the money back in the provider's own pages, without asking the shop."""
+    if order.status == OrderStatus.PAID:
+        # Nobody said that the units may be sold again, so they stay sold.
+        moved = {"ended_at": timezone.now(), "units_back": False}
+    elif order.status == OrderStatus.EXPIRED:
+        # Late money that was not decided yet. A crash may have left its units taken again, and only a refund gives
+        # back what is sold: so the store is told of a refund.
+        moved = {"settled_at": None}
+    else:
+        return
+    Order.objects.filter(pk=order.pk).update(status=OrderStatus.REFUNDED, **moved)
+    sending.owe(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
 
 
-def tell_ledger(*, item_id: int, orders: list[Order]) -> list[Told]:
-    """Confirm or release the orders' holds, in one round trip for each way they ended. Returns what it heard."""
-    told: list[Told] = []
-    reasons = {order.pk: reason_of(order) for order in orders}
-    for reason in sorted(set(reasons.values()), key=str):
-        group = [order for order in orders if reasons[order.pk] is reason and order.reservation_id]
-        reservation_ids = [order.reservation_id for order in group if order.reservation_id]
-        given: list[Answer] = []
-        if reason is None:
-            given += ledger.confirm(item_id=item_id, reservation_ids=reservation_ids)
-        else:
-            given += ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=reason)
-        # A store that does not know the item is to be told again, once it does.
-        told += [(order, answer) for order, answer in zip(group, given, strict=True) if answer != "unavailable"]
-    return told
-
-
-def is_still(order: Order) -> bool:
-    """Whether the order is as it was read. One that has moved on meanwhile surprises nobody, and is told again."""
-    return Order.objects.filter(pk=order.pk, status=order.status).exists()
-
-
-def reason_of(order: Order) -> ledger.Reason | None:
-    """Why the order's units are given back; None where they stay sold."""
-    if order.status in SOLD:
-        return None
-    if order.status in (OrderStatus.REFUND_DUE, OrderStatus.REFUNDED) and not order.units_back:
-        return None
-    return REASONS[OrderStatus(order.status)]
+def mark_refund_failed(order: Order) -> None:
+    """The provider could not give the money back after all: a person should look."""
+    Order.objects.filter(pk=order.pk).update(attention=Attention.REFUND_FAILS)
+    Order.objects.filter(pk=order.pk, status=OrderStatus.REFUNDED).update(status=OrderStatus.REFUND_DUE)

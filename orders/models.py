@@ -122,6 +122,24 @@ class Order(models.Model):
     def get_absolute_url(self) -> str:
         return reverse("order", args=[self.number])
 
+    @property
+    def paid_late(self) -> bool:
+        """Whether money came after the time to pay was over; still so when staff have dealt with it."""
+        if self.attention in (Attention.LATE_PAYMENT_KEPT, Attention.LATE_PAYMENT_REFUNDED):
+            return True
+        return any(
+            payment.captured_at is not None and payment.captured_at > self.expires_at
+            for payment in self.payments.all()
+            if payment.status != Payment.Status.FAILED
+        )
+
+    @property
+    def late_payment_undecided(self) -> bool:
+        """Whether late money is there, and the shop is still finding out whether units are left for it."""
+        return self.status == OrderStatus.EXPIRED and any(
+            payment.status == Payment.Status.CAPTURED for payment in self.payments.all()
+        )
+
 
 class Payment(models.Model):
     """One attempt to pay an order with a provider. Its id goes to the provider and comes back in every event.

@@ -11,7 +11,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from orders.late_payment import came_late, is_undecided
 from orders.models import Attention, Order, OrderStatus, Payment
 from orders.payments import provider_choice
 from seckill import ledger
@@ -49,7 +48,7 @@ def state_of(order: Order) -> dict[str, Any]:
     payments = list(order.payments.all())
     latest = payments[0] if payments else None
     awaiting = order.status == OrderStatus.AWAITING_PAYMENT
-    deciding = is_undecided(order)
+    deciding = order.late_payment_undecided
     return {
         "order": order,
         "awaiting": awaiting,
@@ -58,7 +57,7 @@ def state_of(order: Order) -> dict[str, Any]:
         "declined": awaiting and latest is not None and latest.status == Payment.Status.FAILED,
         "deciding": deciding,
         "changing": awaiting or deciding or order.status == OrderStatus.REFUND_DUE,
-        "came_late": came_late(order),
+        "came_late": order.paid_late,
         "other_amount": order.attention == Attention.AMOUNT_DIFFERS,
         "paid_twice": order.attention == Attention.PAID_TWICE,
     }

@@ -5,7 +5,7 @@ import time
 import structlog
 from celery import shared_task
 
-from orders import intake, lifecycle
+from orders import intake, lifecycle, settlement
 from orders.mails import sending
 from orders.metrics import remember_audit
 from orders.payments import inbox, late_money, refunds, sessions
@@ -69,7 +69,7 @@ def expire_overdue() -> int:
 @sweep()
 def settle_orders() -> int:
     """Every second: tell the reservation store what a crash or its own absence left unsaid."""
-    return lifecycle.settle_orders()
+    return settlement.settle_orders()
 
 
 # A reconcile of a large item takes longer than other tasks may; a second one finds the item locked and leaves.
@@ -110,7 +110,7 @@ def send_mails() -> int:
 @sweep()
 def apply_waiting_events() -> int:
     """Every second: events whose payment has come since, and late money whose fate a crash left open."""
-    return inbox.apply_waiting() + late_money.decide_waiting()
+    return inbox.apply_waiting() + late_money.settle_waiting()
 
 
 @sweep()

@@ -12,7 +12,6 @@ from django.template.loader import render_to_string
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
-from orders.late_payment import came_late, is_undecided
 from orders.models import SOLD, Mail, Order, OrderStatus, Payment
 from shop.buyer_language import language_of
 from shop.templatetags.amounts import money
@@ -60,7 +59,7 @@ def confirmation(order: Order) -> Letter | None:
     """Also where the order was refunded since: the buyer then gets both, in the order in which it happened."""
     amount = money(order.amount_minor, order.currency)
     sentences = [_("We have received your payment of %(amount)s. Thank you!") % {"amount": amount}]
-    if came_late(order):
+    if order.paid_late:
         sentences.append(
             _("It came after the time to pay was over, but there were units left, and we have kept them for you.")
         )
@@ -76,7 +75,7 @@ def expiry(order: Order) -> Letter | None:
         _("The time to pay ended on %(deadline)s, and the units went back on sale.")
         % {"deadline": moment(order.expires_at)}
     ]
-    if is_undecided(order):
+    if order.late_payment_undecided:
         sentences.append(
             _("Your payment came after that. We are looking whether units are left for you; another mail says so.")
         )
@@ -90,7 +89,7 @@ def expiry(order: Order) -> Letter | None:
 def refund(order: Order) -> Letter | None:
     amount = money(refunded_minor(order), order.currency)
     sentences = [_("We have sent %(amount)s back to you, the way it came.") % {"amount": amount}]
-    if came_late(order):
+    if order.paid_late:
         sentences.append(_("Your payment had come when the order had already ended."))
     sentences.append(_("Until it shows in your account some days may pass."))
     return Letter(subject=_("Refund: %(what)s") % {"what": what(order)}, sentences=sentences)

@@ -14,9 +14,8 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders import lifecycle
-from orders.mails import sending
-from orders.models import SOLD, Attention, Mail, Order, OrderStatus, Payment, PaymentEvent
+from orders import lifecycle, settlement
+from orders.models import SOLD, Attention, Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import late_money, refunds
 from orders.payments.provider import Event, EventKind
 from shop import failpoints
@@ -91,9 +90,9 @@ def follow(row: PaymentEvent, applied: Applied) -> None:
         return
     order_id = Payment.objects.values_list("order_id", flat=True).get(pk=row.payment_id)
     if applied is Applied.LATE:
-        late_money.decide(order_id=order_id)
+        late_money.settle_late_payment(order_id=order_id)
     else:
-        lifecycle.tell_soon([order_id])
+        settlement.settle_now([order_id])
 
 
 def apply(row: PaymentEvent) -> Applied:
@@ -133,8 +132,7 @@ def capture(*, order: Order, payment: Payment, row: PaymentEvent) -> Applied:
         return Applied.AMOUNT_DIFFERS
     if order.status == OrderStatus.AWAITING_PAYMENT:
         take_money(payment=payment, decide_late=False)
-        Order.objects.filter(pk=order.pk).update(status=OrderStatus.PAID, ended_at=timezone.now())
-        sending.owe(order_ids=[order.pk], kind=Mail.Kind.PAID)
+        lifecycle.mark_paid(order)
         return Applied.PAID
     other = Payment.objects.filter(order=order, status=Payment.Status.CAPTURED).exists()
     if order.status in SOLD or other:
@@ -176,15 +174,7 @@ def refunded(*, order: Order, payment: Payment) -> Applied:
     if payment.status != Payment.Status.CAPTURED:
         return Applied.NOTHING
     Payment.objects.filter(pk=payment.pk).update(status=Payment.Status.REFUNDED, next_attempt_at=None)
-    if order.status == OrderStatus.PAID:
-        # Nobody said that the units may be sold again, so they stay sold.
-        Order.objects.filter(pk=order.pk).update(status=OrderStatus.REFUNDED, ended_at=timezone.now(), units_back=False)
-        sending.owe(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
-    elif order.status == OrderStatus.EXPIRED:
-        # Late money that nobody had decided upon. A crash may have left its units taken again: only a refund gives
-        # back what is sold, so the order is told to the store as one.
-        Order.objects.filter(pk=order.pk).update(status=OrderStatus.REFUNDED, settled_at=None)
-        sending.owe(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
+    lifecycle.mark_refunded_by_provider(order)
     return Applied.REFUNDED
 
 
@@ -198,6 +188,5 @@ def refund_failed(*, order: Order, payment: Payment) -> Applied:
         # A person has to act first; the sweep looks again tomorrow.
         next_attempt_at=Now() + timedelta(days=1),
     )
-    Order.objects.filter(pk=order.pk).update(attention=Attention.REFUND_FAILS)
-    Order.objects.filter(pk=order.pk, status=OrderStatus.REFUNDED).update(status=OrderStatus.REFUND_DUE)
+    lifecycle.mark_refund_failed(order)
     return Applied.REFUND_FAILS

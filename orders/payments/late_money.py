@@ -11,11 +11,9 @@ from enum import StrEnum
 import structlog
 from django.db import transaction
 from django.db.models.functions import Now
-from django.utils import timezone
 
-from orders import intake, lifecycle
-from orders.mails import sending
-from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment
+from orders import lifecycle, settlement, units_taken
+from orders.models import Attention, Order, OrderLine, OrderStatus, Payment
 from orders.payments import refunds
 from orders.payments.timing import next_attempt
 from seckill import ledger
@@ -44,19 +42,19 @@ class Decided(StrEnum):
     GOES_BACK = "goes_back"
 
 
-def decide_waiting(*, batch_max: int = BATCH_MAX) -> int:
+def settle_waiting(*, batch_max: int = BATCH_MAX) -> int:
     """Decide one batch of the late payments that nobody has decided. Returns how many are decided."""
     waiting = Payment.objects.filter(status=Payment.Status.CAPTURED, next_attempt_at__lte=Now())
     decided = 0
     for order_id in list(waiting.order_by("next_attempt_at").values_list("order_id", flat=True)[:batch_max]):
-        if decide(order_id=order_id) is Decided.UNAVAILABLE:
+        if settle_late_payment(order_id=order_id) is Decided.UNAVAILABLE:
             # The store is away, or not vouched for: it will not be there for the others either.
             break
         decided += 1
     return decided
 
 
-def decide(*, order_id: int) -> Decided:
+def settle_late_payment(*, order_id: int) -> Decided:
     """Take the units of an expired order again, for which money has come, or owe the money back."""
     with transaction.atomic():
         order = Order.objects.select_for_update().get(pk=order_id)
@@ -74,11 +72,12 @@ def decide(*, order_id: int) -> Decided:
             Payment.objects.filter(pk=payment.pk).update(attempts=attempts, next_attempt_at=soon)
             return word
         if word is Decided.KEPT:
-            keep(order=order, payment=payment)
+            Payment.objects.filter(pk=payment.pk).update(next_attempt_at=None, attempts=0)
+            lifecycle.mark_paid_late(order)
         else:
             word = Decided.GOES_BACK
             refunds.owe_back(order=order, payment=payment, attention=Attention.LATE_PAYMENT_REFUNDED)
-    lifecycle.tell_soon([order_id])
+    settlement.settle_now([order_id])
     return word
 
 
@@ -91,7 +90,7 @@ def take_again(*, order: Order) -> Decided:
     if line.sale_item.sale.late_payment != LatePayment.TAKE_AGAIN:
         return Decided.GOES_BACK
     word = restore(order=order, item_id=line.sale_item.pk, units=line.units)
-    if word is Decided.KEPT and not intake.take(item_id=line.sale_item.pk, units=line.units):
+    if word is Decided.KEPT and not units_taken.take(item_id=line.sale_item.pk, units=line.units):
         # The store had units that PostgreSQL has not: the hold is released again with the order's refund.
         log.error("late_payment_refused_by_database", item_id=line.sale_item.pk, order=str(order.number))
         return Decided.GOES_BACK
@@ -121,14 +120,3 @@ def restore(*, order: Order, item_id: int, units: int) -> Decided:
         return Decided.UNAVAILABLE
     taken = word in (ledger.Restored.RESTORED, ledger.Restored.ALREADY_RESTORED)
     return Decided.KEPT if taken else Decided.GOES_BACK
-
-
-def keep(*, order: Order, payment: Payment) -> None:
-    Payment.objects.filter(pk=payment.pk).update(next_attempt_at=None, attempts=0)
-    Order.objects.filter(pk=order.pk).update(
-        status=OrderStatus.PAID,
-        ended_at=timezone.now(),
-        settled_at=None,
-        attention=Attention.LATE_PAYMENT_KEPT,
-    )
-    sending.owe(order_ids=[order.pk], kind=Mail.Kind.PAID)

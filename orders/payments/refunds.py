@@ -7,8 +7,8 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders.mails import sending
-from orders.models import SOLD, Attention, Mail, Order, OrderStatus, Payment
+from orders import lifecycle
+from orders.models import SOLD, Attention, Order, OrderStatus, Payment
 from orders.payments import provider_choice
 from orders.payments.provider import ProviderRefused, ProviderUnreachable, Refund
 from orders.payments.timing import next_attempt
@@ -21,9 +21,6 @@ BATCH_MAX = 20
 
 # After this many attempts, a minute apart from each other by then, a person should look.
 ATTEMPTS_BEFORE_ATTENTION = 5
-
-# Orders that have ended without money, so that money which comes for them goes back and takes the order along.
-ENDED_UNPAID = (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED)
 
 
 def owe_back(*, order: Order, payment: Payment, attention: Attention) -> None:
@@ -40,7 +37,7 @@ def owe_back(*, order: Order, payment: Payment, attention: Attention) -> None:
         last_error="",
     )
     Order.objects.filter(pk=order.pk).update(attention=attention)
-    Order.objects.filter(pk=order.pk, status__in=ENDED_UNPAID).update(status=OrderStatus.REFUND_DUE, settled_at=None)
+    lifecycle.mark_refund_due(order)
 
 
 def move_refunds(*, batch_max: int = BATCH_MAX) -> int:
@@ -87,8 +84,7 @@ def finish(*, payment_id: UUID) -> bool:
         if order.attention == Attention.REFUND_FAILS:
             Order.objects.filter(pk=order.pk).update(attention=attention_after(order=order, payment=payment))
         if order.status == OrderStatus.REFUND_DUE and not still_due(order=order):
-            Order.objects.filter(pk=order.pk).update(status=OrderStatus.REFUNDED)
-            sending.owe(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
+            lifecycle.mark_refunded(order)
     return True
 
 

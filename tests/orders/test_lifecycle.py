@@ -11,7 +11,7 @@ from django.db import connections
 from django.db.models import F
 from django.utils import timezone
 
-from orders import intake, lifecycle, tasks
+from orders import intake, lifecycle, settlement, tasks
 from orders.models import Mail, Order, OrderStatus, Payment
 from seckill import ledger, passes
 from seckill.models import SaleItem
@@ -138,7 +138,7 @@ def test_an_item_that_the_store_lost_does_not_hold_up_the_others(
     assert figures(other) == (5, 0, 0, 0)
     assert Order.objects.filter(settled_at=None).count() == 1
     for _ in range(3):
-        assert lifecycle.settle_orders(batch_max=1) == 0
+        assert settlement.settle_orders(batch_max=1) == 0
 
 
 def test_a_payment_and_an_expiry_at_once_have_one_winner(product: Product) -> None:
@@ -169,7 +169,7 @@ def test_a_payment_and_an_expiry_at_once_have_one_winner(product: Product) -> No
         thread.start()
     for thread in threads:
         thread.join(timeout=60)
-    lifecycle.settle_orders()
+    settlement.settle_orders()
 
     assert set(Order.objects.filter(status=OrderStatus.PAID).values_list("pk", flat=True)) == set(paid)
     assert Order.objects.filter(status=OrderStatus.EXPIRED).count() == 40 - len(paid)

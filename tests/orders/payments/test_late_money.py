@@ -7,7 +7,7 @@ import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 
-from orders import lifecycle, tasks
+from orders import lifecycle, settlement, tasks
 from orders.models import Attention, Mail, Order, OrderStatus, Payment
 from orders.payments import late_money
 from orders.payments.inbox import Applied
@@ -101,7 +101,7 @@ def test_late_money_waits_for_a_store_that_is_away(item: SaleItem, buyer: User, 
     healthy = store_away(settings)
     assert tell(message(payment)).status_code == 200
     assert stands(order, payment) == (OrderStatus.EXPIRED, Payment.Status.CAPTURED, "")
-    assert late_money.decide(order_id=order.pk) is late_money.Decided.UNAVAILABLE
+    assert late_money.settle_late_payment(order_id=order.pk) is late_money.Decided.UNAVAILABLE
     settings.CACHES = healthy
     due_now()
     assert tasks.apply_waiting_events() == 1
@@ -134,7 +134,7 @@ def test_late_money_for_an_end_that_the_store_was_not_told(item: SaleItem, buyer
     settings.CACHES = healthy
     tell(message(payment))
     assert stands(order, payment) == KEPT
-    lifecycle.tell_ledger(item_id=item.pk, orders=[stale])
+    settlement.tell_ledger(item_id=item.pk, orders=[stale])
     assert figures(item) == (4, 0, 1, 1)
 
 
@@ -215,7 +215,7 @@ def test_nothing_is_decided_twice(item: SaleItem, buyer: User) -> None:
     order, payment = expired(item, buyer)
     tell(message(payment))
     for _ in range(2):
-        assert late_money.decide(order_id=order.pk) is late_money.Decided.NOTHING_TO_DECIDE
+        assert late_money.settle_late_payment(order_id=order.pk) is late_money.Decided.NOTHING_TO_DECIDE
     assert figures(item) == (4, 0, 1, 1)
     assert order.payments.get().status == Payment.Status.CAPTURED
     assert Applied.LATE.value == "late"
@@ -230,7 +230,7 @@ def test_with_the_holds_lost_the_money_waits_until_the_store_was_compared(
     assert stands(order, payment) == (OrderStatus.EXPIRED, Payment.Status.CAPTURED, "")
     assert tasks.watch_store() == 1
     due_now()
-    assert late_money.decide_waiting() == 1
+    assert late_money.settle_waiting() == 1
     assert stands(order, payment) == KEPT
     hold = ledger.find_hold(item_id=item.pk, reservation_id=order.reservation_id)  # type: ignore[arg-type]
     assert hold is not None

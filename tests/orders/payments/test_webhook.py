@@ -8,7 +8,7 @@ from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from orders import lifecycle, tasks
+from orders import lifecycle, settlement, tasks
 from orders.models import Attention, Mail, Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import sessions
 from seckill.models import SaleItem
@@ -200,7 +200,7 @@ def test_money_for_a_cancelled_or_rejected_order_goes_back(item: SaleItem, buyer
     order = order_of(item, buyer)
     payment = payment_of(order)
     lifecycle.end_unpaid(order_ids=[order.pk], status=status)
-    lifecycle.settle_orders()
+    settlement.settle_orders()
     tell(message(payment))
     assert stands(order) == (OrderStatus.REFUND_DUE, Attention.LATE_PAYMENT_REFUNDED)
     tell(message(payment, "refunded"))

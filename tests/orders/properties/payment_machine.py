@@ -110,7 +110,7 @@ class PaymentMachine(SaleMachine):
             if not self.model.decide(self.model.pages[page]):
                 break
             decided += 1
-        assert late_money.decide_waiting() == decided
+        assert late_money.settle_waiting() == decided
 
     @invariant()
     def money_is_where_the_model_says(self) -> None:

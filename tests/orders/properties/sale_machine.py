@@ -22,7 +22,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from orders import intake, lifecycle
+from orders import intake, lifecycle, settlement
 from orders.models import OrderStatus
 from orders.repair.reconcile import reconcile_if_needed
 from seckill import ledger, outbox, passes
@@ -208,7 +208,7 @@ class SaleMachine(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
-        assert lifecycle.settle_orders() == self.model.settle()
+        assert settlement.settle_orders() == self.model.settle()
 
     # --- changes of the running sale ---
 

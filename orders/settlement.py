@@ -1,0 +1,132 @@
+"""Settling: the reservation store is told how orders ended (confirm or release), and the orders note that it was.
+
+PostgreSQL first, the store second. A crash in between, or a store that is away, leaves `settled_at` null, and the sweep
+calls `settle_orders` again: the ledger's verbs are idempotent.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import structlog
+from django.utils import timezone
+
+from orders.models import SOLD, Order, OrderLine, OrderStatus
+from seckill import ledger
+from shop import failpoints
+
+log = structlog.get_logger(__name__)
+
+# One batch of a sweep: long enough to share the cost of a commit, short enough not to hold row locks for long.
+BATCH_MAX = 500
+
+Answer = ledger.Confirmed | ledger.Released
+# An order as it was read, and what the ledger answered to its end.
+SettledAnswer = tuple[Order, Answer]
+
+# Answers that mean the store and the order disagree: there is nothing left to settle, but somebody should know.
+# Compared by identity: `already_confirmed` is no surprise to a confirmation, but is one to a release.
+SURPRISES = (
+    ledger.Confirmed.UNKNOWN_HOLD,
+    ledger.Confirmed.HOLD_ENDED,
+    ledger.Released.UNKNOWN_HOLD,
+    ledger.Released.ALREADY_CONFIRMED,
+)
+
+REASONS = {
+    OrderStatus.EXPIRED: ledger.Reason.EXPIRED,
+    OrderStatus.CANCELLED: ledger.Reason.CANCELLED,
+    OrderStatus.REJECTED: ledger.Reason.REJECTED,
+    OrderStatus.REFUND_DUE: ledger.Reason.REFUNDED,
+    OrderStatus.REFUNDED: ledger.Reason.REFUNDED,
+}
+
+
+def settle_now(order_ids: Sequence[int]) -> None:
+    """Settle orders that have just moved. Call it after the commit; a crash before it leaves them to the sweep."""
+    failpoints.reach("lifecycle.after_commit")
+    settle_orders(order_ids=order_ids)
+
+
+def settle_orders(*, order_ids: Iterable[int] | None = None, batch_max: int = BATCH_MAX) -> int:
+    """Tell the ledger how orders ended: those given, or else the oldest unsettled ones. Returns how many are settled.
+
+    With the store away they stay for the next sweep: PostgreSQL has the orders, and PostgreSQL is the truth.
+    """
+    unsettled = OrderLine.objects.filter(order__settled_at=None, sale_item__isnull=False).exclude(
+        order__status=OrderStatus.AWAITING_PAYMENT
+    )
+    if order_ids is not None:
+        unsettled = unsettled.filter(order_id__in=list(order_ids))
+    settled = 0
+    # A batch for each item, so that an item which the store has lost does not hold up the others.
+    for item_id in list(unsettled.order_by().values_list("sale_item_id", flat=True).distinct()):
+        lines = unsettled.filter(sale_item_id=item_id).select_related("order").order_by("order__ended_at")[:batch_max]
+        answered = settle_batch(item_id=item_id, orders=[line.order for line in lines])
+        for status in {order.status for order, _ in answered}:
+            # Guarded by the status that was settled: an order that has moved on since must be settled again.
+            unmoved = Order.objects.filter(pk__in=[order.pk for order, _ in answered if order.status == status])
+            settled += unmoved.filter(status=status, settled_at=None).update(settled_at=timezone.now())
+        for order, answer in answered:
+            if any(answer is surprise for surprise in SURPRISES) and is_unmoved(order):
+                log.error("hold_differs_from_order", item_id=item_id, order=str(order.number), hold=answer.value)
+    return settled
+
+
+def settle_batch(*, item_id: int, orders: list[Order]) -> list[SettledAnswer]:
+    """Tell the ledger in one round trip, or one by one where that fails. Returns the orders that it answered for.
+
+    A damaged hold makes the store refuse the whole batch; the other orders must be settled all the same.
+    """
+    try:
+        return tell_ledger(item_id=item_id, orders=orders)
+    except (ledger.StoreUnreachable, ValueError) as error:
+        log.warning("settling_one_by_one", item_id=item_id, orders=len(orders), error=str(error))
+    answered: list[SettledAnswer] = []
+    for order in orders:
+        try:
+            answered += tell_ledger(item_id=item_id, orders=[order])
+        except (ledger.StoreUnreachable, ValueError) as error:
+            if not store_answers(item_id=item_id):
+                log.warning("settling_waits_for_store", item_id=item_id, error=str(error))
+                break
+            log.error("hold_cannot_be_settled", item_id=item_id, order=str(order.number), error=str(error))
+    return answered
+
+
+def store_answers(*, item_id: int) -> bool:
+    """Whether the store answers at all: then the fault is in the hold."""
+    try:
+        ledger.read(item_id=item_id)
+    except ledger.StoreUnreachable:
+        return False
+    return True
+
+
+def tell_ledger(*, item_id: int, orders: list[Order]) -> list[SettledAnswer]:
+    """Confirm or release the orders' holds, in one round trip for each way they ended. Returns the answers."""
+    answered: list[SettledAnswer] = []
+    reasons = {order.pk: reason_of(order) for order in orders}
+    for reason in sorted(set(reasons.values()), key=str):
+        group = [order for order in orders if reasons[order.pk] is reason and order.reservation_id]
+        reservation_ids = [order.reservation_id for order in group if order.reservation_id]
+        answers: list[Answer] = []
+        if reason is None:
+            answers += ledger.confirm(item_id=item_id, reservation_ids=reservation_ids)
+        else:
+            answers += ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=reason)
+        # A store that has lost the item must be told again, once it is back.
+        answered += [(order, answer) for order, answer in zip(group, answers, strict=True) if answer != "unavailable"]
+    return answered
+
+
+def is_unmoved(order: Order) -> bool:
+    """Whether the order is still as it was read. One that has moved on since is settled again, and is no surprise."""
+    return Order.objects.filter(pk=order.pk, status=order.status).exists()
+
+
+def reason_of(order: Order) -> ledger.Reason | None:
+    """Why the order's units are given back; None where they stay sold."""
+    if order.status in SOLD:
+        return None
+    if order.status in (OrderStatus.REFUND_DUE, OrderStatus.REFUNDED) and not order.units_back:
+        return None
+    return REASONS[OrderStatus(order.status)]
