@@ -153,7 +153,7 @@ class PayView(JsonAPIView):
         except ProviderUnreachable:
             return provider_away()
         if start.word is Started.NO_PROVIDER and provider_name:
-            raise ValidationError({"provider": _("This shop does not offer it.")})
+            raise ValidationError({"provider": _("This shop does not offer this payment provider.")})
         if start.payment is None:
             return not_payable(start.word, order)
         opened = start.word is Started.OPENED
@@ -204,18 +204,18 @@ def key_missing() -> HttpResponse:
         status=400,
         code="idempotency_key_missing",
         title=_("The Idempotency-Key is missing"),
-        detail=_("Send a header Idempotency-Key of 1 to 255 characters, and the same one when you repeat the call."),
+        detail=_("Send an Idempotency-Key header of 1 to 255 characters. Use the same key when you repeat the call."),
     )
 
 
 def not_payable(word: Started, order: Order) -> HttpResponse:
     """Why nothing can be paid or cancelled here, with the order's status."""
     if word is Started.NO_PROVIDER:
-        title, detail = _("No payment here"), _("This shop takes no payments on the web.")
+        title, detail = _("No online payment"), _("This shop does not take online payments.")
     elif word is Started.TIME_OVER:
-        title, detail = _("The time to pay is over"), _("The units go back on sale.")
+        title, detail = _("The payment deadline has passed"), _("The units go back on sale.")
     else:
-        title, detail = _("Not awaiting payment"), _("The order has been paid, or it has ended.")
+        title, detail = _("Not awaiting payment"), _("The order is already paid, or it has ended.")
     return problem(status=409, code=word.value, title=title, detail=detail, order_status=order.status)
 
 
@@ -224,7 +224,7 @@ def provider_away() -> HttpResponse:
         status=503,
         code="provider_unreachable",
         title=_("The payment provider does not answer"),
-        detail=_("Nothing was charged, and your units are held as before. Try again in a moment."),
+        detail=_("Nothing was charged, and your units are still held. Please try again in a moment."),
         retry_after_seconds=PROVIDER_RETRY_SECONDS,
     )
 

@@ -94,7 +94,7 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     pass_ = pass_from(request.POST.get("pass", ""), buyer_id=request.user.pk, item_id=item_id)
     units = units_from(request.POST.get("units", "1"))
     if pass_ is None:
-        messages.error(request, _("The page was too old. It is fresh now: please press again."))
+        messages.error(request, _("The page had expired and has been reloaded. Please press the button again."))
         return back
     if units is None:
         messages.error(request, _("Choose how many units you want."))

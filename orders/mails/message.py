@@ -61,38 +61,36 @@ def confirmation(order: Order) -> Letter | None:
     amount = money(order.amount_minor, order.currency)
     sentences = [_("We have received your payment of %(amount)s. Thank you!") % {"amount": amount}]
     if came_late(order):
-        sentences.append(
-            _("It came after the time to pay was over, but there were units left, and we have kept them for you.")
-        )
-    return Letter(subject=_("Paid: %(what)s") % {"what": what(order)}, sentences=sentences)
+        sentences.append(_("It arrived after the payment deadline, but units were still left, so your order stands."))
+    return Letter(subject=_("Payment received: %(what)s") % {"what": what(order)}, sentences=sentences)
 
 
 def expiry(order: Order) -> Letter | None:
     if order.status in SOLD:
         # Paid late meanwhile, and the confirmation says so.
         return None
-    subject = _("Not paid in time: %(what)s") % {"what": what(order)}
+    subject = _("Order expired: %(what)s") % {"what": what(order)}
     sentences = [
-        _("The time to pay ended on %(deadline)s, and the units went back on sale.")
+        _("You had until %(deadline)s to pay. The order has expired, and the units went back on sale.")
         % {"deadline": moment(order.expires_at)}
     ]
     if is_undecided(order):
-        sentences.append(
-            _("Your payment came after that. We are looking whether units are left for you; another mail says so.")
-        )
+        sentences.append(_("Your payment arrived after that. We are checking availability and will email you."))
     elif order.status == OrderStatus.EXPIRED:
         sentences.append(_("Nothing was charged."))
     else:
-        sentences.append(_("Your payment came after that. You get all of it back, and need not do anything."))
+        sentences.append(
+            _("Your payment arrived after that. We will refund it in full. You do not need to do anything.")
+        )
     return Letter(subject=subject, sentences=sentences)
 
 
 def refund(order: Order) -> Letter | None:
     amount = money(refunded_minor(order), order.currency)
-    sentences = [_("We have sent %(amount)s back to you, the way it came.") % {"amount": amount}]
+    sentences = [_("We have refunded %(amount)s to your original payment method.") % {"amount": amount}]
     if came_late(order):
-        sentences.append(_("Your payment had come when the order had already ended."))
-    sentences.append(_("Until it shows in your account some days may pass."))
+        sentences.append(_("Your payment arrived after the order had ended."))
+    sentences.append(_("It may take a few days to appear in your account."))
     return Letter(subject=_("Refund: %(what)s") % {"what": what(order)}, sentences=sentences)
 
 

@@ -40,14 +40,14 @@ class WebhookView(APIView):
                 status=400,
                 code="signature_invalid",
                 title=_("The signature is not valid"),
-                detail=_("The body was not signed with this shop's secret, or it was changed on its way."),
+                detail=_("The body was not signed with this shop's secret, or it was altered on the way."),
             )
         except TooOld:
             return problem(
                 status=400,
                 code="signature_expired",
                 title=_("The signature has expired"),
-                detail=_("The message was signed too long ago. Sign it anew and send it again."),
+                detail=_("The message was signed too long ago. Sign it again and resend it."),
             )
         if event is not None:
             inbox.receive(provider_name=provider, event=event)

@@ -35,14 +35,14 @@ def what_text(change: SaleChange) -> str:
             return _("units per buyer: %(units)d") % {"units": units}
         case Kind.MOVE_END if change.closes_at:
             time = date_format(localtime(change.closes_at), "Y-m-d H:i:s T")
-            return _("move the end to %(time)s") % {"time": time}
+            return _("move the closing time to %(time)s") % {"time": time}
     return change.get_kind_display()
 
 
 def outcome_sentence(change: SaleChange) -> str:
     """What came of the change, in the reader's language."""
     if change.status == Status.PENDING:
-        return _("Waits for the reservation store.")
+        return _("Waiting for the reservation store.")
     word, *pairs = change.outcome.split() or [""]
     figures = dict(pair.partition("=")[::2] for pair in pairs)
     if word == "unlimited":
@@ -50,10 +50,10 @@ def outcome_sentence(change: SaleChange) -> str:
     if not {"held", "sold"} <= figures.keys():
         return change.outcome
     if word == "too_few_left":
-        return _("Sold %(sold)s, held %(held)s, only %(left)s free: nothing was changed.") % figures
+        return _("Only %(left)s left (sold %(sold)s, held %(held)s). Nothing was changed.") % figures
     if "left" not in figures:
         return _("Sold %(sold)s, held %(held)s.") % figures
-    return _("Sold %(sold)s, held %(held)s, free %(left)s.") % figures
+    return _("Sold %(sold)s, held %(held)s, left %(left)s.") % figures
 
 
 def worst_of(changes: Sequence[SaleChange]) -> SaleChange:

@@ -58,7 +58,7 @@ def preview_of_units(kind: SaleChange.Kind, rows: list[Figures], units: int) -> 
 
 def words_of_preview() -> dict[str, str]:
     """What the page's script may say too. It fills what stands in {braces}."""
-    return {"too_few_left": _("Only {left} are free: this would be refused.")}
+    return {"too_few_left": _("Only {left} left: this change would be refused.")}
 
 
 def time_text(moment: datetime | None) -> str:

@@ -15,7 +15,7 @@ class StrictSerializer(serializers.Serializer[Any]):
         return super().to_internal_value(data)
 
     def unknown(self, name: str) -> list[Any]:
-        return [serializers.ErrorDetail(str(_("This field is not known here.")), code="unknown_field")]
+        return [serializers.ErrorDetail(str(_("Unknown field.")), code="unknown_field")]
 
 
 class WholeNumberField(serializers.IntegerField):
