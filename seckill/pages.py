@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import quote
 
-from babel.numbers import format_decimal
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -13,7 +12,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import get_language, to_locale
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -75,7 +73,6 @@ def sale(request: HttpRequest, pk: int) -> HttpResponse:
         "opens_ms": milliseconds(shown.opens_at),
         "closes_ms": milliseconds(shown.closes_at),
         "pass_lead_ms": settings.SECKILL_PASS_LEAD_SECONDS * 1000,
-        "hold_minutes": format_decimal(round(shown.hold_seconds / 60, 1), locale=to_locale(get_language())),
         "offers": offers,
         "store_unreachable": any(offer.counters is None for offer in offers),
         "sign_in_url": f"{reverse('account_login')}?next={quote(request.path)}",

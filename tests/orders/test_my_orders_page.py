@@ -119,7 +119,7 @@ def test_without_a_provider_the_page_says_how_to_pay_and_has_no_button(
     assert "This shop takes no money on the web yet" in text
     assert 'id="pay"' not in text
     answer = client.post(f"{order.get_absolute_url()}pay/", follow=True)
-    assert said(answer) == ["This shop takes no money on the web yet."]
+    assert said(answer) == ["This shop does not take online payments yet."]
 
 
 def test_the_button_leads_to_the_payment_page_and_pressed_again_to_the_same(
@@ -149,7 +149,7 @@ def test_coming_back_from_the_payment_page_marks_nothing_paid(client: Client, it
     client.force_login(buyer)
     client.post(f"{order.get_absolute_url()}pay/")
     text = text_of(client, order.get_absolute_url())
-    assert "We are waiting for the confirmation." in text
+    assert "We are waiting for your payment to be confirmed." in text
     assert "hx-trigger" in text
     order.refresh_from_db()
     assert order.status == OrderStatus.AWAITING_PAYMENT
@@ -167,7 +167,7 @@ def test_after_a_declined_payment_the_page_offers_another(client: Client, item: 
     tell(message(Payment.objects.get(), "declined"))
     text = text_of(client, order.get_absolute_url())
     assert "The payment did not go through" in text
-    assert "Try again to pay" in text
+    assert "Try paying again" in text
     # orders.js says to a screen reader what this attribute has become.
     assert 'data-status="awaiting payment, the payment did not go through"' in text
     client.post(f"{order.get_absolute_url()}pay/")
@@ -229,7 +229,7 @@ def test_a_paid_order_is_not_cancelled_by_its_buyer(client: Client, item: SaleIt
     path = f"{order.get_absolute_url()}cancel/"
     assert client.get(path)["Location"] == order.get_absolute_url()
     answer = client.post(path, follow=True)
-    assert said(answer) == ["The order could not be cancelled: it does not await payment any more."]
+    assert said(answer) == ["The order could not be cancelled: it is no longer awaiting payment."]
     order.refresh_from_db()
     assert order.status == OrderStatus.PAID
 
@@ -256,8 +256,8 @@ def test_a_provider_that_is_away_is_said_in_words(
     order = reserve(item, buyer)
     client.force_login(buyer)
     answer = client.post(f"{order.get_absolute_url()}pay/", follow=True)
-    assert said(answer) == ["The payment company does not answer right now. Please try again in a moment."]
-    assert "We are waiting for the confirmation." not in answer.content.decode()
+    assert said(answer) == ["The payment company is not answering right now. Please try again in a moment."]
+    assert "We are waiting for your payment to be confirmed." not in answer.content.decode()
 
 
 def test_the_buyer_sees_and_changes_the_address_for_mails(client: Client, item: SaleItem, buyer: User) -> None:

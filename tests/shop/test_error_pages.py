@@ -57,4 +57,4 @@ def test_a_form_from_another_page_is_refused_in_words() -> None:
     client = Client(enforce_csrf_checks=True)
     answer = client.post("/i18n/setlang/", {"language": "zh-hans"})
     assert answer.status_code == 403
-    assert "This form was too old" in answer.content.decode()
+    assert "This form has expired" in answer.content.decode()

@@ -128,7 +128,7 @@ def test_a_sale_is_paused_resumed_moved_and_ended(client: Client, item: SaleItem
 def test_a_rule_that_is_broken_is_said_in_the_form(client: Client, item: SaleItem) -> None:
     make_change(kind=Kind.PAUSE, sale_id=item.sale_id, reason="because", made_by=None)
     response = client.post(control_page(item, Kind.PAUSE), sent())
-    assert response.context["form"].non_field_errors() == ["This sale is paused already. Nothing was changed."]
+    assert response.context["form"].non_field_errors() == ["This sale is already paused. Nothing was changed."]
     assert (SaleChange.objects.count(), LogEntry.objects.count()) == (1, 0)
 
 
@@ -164,7 +164,7 @@ def test_with_the_store_down_the_change_waits_and_the_manager_is_told(
         "“Longjing tea”: add 50 units. It is in the journal and is applied as soon as the reservation store answers."
     ]
     assert "On its way" in response.content.decode()
-    assert "Waits for the reservation store." in client.get(JOURNAL).content.decode()
+    assert "Waiting for the reservation store." in client.get(JOURNAL).content.decode()
     settings.CACHES = before
     assert sweep_changes() == 1
     assert sweep_changes() == 0
