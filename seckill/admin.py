@@ -181,7 +181,8 @@ class SaleAdmin(StaffAdmin):
         super().save_model(request, obj, form, change)
         if obj.is_published and "opens_at_0" in request.POST:
             only_these = _(
-                "This sale was published while you were editing it. Only its names and the late-payment setting were saved."
+                "This sale was published while you were editing it. Only its names and the late-payment setting were "
+                "saved."
             )
             self.message_user(request, only_these, messages.WARNING)
 

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from seckill import passes
 from seckill.live.offers import Offer, offers_of
-from seckill.live.page_texts import words_of_page, words_of_phase
+from seckill.live.page_texts import phase_texts, sale_page_texts
 from seckill.models import Sale, SaleItem, published_items, published_sales
 from seckill.outcomes import HTTP
 from seckill.phase import Phase
@@ -69,14 +69,14 @@ def sale(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "sale": shown,
         "phase": phase,
-        "phase_words": words_of_phase()[phase],
+        "phase_text": phase_texts()[phase],
         "opens_ms": milliseconds(shown.opens_at),
         "closes_ms": milliseconds(shown.closes_at),
         "pass_lead_ms": settings.SECKILL_PASS_LEAD_SECONDS * 1000,
         "offers": offers,
         "store_unreachable": any(offer.counters is None for offer in offers),
         "sign_in_url": f"{reverse('account_login')}?next={quote(request.path)}",
-        "words": words_of_page(),
+        "texts": sale_page_texts(),
     }
     return render(request, "seckill/sale.html", context)
 

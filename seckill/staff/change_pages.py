@@ -19,7 +19,7 @@ from seckill.changes.rules import OF_ITEM, CannotChange, Kind, expected_of
 from seckill.changes.texts import answer_text, what_text, worst_of
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.staff.change_form import ChangeForm, form_for
-from seckill.staff.change_preview import preview_of, words_of_preview
+from seckill.staff.change_preview import preview_of, preview_texts
 
 LEVELS = {
     SaleChange.Status.APPLIED: messages.SUCCESS,
@@ -154,7 +154,7 @@ def page(
         "sale": sale,
         "form": form,
         "preview": preview_of(form, kind=kind, sale=sale, items=items),
-        "preview_words": words_of_preview(),
+        "preview_texts": preview_texts(),
         "sale_url": reverse("admin:seckill_sale_change", args=[sale.pk]),
     }
     return TemplateResponse(request, "admin/seckill/sale/control.html", context)

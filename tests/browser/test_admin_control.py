@@ -92,7 +92,7 @@ def test_the_page_of_a_buyer_follows_what_staff_do(live_shop: str, page: Page, p
         make_change(kind=kind, sale_id=item.sale_id, reason="because", made_by=None, **more)
 
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
-    words, countdown = page.locator("[data-phase-words]"), page.locator("[data-countdown]").first
+    words, countdown = page.locator("[data-phase-text]"), page.locator("[data-countdown]").first
     expect(words).to_have_text("Open, closes in")
     change(SaleChange.Kind.PAUSE)
     expect(words).to_have_text("Paused, closes in", timeout=10_000)

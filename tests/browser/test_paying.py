@@ -53,7 +53,7 @@ def test_a_buyer_signs_in_reserves_pays_and_sees_the_order_paid(
     expect(page.locator(".order-state")).to_contain_text("We are waiting for your payment to be confirmed.")
     assert Order.objects.get().status == OrderStatus.AWAITING_PAYMENT
     expect(page.locator(".status")).to_have_text("paid", timeout=30_000)
-    expect(page.locator("#said")).to_have_text("Longjing tea: paid")
+    expect(page.locator("#announcer")).to_have_text("Longjing tea: paid")
     expect(page.locator(".order-state")).to_contain_text("Your payment has come. Thank you!")
     expect(page.locator("#pay")).to_have_count(0)
 
