@@ -47,18 +47,18 @@ KEY_LENGTH_MAX = 255
 # States that will change by themselves.
 MOVING = (OrderStatus.AWAITING_PAYMENT, OrderStatus.REFUND_DUE)
 
-PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which.")
+PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which problem.")
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     str,
     OpenApiParameter.HEADER,
     required=True,
-    description="Made up by the client, new for each thing it wants, the same where it repeats a call.",
+    description="Chosen by the client: a new one for each operation, the same one when it repeats a call.",
 )
 
 
 class ReservationStatusView(APIView):
-    """Where a reservation stands: from PostgreSQL once the order is written, from the reservation store before that."""
+    """A reservation's status: from PostgreSQL once its order is created, from the reservation store before that."""
 
     @extend_schema(
         responses={
@@ -106,7 +106,7 @@ class OrderPages(CursorPagination):
 
 
 class OrderListView(ListAPIView[Order]):
-    """The buyer's orders, newest first, in cursor pages."""
+    """The buyer's orders, newest first, paginated by cursor."""
 
     serializer_class = OrderSerializer
     pagination_class = OrderPages
@@ -128,7 +128,7 @@ class OrderView(RetrieveAPIView[Order]):
 
 
 class PayView(JsonAPIView):
-    """Open a payment page for an order. While one is open, every call gets the same one, whatever its key."""
+    """Open a payment page for an order. While one is open, every call returns that page, whatever its key."""
 
     @extend_schema(
         parameters=[IDEMPOTENCY_KEY],
@@ -165,7 +165,7 @@ class PayView(JsonAPIView):
 
 
 class CancelView(JsonAPIView):
-    """Give an unpaid order back. Repeating the call is safe: a cancelled order is cancelled."""
+    """Cancel an unpaid order; its units go back on sale. Cancelling a cancelled order succeeds and changes nothing."""
 
     @extend_schema(
         parameters=[IDEMPOTENCY_KEY],

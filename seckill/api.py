@@ -42,11 +42,11 @@ from shop.http.problems import problem
 from shop.http.serializers import ProblemSerializer
 from shop.money import to_text
 
-PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which.")
+PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which problem.")
 
 
 class ReservationView(JsonAPIView):
-    """Reserve units of a sale item with a pass. Repeating the call is safe: the same pass gets the same answer."""
+    """Reserve units of a sale item with a pass. Repeating the call is safe: the same pass never reserves twice."""
 
     authentication_classes = (PassAuthentication,)
     permission_classes = ()
@@ -106,7 +106,7 @@ def refusal(reservation: ledger.Reservation) -> HttpResponse:
 
 
 class PassView(JsonAPIView):
-    """A pass for the signed-in buyer, from ten minutes before the opening."""
+    """A pass for the signed-in buyer. Passes are issued from ten minutes before the opening."""
 
     @extend_schema(
         request=None,
@@ -140,7 +140,7 @@ class PassView(JsonAPIView):
 
 
 class LiveView(APIView):
-    """An item's figures right now, straight from the reservation store. Public."""
+    """An item's current figures, from the reservation store. Public."""
 
     authentication_classes = ()
     permission_classes = ()
@@ -155,7 +155,7 @@ class LiveView(APIView):
 
 
 class SaleListView(ListAPIView[Sale]):
-    """Published sales with their items, the newest window first."""
+    """Published sales with their items, the latest opening first."""
 
     authentication_classes = ()
     permission_classes = ()

@@ -13,11 +13,11 @@ from orders.payments.provider import Forged, TooOld
 from shop.http.problems import problem
 from shop.http.serializers import ProblemSerializer
 
-PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which.")
+PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which problem.")
 
 
 class WebhookView(APIView):
-    """Messages of a payment provider, signed over the raw body. A message that comes again is answered 200 again."""
+    """Messages from a payment provider, signed over the raw body. A repeated one gets 200 again and has no effect."""
 
     authentication_classes = ()
     permission_classes = ()
@@ -25,7 +25,7 @@ class WebhookView(APIView):
     @extend_schema(
         request=OpenApiTypes.OBJECT,
         responses={
-            200: OpenApiResponse(description="Noted; do not send it again."),
+            200: OpenApiResponse(description="Received; do not send it again."),
             **dict.fromkeys((400, 404, 413), PROBLEM),
         },
     )

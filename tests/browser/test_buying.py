@@ -89,7 +89,7 @@ def test_a_buyer_gets_ready_by_keyboard_and_has_the_order_after_the_start(
 
 SOLD_OUT = {
     "en": ("Sold out", "All units have been sold."),
-    "zh-hans": ("已售罄", "全部商品都已售出。"),
+    "zh-hans": ("已售罄", "商品已全部售出。"),
 }
 
 

@@ -54,7 +54,7 @@ def test_a_buyer_signs_in_reserves_pays_and_sees_the_order_paid(
     assert Order.objects.get().status == OrderStatus.AWAITING_PAYMENT
     expect(page.locator(".status")).to_have_text("paid", timeout=30_000)
     expect(page.locator("#announcer")).to_have_text("Longjing tea: paid")
-    expect(page.locator(".order-state")).to_contain_text("Your payment has come. Thank you!")
+    expect(page.locator(".order-state")).to_contain_text("We have received your payment. Thank you!")
     expect(page.locator("#pay")).to_have_count(0)
 
     # And the unit is sold, once, and the mail about it owed

@@ -46,7 +46,7 @@ def test_a_product_without_a_picture_always_has_the_same_one_with_a_text(product
     drawings = {template.render(Context({"product": product})) for _ in range(2)}
     assert len(drawings) == 1
     drawing = drawings.pop()
-    assert 'role="img" aria-label="Drawing in place of a picture: Longjing tea"' in drawing
+    assert 'role="img" aria-label="Placeholder picture: Longjing tea"' in drawing
     with translation.override("zh-hans"):
         assert ">龙</text>" in template.render(Context({"product": product}))
     product.slug = "another"

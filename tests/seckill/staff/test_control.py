@@ -73,7 +73,7 @@ def test_units_are_added_with_a_reason_and_all_of_it_is_written_down(
     client: Client, running: SaleItem, shop_manager: User
 ) -> None:
     response = client.post(control_page(running, Kind.ADD_UNITS), sent(units=50), follow=True)
-    assert said(response) == ["“Longjing tea”: add 50 units. Sold 1, held 1, free 53."]
+    assert said(response) == ["50 units were added to “Longjing tea”. Sold 1, held 1, left 53."]
     assert counters(running).quantity == SaleItem.objects.get().quantity == 55
     entry = SaleChange.objects.get()
     assert (entry.made_by, entry.reason, entry.status) == (shop_manager, "a second delivery", "applied")
@@ -87,9 +87,9 @@ def test_the_preview_shows_the_figures_and_after_a_form_with_a_mistake_the_effec
     client: Client, running: SaleItem
 ) -> None:
     page = control_page(running, Kind.ADD_UNITS)
-    assert preview_on(client.get(page)) == "Longjing tea sold 1 held 1 free 3 quantity 5"
+    assert preview_on(client.get(page)) == "Longjing tea sold 1 held 1 left 3 quantity 5"
     without_reason = client.post(page, sent(units=50, reason=" "))
-    assert preview_on(without_reason) == "Longjing tea sold 1 held 1 free 3 → 53 quantity 5 → 55"
+    assert preview_on(without_reason) == "Longjing tea sold 1 held 1 left 3 → 53 quantity 5 → 55"
     assert without_reason.context["form"].errors == {"reason": ["This field is required."]}
     too_many = client.post(control_page(running, Kind.WITHDRAW_UNITS), sent(units=4, reason=""))
     assert preview_on(too_many).endswith("quantity 5 Only 3 are free: this would be refused.")
@@ -103,7 +103,7 @@ def test_the_preview_shows_the_figures_and_after_a_form_with_a_mistake_the_effec
 def test_a_withdrawal_of_more_than_is_free_is_refused_with_the_figures(client: Client, running: SaleItem) -> None:
     response = client.post(control_page(running, Kind.WITHDRAW_UNITS), sent(units=4), follow=True)
     assert said(response) == [
-        "“Longjing tea”: withdraw 4 units. Refused. Sold 1, held 1, only 3 free: nothing was changed."
+        "The change to “Longjing tea” (withdraw 4 units) was refused. Only 3 left (sold 1, held 1). Nothing was changed."
     ]
     assert counters(running).quantity == SaleItem.objects.get().quantity == 5
 
@@ -112,15 +112,15 @@ def test_a_sale_is_paused_resumed_moved_and_ended(client: Client, item: SaleItem
     def press(kind: Kind, **fields: Any) -> list[str]:
         return said(client.post(control_page(item, kind), sent(**fields), follow=True))
 
-    assert press(Kind.PAUSE) == ["“Spring sale”: pause. Done."]
+    assert press(Kind.PAUSE) == ["The sale is paused."]
     assert "paused" in client.get(sale_page(item)).content.decode()
-    assert press(Kind.RESUME) == ["“Spring sale”: resume. Done."]
-    assert press(Kind.MOVE_END, closes_at="2031-01-02T03:04:05") == [
-        "“Spring sale”: move the end to 2031-01-02 03:04:05 UTC. Done."
-    ]
+    assert press(Kind.RESUME) == ["The sale has resumed."]
+    assert press(Kind.MOVE_END, closes_at="2031-01-02T03:04:05") == ["The sale now closes at 2031-01-02 03:04:05 UTC."]
     assert Sale.objects.get().closes_at.isoformat() == "2031-01-02T03:04:05+00:00"
-    assert press(Kind.END_NOW) == ["“Spring sale”: end now. Done."]
-    assert press(Kind.UNITS_PER_BUYER, units=3) == ["“Longjing tea”: units per buyer: 3. Sold 0, held 0, free 5."]
+    assert press(Kind.END_NOW) == ["The sale has ended."]
+    assert press(Kind.UNITS_PER_BUYER, units=3) == [
+        "The limit for “Longjing tea” is now 3 per buyer. Sold 0, held 0, left 5."
+    ]
     assert "opens it again" in client.get(control_page(item, Kind.MOVE_END)).content.decode()
     assert SaleChange.objects.filter(status="applied").count() == LogEntry.objects.count() == 5
 
@@ -136,7 +136,7 @@ def test_a_form_that_is_sent_twice_makes_one_change(client: Client, item: SaleIt
     form = sent(units=50)
     for _ in range(2):
         response = client.post(control_page(item, Kind.ADD_UNITS), form, follow=True)
-        assert said(response) == ["“Longjing tea”: add 50 units. Sold 0, held 0, free 55."]
+        assert said(response) == ["50 units were added to “Longjing tea”. Sold 0, held 0, left 55."]
     assert (SaleChange.objects.count(), LogEntry.objects.count(), counters(item).quantity) == (1, 1, 55)
 
 

@@ -58,7 +58,7 @@ def test_a_second_publish_changes_nothing_and_says_so(
     key = f"seckill:{{{item.pk}}}:item"
     terms = store.hgetall(key)
     response = client.post(publish_page(item.sale), follow=True)
-    assert said(response) == ["“Spring sale” was published before. Nothing was changed."]
+    assert said(response) == ["“Spring sale” is already published. Nothing was changed."]
     assert store.hgetall(key) == terms
     assert Sale.objects.get().published_at == item.sale.published_at
 
@@ -70,7 +70,7 @@ def test_looking_at_the_question_of_a_published_sale_changes_nothing(
     store.flushdb()
     SaleItem.objects.update(announced_at=None)
     response = client.get(publish_page(item.sale), follow=True)
-    assert said(response) == ["“Spring sale” was published before. Nothing was changed."]
+    assert said(response) == ["“Spring sale” is already published. Nothing was changed."]
     assert store.dbsize() == 0
 
 
