@@ -202,7 +202,7 @@ def test_sale_audit_ends_with_1_and_names_what_differs(journey: ItemJourney) -> 
 
 def test_sale_audit_says_what_it_cannot_audit(journey: ItemJourney, product: Product) -> None:
     draft = make_item(another(product), published=False)
-    with pytest.raises(CommandError, match="no sale item 999999"):
+    with pytest.raises(CommandError, match="No such sale item: 999999"):
         run("sale_audit", "999999")
     with pytest.raises(CommandError, match="Not published"):
         run("sale_audit", str(draft.pk))

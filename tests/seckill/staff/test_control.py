@@ -92,7 +92,7 @@ def test_the_preview_shows_the_figures_and_after_a_form_with_a_mistake_the_effec
     assert preview_on(without_reason) == "Longjing tea sold 1 held 1 left 3 → 53 quantity 5 → 55"
     assert without_reason.context["form"].errors == {"reason": ["This field is required."]}
     too_many = client.post(control_page(running, Kind.WITHDRAW_UNITS), sent(units=4, reason=""))
-    assert preview_on(too_many).endswith("quantity 5 Only 3 are free: this would be refused.")
+    assert preview_on(too_many).endswith("quantity 5 Only 3 left: this change would be refused.")
     limit = client.post(control_page(running, Kind.UNITS_PER_BUYER), sent(units=2, reason=""))
     assert preview_on(limit).startswith("Units 1 → 2 Longjing tea")
     end = client.post(control_page(running, Kind.MOVE_END), sent(closes_at="2031-01-02T03:04", reason=""))
@@ -103,7 +103,8 @@ def test_the_preview_shows_the_figures_and_after_a_form_with_a_mistake_the_effec
 def test_a_withdrawal_of_more_than_is_free_is_refused_with_the_figures(client: Client, running: SaleItem) -> None:
     response = client.post(control_page(running, Kind.WITHDRAW_UNITS), sent(units=4), follow=True)
     assert said(response) == [
-        "The change to “Longjing tea” (withdraw 4 units) was refused. Only 3 left (sold 1, held 1). Nothing was changed."
+        "The change to “Longjing tea” (withdraw 4 units) was refused. "
+        "Only 3 left (sold 1, held 1). Nothing was changed."
     ]
     assert counters(running).quantity == SaleItem.objects.get().quantity == 5
 
@@ -161,9 +162,10 @@ def test_with_the_store_down_the_change_waits_and_the_manager_is_told(
     assert client.get(control_page(item, Kind.ADD_UNITS)).status_code == 200
     response = client.post(control_page(item, Kind.ADD_UNITS), sent(units=50), follow=True)
     assert said(response) == [
-        "“Longjing tea”: add 50 units. It is in the journal and is applied as soon as the reservation store answers."
+        "The change to “Longjing tea” (add 50 units) is recorded. "
+        "It takes effect as soon as the reservation store is available again."
     ]
-    assert "On its way" in response.content.decode()
+    assert "Pending" in response.content.decode()
     assert "Waiting for the reservation store." in client.get(JOURNAL).content.decode()
     settings.CACHES = before
     assert sweep_changes() == 1
@@ -245,7 +247,7 @@ def test_the_journal_is_read_and_filtered_and_never_edited(client: Client, runni
     entry = SaleChange.objects.earliest("pk")
     page = client.get(JOURNAL).content.decode()
     assert "withdraw 54 units" in page
-    assert "Sold 1, held 1, only 53 free: nothing was changed." in page
+    assert "Only 53 left (sold 1, held 1). Nothing was changed." in page
     assert client.get(JOURNAL, {"status__exact": "refused"}).context["cl"].result_count == 1
     assert client.get(JOURNAL, {"q": "second delivery"}).context["cl"].result_count == 1
     assert client.get(f"{JOURNAL}add/").status_code == 403
