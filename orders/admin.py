@@ -39,7 +39,7 @@ class OrderLineInline(ReadOnlyInline):
         lines: QuerySet[OrderLine] = super().get_queryset(request)
         return lines.select_related("product", "order", "sale_item__sale")
 
-    @admin.display(description=_("price of one"))
+    @admin.display(description=_("unit price"))
     def unit_price(self, line: OrderLine) -> str:
         return amount_text(line.unit_price_minor, line.order.currency)
 
@@ -91,7 +91,7 @@ class OrderAdmin(OrderMoves):
     def amount(self, order: Order) -> str:
         return amount_text(order.amount_minor, order.currency)
 
-    @admin.display(description=_("what"))
+    @admin.display(description=_("contents"))
     def what(self, order: Order) -> str:
         return ", ".join(str(line) for line in order.lines.all())
 

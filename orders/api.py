@@ -47,18 +47,18 @@ KEY_LENGTH_MAX = 255
 # States that will change by themselves.
 MOVING = (OrderStatus.AWAITING_PAYMENT, OrderStatus.REFUND_DUE)
 
-PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which.")
+PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which problem.")
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     str,
     OpenApiParameter.HEADER,
     required=True,
-    description="Made up by the client, new for each thing it wants, the same where it repeats a call.",
+    description="Chosen by the client: a new one for each operation, the same one when it repeats a call.",
 )
 
 
 class ReservationStatusView(APIView):
-    """Where a reservation stands: from PostgreSQL once the order is written, from the reservation store before that."""
+    """A reservation's status: from PostgreSQL once its order is created, from the reservation store before that."""
 
     @extend_schema(
         responses={
@@ -106,7 +106,7 @@ class OrderPages(CursorPagination):
 
 
 class OrderListView(ListAPIView[Order]):
-    """The buyer's orders, newest first, in cursor pages."""
+    """The buyer's orders, newest first, paginated by cursor."""
 
     serializer_class = OrderSerializer
     pagination_class = OrderPages
@@ -128,7 +128,7 @@ class OrderView(RetrieveAPIView[Order]):
 
 
 class PayView(JsonAPIView):
-    """Open a payment page for an order. While one is open, every call gets the same one, whatever its key."""
+    """Open a payment page for an order. While one is open, every call returns that page, whatever its key."""
 
     @extend_schema(
         parameters=[IDEMPOTENCY_KEY],
@@ -153,7 +153,7 @@ class PayView(JsonAPIView):
         except ProviderUnreachable:
             return provider_away()
         if start.word is Started.NO_PROVIDER and provider_name:
-            raise ValidationError({"provider": _("This shop does not offer it.")})
+            raise ValidationError({"provider": _("This shop does not offer this payment provider.")})
         if start.payment is None:
             return not_payable(start.word, order)
         opened = start.word is Started.OPENED
@@ -165,7 +165,7 @@ class PayView(JsonAPIView):
 
 
 class CancelView(JsonAPIView):
-    """Give an unpaid order back. Repeating the call is safe: a cancelled order is cancelled."""
+    """Cancel an unpaid order; its units go back on sale. Cancelling a cancelled order succeeds and changes nothing."""
 
     @extend_schema(
         parameters=[IDEMPOTENCY_KEY],
@@ -204,18 +204,18 @@ def key_missing() -> HttpResponse:
         status=400,
         code="idempotency_key_missing",
         title=_("The Idempotency-Key is missing"),
-        detail=_("Send a header Idempotency-Key of 1 to 255 characters, and the same one when you repeat the call."),
+        detail=_("Send an Idempotency-Key header of 1 to 255 characters. Use the same key when you repeat the call."),
     )
 
 
 def not_payable(word: Started, order: Order) -> HttpResponse:
     """Why nothing can be paid or cancelled here, with the order's status."""
     if word is Started.NO_PROVIDER:
-        title, detail = _("No payment here"), _("This shop takes no payments on the web.")
+        title, detail = _("No online payment"), _("This shop does not take online payments.")
     elif word is Started.TIME_OVER:
-        title, detail = _("The time to pay is over"), _("The units go back on sale.")
+        title, detail = _("The payment deadline has passed"), _("The units go back on sale.")
     else:
-        title, detail = _("Not awaiting payment"), _("The order has been paid, or it has ended.")
+        title, detail = _("Not awaiting payment"), _("The order is already paid, or it has ended.")
     return problem(status=409, code=word.value, title=title, detail=detail, order_status=order.status)
 
 
@@ -224,7 +224,7 @@ def provider_away() -> HttpResponse:
         status=503,
         code="provider_unreachable",
         title=_("The payment provider does not answer"),
-        detail=_("Nothing was charged, and your units are held as before. Try again in a moment."),
+        detail=_("Nothing was charged, and your units are still held. Please try again in a moment."),
         retry_after_seconds=PROVIDER_RETRY_SECONDS,
     )
 

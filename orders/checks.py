@@ -19,15 +19,15 @@ def check_payments(**_context: Any) -> list[CheckMessage]:
     if "simulated" in chosen:
         found.append(
             Error(
-                "The payment provider “simulated” takes no money: whoever presses Pay has paid.",
-                hint="Choose another one in PAYMENT_PROVIDERS, or none: staff then record what comes in.",
+                "The payment provider “simulated” takes no money: every buyer who presses Pay counts as having paid.",
+                hint="Choose another one in PAYMENT_PROVIDERS, or none: staff then record the payments.",
                 id="orders.E002",
             )
         )
     if "stripe" in chosen and not (settings.STRIPE_SECRET_KEY and settings.STRIPE_WEBHOOK_SECRET):
         found.append(
             Error(
-                "Stripe is chosen without its keys: no buyer can pay.",
+                "Stripe is chosen, but its keys are missing: no buyer can pay.",
                 hint="Set STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET.",
                 id="orders.E003",
             )
@@ -35,8 +35,8 @@ def check_payments(**_context: Any) -> list[CheckMessage]:
     if settings.LOAD_TESTS:
         found.append(
             Warning(
-                "LOAD_TESTS is on: whoever may run commands can make passes for buyers that do not exist.",
-                hint="Leave LOAD_TESTS out.",
+                "LOAD_TESTS is on: anyone who can run commands can create passes for buyers that do not exist.",
+                hint="Unset LOAD_TESTS.",
                 id="orders.W001",
             )
         )

@@ -54,11 +54,11 @@ LIVE = (OrderStatus.AWAITING_PAYMENT, *SOLD)
 class Attention(models.TextChoices):
     """Why a person should look at an order."""
 
-    LATE_PAYMENT_KEPT = "late_payment_kept", _("paid late, units taken again")
-    LATE_PAYMENT_REFUNDED = "late_payment_refunded", _("paid late, money goes back")
-    AMOUNT_DIFFERS = "amount_differs", _("another amount was paid than was due")
-    PAID_TWICE = "paid_twice", _("paid twice, the second goes back")
-    REFUND_FAILS = "refund_fails", _("the refund keeps failing")
+    LATE_PAYMENT_KEPT = "late_payment_kept", _("paid late, units were left")
+    LATE_PAYMENT_REFUNDED = "late_payment_refunded", _("paid late, refunded")
+    AMOUNT_DIFFERS = "amount_differs", _("wrong amount paid")
+    PAID_TWICE = "paid_twice", _("paid twice, second payment refunded")
+    REFUND_FAILS = "refund_fails", _("refund keeps failing")
 
 
 class Order(models.Model):
@@ -83,7 +83,7 @@ class Order(models.Model):
     reserved_at = models.DateTimeField(_("reserved at"))
     expires_at = models.DateTimeField(_("to be paid by"))
     ended_at = models.DateTimeField(_("paid or ended at"), null=True, blank=True)
-    settled_at = models.DateTimeField(_("settled with the store at"), null=True, blank=True)
+    settled_at = models.DateTimeField(_("stock updated at"), null=True, blank=True)
     units_back = models.BooleanField(_("units back on sale"), default=True, db_default=True)
     attention = models.CharField(
         _("needs attention"), max_length=30, choices=Attention, blank=True, default="", db_default=""
@@ -168,7 +168,7 @@ class Payment(models.Model):
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     captured_at = models.DateTimeField(_("captured at"), null=True, blank=True)
     closed_at = models.DateTimeField(_("payment page closed at"), null=True, blank=True)
-    attempts = models.PositiveIntegerField(_("attempts to refund"), default=0)
+    attempts = models.PositiveIntegerField(_("refund attempts"), default=0)
     next_attempt_at = models.DateTimeField(_("next attempt at"), null=True, blank=True)
     last_error = models.CharField(_("last error"), max_length=500, blank=True)
 
@@ -277,7 +277,7 @@ class OrderLine(models.Model):
         blank=True,
     )
     units = models.PositiveIntegerField(_("units"))
-    unit_price_minor = models.PositiveBigIntegerField(_("price of one, in minor units"))
+    unit_price_minor = models.PositiveBigIntegerField(_("unit price in minor units"))
 
     class Meta:
         verbose_name = _("order line")

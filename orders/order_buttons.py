@@ -33,7 +33,7 @@ def pay(request: HttpRequest, number: UUID) -> HttpResponse:
         # A key of its own for each press: while a page is open every press gets that page, whatever the key.
         start = sessions.start(order_id=order.pk, idempotency_key=str(uuid4()))
     except ProviderUnreachable:
-        messages.error(request, _("The payment company does not answer right now. Please try again in a moment."))
+        messages.error(request, _("The payment company is not answering right now. Please try again in a moment."))
         return redirect(order)
     if start.payment is None:
         messages.warning(request, why_not(start.word))
@@ -51,10 +51,10 @@ def to_payment_page(request: HttpRequest, order: Order, payment: Payment) -> Htt
 
 def why_not(word: Started) -> str:
     if word is Started.TIME_OVER:
-        return _("The time to pay is over.")
+        return _("The payment deadline has passed.")
     if word is Started.NO_PROVIDER:
-        return _("This shop takes no money on the web yet.")
-    return _("This order does not await payment any more.")
+        return _("This shop does not take online payments yet.")
+    return _("This order is no longer awaiting payment.")
 
 
 @never_cache
@@ -66,5 +66,5 @@ def cancel(request: HttpRequest, number: UUID) -> HttpResponse:
     if request.method != "POST" and order.status == OrderStatus.AWAITING_PAYMENT:
         return render(request, "orders/cancel.html", state_of(order))
     if request.method == "POST" and not lifecycle.cancel(order_id=order.pk):
-        messages.warning(request, _("The order could not be cancelled: it does not await payment any more."))
+        messages.warning(request, _("The order could not be cancelled: it is no longer awaiting payment."))
     return redirect(order)

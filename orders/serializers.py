@@ -49,20 +49,22 @@ class ReservationStatusSerializer(serializers.Serializer[Any]):
     status = serializers.ChoiceField([RESERVED, *OrderStatus.values])
     units = serializers.IntegerField()
     expires_at = serializers.DateTimeField()
-    order = serializers.UUIDField(allow_null=True, help_text="The order's number; null until it is written.")
+    order = serializers.UUIDField(allow_null=True, help_text="The order's number; null until the order is created.")
     poll_after_ms = serializers.IntegerField(
-        allow_null=True, help_text="Ask again after this long; null when nothing will change any more."
+        allow_null=True, help_text="How long to wait before asking again; null when nothing will change any more."
     )
 
 
 class PayRequestSerializer(serializers.Serializer[Any]):
     provider = serializers.CharField(
-        required=False, max_length=20, help_text="Which provider to pay with, where the shop offers several."
+        required=False, max_length=20, help_text="Which provider to pay with, if the shop offers several."
     )
 
 
 class PaymentSerializer(serializers.Serializer[Any]):
     payment = serializers.UUIDField()
     status = serializers.ChoiceField(Payment.Status.values)
-    url = serializers.CharField(allow_blank=True, help_text="Where the buyer pays; empty once the payment has ended.")
+    url = serializers.CharField(
+        allow_blank=True, help_text="The buyer's payment page; empty once the payment has ended."
+    )
     expires_at = serializers.DateTimeField(help_text="The order must be paid by then.")

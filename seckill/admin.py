@@ -30,8 +30,8 @@ from shop.price_field import price_text
 # One page of the list of live figures: as many items as one request may ask the store for.
 ITEMS_MAX = 100
 
-ALREADY_PUBLISHED = _("“%(sale)s” was published before. Nothing was changed.")
-WEAKNESS_ALLOWED = _("SECKILL_ALLOW_WEAK_DURABILITY lets sales open all the same: %(weakness)s")
+ALREADY_PUBLISHED = _("“%(sale)s” is already published. Nothing was changed.")
+WEAKNESS_ALLOWED = _("Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set. %(weakness)s")
 
 TERMS = ["opens_at", "closes_at", "hold_seconds"]
 
@@ -124,7 +124,7 @@ class SaleAdmin(StaffAdmin):
         names = (None, {"fields": [("name", "name_zh")]})
         if obj is None or not obj.is_published:
             return [names, (_("Terms"), {"fields": [*TERMS, "late_payment"]})]
-        frozen = _("This sale is published: what can be changed of its terms is changed by the buttons above.")
+        frozen = _("This sale is published. Use the buttons above to change its terms.")
         fields = [("opens_at", "closes_at"), ("phase_text", "published_at"), "hold_seconds", "late_payment"]
         return [names, (_("Terms"), {"fields": fields, "description": frozen})]
 
@@ -147,10 +147,10 @@ class SaleAdmin(StaffAdmin):
         if not obj.is_published:
             return None
         if labelled_phase(obj)[0] == "ended":
-            return _("“%(sale)s” is over, and stays for its orders and its journal.") % {"sale": obj}
+            return _("“%(sale)s” is over. It cannot be deleted: its orders and its journal are kept.") % {"sale": obj}
         return _(
-            "“%(sale)s” is published and buyers may hold its units, so it cannot be deleted. "
-            "End it instead, with “End now” on its page: what buyers hold then stays theirs to pay."
+            "“%(sale)s” is published and buyers may hold units of it, so it cannot be deleted. Use “End now” on "
+            "its page instead: buyers can still pay for the units they hold."
         ) % {"sale": obj}
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
@@ -181,7 +181,8 @@ class SaleAdmin(StaffAdmin):
         super().save_model(request, obj, form, change)
         if obj.is_published and "opens_at_0" in request.POST:
             only_these = _(
-                "This sale was published while you were editing it, so only its names and its late payments were saved."
+                "This sale was published while you were editing it. Only its names and the late-payment setting were "
+                "saved."
             )
             self.message_user(request, only_these, messages.WARNING)
 
@@ -241,7 +242,7 @@ class SaleAdmin(StaffAdmin):
             return
         except StoreUnreachable:
             level = messages.WARNING
-            said = _("“%(sale)s” is published and opens for buyers as soon as the reservation store answers.")
+            said = _("“%(sale)s” is published. Buyers can see it as soon as the reservation store is available again.")
         self.message_user(request, said % {"sale": sale}, level)
         for weakness in durability.allowed_weaknesses():
             self.message_user(request, WEAKNESS_ALLOWED % {"weakness": weakness.text}, messages.WARNING)
@@ -327,7 +328,7 @@ class SaleItemAdmin(ModelAdmin):
     def sold(self, item: Any) -> str:
         return live_cell(item, "sold")
 
-    @admin.display(description=_("taken"), ordering="taken")
+    @admin.display(description=_("in orders"), ordering="taken")
     def taken_now(self, item: Any) -> str:
         return live_cell(item, "taken")
 

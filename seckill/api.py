@@ -42,11 +42,11 @@ from shop.http.problems import problem
 from shop.http.serializers import ProblemSerializer
 from shop.money import to_text
 
-PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which.")
+PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which problem.")
 
 
 class ReservationView(JsonAPIView):
-    """Reserve units of a sale item with a pass. Repeating the call is safe: the same pass gets the same answer."""
+    """Reserve units of a sale item with a pass. Repeating the call is safe: the same pass never reserves twice."""
 
     authentication_classes = (PassAuthentication,)
     permission_classes = ()
@@ -106,7 +106,7 @@ def refusal(reservation: ledger.Reservation) -> HttpResponse:
 
 
 class PassView(JsonAPIView):
-    """A pass for the signed-in buyer, from ten minutes before the opening."""
+    """A pass for the signed-in buyer. Passes are issued from ten minutes before the opening."""
 
     @extend_schema(
         request=None,
@@ -114,7 +114,7 @@ class PassView(JsonAPIView):
     )
     def post(self, request: Request, item_id: int) -> HttpResponse:
         if request.data:
-            raise ValidationError({name: _("This field is not known here.") for name in request.data})
+            raise ValidationError({name: _("Unknown field.") for name in request.data})
         item = get_object_or_404(published_items(), pk=item_id)
         now = timezone.now()
         wait_seconds = (item.sale.opens_at - now).total_seconds() - settings.SECKILL_PASS_LEAD_SECONDS
@@ -123,7 +123,7 @@ class PassView(JsonAPIView):
                 status=409,
                 code="too_early",
                 title=_("Too early for a pass"),
-                detail=_("Passes can be had from a few minutes before the sale opens."),
+                detail=_("Passes are issued from a few minutes before the sale opens. Try again then."),
                 retry_after_seconds=math.ceil(wait_seconds),
                 server_time=rfc3339(milliseconds(now)),
             )
@@ -140,7 +140,7 @@ class PassView(JsonAPIView):
 
 
 class LiveView(APIView):
-    """An item's figures right now, straight from the reservation store. Public."""
+    """An item's current figures, from the reservation store. Public."""
 
     authentication_classes = ()
     permission_classes = ()
@@ -155,7 +155,7 @@ class LiveView(APIView):
 
 
 class SaleListView(ListAPIView[Sale]):
-    """Published sales with their items, the newest window first."""
+    """Published sales with their items, the latest opening first."""
 
     authentication_classes = ()
     permission_classes = ()
@@ -168,7 +168,7 @@ class SaleListView(ListAPIView[Sale]):
         if phase is None:
             return sales
         if phase not in list(Phase):
-            raise ValidationError({"phase": _("One of: %(phases)s.") % {"phases": ", ".join(Phase)}})
+            raise ValidationError({"phase": _("Must be one of: %(phases)s.") % {"phases": ", ".join(Phase)}})
         return sales.filter(in_phase(Phase(phase), now=now))
 
     @extend_schema(parameters=[OpenApiParameter("phase", enum=list(Phase))], responses={200: SaleSerializer(many=True)})

@@ -19,7 +19,7 @@ def check_durability(**_context: Any) -> list[CheckMessage]:
     except OperationalError as error:
         return [Error(f"PostgreSQL does not answer: {error}", id="seckill.E003")]
     if settings.SECKILL_ALLOW_WEAK_DURABILITY:
-        allowed = "Sales open all the same, since SECKILL_ALLOW_WEAK_DURABILITY is set."
+        allowed = "Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set."
         return [Warning(weakness.text, hint=allowed, id="seckill.W001") for weakness in weaknesses]
     refused = "Until then no sale can be published."
     return [Error(weakness.text, hint=refused, id="seckill.E001") for weakness in weaknesses]

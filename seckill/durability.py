@@ -40,29 +40,30 @@ STORE_RULES = {
     "appendonly": Rule(
         frozenset({"yes"}),
         gettext_noop(
-            "The reservation store keeps nothing on disk (appendonly is “%(value)s”): after a restart it would not "
-            "know who was told yes. Set appendonly yes."
+            "The reservation store does not write to disk (appendonly is “%(value)s”): a restart would lose "
+            "confirmed reservations. Set appendonly yes."
         ),
     ),
     "appendfsync": Rule(
         frozenset({"always"}),
         gettext_noop(
-            "The reservation store answers before its disk has the reservation (appendfsync is “%(value)s”): a power "
-            "cut would lose buyers who were told yes. Set appendfsync always."
+            "The reservation store confirms reservations before they are on disk (appendfsync is “%(value)s”): a "
+            "power cut would lose confirmed reservations. Set appendfsync always."
         ),
     ),
     "no-appendfsync-on-rewrite": Rule(
         frozenset({"no"}),
         gettext_noop(
-            "While the reservation store tidies up its file, reservations do not reach the disk "
-            "(no-appendfsync-on-rewrite is “%(value)s”): a power cut would lose them. Set no-appendfsync-on-rewrite no."
+            "While the reservation store rewrites its file, reservations are not flushed to disk "
+            "(no-appendfsync-on-rewrite is “%(value)s”): a power cut would lose them. Set "
+            "no-appendfsync-on-rewrite no."
         ),
     ),
     "maxmemory-policy": Rule(
         frozenset({"noeviction"}),
         gettext_noop(
-            "When its memory is full, the reservation store may throw sales and reservations away (maxmemory-policy is "
-            "“%(value)s”). Set maxmemory-policy noeviction."
+            "When its memory is full, the reservation store may delete sales and reservations (maxmemory-policy "
+            "is “%(value)s”). Set maxmemory-policy noeviction."
         ),
     ),
 }
@@ -71,15 +72,15 @@ DATABASE_RULES = {
     "synchronous_commit": Rule(
         frozenset({"on", "local", "remote_write", "remote_apply"}),
         gettext_noop(
-            "PostgreSQL confirms orders before its disk has them (synchronous_commit is “%(value)s”): a power cut "
+            "PostgreSQL confirms orders before they are on disk (synchronous_commit is “%(value)s”): a power cut "
             "would lose orders. Set synchronous_commit = on, for the server, this database and this role."
         ),
     ),
     "fsync": Rule(
         frozenset({"on"}),
         gettext_noop(
-            "PostgreSQL does not wait for its disk (fsync is “%(value)s”): a power cut can destroy the whole database. "
-            "Set fsync = on."
+            "PostgreSQL does not flush to disk (fsync is “%(value)s”): a power cut can destroy the whole "
+            "database. Set fsync = on."
         ),
     ),
     "full_page_writes": Rule(
@@ -147,9 +148,9 @@ def broken(*, rules: Mapping[str, Rule], values: Mapping[str, str]) -> list[Weak
 
 def unverified(*, answer: str) -> Weakness:
     text = _(
-        "The reservation store does not let the shop read its settings (CONFIG GET: “%(answer)s”), so nobody knows "
-        "whether it keeps what buyers are told. If its operator vouches for appendonly yes, appendfsync always, "
-        "no-appendfsync-on-rewrite no and maxmemory-policy noeviction, start the shop with "
+        "The reservation store does not let the shop read its settings (CONFIG GET: “%(answer)s”), so the shop "
+        "cannot check that reservations survive a restart. If its operator guarantees appendonly yes, appendfsync "
+        "always, no-appendfsync-on-rewrite no and maxmemory-policy noeviction, start the shop with "
         "SECKILL_ALLOW_WEAK_DURABILITY=1."
     ) % {"answer": answer}
     return Weakness(setting="config", value=answer, text=text)

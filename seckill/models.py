@@ -21,8 +21,8 @@ UNITS_MAX = 100_000_000
 class LatePayment(models.TextChoices):
     """What becomes of money that arrives after its hold has ended."""
 
-    TAKE_AGAIN = "take_again", _("take the units again if any are left, else give the money back")
-    REFUND = "refund", _("give the money back")
+    TAKE_AGAIN = "take_again", _("complete the purchase if units are left, otherwise refund")
+    REFUND = "refund", _("always refund")
 
 
 class Sale(models.Model):
@@ -47,7 +47,7 @@ class Sale(models.Model):
         max_length=20,
         choices=LatePayment,
         default=LatePayment.TAKE_AGAIN,
-        help_text=_("When money arrives after the time to pay was over."),
+        help_text=_("What happens when a payment arrives after the deadline."),
     )
     published_at = models.DateTimeField(_("published at"), null=True, blank=True, editable=False)
     paused = models.BooleanField(_("paused"), default=False, editable=False)
@@ -100,7 +100,7 @@ class SaleItem(models.Model):
         null=True,
         blank=True,
         validators=[
-            MinValueValidator(1, _("Offer at least one unit, or leave it empty for unlimited.")),
+            MinValueValidator(1, _("Enter at least one unit, or leave it empty for unlimited.")),
             MaxValueValidator(UNITS_MAX),
         ],
         help_text=_("Units on sale. Empty means unlimited."),
@@ -113,7 +113,7 @@ class SaleItem(models.Model):
             MaxValueValidator(UNITS_MAX),
         ],
     )
-    taken = models.PositiveBigIntegerField(_("taken"), default=0, editable=False)
+    taken = models.PositiveBigIntegerField(_("in orders"), default=0, editable=False)
     announced_at = models.DateTimeField(_("in the reservation store since"), null=True, blank=True, editable=False)
 
     class Meta:
@@ -124,7 +124,7 @@ class SaleItem(models.Model):
             models.UniqueConstraint(
                 fields=["sale", "product"],
                 name="seckill_saleitem_product_once",
-                violation_error_message=_("This product is in the sale already."),
+                violation_error_message=_("This product is already in the sale."),
             ),
             models.CheckConstraint(name="seckill_saleitem_quantity_positive", condition=Q(quantity__gt=0)),
             models.CheckConstraint(name="seckill_saleitem_per_buyer_positive", condition=Q(per_buyer_max__gt=0)),
@@ -144,7 +144,7 @@ class SaleItem(models.Model):
         errors: dict[str, Any] = {}
         product = Product.objects.filter(pk=self.product_id).first()
         if product and self.price_minor is not None and self.price_minor > product.price_minor:
-            errors["price_minor"] = [_("The sale price is above the product's own price.")]
+            errors["price_minor"] = [_("The sale price is higher than the product's ordinary price.")]
         # A form hands over the sale it is about to save, whose window need not be that of the database, or be complete.
         sale: Sale | None = getattr(self, "sale", None)
         dated = sale is not None and sale.opens_at and sale.closes_at
@@ -168,12 +168,12 @@ class SaleChange(models.Model):
         WITHDRAW_UNITS = "withdraw_units", _("withdraw units")
         PAUSE = "pause", _("pause")
         RESUME = "resume", _("resume")
-        MOVE_END = "move_end", _("move the end")
+        MOVE_END = "move_end", _("move the closing time")
         END_NOW = "end_now", _("end now")
         UNITS_PER_BUYER = "units_per_buyer", _("units per buyer")
 
     class Status(models.TextChoices):
-        PENDING = "pending", _("on its way")
+        PENDING = "pending", _("pending")
         APPLIED = "applied", _("applied")
         REFUSED = "refused", _("refused")
 

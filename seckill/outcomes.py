@@ -41,29 +41,33 @@ class HttpAnswer:
 HTTP: dict[Outcome, HttpAnswer] = {
     Outcome.UNAVAILABLE: HttpAnswer(
         503,
-        _("Not available right now"),
-        _("This sale cannot answer right now. Please try again in a moment."),
+        _("Temporarily unavailable"),
+        _("We cannot take reservations for this item right now. Please try again in a moment."),
         2,
     ),
-    Outcome.ALREADY_RESERVED: HttpAnswer(201, _("Already yours"), _("These units were reserved for you before.")),
+    Outcome.ALREADY_RESERVED: HttpAnswer(201, _("Already reserved"), _("These units are already reserved for you.")),
     Outcome.HOLD_ENDED: HttpAnswer(
         409,
-        _("The hold has ended"),
-        _("The units of this pass went back on sale. Get a new pass to try again."),
+        _("Your reservation has ended"),
+        _("The units went back on sale. You can try again with a new pass."),
     ),
-    Outcome.PAUSED: HttpAnswer(409, _("The sale is paused"), _("The shop has paused this sale. Try again soon."), 5),
+    Outcome.PAUSED: HttpAnswer(
+        409, _("The sale is paused"), _("The shop has paused this sale. Please try again soon."), 5
+    ),
     Outcome.NOT_OPEN: HttpAnswer(409, _("Not open yet"), _("The sale has not opened yet."), 1),
-    Outcome.CLOSED: HttpAnswer(410, _("The sale is over"), _("The sale has closed.")),
-    Outcome.SOLD_OUT: HttpAnswer(410, _("Sold out"), _("Every unit has been sold.")),
+    Outcome.CLOSED: HttpAnswer(410, _("The sale is over"), _("This sale has ended.")),
+    Outcome.SOLD_OUT: HttpAnswer(410, _("Sold out"), _("All units have been sold.")),
     Outcome.HELD_BY_OTHERS: HttpAnswer(
         409,
-        _("All units are in other hands"),
-        _("Nothing is left, but some buyers have not paid yet. Their units may come back."),
+        _("All remaining units are reserved"),
+        _("Some buyers have not paid yet. Units that are not paid for go back on sale, so please try again soon."),
         5,
     ),
     Outcome.LIMIT_REACHED: HttpAnswer(
-        409, _("Your limit is reached"), _("You would have more units of this item than one buyer may have.")
+        409, _("Purchase limit reached"), _("You cannot reserve this many: it would exceed the limit per buyer.")
     ),
-    Outcome.TOO_FEW_LEFT: HttpAnswer(409, _("Too few left"), _("Fewer units are left than you asked for.")),
-    Outcome.RESERVED: HttpAnswer(201, _("Reserved"), _("The units are held for you until the deadline.")),
+    Outcome.TOO_FEW_LEFT: HttpAnswer(
+        409, _("Not enough left"), _("Fewer units are left than you asked for. Please choose a smaller number.")
+    ),
+    Outcome.RESERVED: HttpAnswer(201, _("Reserved"), _("The units are held for you until the payment deadline.")),
 }

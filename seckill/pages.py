@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import quote
 
-from babel.numbers import format_decimal
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -13,14 +12,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import get_language, to_locale
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from seckill import passes
 from seckill.live.offers import Offer, offers_of
-from seckill.live.page_texts import words_of_page, words_of_phase
+from seckill.live.page_texts import phase_texts, sale_page_texts
 from seckill.models import Sale, SaleItem, published_items, published_sales
 from seckill.outcomes import HTTP
 from seckill.phase import Phase
@@ -71,15 +69,14 @@ def sale(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "sale": shown,
         "phase": phase,
-        "phase_words": words_of_phase()[phase],
+        "phase_text": phase_texts()[phase],
         "opens_ms": milliseconds(shown.opens_at),
         "closes_ms": milliseconds(shown.closes_at),
         "pass_lead_ms": settings.SECKILL_PASS_LEAD_SECONDS * 1000,
-        "hold_minutes": format_decimal(round(shown.hold_seconds / 60, 1), locale=to_locale(get_language())),
         "offers": offers,
         "store_unreachable": any(offer.counters is None for offer in offers),
         "sign_in_url": f"{reverse('account_login')}?next={quote(request.path)}",
-        "words": words_of_page(),
+        "texts": sale_page_texts(),
     }
     return render(request, "seckill/sale.html", context)
 
@@ -94,7 +91,7 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     pass_ = pass_from(request.POST.get("pass", ""), buyer_id=request.user.pk, item_id=item_id)
     units = units_from(request.POST.get("units", "1"))
     if pass_ is None:
-        messages.error(request, _("The page was too old. It is fresh now: please press again."))
+        messages.error(request, _("The page had expired and has been reloaded. Please press the button again."))
         return back
     if units is None:
         messages.error(request, _("Choose how many units you want."))

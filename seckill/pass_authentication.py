@@ -45,11 +45,11 @@ class PassAuthentication(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[PassHolder, passes.Pass]:
         scheme, _space, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != SCHEME.lower() or not text:
-            refuse("pass_missing", _("Get a pass first and send it as “Authorization: Pass …”."))
+            refuse("pass_missing", _("Get a pass first, then send it as “Authorization: Pass …”."))
         try:
             pass_ = passes.read(text.strip())
         except passes.PassInvalid:
-            refuse("pass_invalid", _("This pass was not issued by this shop, or was changed on the way."))
+            refuse("pass_invalid", _("This pass is not valid: this shop did not issue it, or it was altered."))
         except passes.PassExpired:
             refuse("pass_expired", _("This pass has expired. Get a new one."))
         refuse_other_session(request, pass_)
@@ -79,7 +79,7 @@ def refuse_other_session(request: Request, pass_: passes.Pass) -> None:
         return
     if signed_in is not None and signed_in != str(pass_.buyer_id):
         raise PassRefused(
-            "pass_of_another_buyer", _("This pass belongs to another buyer. Get one of your own."), status=403
+            "pass_of_another_buyer", _("This pass belongs to another buyer. Get your own pass."), status=403
         )
 
 

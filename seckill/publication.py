@@ -55,11 +55,11 @@ def check_rules(sale: Sale) -> None:
     if not items:
         raise CannotPublish(_("A sale needs at least one item before it can be published."))
     if sale.closes_at <= timezone.now():
-        raise CannotPublish(_("The window of this sale is over. Move it before publishing."))
+        raise CannotPublish(_("The closing time of this sale has passed. Change it before you publish."))
     for item in items:
         if item.price_minor > item.product.price_minor:
             raise CannotPublish(
-                _("The sale price of “%(product)s” is above its own price.") % {"product": item.product}
+                _("The sale price of “%(product)s” is higher than its ordinary price.") % {"product": item.product}
             )
         if other := overlapping_item(item):
             raise CannotPublish(

@@ -20,9 +20,9 @@ class ReservationRequestSerializer(StrictSerializer):
 class ReservationSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     units = serializers.IntegerField()
-    amount = serializers.CharField(help_text="Decimal string.")
+    amount = serializers.CharField(help_text="A decimal string.")
     currency = serializers.CharField()
-    expires_at = serializers.DateTimeField(help_text="Pay by then, or the units go back on sale.")
+    expires_at = serializers.DateTimeField(help_text="Pay by then; unpaid units go back on sale.")
     status_url = serializers.CharField()
 
 

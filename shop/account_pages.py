@@ -22,7 +22,9 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = ("email",)
         labels = {"email": gettext_lazy("E-mail address")}
         help_texts = {
-            "email": gettext_lazy("We write when an order is paid, expires or is refunded. Empty: we do not.")
+            "email": gettext_lazy(
+                "We e-mail you when an order is paid, expires or is refunded. Leave empty for no mails."
+            )
         }
 
 
@@ -39,6 +41,8 @@ def address(request: HttpRequest) -> HttpResponse:
         with transaction.atomic():
             form.save()
             EmailAddress.objects.filter(user=user).delete()
-        messages.success(request, _("Your address is saved.") if user.email else _("We do not write to you any more."))
+        messages.success(
+            request, _("Your e-mail address is saved.") if user.email else _("We will not e-mail you any more.")
+        )
         return redirect(after or "orders")
     return render(request, "account/address.html", {"form": form, "next": after})

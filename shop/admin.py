@@ -93,7 +93,10 @@ class ProductAdmin(StaffAdmin):
         for item in items_dearer_than(obj.price_minor, product=obj):
             self.message_user(
                 request,
-                _("The sale “%(sale)s” offers this product for more: %(price)s. Lower that before publishing it.")
+                _(
+                    "The sale “%(sale)s” has a higher price for this product: %(price)s. Lower it before you publish "
+                    "the sale."
+                )
                 % {"sale": item.sale, "price": price_text(item.price_minor)},
                 messages.WARNING,
             )

@@ -22,7 +22,7 @@ class ProductForm(forms.ModelForm):  # type: ignore[type-arg]
         initial=0,
         show_hidden_initial=True,
         widget=UnfoldAdminIntegerFieldWidget,
-        help_text=_("Units in the ordinary shop. Units of a flash sale are set in the sale."),
+        help_text=_("Units for ordinary purchases. The units of a flash sale are set in the sale."),
     )
 
     class Meta:
@@ -45,7 +45,10 @@ class ProductForm(forms.ModelForm):  # type: ignore[type-arg]
         for item in items_dearer_than(price_minor, product=self.instance):
             if item.sale.is_published:
                 raise ValidationError(
-                    _("The published sale “%(sale)s” offers this product for %(price)s, which would be more.")
+                    _(
+                        "The published sale “%(sale)s” sells this product for %(price)s. The ordinary price must not "
+                        "be lower."
+                    )
                     % {"sale": item.sale, "price": price_text(item.price_minor)}
                 )
         return price_minor
@@ -59,7 +62,7 @@ class ProductForm(forms.ModelForm):  # type: ignore[type-arg]
         if shown == str(typed):
             return int(self.instance.stock)
         raise ValidationError(
-            _("The stock has changed to %(stock)d meanwhile. Open this page again to set it.")
+            _("The stock has changed to %(stock)d in the meantime. Reload this page, then set it.")
             % {"stock": self.instance.stock}
         )
 

@@ -265,7 +265,7 @@ REST_FRAMEWORK = {
 REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_TTL": timedelta(days=7)}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Stampede",
-    "DESCRIPTION": "Flash sales that never oversell and never lose a buyer who was told yes.",
+    "DESCRIPTION": "Flash sales that never oversell and never lose a confirmed reservation.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",

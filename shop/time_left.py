@@ -1,4 +1,7 @@
-"""Time left, as a countdown shows it; `remaining` in shop/static/shop/countdown.js says the same."""
+"""Time left, as a countdown shows it, and how long something lasts, in words.
+
+`remaining` in shop/static/shop/countdown.js does the same as `remaining` here.
+"""
 
 from datetime import timedelta
 
@@ -18,3 +21,15 @@ def remaining(left: timedelta) -> str:
             "clock": clock,
         }
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes:02}:{seconds:02}"
+
+
+def duration(seconds: int) -> str:
+    """40 seconds, 15 minutes, "1 hour 30 minutes", in the reader's language."""
+    hours, seconds = divmod(seconds, 3_600)
+    minutes, seconds = divmod(seconds, 60)
+    parts = [
+        (hours, ngettext("%(count)d hour", "%(count)d hours", hours)),
+        (minutes, ngettext("%(count)d minute", "%(count)d minutes", minutes)),
+        (seconds, ngettext("%(count)d second", "%(count)d seconds", seconds)),
+    ]
+    return " ".join(text % {"count": count} for count, text in parts if count)

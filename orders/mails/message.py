@@ -18,8 +18,8 @@ from shop.templatetags.amounts import money
 
 
 @dataclass(frozen=True, kw_only=True)
-class Letter:
-    """The words of a mail: a subject, and sentences of which each is a paragraph."""
+class MailText:
+    """The text of a mail: a subject and sentences; each sentence is a paragraph."""
 
     subject: str
     sentences: list[str]
@@ -32,70 +32,68 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
     """
     order = mail.order
     with translation.override(language_of(user_id=order.buyer_id)):
-        letter = LETTERS[Mail.Kind(mail.kind)](order)
-        if letter is None:
+        text = MAIL_TEXTS[Mail.Kind(mail.kind)](order)
+        if text is None:
             return None
         context = {
-            "letter": letter,
+            "text": text,
             "order": order,
             "language": translation.get_language(),
             "facts": facts_of(order),
             "url": settings.SHOP_URL + order.get_absolute_url(),
         }
         message = EmailMultiAlternatives(
-            subject=letter.subject,
-            body=render_to_string("orders/mail/letter.txt", context),
+            subject=text.subject,
+            body=render_to_string("orders/mail/message.txt", context),
             to=[order.buyer.email],
             headers={
                 "Message-ID": f"<{order.number}.{mail.kind}@{urlsplit(settings.SHOP_URL).hostname}>",
                 "Auto-Submitted": "auto-generated",
             },
         )
-        message.attach_alternative(render_to_string("orders/mail/letter.html", context), "text/html")
+        message.attach_alternative(render_to_string("orders/mail/message.html", context), "text/html")
         return message
 
 
-def confirmation(order: Order) -> Letter | None:
+def confirmation(order: Order) -> MailText | None:
     """Also where the order was refunded since: the buyer then gets both, in the order in which it happened."""
     amount = money(order.amount_minor, order.currency)
     sentences = [_("We have received your payment of %(amount)s. Thank you!") % {"amount": amount}]
     if order.paid_late:
-        sentences.append(
-            _("It came after the time to pay was over, but there were units left, and we have kept them for you.")
-        )
-    return Letter(subject=_("Paid: %(what)s") % {"what": what(order)}, sentences=sentences)
+        sentences.append(_("It arrived after the payment deadline, but units were still left, so your order stands."))
+    return MailText(subject=_("Payment received: %(what)s") % {"what": what(order)}, sentences=sentences)
 
 
-def expiry(order: Order) -> Letter | None:
+def expiry(order: Order) -> MailText | None:
     if order.status in SOLD:
         # Paid late meanwhile, and the confirmation says so.
         return None
-    subject = _("Not paid in time: %(what)s") % {"what": what(order)}
+    subject = _("Order expired: %(what)s") % {"what": what(order)}
     sentences = [
-        _("The time to pay ended on %(deadline)s, and the units went back on sale.")
+        _("You had until %(deadline)s to pay. The order has expired, and the units went back on sale.")
         % {"deadline": moment(order.expires_at)}
     ]
     if order.late_payment_undecided:
-        sentences.append(
-            _("Your payment came after that. We are looking whether units are left for you; another mail says so.")
-        )
+        sentences.append(_("Your payment arrived after that. We are checking availability and will email you."))
     elif order.status == OrderStatus.EXPIRED:
         sentences.append(_("Nothing was charged."))
     else:
-        sentences.append(_("Your payment came after that. You get all of it back, and need not do anything."))
-    return Letter(subject=subject, sentences=sentences)
+        sentences.append(
+            _("Your payment arrived after that. We will refund it in full. You do not need to do anything.")
+        )
+    return MailText(subject=subject, sentences=sentences)
 
 
-def refund(order: Order) -> Letter | None:
+def refund(order: Order) -> MailText | None:
     amount = money(refunded_minor(order), order.currency)
-    sentences = [_("We have sent %(amount)s back to you, the way it came.") % {"amount": amount}]
+    sentences = [_("We have refunded %(amount)s to your original payment method.") % {"amount": amount}]
     if order.paid_late:
-        sentences.append(_("Your payment had come when the order had already ended."))
-    sentences.append(_("Until it shows in your account some days may pass."))
-    return Letter(subject=_("Refund: %(what)s") % {"what": what(order)}, sentences=sentences)
+        sentences.append(_("Your payment arrived after the order had ended."))
+    sentences.append(_("It may take a few days to appear in your account."))
+    return MailText(subject=_("Refund: %(what)s") % {"what": what(order)}, sentences=sentences)
 
 
-LETTERS: dict[Mail.Kind, Callable[[Order], Letter | None]] = {
+MAIL_TEXTS: dict[Mail.Kind, Callable[[Order], MailText | None]] = {
     Mail.Kind.PAID: confirmation,
     Mail.Kind.EXPIRED: expiry,
     Mail.Kind.REFUNDED: refund,

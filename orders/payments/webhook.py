@@ -13,11 +13,11 @@ from orders.payments.provider import Forged, TooOld
 from shop.http.problems import problem
 from shop.http.serializers import ProblemSerializer
 
-PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which.")
+PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which problem.")
 
 
 class WebhookView(APIView):
-    """Messages of a payment provider, signed over the raw body. A message that comes again is answered 200 again."""
+    """Messages from a payment provider, signed over the raw body. A repeated one gets 200 again and has no effect."""
 
     authentication_classes = ()
     permission_classes = ()
@@ -25,7 +25,7 @@ class WebhookView(APIView):
     @extend_schema(
         request=OpenApiTypes.OBJECT,
         responses={
-            200: OpenApiResponse(description="Noted; do not send it again."),
+            200: OpenApiResponse(description="Received; do not send it again."),
             **dict.fromkeys((400, 404, 413), PROBLEM),
         },
     )
@@ -40,14 +40,14 @@ class WebhookView(APIView):
                 status=400,
                 code="signature_invalid",
                 title=_("The signature is not valid"),
-                detail=_("The body was not signed with this shop's secret, or it was changed on its way."),
+                detail=_("The body was not signed with this shop's secret, or it was altered on the way."),
             )
         except TooOld:
             return problem(
                 status=400,
                 code="signature_expired",
                 title=_("The signature has expired"),
-                detail=_("The message was signed too long ago. Sign it anew and send it again."),
+                detail=_("The message was signed too long ago. Sign it again and resend it."),
             )
         if event is not None:
             inbox.receive(provider_name=provider, event=event)

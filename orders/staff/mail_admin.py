@@ -16,7 +16,7 @@ from orders.staff.read_only_admin import ReadOnlyAdmin, ReadOnlyInline, link_to
 STATES = {
     "sent": _("sent"),
     "due": _("due"),
-    "later": _("tried again later"),
+    "later": _("will be retried"),
     "given_up": _("not sent"),
 }
 LABELS = {"sent": "success", "due": "info", "later": "warning", "given_up": "danger"}
@@ -24,7 +24,7 @@ LABELS = {"sent": "success", "due": "info", "later": "warning", "given_up": "dan
 # Words that are kept as words of the code.
 NOTES = {
     sending.NO_ADDRESS: _("The buyer has no address."),
-    sending.OVERTAKEN: _("No longer true: the order was paid late."),
+    sending.OVERTAKEN: _("No longer applies: the order was paid late."),
 }
 
 IN_STATE = {
@@ -113,17 +113,19 @@ class MailAdmin(ReadOnlyAdmin):
     def note(self, mail: Mail) -> str:
         return note_of(mail)
 
-    @admin.action(description=_("Try again to send"), permissions=["move"])
+    @admin.action(description=_("Retry sending"), permissions=["move"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Mail]) -> None:
         chosen = list(queryset.values_list("pk", flat=True))
         again = sending.owe_again(mail_ids=chosen)
         if again:
-            said = ngettext("%(count)d mail is sent in a moment.", "%(count)d mails are sent in a moment.", again)
+            said = ngettext(
+                "%(count)d mail will be sent in a moment.", "%(count)d mails will be sent in a moment.", again
+            )
             self.message_user(request, said % {"count": again}, messages.SUCCESS)
         if sent := len(chosen) - again:
             said = ngettext(
-                "%(count)d mail was sent before, and is not sent twice.",
-                "%(count)d mails were sent before, and are not sent twice.",
+                "%(count)d mail was already sent and will not be sent again.",
+                "%(count)d mails were already sent and will not be sent again.",
                 sent,
             )
             self.message_user(request, said % {"count": sent}, messages.WARNING)

@@ -13,17 +13,23 @@ from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to
 
 EXPLANATIONS = {
     Attention.LATE_PAYMENT_KEPT: gettext_lazy(
-        "The money came after the time to pay. Units were left, so the order is paid after all. Nothing has to be done."
+        "The payment arrived after the deadline. Units were left, so the order counts as paid. You do not need to "
+        "do anything."
     ),
     Attention.LATE_PAYMENT_REFUNDED: gettext_lazy(
-        "The money came after the order had ended, and its units were gone. It goes back by itself; the buyer may ask."
+        "The payment arrived after the order had ended, and its units were gone. It is refunded automatically. "
+        "The buyer may ask about it."
     ),
     Attention.AMOUNT_DIFFERS: gettext_lazy(
-        "The provider reports another amount or currency than was due. The money goes back; find out why it differed."
+        "The provider reports a different amount or currency than was due. The payment is refunded automatically. "
+        "Find out why it differed."
     ),
-    Attention.PAID_TWICE: gettext_lazy("The buyer paid twice. The second payment goes back; the order stays paid."),
+    Attention.PAID_TWICE: gettext_lazy(
+        "The buyer paid twice. The second payment is refunded automatically. The order stays paid."
+    ),
     Attention.REFUND_FAILS: gettext_lazy(
-        "The provider does not take the refund. See the error at the order's payments, and refund in its own pages."
+        "The provider does not accept the refund. See the error under the order's payments, and refund it on the "
+        "provider's own site."
     ),
 }
 LABELS = {
@@ -81,16 +87,16 @@ class OrderToLookAtAdmin(ReadOnlyAdmin):
     def amount(self, order: Order) -> str:
         return amount_text(order.amount_minor, order.currency)
 
-    @admin.action(description=gettext_lazy("Dealt with"), permissions=["move"])
+    @admin.action(description=gettext_lazy("Mark as resolved"), permissions=["move"])
     def deal_with(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
         done = 0
         for order in Order.objects.filter(pk__in=queryset.values("pk")).exclude(attention=""):
             # Guarded by the reason that was on the page's list: another that came meanwhile is still to be looked at.
             if Order.objects.filter(pk=order.pk, attention=order.attention).update(attention="") == 1:
                 reason = Attention(order.attention).label
-                self.log_change(request, order, _("Dealt with: %(reason)s.") % {"reason": reason})
+                self.log_change(request, order, _("Resolved: %(reason)s.") % {"reason": reason})
                 done += 1
-        said = ngettext("%(count)d order is dealt with.", "%(count)d orders are dealt with.", done)
+        said = ngettext("%(count)d order is marked as resolved.", "%(count)d orders are marked as resolved.", done)
         self.message_user(request, said % {"count": done}, messages.SUCCESS)
 
 

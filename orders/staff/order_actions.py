@@ -38,10 +38,10 @@ class Move:
 PAY = Move(
     step=lifecycle.pay,
     history=gettext_lazy("Payment recorded."),
-    moved=lambda n: ngettext("%(count)d order is paid now.", "%(count)d orders are paid now.", n),
+    moved=lambda n: ngettext("%(count)d order is now paid.", "%(count)d orders are now paid.", n),
     kept=lambda n: ngettext(
-        "%(count)d order could not be paid: it was not awaiting payment, or its time was over.",
-        "%(count)d orders could not be paid: they were not awaiting payment, or their time was over.",
+        "%(count)d order was not marked as paid: it was not awaiting payment, or its deadline had passed.",
+        "%(count)d orders were not marked as paid: they were not awaiting payment, or their deadline had passed.",
         n,
     ),
 )
@@ -58,20 +58,20 @@ CANCEL = Move(
 SHIP = Move(
     step=lifecycle.ship,
     history=gettext_lazy("Shipped."),
-    moved=lambda n: ngettext("%(count)d order is shipped.", "%(count)d orders are shipped.", n),
+    moved=lambda n: ngettext("%(count)d order is marked as shipped.", "%(count)d orders are marked as shipped.", n),
     kept=lambda n: ngettext(
-        "%(count)d order was not shipped: it is not paid, or was shipped before.",
-        "%(count)d orders were not shipped: they are not paid, or were shipped before.",
+        "%(count)d order was not marked as shipped: it is not paid, or was already shipped.",
+        "%(count)d orders were not marked as shipped: they are not paid, or were already shipped.",
         n,
     ),
 )
 COMPLETE = Move(
     step=lifecycle.complete,
     history=gettext_lazy("Completed."),
-    moved=lambda n: ngettext("%(count)d order is completed.", "%(count)d orders are completed.", n),
+    moved=lambda n: ngettext("%(count)d order is marked as completed.", "%(count)d orders are marked as completed.", n),
     kept=lambda n: ngettext(
-        "%(count)d order was not completed: it is not shipped.",
-        "%(count)d orders were not completed: they are not shipped.",
+        "%(count)d order was not marked as completed: it is not shipped yet.",
+        "%(count)d orders were not marked as completed: they are not shipped yet.",
         n,
     ),
 )
@@ -81,11 +81,13 @@ def refunding(*, units_back: bool) -> Move:
     """A refund; with `units_back` the units go back on sale."""
     return Move(
         step=partial(lifecycle.refund, units_back=units_back),
-        history=gettext_lazy("Refunded, units back on sale.") if units_back else gettext_lazy("Refunded, units kept."),
+        history=gettext_lazy("Refunded, units back on sale.")
+        if units_back
+        else gettext_lazy("Refunded, units stay sold."),
         moved=lambda n: ngettext("%(count)d order is being refunded.", "%(count)d orders are being refunded.", n),
         kept=lambda n: ngettext(
-            "%(count)d order was not refunded: it is not paid, or was shipped.",
-            "%(count)d orders were not refunded: they are not paid, or were shipped.",
+            "%(count)d order was not refunded: it is not paid, or was already shipped.",
+            "%(count)d orders were not refunded: they are not paid, or were already shipped.",
             n,
         ),
     )
@@ -100,11 +102,11 @@ class OrderMoves(ReadOnlyAdmin):
     def record_payment(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
         self.move(request, queryset, PAY)
 
-    @admin.action(description=gettext_lazy("Note as shipped"), permissions=["move"])
+    @admin.action(description=gettext_lazy("Mark as shipped"), permissions=["move"])
     def ship_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
         self.move(request, queryset, SHIP)
 
-    @admin.action(description=gettext_lazy("Note as completed"), permissions=["move"])
+    @admin.action(description=gettext_lazy("Mark as completed"), permissions=["move"])
     def complete_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
         self.move(request, queryset, COMPLETE)
 

@@ -32,16 +32,16 @@ KINDS = {
 }
 
 OUTCOMES = {
-    Applied.DUPLICATE: _("known before"),
-    Applied.WAITING: _("waits for its payment"),
-    Applied.NOTHING: _("changed nothing"),
+    Applied.DUPLICATE: _("duplicate"),
+    Applied.WAITING: _("waiting for its payment"),
+    Applied.NOTHING: _("no change"),
     Applied.PAID: _("order paid"),
-    Applied.PAID_TWICE: _("paid twice, goes back"),
-    Applied.AMOUNT_DIFFERS: _("another amount, goes back"),
-    Applied.LATE: _("came late"),
-    Applied.GOES_BACK: _("goes back"),
+    Applied.PAID_TWICE: _("paid twice, refunding"),
+    Applied.AMOUNT_DIFFERS: _("wrong amount, refunding"),
+    Applied.LATE: _("arrived late"),
+    Applied.GOES_BACK: _("refunding"),
     Applied.FAILED: _("payment failed"),
-    Applied.REFUNDED: _("money is back"),
+    Applied.REFUNDED: _("refund completed"),
     Applied.REFUND_FAILS: _("refund failed"),
 }
 
@@ -76,7 +76,7 @@ class WaitingFilter(admin.SimpleListFilter):
     parameter_name = "applied"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("no", _("waits for its payment")), ("yes", _("applied"))]
+        return [("no", _("waiting for its payment")), ("yes", _("applied"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[PaymentEvent]) -> QuerySet[PaymentEvent]:
         if self.value() is None:

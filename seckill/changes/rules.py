@@ -41,9 +41,9 @@ class Expected:
 def check_rules(wanted: Wanted, *, sale: Sale, items: Sequence[SaleItem], now: datetime) -> None:
     """Raise CannotChange where the change breaks a rule. `items` are those that it concerns, with locked rows."""
     if not 1 <= len(wanted.reason) <= REASON_LENGTH_MAX:
-        raise CannotChange(_("Give a reason of 1 to %(max)d characters.") % {"max": REASON_LENGTH_MAX})
+        raise CannotChange(_("Enter a reason of 1 to %(max)d characters.") % {"max": REASON_LENGTH_MAX})
     if not sale.is_published:
-        raise CannotChange(_("This sale is not published yet. Change it in its own form."))
+        raise CannotChange(_("This sale is not published yet. Edit it directly on its page."))
     if wanted.kind in OF_ITEM:
         for item in items:
             check_units(wanted, item=item)
@@ -54,13 +54,13 @@ def check_rules(wanted: Wanted, *, sale: Sale, items: Sequence[SaleItem], now: d
 def check_units(wanted: Wanted, *, item: SaleItem) -> None:
     """The rules of adding, withdrawing, and of units per buyer."""
     if wanted.units is None or wanted.units < 1:
-        raise CannotChange(_("Give a number of units, at least one."))
+        raise CannotChange(_("Enter at least one unit."))
     if wanted.kind == Kind.UNITS_PER_BUYER:
         if wanted.units > UNITS_MAX:
-            raise CannotChange(_("At most %(max)d units.") % {"max": UNITS_MAX})
+            raise CannotChange(_("Enter at most %(max)d units.") % {"max": UNITS_MAX})
         return
     if item.quantity is None:
-        raise CannotChange(_("This item is unlimited: there are no units to add or to withdraw."))
+        raise CannotChange(_("This item is unlimited, so units cannot be added or withdrawn."))
     if wanted.kind == Kind.ADD_UNITS:
         if item.announced_at is None:
             # Its terms are on their way to the store, with the quantity as it is now.
@@ -78,13 +78,13 @@ def check_sale(wanted: Wanted, *, sale: Sale, items: Sequence[SaleItem], expecte
     """The rules of pausing, resuming, ending, and of moving the end."""
     over = expected.closes_at <= now
     if wanted.kind == Kind.PAUSE and expected.paused:
-        raise CannotChange(_("This sale is paused already. Nothing was changed."))
+        raise CannotChange(_("This sale is already paused. Nothing was changed."))
     if wanted.kind == Kind.RESUME and not expected.paused:
         raise CannotChange(_("This sale is not paused. Nothing was changed."))
     if wanted.kind in (Kind.PAUSE, Kind.END_NOW) and over:
-        raise CannotChange(_("This sale is over already. Nothing was changed."))
+        raise CannotChange(_("This sale is already over. Nothing was changed."))
     if wanted.kind == Kind.END_NOW and now < sale.opens_at:
-        raise CannotChange(_("This sale has not opened yet. Pause it, and it does not open until it is resumed."))
+        raise CannotChange(_("This sale has not opened yet. To keep it from opening, pause it."))
     if wanted.kind == Kind.MOVE_END:
         check_end(wanted.closes_at, sale=sale, items=items, now=now)
 

@@ -1,6 +1,7 @@
 """A change as people read it: what was asked for, and what came of it. The journal itself keeps words and figures."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
@@ -34,15 +35,14 @@ def what_text(change: SaleChange) -> str:
         case Kind.UNITS_PER_BUYER:
             return _("units per buyer: %(units)d") % {"units": units}
         case Kind.MOVE_END if change.closes_at:
-            time = date_format(localtime(change.closes_at), "Y-m-d H:i:s T")
-            return _("move the end to %(time)s") % {"time": time}
+            return _("move the closing time to %(time)s") % {"time": time_text(change.closes_at)}
     return change.get_kind_display()
 
 
 def outcome_sentence(change: SaleChange) -> str:
     """What came of the change, in the reader's language."""
     if change.status == Status.PENDING:
-        return _("Waits for the reservation store.")
+        return _("Waiting for the reservation store.")
     word, *pairs = change.outcome.split() or [""]
     figures = dict(pair.partition("=")[::2] for pair in pairs)
     if word == "unlimited":
@@ -50,10 +50,10 @@ def outcome_sentence(change: SaleChange) -> str:
     if not {"held", "sold"} <= figures.keys():
         return change.outcome
     if word == "too_few_left":
-        return _("Sold %(sold)s, held %(held)s, only %(left)s free: nothing was changed.") % figures
+        return _("Only %(left)s left (sold %(sold)s, held %(held)s). Nothing was changed.") % figures
     if "left" not in figures:
         return _("Sold %(sold)s, held %(held)s.") % figures
-    return _("Sold %(sold)s, held %(held)s, free %(left)s.") % figures
+    return _("Sold %(sold)s, held %(held)s, left %(left)s.") % figures
 
 
 def worst_of(changes: Sequence[SaleChange]) -> SaleChange:
@@ -64,15 +64,52 @@ def worst_of(changes: Sequence[SaleChange]) -> SaleChange:
 
 def answer_text(change: SaleChange) -> str:
     """One line for whoever made a change, of an item with its figures."""
-    target = change.item.product if change.kind in OF_ITEM else change.item.sale
-    said = {"target": target, "what": what_text(change), "outcome": outcome_sentence(change)}
+    values = {
+        "target": change.item.product if change.kind in OF_ITEM else change.item.sale,
+        "what": what_text(change),
+        "outcome": outcome_sentence(change),
+    }
     if change.status == Status.PENDING:
         return (
-            _("“%(target)s”: %(what)s. It is in the journal and is applied as soon as the reservation store answers.")
-            % said
+            _(
+                "The change to “%(target)s” (%(what)s) is recorded. It takes effect as soon as the reservation store "
+                "is available again."
+            )
+            % values
         )
     if change.status == Status.REFUSED:
-        return _("“%(target)s”: %(what)s. Refused. %(outcome)s") % said
-    if change.kind in OF_ITEM:
-        return _("“%(target)s”: %(what)s. %(outcome)s") % said
-    return _("“%(target)s”: %(what)s. Done.") % said
+        return _("The change to “%(target)s” (%(what)s) was refused. %(outcome)s") % values
+    return applied_text(change) + (f" {values['outcome']}" if change.kind in OF_ITEM else "")
+
+
+def applied_text(change: SaleChange) -> str:
+    """What is so now that the change was applied."""
+    values = {"target": change.item.product, "units": change.units or 0}
+    match change.kind:
+        case Kind.ADD_UNITS:
+            added = ngettext(
+                "%(units)d unit was added to “%(target)s”.",
+                "%(units)d units were added to “%(target)s”.",
+                values["units"],
+            )
+            return added % values
+        case Kind.WITHDRAW_UNITS:
+            withdrawn = ngettext(
+                "%(units)d unit was withdrawn from “%(target)s”.",
+                "%(units)d units were withdrawn from “%(target)s”.",
+                values["units"],
+            )
+            return withdrawn % values
+        case Kind.UNITS_PER_BUYER:
+            return _("The limit for “%(target)s” is now %(units)d per buyer.") % values
+        case Kind.PAUSE:
+            return _("The sale is paused.")
+        case Kind.RESUME:
+            return _("The sale has resumed.")
+        case Kind.MOVE_END if change.closes_at:
+            return _("The sale now closes at %(time)s.") % {"time": time_text(change.closes_at)}
+    return _("The sale has ended.")
+
+
+def time_text(at: datetime) -> str:
+    return date_format(localtime(at), "Y-m-d H:i:s T")

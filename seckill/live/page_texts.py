@@ -1,4 +1,4 @@
-"""What the sale page says to its buyer: rendered into the page, spoken by its script."""
+"""The texts of the sale page: some are rendered into it, the others are shown by its scripts."""
 
 from typing import Any
 
@@ -11,77 +11,81 @@ from seckill.live.answer import availability_of
 from seckill.outcomes import HTTP
 
 
-def words_of_page() -> dict[str, Any]:
-    """Every text that the page's script may show. It fills what stands in {braces}."""
+def sale_page_texts() -> dict[str, Any]:
+    """Every text that the page's scripts may show. They fill in what stands in {braces}."""
     return {
         "outcomes": {
             outcome.value: {"title": str(answer.title), "detail": str(answer.detail)}
             for outcome, answer in HTTP.items()
         },
         "button": {
-            "arm": _("Reserve at the start"),
-            "armed": _("Ready for the start – press to cancel"),
+            "schedule": _("Reserve at the start"),
+            "scheduled": _("Waiting for the start – press to cancel"),
             "reserve": _("Reserve now"),
-            "again": _("Try again"),
+            "retry": _("Try again"),
             "more": _("Reserve more"),
-            "working": _("Reserving …"),
+            "reserving": _("Reserving …"),
             "sold_out": _("Sold out"),
             "ended": _("The sale is over"),
             "paused": _("Paused"),
         },
-        "stock": words_of_stock(),
-        "phase": words_of_phase(),
-        "said": {
-            "ready": _("You are ready"),
-            "armed": _("At the start this page reserves {units} × {product} by itself. Keep it open and in front."),
-            "disarmed": _("Cancelled: nothing will be reserved at the start."),
-            "minute_left": _("One minute to the start."),
-            "seconds_left": _("Ten seconds to the start."),
+        "stock": stock_texts(),
+        "phase": phase_texts(),
+        "announcements": {
+            "minute_left": _("One minute until the start."),
+            "seconds_left": _("Ten seconds until the start."),
             "open": _("The sale is open."),
-            "resumed": _("The sale goes on."),
+            "resumed": _("The sale has resumed."),
             "paused": _("The sale is paused."),
             "ended": _("The sale is over."),
         },
-        "yes": {
-            "title": _("Yes! {units} × {product} reserved"),
-            "detail": _("Held for you until {time}. Your order is being written …"),
-            "written": _("Held for you until {time}. Your order is ready."),
-            "paid": _("It is paid. Thank you!"),
-            "see": _("See your order"),
-            "all": _("My orders"),
+        "scheduled": {
+            "title": _("All set"),
+            "detail": _("This page will reserve {units} × {product} for you at the start. Keep it open and visible."),
         },
-        "ended": {
+        "schedule_cancelled": _("Cancelled: nothing will be reserved at the start."),
+        "reserved": {
+            "title": _("Reserved for you: {units} × {product}"),
+            "creating_order": _("Held for you until {time}. We are creating your order …"),
+            "order_ready": _("Held for you until {time}. Your order is ready."),
+            "paid": _("Paid. Thank you!"),
+            "view_order": _("View your order"),
+            "my_orders": _("My orders"),
+        },
+        "reservation_ended": {
             "title": _("Your reservation has ended"),
-            "detail": _("Its units went back on sale. My orders says why."),
+            "detail": _("The units went back on sale. See My orders for the reason."),
         },
-        "trouble": {
-            "title": _("The connection is bad"),
-            "detail": _("Trying again, number {attempt}. However often it is asked, this reserves once."),
-            "unknown_title": _("We could not hear an answer"),
-            "unknown_detail": _("Look into My orders before you try again: your reservation may be there."),
-            "signed_out_title": _("You are signed out"),
-            "signed_out_detail": _("Sign in again to buy."),
-            "sign_in": _("Sign in"),
-            "failed_title": _("That did not work"),
-            "failed_detail": _("Load the page again and try once more."),
+        "errors": {
+            "connection": {
+                "title": _("Connection problem"),
+                "detail": _("Trying again (attempt {attempt}). Retrying never reserves twice."),
+            },
+            "no_answer": {
+                "title": _("The shop did not answer"),
+                "detail": _("Check My orders before you try again: your reservation may be there."),
+            },
+            "signed_out": {"title": _("You are signed out"), "detail": _("Sign in again to buy.")},
+            "failed": {"title": _("That did not work"), "detail": _("Reload the page and try again.")},
         },
+        "sign_in": _("Sign in"),
     }
 
 
-def words_of_stock() -> dict[str, str]:
+def stock_texts() -> dict[str, str]:
     """By the API's `availability`; `held` is added where units may come back."""
     return {
         "available": _("{left} of {quantity} left"),
         "held_by_others": _("None of {quantity} left right now"),
         "held": _("{held} awaiting payment"),
         "sold_out": _("All {quantity} sold"),
-        "unlimited": _("Enough for everybody"),
-        "unavailable": _("The stock is not known right now"),
+        "unlimited": _("Unlimited stock"),
+        "unavailable": _("We cannot show the stock right now"),
     }
 
 
-def words_of_phase() -> dict[str, str]:
-    """What stands before the countdown."""
+def phase_texts() -> dict[str, str]:
+    """The label before the countdown."""
     return {
         "upcoming": _("Opens in"),
         "open": _("Open, closes in"),
@@ -91,16 +95,16 @@ def words_of_phase() -> dict[str, str]:
 
 
 def stock_text(counters: Counters | None) -> str:
-    """The stock in a line, as `stockText` in seckill/static/seckill/card.js says it afterwards."""
-    words = words_of_stock()
+    """The stock in one line; `stockText` in seckill/static/seckill/card.js writes the same line later."""
+    texts = stock_texts()
     if counters is None:
-        return words["unavailable"]
+        return texts["unavailable"]
     locale = to_locale(get_language() or "en")
     numbers = {
         name: format_decimal(value or 0, locale=locale)
         for name, value in (("left", counters.left), ("quantity", counters.quantity), ("held", counters.held))
     }
-    text = words[availability_of(counters)].format(**numbers)
+    text = texts[availability_of(counters)].format(**numbers)
     if counters.held and counters.quantity is not None:
-        text += " · " + words["held"].format(**numbers)
+        text += " · " + texts["held"].format(**numbers)
     return text

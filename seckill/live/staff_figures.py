@@ -49,14 +49,14 @@ def figures_of(items: Sequence[SaleItem]) -> list[Figures]:
     try:
         counters = ledger.read_many(item_ids=[item.pk for item in items]) if items else []
     except ledger.StoreUnreachable:
-        return [without_numbers(item, str(_("store unreachable"))) for item in items]
+        return [without_numbers(item, str(_("reservation store not reachable"))) for item in items]
     return [figures_from(item, found) for item, found in zip(items, counters, strict=True)]
 
 
 def figures_from(item: SaleItem, counters: ledger.Counters | None) -> Figures:
     if counters is None:
         published = item.sale.is_published
-        return without_numbers(item, str(_("not in the store") if published else _("not published")))
+        return without_numbers(item, str(_("not in the reservation store") if published else _("not published")))
     return Figures(
         item=item,
         left=units_text(counters.left),

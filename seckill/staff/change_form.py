@@ -19,7 +19,7 @@ class ChangeForm(forms.Form):
     reason = forms.CharField(
         label=_("Reason"),
         max_length=REASON_LENGTH_MAX,
-        help_text=_("Goes into the journal, with your name and the time."),
+        help_text=_("Recorded in the journal with your name and the time."),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
     )
 

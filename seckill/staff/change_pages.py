@@ -19,7 +19,7 @@ from seckill.changes.rules import OF_ITEM, CannotChange, Kind, expected_of
 from seckill.changes.texts import answer_text, what_text, worst_of
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.staff.change_form import ChangeForm, form_for
-from seckill.staff.change_preview import preview_of, words_of_preview
+from seckill.staff.change_preview import preview_of, preview_texts
 
 LEVELS = {
     SaleChange.Status.APPLIED: messages.SUCCESS,
@@ -33,19 +33,24 @@ TITLES = {
     Kind.UNITS_PER_BUYER: _("Units per buyer"),
     Kind.PAUSE: _("Pause the sale"),
     Kind.RESUME: _("Resume the sale"),
-    Kind.MOVE_END: _("Move the end"),
+    Kind.MOVE_END: _("Move the closing time"),
     Kind.END_NOW: _("End now"),
 }
 
 # What people should know before they press the button.
 HINTS = {
-    Kind.ADD_UNITS: _("The units are on sale at once."),
-    Kind.WITHDRAW_UNITS: _("Only free units can be withdrawn: what is held or sold stays with its buyers."),
-    Kind.UNITS_PER_BUYER: _("Holds and purchases count. Nobody loses what they have."),
-    Kind.PAUSE: _("Nobody can reserve until the sale is resumed. Open holds can be paid until their time is over."),
-    Kind.RESUME: _("Buyers can reserve again at once, if the sale is open."),
-    Kind.MOVE_END: _("Later extends the sale, sooner shortens it. Open holds can be paid until their time is over."),
-    Kind.END_NOW: _("Nobody can reserve any more. Open holds can be paid until their time is over."),
+    Kind.ADD_UNITS: _("The added units go on sale immediately."),
+    Kind.WITHDRAW_UNITS: _("Only units that are left can be withdrawn. Held and sold units stay with their buyers."),
+    Kind.UNITS_PER_BUYER: _("Held and bought units both count. Buyers keep the units they already have."),
+    Kind.PAUSE: _(
+        "No one can reserve until the sale is resumed. Buyers can still pay for units they hold, until their deadline."
+    ),
+    Kind.RESUME: _("If the sale is open, buyers can reserve again immediately."),
+    Kind.MOVE_END: _(
+        "A later time extends the sale, an earlier one shortens it. Buyers can still pay for units they hold, until "
+        "their deadline."
+    ),
+    Kind.END_NOW: _("No one can reserve any more. Buyers can still pay for units they hold, until their deadline."),
 }
 
 DANGEROUS = frozenset({Kind.END_NOW, Kind.WITHDRAW_UNITS})
@@ -149,7 +154,7 @@ def page(
         "sale": sale,
         "form": form,
         "preview": preview_of(form, kind=kind, sale=sale, items=items),
-        "preview_words": words_of_preview(),
+        "preview_texts": preview_texts(),
         "sale_url": reverse("admin:seckill_sale_change", args=[sale.pk]),
     }
     return TemplateResponse(request, "admin/seckill/sale/control.html", context)

@@ -52,13 +52,13 @@ def preview_of_units(kind: SaleChange.Kind, rows: list[Figures], units: int) -> 
     if not left.isdecimal() or not quantity.isdecimal():
         return Preview(kind, rows)
     if int(left) + units < 0:
-        return Preview(kind, rows, warning=words_of_preview()["too_few_left"].format(left=left))
+        return Preview(kind, rows, warning=preview_texts()["too_few_left"].format(left=left))
     return Preview(kind, rows, left_after=str(int(left) + units), quantity_after=str(int(quantity) + units))
 
 
-def words_of_preview() -> dict[str, str]:
+def preview_texts() -> dict[str, str]:
     """What the page's script may say too. It fills what stands in {braces}."""
-    return {"too_few_left": _("Only {left} are free: this would be refused.")}
+    return {"too_few_left": _("Only {left} left: this change would be refused.")}
 
 
 def time_text(moment: datetime | None) -> str:

@@ -36,6 +36,6 @@ class SaleItemFormSet(BaseInlineFormSet):
             if product is None or row.get(DELETION_FIELD_NAME):
                 continue
             if product in products:
-                form.add_error("product", _("This product is in the sale already."))
+                form.add_error("product", _("This product is already in the sale."))
             products.add(product)
         super().clean()

@@ -13,7 +13,7 @@ class LengthRequired(APIException):
     default_code = "length_required"
 
     def __init__(self) -> None:
-        super().__init__(_("Send the body with a Content-Length."))
+        super().__init__(_("Send a Content-Length header with the request body."))
 
 
 class JsonAPIView(APIView):

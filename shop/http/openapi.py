@@ -13,5 +13,8 @@ def document_problems(result: dict[str, Any], generator: Any, request: Any, publ
             for status, response in responses.items():
                 if int(status) >= 400:
                     response["content"] = PROBLEM_CONTENT
-            responses["default"] = {"content": PROBLEM_CONTENT, "description": "A problem; `code` says which."}
+            responses["default"] = {
+                "content": PROBLEM_CONTENT,
+                "description": "A problem document; `code` says which problem.",
+            }
     return result

@@ -18,7 +18,7 @@ class BodyTooLarge(APIException):
     default_code = "body_too_large"
 
     def __init__(self) -> None:
-        super().__init__(_("The request body may have %(max)d bytes at most.") % {"max": BODY_BYTES_MAX})
+        super().__init__(_("The request body may have at most %(max)d bytes.") % {"max": BODY_BYTES_MAX})
 
 
 class BoundedJSONParser(JSONParser):

@@ -32,8 +32,8 @@ CONTENT_TYPE = "application/problem+json"
 OUTAGE: dict[str, Any] = {
     "status": 503,
     "code": "unavailable",
-    "title": gettext_lazy("Not available right now"),
-    "detail": gettext_lazy("The shop cannot answer right now. Please try again in a moment."),
+    "title": gettext_lazy("Temporarily unavailable"),
+    "detail": gettext_lazy("The shop is temporarily unavailable. Please try again in a moment."),
     "retry_after_seconds": 5,
 }
 
@@ -76,7 +76,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
             status=error.status_code,
             code="invalid",
             title=_("The request is not valid"),
-            detail=_("Correct the fields named in errors and send it again."),
+            detail=_("Correct the fields listed in “errors” and send the request again."),
             errors=list(field_errors(error.get_full_details())),
         )
     else:
@@ -154,7 +154,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
         status=500,
         code="server_error",
         title=_("Something went wrong on our side"),
-        detail=_("The shop has been told. Please try again."),
+        detail=_("The error has been logged. Please try again."),
     )
 
 
@@ -166,7 +166,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
         status=403,
         code="csrf_failed",
         title=_("Not allowed"),
-        detail=_("The CSRF token is missing or wrong. Load the page again."),
+        detail=_("The CSRF token is missing or wrong. Reload the page and try again."),
         server_time=timezone.now().isoformat(),
     )
 

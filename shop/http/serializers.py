@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """Refuses fields that it does not know: a misspelt field must not be ignored in silence."""
+    """Refuses unknown fields: a misspelt field must not be silently ignored."""
 
     def to_internal_value(self, data: Any) -> Any:
         if unknown := set(data) - set(self.fields):
@@ -15,7 +15,7 @@ class StrictSerializer(serializers.Serializer[Any]):
         return super().to_internal_value(data)
 
     def unknown(self, name: str) -> list[Any]:
-        return [serializers.ErrorDetail(str(_("This field is not known here.")), code="unknown_field")]
+        return [serializers.ErrorDetail(str(_("Unknown field.")), code="unknown_field")]
 
 
 class WholeNumberField(serializers.IntegerField):
@@ -28,14 +28,14 @@ class WholeNumberField(serializers.IntegerField):
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
-    """RFC 9457, `application/problem+json`. `code` is the word that programs act on."""
+    """An error as RFC 9457, `application/problem+json`. Programs should act on `code`."""
 
     type = serializers.CharField()
     title = serializers.CharField()
     status = serializers.IntegerField()
     detail = serializers.CharField()
     code = serializers.CharField()
-    retry_after = serializers.IntegerField(required=False, help_text="Seconds to wait before a repetition.")
+    retry_after = serializers.IntegerField(required=False, help_text="Seconds to wait before trying again.")
     left = serializers.IntegerField(required=False)
     server_time = serializers.DateTimeField(required=False)
 

@@ -37,14 +37,14 @@ class TokenSerializer(serializers.Serializer[Any]):
 
 
 class TokenView(JsonAPIView):
-    """Sign in for programs. The web uses sessions."""
+    """Get a bearer token for a user name and a password. Browsers use sessions instead."""
 
     authentication_classes = ()
     permission_classes = ()
 
     @extend_schema(
         request=CredentialsSerializer,
-        responses={201: TokenSerializer, 401: OpenApiResponse(ProblemSerializer, "wrong_credentials")},
+        responses={201: TokenSerializer, 401: OpenApiResponse(ProblemSerializer, "`wrong_credentials`")},
     )
     def post(self, request: Request) -> Response:
         credentials = CredentialsSerializer(data=request.data)

@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from shop.time_left import remaining
+from shop import time_left
 
 register = template.Library()
 
@@ -36,5 +36,11 @@ def countdown(moment: datetime) -> SafeString:
     return format_html(
         '<span role="timer" class="countdown" data-countdown="{}">{}</span>',
         int(moment.timestamp() * 1000),
-        remaining(left),
+        time_left.remaining(left),
     )
+
+
+@register.filter
+def duration(seconds: int) -> str:
+    """A number of seconds in words: 15 minutes."""
+    return time_left.duration(seconds)

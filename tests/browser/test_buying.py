@@ -84,12 +84,12 @@ def test_a_buyer_gets_ready_by_keyboard_and_has_the_order_after_the_start(
     # And when the shop records the payment, the page says so by itself
     assert Order.objects.filter(pk=order.pk).update(status=OrderStatus.PAID, ended_at=order.reserved_at)
     expect(page.locator(".status")).to_have_text("paid", timeout=10_000)
-    expect(page.locator("#said")).to_have_text("Longjing tea: paid")
+    expect(page.locator("#announcer")).to_have_text("Longjing tea: paid")
 
 
 SOLD_OUT = {
-    "en": ("Sold out", "Every unit has been sold."),
-    "zh-hans": ("已售罄", "全部商品都已售出。"),
+    "en": ("Sold out", "All units have been sold."),
+    "zh-hans": ("已售罄", "商品已全部售出。"),
 }
 
 
@@ -157,7 +157,7 @@ def test_without_javascript_the_button_reserves_and_the_order_follows(
     sign_in(context, buyer)
     page = context.new_page()
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
-    expect(page.locator("[data-stock-words]")).to_have_text("剩余 5 件，共 5 件")
+    expect(page.locator("[data-stock-text]")).to_have_text("剩余 5 件，共 5 件")
     page.click("[data-buy]")
     page.wait_for_url("**/orders/*/")
     expect(page.locator(".status")).to_have_text("待付款")

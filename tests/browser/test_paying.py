@@ -50,11 +50,11 @@ def test_a_buyer_signs_in_reserves_pays_and_sees_the_order_paid(
     press(page, "pay_slowly")
 
     # Then the page they come back to says that it waits, and of itself that the order is paid
-    expect(page.locator(".order-state")).to_contain_text("We are waiting for the confirmation.")
+    expect(page.locator(".order-state")).to_contain_text("We are waiting for your payment to be confirmed.")
     assert Order.objects.get().status == OrderStatus.AWAITING_PAYMENT
     expect(page.locator(".status")).to_have_text("paid", timeout=30_000)
-    expect(page.locator("#said")).to_have_text("Longjing tea: paid")
-    expect(page.locator(".order-state")).to_contain_text("Your payment has come. Thank you!")
+    expect(page.locator("#announcer")).to_have_text("Longjing tea: paid")
+    expect(page.locator(".order-state")).to_contain_text("We have received your payment. Thank you!")
     expect(page.locator("#pay")).to_have_count(0)
 
     # And the unit is sold, once, and the mail about it owed
@@ -72,7 +72,7 @@ def test_after_a_declined_payment_the_buyer_pays_with_another(
     reserve(page, live_shop, item)
     page.click("#pay")
     press(page, "decline")
-    again = page.get_by_role("button", name="Try again to pay")
+    again = page.get_by_role("button", name="Try paying again")
     expect(again).to_be_visible(timeout=20_000)
     again.click()
     press(page, "pay")

@@ -54,7 +54,7 @@ def test_a_payment_on_a_phone_by_keyboard(
     expect(page.locator(".status").first).to_have_text("paid", timeout=30_000)
     # And the page has nothing to press any more
     page.goto(live_shop + payment.url)
-    expect(page.get_by_text("This is paid.")).to_be_visible()
+    expect(page.get_by_text("Payment complete.")).to_be_visible()
     expect(page.locator("[name=action]")).to_have_count(0)
 
 

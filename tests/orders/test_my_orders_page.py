@@ -61,7 +61,7 @@ def test_an_order_is_listed_with_units_amount_status_and_deadline(
     order = reserve(make_item(product, per_buyer_max=3), buyer, units=2)
     client.force_login(buyer)
     text = text_of(client, "/orders/", accept_language="zh-CN")
-    for words in ("龙井茶", "2 × ¥19.00", "¥38.00", "待付款", "保留倒计时"):
+    for words in ("龙井茶", "2 × ¥19.00", "¥38.00", "待付款", "付款剩余时间"):
         assert words in text
     assert f'data-countdown="{int(order.expires_at.timestamp() * 1000)}"' in text
 
@@ -82,15 +82,15 @@ def test_the_list_asks_again_only_while_something_awaits_payment(client: Client,
 @pytest.mark.parametrize(
     ("status", "words", "words_zh"),
     [
-        (OrderStatus.AWAITING_PAYMENT, "these units are yours until the time is over", "这些商品为您保留"),
-        (OrderStatus.PAID, "Your payment has come. Thank you!", "已收到您的付款"),
+        (OrderStatus.AWAITING_PAYMENT, "Reserved for you until the countdown ends", "这些商品为您保留"),
+        (OrderStatus.PAID, "We have received your payment. Thank you!", "已收到您的付款"),
         (OrderStatus.SHIPPED, "on its way to you", "正在配送途中"),
-        (OrderStatus.COMPLETED, "You have your order.", "您已收到商品"),
-        (OrderStatus.EXPIRED, "The time to pay was over", "没有扣款"),
+        (OrderStatus.COMPLETED, "Your order is complete.", "订单已完成"),
+        (OrderStatus.EXPIRED, "The payment deadline has passed", "没有扣款"),
         (OrderStatus.CANCELLED, "This order was cancelled", "没有扣款"),
         (OrderStatus.REJECTED, "We are sorry", "没有扣款"),
-        (OrderStatus.REFUND_DUE, "All of your money goes back to you", "原路退还"),
-        (OrderStatus.REFUNDED, "Your money was given back.", "款项已退还"),
+        (OrderStatus.REFUND_DUE, "We will refund you in full", "原路退还"),
+        (OrderStatus.REFUNDED, "We have refunded you.", "款项已退还"),
     ],
 )
 def test_every_status_is_explained(
@@ -116,10 +116,10 @@ def test_without_a_provider_the_page_says_how_to_pay_and_has_no_button(
     order = reserve(item, buyer)
     client.force_login(buyer)
     text = text_of(client, order.get_absolute_url())
-    assert "This shop takes no money on the web yet" in text
+    assert "This shop does not take online payments yet" in text
     assert 'id="pay"' not in text
     answer = client.post(f"{order.get_absolute_url()}pay/", follow=True)
-    assert said(answer) == ["This shop takes no money on the web yet."]
+    assert said(answer) == ["This shop does not take online payments yet."]
 
 
 def test_the_button_leads_to_the_payment_page_and_pressed_again_to_the_same(
@@ -149,14 +149,14 @@ def test_coming_back_from_the_payment_page_marks_nothing_paid(client: Client, it
     client.force_login(buyer)
     client.post(f"{order.get_absolute_url()}pay/")
     text = text_of(client, order.get_absolute_url())
-    assert "We are waiting for the confirmation." in text
+    assert "We are waiting for your payment to be confirmed." in text
     assert "hx-trigger" in text
     order.refresh_from_db()
     assert order.status == OrderStatus.AWAITING_PAYMENT
     # When the provider tells, then the page that asks again says so
     tell(message(Payment.objects.get()))
     text = text_of(client, order.get_absolute_url(), hx_request="true")
-    assert "Your payment has come." in text
+    assert "We have received your payment." in text
     assert "hx-trigger" not in text
 
 
@@ -167,7 +167,7 @@ def test_after_a_declined_payment_the_page_offers_another(client: Client, item: 
     tell(message(Payment.objects.get(), "declined"))
     text = text_of(client, order.get_absolute_url())
     assert "The payment did not go through" in text
-    assert "Try again to pay" in text
+    assert "Try paying again" in text
     # orders.js says to a screen reader what this attribute has become.
     assert 'data-status="awaiting payment, the payment did not go through"' in text
     client.post(f"{order.get_absolute_url()}pay/")
@@ -186,7 +186,7 @@ def test_a_late_payment_says_what_became_of_the_money(
     healthy = store_away(settings)
     tell(message(Payment.objects.get()))
     # Then the page says that it is being found out
-    assert "Your payment has come, but after the time to pay was over." in text_of(client, order.get_absolute_url())
+    assert "Your payment arrived after the payment deadline." in text_of(client, order.get_absolute_url())
     # And when units are left, that they are the buyer's
     settings.CACHES = healthy
     assert late_money.settle_late_payment(order_id=order.pk) is late_money.Decided.KEPT
@@ -205,8 +205,8 @@ def test_a_late_payment_for_units_that_are_gone_says_that_the_money_goes_back(
     reserve(item, rival)
     tell(message(Payment.objects.get()))
     text = text_of(client, order.get_absolute_url())
-    assert "Your payment came when the order had already ended" in text
-    assert "All of your money goes back to you" in text
+    assert "Your payment arrived after the order had ended" in text
+    assert "We will refund you in full" in text
 
 
 def test_cancelling_asks_once_and_puts_the_units_back_on_sale(client: Client, item: SaleItem, buyer: User) -> None:
@@ -229,7 +229,7 @@ def test_a_paid_order_is_not_cancelled_by_its_buyer(client: Client, item: SaleIt
     path = f"{order.get_absolute_url()}cancel/"
     assert client.get(path)["Location"] == order.get_absolute_url()
     answer = client.post(path, follow=True)
-    assert said(answer) == ["The order could not be cancelled: it does not await payment any more."]
+    assert said(answer) == ["The order could not be cancelled: it is no longer awaiting payment."]
     order.refresh_from_db()
     assert order.status == OrderStatus.PAID
 
@@ -256,14 +256,14 @@ def test_a_provider_that_is_away_is_said_in_words(
     order = reserve(item, buyer)
     client.force_login(buyer)
     answer = client.post(f"{order.get_absolute_url()}pay/", follow=True)
-    assert said(answer) == ["The payment company does not answer right now. Please try again in a moment."]
-    assert "We are waiting for the confirmation." not in answer.content.decode()
+    assert said(answer) == ["The payment company is not answering right now. Please try again in a moment."]
+    assert "We are waiting for your payment to be confirmed." not in answer.content.decode()
 
 
 def test_the_buyer_sees_and_changes_the_address_for_mails(client: Client, item: SaleItem, buyer: User) -> None:
     order = reserve(item, buyer)
     client.force_login(buyer)
-    assert "nobody" in text_of(client, order.get_absolute_url())
+    assert "No e-mail address" in text_of(client, order.get_absolute_url())
     page = text_of(client, f"/accounts/email/?next={order.get_absolute_url()}")
     assert f'value="{order.get_absolute_url()}"' in page
     answer = client.post("/accounts/email/", {"email": "new@example.com", "next": order.get_absolute_url()})
@@ -324,7 +324,7 @@ def test_a_reservation_is_followed_to_its_order(client: Client, item: SaleItem, 
     assert client.get(path).status_code == 404
     client.force_login(buyer)
     text = text_of(client, path)
-    assert "Your order is being written." in text
+    assert "We are creating your order." in text
     assert 'http-equiv="refresh"' in text
     # When it is written, then the page leads to it
     tasks.drain_outbox(item_id=item.pk)

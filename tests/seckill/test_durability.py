@@ -226,7 +226,9 @@ def test_staff_read_why_in_their_language(
     client.force_login(shop_manager)
     page = reverse("admin:seckill_sale_publish", args=[draft.sale_id])
     (refusal,) = said(client.post(page, follow=True))
-    assert refusal.startswith("“Spring sale” was not published. The reservation store answers before its disk has")
+    assert refusal.startswith(
+        "“Spring sale” was not published. The reservation store confirms reservations before they are on disk"
+    )
     (refusal,) = said(client.post(page, follow=True, headers={"Accept-Language": "zh-hans"}))
     assert "请设置 appendfsync always" in refusal
     assert seen(draft) == UNTOUCHED

@@ -50,10 +50,19 @@ def store_down(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_page_shows_price_stock_and_limit_in_the_readers_language(client: Client, item: SaleItem) -> None:
     english, chinese = (text_of(client, page_of(item), accept_language=language) for language in ("en", "zh-CN"))
     assert '<html lang="en">' in english
-    for words in ("Spring sale", "Longjing tea", "CN¥19.00", "CN¥99.00", "−80%", "5 of 5 left", "At most 1 per buyer"):
+    for words in (
+        "Spring sale",
+        "Longjing tea",
+        "CN¥19.00",
+        "CN¥99.00",
+        "−80%",
+        "5 of 5 left",
+        "At most 1 per buyer",
+        "held for 15 minutes",
+    ):
         assert words in english
     assert '<html lang="zh-hans">' in chinese
-    for words in ("春季秒杀", "龙井茶", "¥19.00", "剩余 5 件，共 5 件", "每人限购 1 件", "登录后抢购"):
+    for words in ("春季秒杀", "龙井茶", "¥19.00", "剩余 5 件，共 5 件", "每人限购 1 件", "登录后抢购", "保留 15 分钟"):
         assert words in chinese
 
 
@@ -85,17 +94,17 @@ def test_the_number_of_queries_does_not_grow_with_the_items(
 def test_with_the_store_down_the_pages_open_and_say_so(client: Client, item: SaleItem, buyer: User) -> None:
     client.force_login(buyer)
     text = text_of(client, page_of(item))
-    assert "The stock is not known right now. Nobody loses a place by it" in text
+    assert "We cannot show the stock right now. You have not lost your place" in text
     assert "Sold out</button>" not in text
-    assert "The stock is not known right now" in text_of(client, "/")
+    assert "We cannot show the stock right now" in text_of(client, "/")
     answer = client.post(f"/sale-items/{item.pk}/reserve/", {"pass": hidden_pass(text)}, follow=True)
-    assert "Not available right now" in answer.content.decode()
+    assert "Temporarily unavailable" in answer.content.decode()
 
 
 def test_a_sale_that_is_not_published_is_not_there(client: Client, product: Product) -> None:
     item = make_item(product, published=False)
     assert client.get(page_of(item)).status_code == 404
-    assert "No sale is planned" in text_of(client, "/")
+    assert "No sales are planned" in text_of(client, "/")
 
 
 def test_home_shows_what_is_open_and_what_comes_but_not_what_is_over(client: Client, product: Product) -> None:
@@ -162,7 +171,7 @@ def test_nobody_reserves_with_the_pass_of_another(
     client.force_login(buyer)
     for text in (pass_for(rival, item), pass_for(buyer, item, expires_in_seconds=-1), "p1.nonsense", ""):
         answer = client.post(f"/sale-items/{item.pk}/reserve/", {"pass": text}, follow=True)
-        assert "The page was too old." in answer.content.decode()
+        assert "The page had expired" in answer.content.decode()
     counters = ledger.read(item_id=item.pk)
     assert counters
     assert counters.held == 0

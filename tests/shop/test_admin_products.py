@@ -97,7 +97,7 @@ def test_the_stock_that_buyers_took_while_the_page_was_open_stays_taken(client: 
 def test_a_new_stock_typed_without_knowing_the_present_one_is_refused(client: Client, product: Product) -> None:
     Product.objects.update(stock=7)
     form = product_form(slug=product.slug, price_minor="99.00", stock=20) | {"initial-stock": 10}
-    sentence = "The stock has changed to 7 meanwhile. Open this page again to set it."
+    sentence = "The stock has changed to 7 in the meantime. Reload this page, then set it."
     assert errors(client.post(page_of(product), form)) == {"stock": [sentence]}
     assert Product.objects.get().stock == 7
 

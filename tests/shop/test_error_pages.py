@@ -21,7 +21,7 @@ handler500 = "shop.http.problems.server_error"
 
 
 @pytest.mark.parametrize(
-    ("language", "words"), [("en", "There is nothing at this address."), ("zh-CN", "这个地址没有内容。")]
+    ("language", "words"), [("en", "There is nothing at this address."), ("zh-CN", "您访问的地址不存在。")]
 )
 def test_a_missing_page_is_said_in_words(client: Client, language: str, words: str) -> None:
     answer = client.get("/nowhere/", headers={"accept-language": language})
@@ -50,11 +50,11 @@ def test_the_error_page_needs_no_middleware() -> None:
     with translation.override("zh-hans"):
         answer = problems.server_error(RequestFactory().get("/"))
     assert answer.status_code == 500
-    assert "我们这边出了问题" in answer.content.decode()
+    assert "抱歉，系统出了点问题" in answer.content.decode()
 
 
 def test_a_form_from_another_page_is_refused_in_words() -> None:
     client = Client(enforce_csrf_checks=True)
     answer = client.post("/i18n/setlang/", {"language": "zh-hans"})
     assert answer.status_code == 403
-    assert "This form was too old" in answer.content.decode()
+    assert "This form has expired" in answer.content.decode()

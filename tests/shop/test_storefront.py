@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import translation
 
 from shop.models import Product
-from shop.time_left import remaining
+from shop.time_left import duration, remaining
 
 pytestmark = pytest.mark.django_db
 
@@ -46,7 +46,7 @@ def test_a_product_without_a_picture_always_has_the_same_one_with_a_text(product
     drawings = {template.render(Context({"product": product})) for _ in range(2)}
     assert len(drawings) == 1
     drawing = drawings.pop()
-    assert 'role="img" aria-label="Drawing in place of a picture: Longjing tea"' in drawing
+    assert 'role="img" aria-label="Placeholder picture: Longjing tea"' in drawing
     with translation.override("zh-hans"):
         assert ">龙</text>" in template.render(Context({"product": product}))
     product.slug = "another"
@@ -67,3 +67,20 @@ def test_a_product_without_a_picture_always_has_the_same_one_with_a_text(product
 )
 def test_the_time_left_is_written_as_a_clock(left: timedelta, text: str) -> None:
     assert remaining(left) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "english", "chinese"),
+    [
+        (1, "1 second", "1 秒"),
+        (40, "40 seconds", "40 秒"),
+        (90, "1 minute 30 seconds", "1 分钟 30 秒"),
+        (900, "15 minutes", "15 分钟"),
+        (5400, "1 hour 30 minutes", "1 小时 30 分钟"),
+    ],
+)
+def test_how_long_something_lasts_is_said_in_words(seconds: int, english: str, chinese: str) -> None:
+    with translation.override("en"):
+        assert duration(seconds) == english
+    with translation.override("zh-hans"):
+        assert duration(seconds) == chinese

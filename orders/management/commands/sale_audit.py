@@ -22,19 +22,26 @@ COLUMNS = ("left", "held", "sold", "on way", "settling", "issued", "quantity", "
 
 class Command(BaseCommand):
     help = (
-        "Lays every hold of the reservation store beside its order in PostgreSQL, while the sale runs: issued = left + "
-        "held + sold + on the way (+ settling: the store has not been told of an ending yet). What moves is looked at "
-        "again; what stands still and differs is printed with its reservation id, and the exit code is 1."
+        "Compares every hold in the reservation store with its order in PostgreSQL, while the sale runs: issued = left "
+        "+ held + sold + on the way (+ settling: the order has ended, but the store does not know yet). What is still "
+        "changing is checked again. Remaining differences are printed with their reservation ids; the exit code is "
+        "then 1."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("items", nargs="*", type=int, metavar="ITEM", help="ids of sale items (all that can move)")
+        parser.add_argument(
+            "items",
+            nargs="*",
+            type=int,
+            metavar="ITEM",
+            help="ids of sale items (default: all that can change)",
+        )
         parser.add_argument(
             "--patience",
             type=float,
             default=PATIENCE_SECONDS,
             metavar="SECONDS",
-            help=f"how long to look again at an item that moves ({PATIENCE_SECONDS:.0f})",
+            help=f"how long to keep checking an item that is changing ({PATIENCE_SECONDS:.0f})",
         )
         parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
 
@@ -74,7 +81,7 @@ def items_named(item_ids: list[int]) -> list[SaleItem]:
         return list(movable_items().select_related("sale", "product"))
     items = SaleItem.objects.select_related("sale", "product").in_bulk(item_ids)
     if unknown := [str(pk) for pk in item_ids if pk not in items]:
-        raise CommandError(f"There is no sale item {', '.join(unknown)}.", returncode=2)
+        raise CommandError(f"No such sale item: {', '.join(unknown)}.", returncode=2)
     if drafts := [str(pk) for pk in item_ids if items[pk].announced_at is None]:
         raise CommandError(
             f"Not published, so not in the reservation store: sale item {', '.join(drafts)}.", returncode=2
@@ -84,7 +91,7 @@ def items_named(item_ids: list[int]) -> list[SaleItem]:
 
 def show(audits: list[tuple[SaleItem, Audit]], *, console: Console) -> None:
     if not audits:
-        console.print("No sale that could move: nothing to audit.")
+        console.print("No published sale has figures that can change: nothing to audit.")
         return
     table = Table(title="Units of each item", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("item", no_wrap=True, overflow="ellipsis", max_width=10)
@@ -94,7 +101,7 @@ def show(audits: list[tuple[SaleItem, Audit]], *, console: Console) -> None:
         look = found.look
         figures = (look.left, look.held, look.sold, look.on_the_way, look.settling, look.issued, look.quantity)
         trouble = f"[bold red]{look.trouble}[/]" if look.trouble else "[green]0[/]"
-        moving = " (moving)" if found.moving else ""
+        moving = " (still changing)" if found.moving else ""
         table.add_row(
             f"{item.pk} {item}", *("∞" if units is None else f"{units:,}" for units in figures), trouble + moving
         )

@@ -15,18 +15,24 @@ from seckill.ledger import StoreUnreachable
 
 class Command(BaseCommand):
     help = (
-        "Brings the reservation store in agreement with the orders: drains the outbox, compares every order with its "
-        "hold, restores, confirms and releases what differs, and opens the item for buyers. The shop does the same by "
-        "itself within seconds after the store came back; this is for operators who want to watch or to force it. "
-        "Buyers hear `unavailable` meanwhile. May be repeated at any time."
+        "Brings the reservation store into agreement with the orders: drains the outbox, compares every order with its "
+        "hold, restores, confirms and releases what differs, and opens the item for buyers. The shop does this "
+        "automatically within seconds after the store is back; this command is for operators who want to watch or "
+        "force it. Meanwhile buyers get `unavailable`. Safe to repeat at any time."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("items", nargs="*", type=int, metavar="ITEM", help="ids of sale items (all that can move)")
+        parser.add_argument(
+            "items",
+            nargs="*",
+            type=int,
+            metavar="ITEM",
+            help="ids of sale items (default: all that can change)",
+        )
         parser.add_argument(
             "--from-nothing",
             action="store_true",
-            help="forget what the store says of the item and write it anew, even where both agree",
+            help="discard the store's data of the item and write it again, even if both agree",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -45,11 +51,11 @@ class Command(BaseCommand):
                     raise CommandError(f"The reservation store does not answer: {error}") from error
                 except BooksDiffer as error:
                     raise CommandError(
-                        f"The books of sale item {item.pk} do not add up even when written anew, so it stays "
-                        f"unavailable: {error}. `manage.py sale_audit {item.pk}` says what differs."
+                        f"The figures of sale item {item.pk} do not add up even after a rebuild, so it stays "
+                        f"unavailable: {error}. `manage.py sale_audit {item.pk}` shows the differences."
                     ) from error
                 self.stdout.write(
-                    f"item {item.pk}: {'written anew' if done.rebuilt else 'compared'} in {done.seconds:.1f} s; "
+                    f"item {item.pk}: {'rebuilt' if done.rebuilt else 'compared'} in {done.seconds:.1f} s; "
                     f"{done.collected} collected from the store, {done.compared} orders compared, "
                     f"{done.restored} restored, {done.confirmed} confirmed, {done.released} released"
                 )

@@ -1,18 +1,18 @@
-// Tells a screen reader what changed when htmx brings the orders anew; the whole list is not read again.
+// When htmx reloads the orders, tells a screen reader which order has a new status, instead of reading out the whole list.
 
-const said = document.getElementById("said");
+const announcer = document.getElementById("announcer");
 
-const statuses = () =>
+const ordersByNumber = () =>
   new Map([...document.querySelectorAll("[data-order]")].map((order) => [order.dataset.order, order]));
 
-let before = statuses();
+let before = ordersByNumber();
 
 document.addEventListener("htmx:afterSettle", () => {
-  const after = statuses();
+  const after = ordersByNumber();
   const changed = [...after].filter(([number, order]) =>
     before.has(number) && before.get(number).dataset.status !== order.dataset.status);
   if (changed.length) {
-    said.textContent = changed
+    announcer.textContent = changed
       .map(([, order]) => `${order.querySelector(".order-name").textContent}: ${order.dataset.status}`)
       .join(". ");
   }

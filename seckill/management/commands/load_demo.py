@@ -139,7 +139,7 @@ TOMORROW = [
 
 
 class Command(BaseCommand):
-    help = "Load products, people, and a sale that opens within a minute. May be called again at any time."
+    help = "Load products, people, and a sale that opens within a minute. Safe to repeat at any time."
 
     def handle(self, *args: Any, **options: Any) -> None:
         with transaction.atomic():
@@ -163,7 +163,7 @@ class Command(BaseCommand):
             load_person("bob", buyer_password, email="bob@example.com")
         if not (admin_password and buyer_password):
             self.stdout.write(
-                "STAMPEDE_ADMIN_PASSWORD or STAMPEDE_BUYER_PASSWORD is not set: those people were left out."
+                "STAMPEDE_ADMIN_PASSWORD or STAMPEDE_BUYER_PASSWORD is not set, so those accounts were not created."
             )
 
     def make_sale(self, name: str, name_zh: str, bargains: list[Bargain], *, opens_at: datetime) -> None:
@@ -185,7 +185,7 @@ class Command(BaseCommand):
             if bargain.slug in products
         ]
         if not items:
-            self.stdout.write(f"No “{name}”: its products are in other sales at that time.")
+            self.stdout.write(f"“{name}” was not created: its products are in other sales at that time.")
             return
         with transaction.atomic():
             sale = Sale.objects.create(name=name, name_zh=name_zh, opens_at=opens_at, closes_at=closes_at)

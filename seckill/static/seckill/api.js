@@ -1,14 +1,14 @@
-// The calls to the shop's API. Each answers with a value; only a broken connection, a timeout and a server in trouble
-// (5xx, 429) are `Trouble`, which says that the call may be repeated.
+// The calls to the shop's API. Each returns a value; only a broken connection, a timeout and a server fault (5xx, 429)
+// are thrown, as a `TemporaryError`: the call may be repeated.
 
-import { learn } from "../shop/server_clock.js";
+import { addSample } from "../shop/server_clock.js";
 
-// A server under a stampede answers late rather than not at all; beyond this nobody believes in it any more.
+// Longer than the shop needs to answer under the load of a sale's first seconds.
 const TIMEOUT_MS = 6000;
 
-export class Trouble extends Error {
+export class TemporaryError extends Error {
   constructor(retryAfterMs = 0, problem = null) {
-    super("trouble");
+    super("temporary error");
     this.retryAfterMs = retryAfterMs;
     this.problem = problem;
   }
@@ -21,10 +21,12 @@ async function call(url, options) {
     response = await fetch(url, { ...options, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
     body = await response.json();
   } catch {
-    throw new Trouble();
+    throw new TemporaryError();
   }
-  if (body?.server_time) learn(Date.parse(body.server_time), sentAt, performance.now());
-  if (response.status >= 500 || response.status === 429) throw new Trouble((body?.retry_after ?? 0) * 1000, body);
+  if (body?.server_time) addSample(Date.parse(body.server_time), sentAt, performance.now());
+  if (response.status >= 500 || response.status === 429) {
+    throw new TemporaryError((body?.retry_after ?? 0) * 1000, body);
+  }
   return { ok: response.ok, status: response.status, code: body?.code, body };
 }
 
@@ -37,7 +39,7 @@ const csrfToken = () => document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1]
 export const getPass = (url) =>
   call(url, { method: "POST", headers: { ...json, "X-CSRFToken": csrfToken() }, body: "{}" });
 
-// The hot path carries no cookies: the pass says who is buying.
+// Sent without cookies: the pass says who is buying.
 export const reserve = (url, pass, units) =>
   call(url, {
     method: "POST", credentials: "omit", headers: { ...json, Authorization: `Pass ${pass}` },
@@ -48,8 +50,8 @@ export const getLive = (url) => call(url, { credentials: "omit", headers: { Acce
 
 export const getStatus = (url) => call(url, { headers: { Accept: "application/json" } });
 
-export const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+export const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
-// Waits longer each time, and never as long as the neighbour: those who failed together must not come back together.
+// Waits longer each time, by a random share, so that clients that failed together do not retry together.
 export const backoff = (attempt, retryAfterMs = 0) =>
-  pause(Math.max(retryAfterMs, Math.min(8000, 300 * 2 ** attempt)) * (0.75 + Math.random() * 0.5));
+  sleep(Math.max(retryAfterMs, Math.min(8000, 300 * 2 ** attempt)) * (0.75 + Math.random() * 0.5));

@@ -1,5 +1,5 @@
-// Shows what a change would do while it is typed, from the figures that live-figures.js keeps up to date.
-// The page is complete without this script.
+// Shows the effect of a change while it is typed, from the figures that live-figures.js keeps up to date.
+// The page works without this script.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -11,28 +11,28 @@ document.addEventListener("DOMContentLoaded", () => {
     const sign = SIGNS[preview.dataset.preview];
     const warning = preview.querySelector("[data-warning]");
 
-    const say = (element, text) => {
+    const setText = (element, text) => {
         if (element && element.textContent !== text) element.textContent = text;
     };
-    const show = (name, text) => say(preview.querySelector(`[data-after="${name}"]`), text === "" ? "" : `→ ${text}`);
+    const show = (name, text) => setText(preview.querySelector(`[data-after="${name}"]`), text === "" ? "" : `→ ${text}`);
 
-    // A figure that is no number (unlimited, or not known) has no preview.
+    // There is no preview for a figure that is not a number (unlimited, or not known).
     const figure = (name) => {
         const text = preview.querySelector(`[data-figure="${name}"]`)?.textContent.trim() ?? "";
         return /^\d+$/.test(text) ? Number(text) : null;
     };
 
-    const ofUnits = () => {
+    const previewUnits = () => {
         const units = /^\d+$/.test(input.value) ? sign * Number(input.value) : 0;
         const [left, quantity] = [figure("left"), figure("quantity")];
         const known = units !== 0 && left !== null && quantity !== null;
         const fits = known && left + units >= 0;
         show("left", fits ? left + units : "");
         show("quantity", fits ? quantity + units : "");
-        say(warning, known && !fits ? warning.dataset.tooFewLeft.replace("{left}", left) : "");
+        setText(warning, known && !fits ? warning.dataset.tooFewLeft.replace("{left}", left) : "");
     };
 
-    const ofValue = () => {
+    const previewValue = () => {
         const now = preview.querySelector("[data-now]").textContent.trim();
         let typed = input.value.replace("T", " ");
         // A browser leaves the seconds out where they are zero.
@@ -40,11 +40,11 @@ document.addEventListener("DOMContentLoaded", () => {
         show("value", typed === now ? "" : typed);
     };
 
-    const update = sign ? ofUnits : ofValue;
+    const update = sign ? previewUnits : previewValue;
     input.addEventListener("input", update);
     document.addEventListener("figures", update);
     update();
 
-    // The theme hides the page at first, and what is hidden does not get the focus by itself.
+    // The theme hides the page while it loads, and a hidden field does not get the focus by autofocus.
     if (input.autofocus) input.focus();
 });

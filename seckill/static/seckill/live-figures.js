@@ -1,5 +1,5 @@
-// Keeps the figures on a page of the admin up to date, and says so to other scripts by the event "figures".
-// The page is complete without this script.
+// Keeps the figures on an admin page up to date and fires the event "figures" for other scripts.
+// The page works without this script.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -11,30 +11,30 @@ document.addEventListener("DOMContentLoaded", () => {
     const url = new URL(status.dataset.liveFigures, location.href);
     for (const item of new Set(cells.map((cell) => cell.dataset.item))) url.searchParams.append("item", item);
 
-    // A status line speaks when its text changes, so it is only written to when it has news.
-    const say = (text) => {
+    // A screen reader reads the status line out whenever it is written to, so it is only written to if the text is new.
+    const setStatus = (text) => {
         if (status.textContent !== text) status.textContent = text;
     };
 
     const refresh = async () => {
         const response = await fetch(url, {headers: {Accept: "application/json"}, redirect: "manual"});
-        if (response.type === "opaqueredirect" || response.status === 403) return say(status.dataset.signedOut);
+        if (response.type === "opaqueredirect" || response.status === 403) return setStatus(status.dataset.signedOut);
         if (!response.ok) throw new Error(response.status);
         const figures = await response.json();
         for (const cell of cells) {
             const text = figures[cell.dataset.item]?.[cell.dataset.figure];
             if (text !== undefined && cell.textContent !== text) cell.textContent = text;
         }
-        say("");
+        setStatus("");
         document.dispatchEvent(new Event("figures"));
     };
 
-    // The next question waits for the answer to the last, and a page that nobody looks at asks nothing.
+    // The next request waits for the answer to the last one. A hidden page sends none.
     const tick = async () => {
         try {
             if (!document.hidden) await refresh();
         } catch {
-            say(status.dataset.lost);
+            setStatus(status.dataset.lost);
         }
         setTimeout(tick, EVERY_MS);
     };

@@ -1,74 +1,75 @@
-// One item's pass: fetched in advance, kept over a reload of the page, replaced only when nothing hangs on it.
+// One item's pass: fetched in advance, kept over a reload of the page, and not replaced while a call sent with it has
+// no answer.
 
 import { now } from "../shop/server_clock.js";
-import { Trouble, backoff, getPass, getStatus } from "./api.js";
+import { TemporaryError, backoff, getPass, getStatus } from "./api.js";
 
-// A pass that ends within this time is not worth starting with.
+// A pass that expires within this time is not used for a new call.
 const SPARE_MS = 5000;
 
-export class Refused extends Error {
+export class PassRefused extends Error {
   constructor(answer) {
     super(answer.code);
     this.answer = answer;
   }
 }
 
-export class Passes {
+export class ItemPass {
   constructor({ url, key }) {
     this.url = url;
     this.key = key;
-    this.kept = JSON.parse(sessionStorage.getItem(key) ?? "null");
+    this.stored = JSON.parse(sessionStorage.getItem(key) ?? "null");
     this.fetching = null;
   }
 
-  // Whether a call went out with this pass and its answer was not heard: it may have reserved.
-  get tried() { return Boolean(this.kept?.tried); }
-  get expired() { return Boolean(this.kept) && Date.parse(this.kept.expiresAt) <= now(); }
-  get usable() { return Boolean(this.kept) && Date.parse(this.kept.expiresAt) - SPARE_MS > now(); }
-  get text() { return this.kept.text; }
-  get units() { return this.kept.units; }
+  // Whether a call was sent with this pass and its answer did not arrive: it may have reserved.
+  get unanswered() { return Boolean(this.stored?.unanswered); }
+  get expired() { return Boolean(this.stored) && Date.parse(this.stored.expiresAt) <= now(); }
+  get usable() { return Boolean(this.stored) && Date.parse(this.stored.expiresAt) - SPARE_MS > now(); }
+  get text() { return this.stored.text; }
+  get units() { return this.stored.units; }
   // The pass's random id is the reservation id.
   get statusUrl() {
-    const id = this.kept.text.split(".")[4].replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+    const id = this.stored.text.split(".")[4].replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
     return `/api/v1/reservations/${id}/`;
   }
 
-  // A repetition asks for the units of the first call, whatever the page says by then.
-  markTried(units) { this.keep({ ...this.kept, tried: true, units }); }
-  markAnswered() { this.keep({ ...this.kept, tried: false }); }
-  drop() { this.keep(null); }
-  keep(kept) {
-    this.kept = kept;
-    if (kept) sessionStorage.setItem(this.key, JSON.stringify(kept));
+  // A retry asks for the units of the first call, even if the choice on the page has changed since.
+  markSent(units) { this.store({ ...this.stored, unanswered: true, units }); }
+  markAnswered() { this.store({ ...this.stored, unanswered: false }); }
+  discard() { this.store(null); }
+  store(stored) {
+    this.stored = stored;
+    if (stored) sessionStorage.setItem(this.key, JSON.stringify(stored));
     else sessionStorage.removeItem(this.key);
   }
 
-  // A usable pass is there when this resolves. Raises Refused; repeats trouble until `giveUp()` says so.
-  async ready({ onTrouble = () => {}, giveUp = () => false } = {}) {
-    if (this.usable || this.tried) return;
-    this.fetching ??= this.fetch({ onTrouble, giveUp }).finally(() => { this.fetching = null; });
+  // Resolves when there is a usable pass. Throws PassRefused; retries temporary errors until `giveUp()` is true.
+  async ensure({ onRetry = () => {}, giveUp = () => false } = {}) {
+    if (this.usable || this.unanswered) return;
+    this.fetching ??= this.fetch({ onRetry, giveUp }).finally(() => { this.fetching = null; });
     await this.fetching;
   }
 
-  async fetch({ onTrouble, giveUp }) {
+  async fetch({ onRetry, giveUp }) {
     for (let attempt = 0; ; attempt += 1) {
       try {
         const answer = await getPass(this.url);
-        if (!answer.ok) throw new Refused(answer);
-        this.keep({ text: answer.body.pass, expiresAt: answer.body.expires_at, tried: false });
+        if (!answer.ok) throw new PassRefused(answer);
+        this.store({ text: answer.body.pass, expiresAt: answer.body.expires_at, unanswered: false });
         return;
       } catch (error) {
-        if (!(error instanceof Trouble) || giveUp()) throw error;
-        onTrouble(attempt + 1, error);
+        if (!(error instanceof TemporaryError) || giveUp()) throw error;
+        onRetry(attempt + 1, error);
         await backoff(attempt, error.retryAfterMs);
       }
     }
   }
 
-  // What became of the call whose answer was not heard; null where it reserved nothing. Raises Trouble and Refused.
-  async outcome() {
+  // The reservation made with this pass; null if there is none. Throws TemporaryError and PassRefused.
+  async reservation() {
     const answer = await getStatus(this.statusUrl);
-    if (!answer.ok && answer.status !== 404) throw new Refused(answer);
+    if (!answer.ok && answer.status !== 404) throw new PassRefused(answer);
     return answer.ok ? answer.body : null;
   }
 }

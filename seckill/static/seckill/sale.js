@@ -1,19 +1,19 @@
-// The sale page: its clock, its items, and what is announced. See item.js for one item's story.
+// The sale page: its countdown, its items, and what is announced to screen readers. See item.js for one item.
 
-import { at, now } from "../shop/server_clock.js";
+import { atServerTime, now } from "../shop/server_clock.js";
 import { Item } from "./item.js";
 
 const root = document.getElementById("sale");
-const said = document.getElementById("said");
-const clockWords = root.querySelector("[data-phase-words]");
+const announcer = document.getElementById("announcer");
+const phaseText = root.querySelector("[data-phase-text]");
 const countdown = root.querySelector("[data-countdown]");
-const words = JSON.parse(document.getElementById("words").textContent);
+const texts = JSON.parse(document.getElementById("texts").textContent);
 
 const MINUTE_MS = 60_000;
 const TEN_SECONDS_MS = 10_000;
 
 const sale = {
-  words,
+  texts,
   opensMs: Number(root.dataset.opensMs),
   closesMs: Number(root.dataset.closesMs),
   passLeadMs: Number(root.dataset.passLeadMs),
@@ -23,10 +23,10 @@ const sale = {
   phase: root.dataset.phase,
   items: [],
 
-  // Whether another item of this page still has something to do for its buyer.
+  // Whether another item of this page is scheduled or reserving.
   busy(item) { return this.items.some((other) => other !== item && other.busy); },
 
-  // Resolves as soon as somebody looks at the page.
+  // Resolves as soon as the page is visible.
   visible() {
     if (!document.hidden) return Promise.resolve();
     return new Promise((resolve) => {
@@ -34,13 +34,13 @@ const sale = {
     });
   },
 
-  // A phone that goes to sleep would miss the start. Where the browser cannot promise it, nothing is lost.
+  // A phone that goes to sleep would miss the start. Everything else works without the lock.
   async keepAwake() {
     try { await navigator.wakeLock?.request("screen"); } catch { /* refused, for example on a low battery */ }
   },
 
-  // What the items agree on, which is how a pause shows; else what the window says.
-  phaseMayHaveChanged() {
+  // The phase that all items share, which may be a pause; otherwise the phase by the sale's times.
+  updatePhase() {
     const phases = new Set(this.items.map((item) => item.phase));
     const phase = phases.size === 1 ? [...phases][0]
       : now() >= this.closesMs ? "ended" : now() < this.opensMs ? "upcoming" : "open";
@@ -48,45 +48,45 @@ const sale = {
     const resumed = this.phase === "paused" && phase === "open";
     this.phase = phase;
     root.dataset.phase = phase;
-    clockWords.textContent = words.phase[phase];
+    phaseText.textContent = texts.phase[phase];
     countdown.dataset.countdown = phase === "upcoming" ? this.opensMs : this.closesMs;
-    this.announce(words.said[resumed ? "resumed" : phase] ?? "");
+    this.announce(texts.announcements[resumed ? "resumed" : phase] ?? "");
   },
 
-  // The shop may move the end while the page is open.
-  closesAt(ms) {
+  // The shop may move the closing time while the page is open.
+  setClosing(ms) {
     if (ms === this.closesMs) return;
     this.closesMs = ms;
     if (this.phase !== "upcoming") countdown.dataset.countdown = ms;
-    atTheEnd();
+    updateAtClosing();
   },
 
-  announce(text) { said.textContent = text; },
+  announce(text) { announcer.textContent = text; },
 };
 
-function atTheEnd() {
+function updateAtClosing() {
   if (sale.closesMs <= now()) return;
-  at(sale.closesMs, () => {
-    for (const item of sale.items) item.show();
-    sale.phaseMayHaveChanged();
+  atServerTime(sale.closesMs, () => {
+    for (const item of sale.items) item.updateButton();
+    sale.updatePhase();
   });
 }
 
 function announceBefore(ms, text) {
-  if (sale.opensMs - ms > now()) at(sale.opensMs - ms, () => sale.announce(text));
+  if (sale.opensMs - ms > now()) atServerTime(sale.opensMs - ms, () => sale.announce(text));
 }
 
 sale.items = [...root.querySelectorAll("[data-item]")].map((element) => new Item(element, sale));
 
-announceBefore(MINUTE_MS, words.said.minute_left);
-announceBefore(TEN_SECONDS_MS, words.said.seconds_left);
+announceBefore(MINUTE_MS, texts.announcements.minute_left);
+announceBefore(TEN_SECONDS_MS, texts.announcements.seconds_left);
 if (sale.opensMs > now()) {
-  at(sale.opensMs, () => {
-    for (const item of sale.items) item.opened();
-    sale.phaseMayHaveChanged();
+  atServerTime(sale.opensMs, () => {
+    for (const item of sale.items) item.onOpening();
+    sale.updatePhase();
   });
 }
-atTheEnd();
+updateAtClosing();
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && sale.items.some((item) => item.step === "armed")) sale.keepAwake();
+  if (!document.hidden && sale.items.some((item) => item.step === "scheduled")) sale.keepAwake();
 });

@@ -4,20 +4,20 @@ import { now } from "./server_clock.js";
 
 const TICK_MS = 200;
 const { day = "{days} d {clock}", days = "{days} d {clock}" } = document.getElementById("page")?.dataset ?? {};
-const over = new WeakMap();
+const finished = new WeakMap();
 
-const two = (number) => String(number).padStart(2, "0");
+const twoDigits = (number) => String(number).padStart(2, "0");
 
-// 00:44, 14:59, 1:59:59, 2 days 03:04:05; seconds are rounded up, so that zero means zero. As shop/time_left.py says it.
+// 00:44, 14:59, 1:59:59, 2 days 03:04:05; seconds are rounded up, so that zero means zero. The same as in shop/time_left.py.
 export function remaining(ms) {
   const total = Math.max(0, Math.ceil(ms / 1000));
-  const [whole, hours, minutes, seconds] = [
+  const [wholeDays, hours, minutes, seconds] = [
     Math.floor(total / 86400), Math.floor(total / 3600) % 24, Math.floor(total / 60) % 60, total % 60];
-  if (whole) {
-    return (whole === 1 ? day : days)
-      .replace("{days}", whole).replace("{clock}", `${two(hours)}:${two(minutes)}:${two(seconds)}`);
+  if (wholeDays) {
+    return (wholeDays === 1 ? day : days)
+      .replace("{days}", wholeDays).replace("{clock}", `${twoDigits(hours)}:${twoDigits(minutes)}:${twoDigits(seconds)}`);
   }
-  return hours ? `${hours}:${two(minutes)}:${two(seconds)}` : `${two(minutes)}:${two(seconds)}`;
+  return hours ? `${hours}:${twoDigits(minutes)}:${twoDigits(seconds)}` : `${twoDigits(minutes)}:${twoDigits(seconds)}`;
 }
 
 function tick() {
@@ -27,8 +27,8 @@ function tick() {
     const text = remaining(left);
     if (element.textContent !== text) element.textContent = text;
     element.classList.toggle("urgent", left > 0 && left < 60_000);
-    if (left <= 0 && over.get(element) !== end) {
-      over.set(element, end);
+    if (left <= 0 && finished.get(element) !== end) {
+      finished.set(element, end);
       element.dispatchEvent(new CustomEvent("countdown-over", { bubbles: true }));
     }
   }

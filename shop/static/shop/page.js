@@ -1,10 +1,10 @@
-// What every page does: countdowns, times in the visitor's zone, and silence while nobody looks.
+// On every page: countdowns, times in the visitor's time zone, and no requests while the page is hidden.
 
 import { start } from "./countdown.js";
 import { locale } from "./locale.js";
 
-const TURN_MS_MIN = 300;
-const TURN_MS_SPREAD = 2500;
+const RELOAD_MS_MIN = 300;
+const RELOAD_MS_SPREAD = 2500;
 
 const format = new Intl.DateTimeFormat(locale, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 const formatLong = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeStyle: "long" });
@@ -22,10 +22,10 @@ localTimes();
 start();
 document.addEventListener("htmx:afterSettle", localTimes);
 
-// A page in the background asks for nothing.
+// A hidden page sends no requests.
 document.addEventListener("htmx:beforeRequest", (event) => { if (document.hidden) event.preventDefault(); });
 
-// Whoever was signed out meanwhile is led to the sign-in page as a whole, not in a corner of this one.
+// If the visitor was signed out meanwhile, the whole page goes to the sign-in page, not only the part being reloaded.
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { xhr, pathInfo } = event.detail;
   if (new URL(xhr.responseURL).pathname === new URL(pathInfo.requestPath, location.href).pathname) return;
@@ -33,8 +33,8 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   location.assign(xhr.responseURL);
 });
 
-// On the home page a sale has just opened or closed. Not everybody asks in the same moment.
+// A sale on the home page has just opened or closed. The wait is random, so that not all pages reload at once.
 document.getElementById("sales")?.addEventListener("countdown-over", () => {
-  const wait = TURN_MS_MIN + Math.random() * TURN_MS_SPREAD;
-  setTimeout(() => document.body.dispatchEvent(new Event("sale-turned")), wait);
+  const wait = RELOAD_MS_MIN + Math.random() * RELOAD_MS_SPREAD;
+  setTimeout(() => document.body.dispatchEvent(new Event("sale-phase-changed")), wait);
 });

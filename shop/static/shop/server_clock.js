@@ -1,33 +1,33 @@
-// The server's clock, as far as a page can know it. The visitor's own clock is never asked: only how much time has
-// passed since the page was opened, which no wrong clock changes.
+// The server's clock, estimated from the times in its answers. The visitor's own clock may be wrong and is not used: only
+// the time that has passed since the page was opened.
 
 const SAMPLES_MAX = 8;
-// Timers of a browser may be late, never early; a long one is cut so that a corrected clock is noticed on the way.
+// A browser's timers may be late, never early. A long wait is split, so that a better estimate of the clock counts.
 const WAIT_MS_MAX = 1000;
 
 let samples = [];
 
-// One look at the server's clock: it said `serverMs` at some moment between `sentAt` and `receivedAt`.
-export function learn(serverMs, sentAt, receivedAt) {
+// The server's clock showed `serverMs` at some time between `sentAt` and `receivedAt`.
+export function addSample(serverMs, sentAt, receivedAt) {
   if (!Number.isFinite(serverMs)) return;
   const roundTrip = receivedAt - sentAt;
   samples.push({ offset: serverMs + roundTrip / 2 - receivedAt, roundTrip });
   samples = samples.slice(-SAMPLES_MAX);
 }
 
-// Milliseconds since 1970 by the server's clock. The quickest round trip knew best.
+// Milliseconds since 1970 by the server's clock. The sample with the shortest round trip is the most exact.
 export function now() {
   const best = samples.reduce((a, b) => (b.roundTrip < a.roundTrip ? b : a), samples[0]);
   return performance.now() + (best ? best.offset : performance.timeOrigin);
 }
 
-// After a sleep of the machine the time passed may be counted wrongly: the next sample counts alone.
-export function doubt() {
+// While the machine sleeps, the page's time may stand still: from now on, the next sample replaces the ones before.
+export function distrustSamples() {
   samples = samples.slice(-1).map((sample) => ({ ...sample, roundTrip: Infinity }));
 }
 
-// Calls `callback` once when the server's clock reaches `serverMs`. Returns a function that calls it off.
-export function at(serverMs, callback) {
+// Calls `callback` once when the server's clock reaches `serverMs`. Returns a function that cancels it.
+export function atServerTime(serverMs, callback) {
   let timer;
   const wait = () => {
     const left = serverMs - now();
@@ -38,11 +38,11 @@ export function at(serverMs, callback) {
   return () => clearTimeout(timer);
 }
 
-// The page itself is the first sample: the server wrote its clock into it between request and response.
+// The page itself is the first sample: the server wrote its clock into it.
 const page = document.getElementById("page");
 const [navigation] = performance.getEntriesByType("navigation");
 if (page && navigation) {
-  learn(Number(page.dataset.nowMs), navigation.requestStart, navigation.responseStart);
-  if (navigation.type === "back_forward") doubt();
+  addSample(Number(page.dataset.nowMs), navigation.requestStart, navigation.responseStart);
+  if (navigation.type === "back_forward") distrustSamples();
 }
-document.addEventListener("visibilitychange", () => { if (!document.hidden) doubt(); });
+document.addEventListener("visibilitychange", () => { if (!document.hidden) distrustSamples(); });

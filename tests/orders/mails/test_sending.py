@@ -100,7 +100,7 @@ def test_a_payment_is_confirmed_by_mail_once(server: MailServer, paid: Order) ->
     assert tasks.send_mails() == 0
     (message,) = server.received
     assert message["To"] == ADDRESS
-    assert message["Subject"] == "Paid: 2 × Longjing tea"
+    assert message["Subject"] == "Payment received: 2 × Longjing tea"
     assert message["Message-ID"] == f"<{paid.number}.paid@shop.example.com>"
     text = text_of(server)
     assert "We have received your payment of CN¥38.00." in text
@@ -146,7 +146,7 @@ def test_an_expiry_that_was_paid_late_says_that_the_money_comes_back(
 ) -> None:
     owed(order_of(reachable), Mail.Kind.EXPIRED, status=OrderStatus.REFUND_DUE)
     tasks.send_mails()
-    assert "You get all of it back" in text_of(server)
+    assert "We will refund it in full" in text_of(server)
     assert "Nothing was charged" not in text_of(server)
 
 
@@ -159,7 +159,7 @@ def test_an_expiry_whose_late_payment_is_undecided_promises_nothing(
     )
     owed(order, Mail.Kind.EXPIRED, status=OrderStatus.EXPIRED)
     tasks.send_mails()
-    assert "We are looking whether units are left for you" in text_of(server)
+    assert "We are checking availability and will email you" in text_of(server)
     assert "Nothing was charged" not in text_of(server)
 
 
@@ -172,7 +172,7 @@ def test_an_expiry_overtaken_by_a_late_payment_that_was_kept_is_not_sent(
     assert (the_mail().next_attempt_at, the_mail().last_error) == (None, sending.OVERTAKEN)
     sending.owe(order_ids=[order.pk], kind=Mail.Kind.PAID)
     tasks.send_mails()
-    assert "we have kept them for you" in text_of(server)
+    assert "so your order stands" in text_of(server)
 
 
 def test_a_refund_names_what_went_back(server: MailServer, reachable: User, order_of: Callable[..., Order]) -> None:
@@ -182,7 +182,7 @@ def test_a_refund_names_what_went_back(server: MailServer, reachable: User, orde
     )
     owed(order, Mail.Kind.REFUNDED, status=OrderStatus.REFUNDED)
     tasks.send_mails()
-    assert "We have sent CN¥39.00 back to you" in text_of(server)
+    assert "We have refunded CN¥39.00 to your original payment method" in text_of(server)
 
 
 def test_a_buyer_without_an_address_is_noted_and_not_asked_again(

@@ -99,7 +99,7 @@ def test_paying_leads_back_and_the_money_comes_by_message(
 def test_the_page_takes_money_once(order: Order, payment: Payment, client: Client) -> None:
     press(payment, "pay")
     again = client.post(payment.url, {"action": "pay"}, follow=True)
-    assert "This is paid." in again.content.decode()
+    assert "Payment complete." in again.content.decode()
     assert SimulatedMessage.objects.count() == 1
 
 
@@ -119,7 +119,7 @@ def test_slow_money_comes_later_and_its_page_cannot_be_closed(
 ) -> None:
     press(payment, "pay_slowly")
     assert tasks.deliver_simulated_events() == 0
-    assert "on its way" in client.get(payment.url).content.decode()
+    assert "being processed" in client.get(payment.url).content.decode()
     with pytest.raises(ProviderRefused):
         provider_choice.named("simulated").close_session(payment=payment)
     SimulatedSession.objects.update(captures_at=LONG_AGO)
@@ -170,7 +170,7 @@ def test_the_page_of_a_cancelled_order_says_so(order: Order, payment: Payment, c
     lifecycle.cancel(order_id=order.pk)
     tasks.close_sessions()
     page = client.get(payment.url).content.decode()
-    assert "This page is closed" in page
+    assert "This payment page has expired" in page
     assert 'name="action"' not in page
 
 

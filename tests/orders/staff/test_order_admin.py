@@ -96,7 +96,7 @@ def test_an_order_is_found_by_its_number_its_buyer_and_its_status(client: Client
 
 def test_a_recorded_payment_pays_the_order_and_sells_the_unit(client: Client, order: Order, item: SaleItem) -> None:
     response = client.post(ORDERS, chosen("record_payment", order), follow=True)
-    assert said(response) == ["1 order is paid now."]
+    assert said(response) == ["1 order is now paid."]
     assert status_of(order) == OrderStatus.PAID
     assert counters_of(item) == (4, 0, 1)
 
@@ -105,7 +105,8 @@ def test_a_payment_that_comes_too_late_is_not_recorded(client: Client, order: Or
     Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     response = client.post(ORDERS, chosen("record_payment", order), follow=True)
     assert said(response) == [
-        f"1 order could not be paid: it was not awaiting payment, or its time was over. ({str(order.number)[:8]})"
+        "1 order was not marked as paid: it was not awaiting payment, or its deadline had passed. "
+        f"({str(order.number)[:8]})"
     ]
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT
 
@@ -137,7 +138,7 @@ def test_with_the_store_down_a_payment_is_recorded_and_the_pages_open(
     down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
     settings.CACHES = settings.CACHES | {"seckill": down}
     response = client.post(ORDERS, chosen("record_payment", order), follow=True)
-    assert said(response) == ["1 order is paid now."]
+    assert said(response) == ["1 order is now paid."]
     assert client.get(f"{ORDERS}{order.pk}/change/").status_code == 200
 
 
@@ -175,7 +176,7 @@ def test_a_paid_order_is_shipped_and_then_completed(client: Client, order: Order
     number = str(order.number)[:8]
     client.post(ORDERS, chosen("record_payment", order))
     for action, words in (
-        ("complete_orders", f"1 order was not completed: it is not shipped. ({number})"),
+        ("complete_orders", f"1 order was not marked as completed: it is not shipped yet. ({number})"),
         ("ship_orders", "1 order is shipped."),
         ("ship_orders", f"1 order was not shipped: it is not paid, or was shipped before. ({number})"),
         ("complete_orders", "1 order is completed."),
@@ -198,7 +199,7 @@ def test_each_move_is_in_the_history_with_the_name_of_who_made_it(client: Client
 def test_a_refund_asks_first_and_says_how_much_and_for_which_orders(client: Client, order: Order) -> None:
     client.post(ORDERS, chosen("record_payment", order))
     page = client.post(ORDERS, chosen("refund_orders", order)).content.decode()
-    for text in ("Refund 1 order?", "Together: 19.00 CNY.", str(order.number), "recorded by staff"):
+    for text in ("Refund 1 order?", "Total: 19.00 CNY.", str(order.number), "recorded by staff"):
         assert text in page
     assert "checked" not in page.partition('<input type="checkbox" name="units_back"')[2].partition(">")[0]
     assert status_of(order) == OrderStatus.PAID
@@ -210,7 +211,7 @@ def test_a_refund_keeps_the_units_sold_unless_staff_say_otherwise(client: Client
     assert said(response)[-1] == "1 order is being refunded."
     assert status_of(order) == OrderStatus.REFUNDED
     assert counters_of(item) == (4, 0, 1)
-    assert LogEntry.objects.latest("pk").change_message == "Refunded, units kept."
+    assert LogEntry.objects.latest("pk").change_message == "Refunded, units stay sold."
 
 
 def test_a_refund_puts_the_units_back_on_sale_where_staff_say_so(client: Client, order: Order, item: SaleItem) -> None:
@@ -223,7 +224,7 @@ def test_a_refund_puts_the_units_back_on_sale_where_staff_say_so(client: Client,
 
 def test_an_order_that_is_not_paid_is_not_refunded(client: Client, order: Order) -> None:
     page = client.post(ORDERS, chosen("refund_orders", order)).content.decode()
-    assert "1 of the chosen orders is not paid, or was shipped: it stays as it is." in page
+    assert "1 of the selected orders is not paid or was already shipped, and will not change." in page
     assert 'name="units_back"' not in page
     response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"), follow=True)
     assert said(response) == [f"1 order was not refunded: it is not paid, or was shipped. ({str(order.number)[:8]})"]
@@ -251,7 +252,7 @@ def test_events_and_mails_have_lists_of_their_own(client: Client, order: Order) 
     for query, count in (({}, 2), ({"applied": "no"}, 1), ({"applied": "yes"}, 1), ({"q": str(payment.pk)[:8]}, 1)):
         assert client.get(EVENTS, query).context["cl"].result_count == count, query
     page = client.get(EVENTS).content.decode()
-    assert "waits for its payment" in page
+    assert "waiting for its payment" in page
     assert str(order.number) in page
     assert client.get(f"{EVENTS}{PaymentEvent.objects.latest('pk').pk}/change/").status_code == 200
     for query, count in (({}, 1), ({"state": "due"}, 1), ({"state": "sent"}, 0), ({"q": "buyer"}, 1)):
@@ -268,7 +269,7 @@ def test_a_mail_that_was_not_sent_is_sent_again_when_staff_say_so(client: Client
     assert client.get(MAILS, {"state": "given_up"}).context["cl"].result_count == 1
     User.objects.filter(pk=buyer.pk).update(email="buyer@example.com")
     again = {"action": "send_again", "_selected_action": [Mail.objects.get().pk]}
-    assert said(client.post(MAILS, again, follow=True))[-1] == "1 mail is sent in a moment."
+    assert said(client.post(MAILS, again, follow=True))[-1] == "1 mail will be sent in a moment."
     assert sending.send_due(seconds_max=10) == 1
     assert said(client.post(MAILS, again, follow=True)) == ["1 mail was sent before, and is not sent twice."]
 
@@ -280,10 +281,10 @@ def test_orders_that_need_attention_have_a_list_with_the_reason_until_somebody_h
     assert client.get(LOOK_AT).context["cl"].result_count == 0
     Order.objects.update(attention=Attention.REFUND_FAILS)
     page = client.get(LOOK_AT).content.decode()
-    assert "The provider does not take the refund." in page
+    assert "The provider does not accept the refund." in page
     assert str(order.number) in page
     assert badge() == "1"
-    assert "The provider does not take the refund." in client.get(f"{ORDERS}{order.pk}/change/").content.decode()
+    assert "The provider does not accept the refund." in client.get(f"{ORDERS}{order.pk}/change/").content.decode()
     # When somebody has dealt with it
     response = client.post(LOOK_AT, chosen("deal_with", order), follow=True)
     # Then it is off the list, and the order's history says who and what
@@ -291,7 +292,7 @@ def test_orders_that_need_attention_have_a_list_with_the_reason_until_somebody_h
     assert response.context["cl"].result_count == 0
     assert badge() == ""
     history = client.get(f"{ORDERS}{order.pk}/history/").content.decode()
-    assert "Dealt with: the refund keeps failing." in history
+    assert "Dealt with: refund keeps failing." in history
     assert "manager" in history
 
 

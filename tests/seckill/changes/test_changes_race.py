@@ -105,7 +105,7 @@ def test_one_form_that_is_sent_by_many_threads_is_one_change(product: Product, a
 
 def test_of_those_who_pause_at_once_one_does_and_the_others_are_told(product: Product, at_once: AtOnce) -> None:
     item = make_item(product)
-    for kind, said, paused in ((Kind.PAUSE, "paused already", True), (Kind.RESUME, "not paused", False)):
+    for kind, said, paused in ((Kind.PAUSE, "already paused", True), (Kind.RESUME, "not paused", False)):
         answers = at_once([partial(of_sale, item, kind)] * THREADS)
         assert len([answer for answer in answers if not isinstance(answer, str)]) == 1
         assert all(said in answer for answer in answers if isinstance(answer, str))

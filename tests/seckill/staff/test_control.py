@@ -73,7 +73,7 @@ def test_units_are_added_with_a_reason_and_all_of_it_is_written_down(
     client: Client, running: SaleItem, shop_manager: User
 ) -> None:
     response = client.post(control_page(running, Kind.ADD_UNITS), sent(units=50), follow=True)
-    assert said(response) == ["“Longjing tea”: add 50 units. Sold 1, held 1, free 53."]
+    assert said(response) == ["50 units were added to “Longjing tea”. Sold 1, held 1, left 53."]
     assert counters(running).quantity == SaleItem.objects.get().quantity == 55
     entry = SaleChange.objects.get()
     assert (entry.made_by, entry.reason, entry.status) == (shop_manager, "a second delivery", "applied")
@@ -87,12 +87,12 @@ def test_the_preview_shows_the_figures_and_after_a_form_with_a_mistake_the_effec
     client: Client, running: SaleItem
 ) -> None:
     page = control_page(running, Kind.ADD_UNITS)
-    assert preview_on(client.get(page)) == "Longjing tea sold 1 held 1 free 3 quantity 5"
+    assert preview_on(client.get(page)) == "Longjing tea sold 1 held 1 left 3 quantity 5"
     without_reason = client.post(page, sent(units=50, reason=" "))
-    assert preview_on(without_reason) == "Longjing tea sold 1 held 1 free 3 → 53 quantity 5 → 55"
+    assert preview_on(without_reason) == "Longjing tea sold 1 held 1 left 3 → 53 quantity 5 → 55"
     assert without_reason.context["form"].errors == {"reason": ["This field is required."]}
     too_many = client.post(control_page(running, Kind.WITHDRAW_UNITS), sent(units=4, reason=""))
-    assert preview_on(too_many).endswith("quantity 5 Only 3 are free: this would be refused.")
+    assert preview_on(too_many).endswith("quantity 5 Only 3 left: this change would be refused.")
     limit = client.post(control_page(running, Kind.UNITS_PER_BUYER), sent(units=2, reason=""))
     assert preview_on(limit).startswith("Units 1 → 2 Longjing tea")
     end = client.post(control_page(running, Kind.MOVE_END), sent(closes_at="2031-01-02T03:04", reason=""))
@@ -103,7 +103,8 @@ def test_the_preview_shows_the_figures_and_after_a_form_with_a_mistake_the_effec
 def test_a_withdrawal_of_more_than_is_free_is_refused_with_the_figures(client: Client, running: SaleItem) -> None:
     response = client.post(control_page(running, Kind.WITHDRAW_UNITS), sent(units=4), follow=True)
     assert said(response) == [
-        "“Longjing tea”: withdraw 4 units. Refused. Sold 1, held 1, only 3 free: nothing was changed."
+        "The change to “Longjing tea” (withdraw 4 units) was refused. "
+        "Only 3 left (sold 1, held 1). Nothing was changed."
     ]
     assert counters(running).quantity == SaleItem.objects.get().quantity == 5
 
@@ -112,15 +113,15 @@ def test_a_sale_is_paused_resumed_moved_and_ended(client: Client, item: SaleItem
     def press(kind: Kind, **fields: Any) -> list[str]:
         return said(client.post(control_page(item, kind), sent(**fields), follow=True))
 
-    assert press(Kind.PAUSE) == ["“Spring sale”: pause. Done."]
+    assert press(Kind.PAUSE) == ["The sale is paused."]
     assert "paused" in client.get(sale_page(item)).content.decode()
-    assert press(Kind.RESUME) == ["“Spring sale”: resume. Done."]
-    assert press(Kind.MOVE_END, closes_at="2031-01-02T03:04:05") == [
-        "“Spring sale”: move the end to 2031-01-02 03:04:05 UTC. Done."
-    ]
+    assert press(Kind.RESUME) == ["The sale has resumed."]
+    assert press(Kind.MOVE_END, closes_at="2031-01-02T03:04:05") == ["The sale now closes at 2031-01-02 03:04:05 UTC."]
     assert Sale.objects.get().closes_at.isoformat() == "2031-01-02T03:04:05+00:00"
-    assert press(Kind.END_NOW) == ["“Spring sale”: end now. Done."]
-    assert press(Kind.UNITS_PER_BUYER, units=3) == ["“Longjing tea”: units per buyer: 3. Sold 0, held 0, free 5."]
+    assert press(Kind.END_NOW) == ["The sale has ended."]
+    assert press(Kind.UNITS_PER_BUYER, units=3) == [
+        "The limit for “Longjing tea” is now 3 per buyer. Sold 0, held 0, left 5."
+    ]
     assert "opens it again" in client.get(control_page(item, Kind.MOVE_END)).content.decode()
     assert SaleChange.objects.filter(status="applied").count() == LogEntry.objects.count() == 5
 
@@ -128,7 +129,7 @@ def test_a_sale_is_paused_resumed_moved_and_ended(client: Client, item: SaleItem
 def test_a_rule_that_is_broken_is_said_in_the_form(client: Client, item: SaleItem) -> None:
     make_change(kind=Kind.PAUSE, sale_id=item.sale_id, reason="because", made_by=None)
     response = client.post(control_page(item, Kind.PAUSE), sent())
-    assert response.context["form"].non_field_errors() == ["This sale is paused already. Nothing was changed."]
+    assert response.context["form"].non_field_errors() == ["This sale is already paused. Nothing was changed."]
     assert (SaleChange.objects.count(), LogEntry.objects.count()) == (1, 0)
 
 
@@ -136,7 +137,7 @@ def test_a_form_that_is_sent_twice_makes_one_change(client: Client, item: SaleIt
     form = sent(units=50)
     for _ in range(2):
         response = client.post(control_page(item, Kind.ADD_UNITS), form, follow=True)
-        assert said(response) == ["“Longjing tea”: add 50 units. Sold 0, held 0, free 55."]
+        assert said(response) == ["50 units were added to “Longjing tea”. Sold 0, held 0, left 55."]
     assert (SaleChange.objects.count(), LogEntry.objects.count(), counters(item).quantity) == (1, 1, 55)
 
 
@@ -161,10 +162,11 @@ def test_with_the_store_down_the_change_waits_and_the_manager_is_told(
     assert client.get(control_page(item, Kind.ADD_UNITS)).status_code == 200
     response = client.post(control_page(item, Kind.ADD_UNITS), sent(units=50), follow=True)
     assert said(response) == [
-        "“Longjing tea”: add 50 units. It is in the journal and is applied as soon as the reservation store answers."
+        "The change to “Longjing tea” (add 50 units) is recorded. "
+        "It takes effect as soon as the reservation store is available again."
     ]
-    assert "On its way" in response.content.decode()
-    assert "Waits for the reservation store." in client.get(JOURNAL).content.decode()
+    assert "Pending" in response.content.decode()
+    assert "Waiting for the reservation store." in client.get(JOURNAL).content.decode()
     settings.CACHES = before
     assert sweep_changes() == 1
     assert sweep_changes() == 0
@@ -245,7 +247,7 @@ def test_the_journal_is_read_and_filtered_and_never_edited(client: Client, runni
     entry = SaleChange.objects.earliest("pk")
     page = client.get(JOURNAL).content.decode()
     assert "withdraw 54 units" in page
-    assert "Sold 1, held 1, only 53 free: nothing was changed." in page
+    assert "Only 53 left (sold 1, held 1). Nothing was changed." in page
     assert client.get(JOURNAL, {"status__exact": "refused"}).context["cl"].result_count == 1
     assert client.get(JOURNAL, {"q": "second delivery"}).context["cl"].result_count == 1
     assert client.get(f"{JOURNAL}add/").status_code == 403

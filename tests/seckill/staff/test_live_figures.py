@@ -106,12 +106,12 @@ def test_an_item_that_the_store_does_not_know_is_not_shown_as_sold_out(
 ) -> None:
     store.flushdb()
     figures = figures_on(sale_page(item), client, item)
-    assert (figures["left"], figures["note"]) == ("–", "not in the store")
+    assert (figures["left"], figures["note"]) == ("–", "not in the reservation store")
 
 
 def test_with_the_store_down_the_pages_open(client: Client, running: SaleItem, settings: Settings) -> None:
     turn_store_off(settings)
-    expected = {"left": "–", "held": "–", "sold": "–", "taken": "1", "note": "store unreachable"}
+    expected = {"left": "–", "held": "–", "sold": "–", "taken": "1", "note": "reservation store not reachable"}
     assert figures_on(sale_page(running), client, running) == expected
     assert figures_on(LIST, client, running) == expected
     assert client.get(FIGURES, {"item": running.pk}).json()[str(running.pk)].items() >= expected.items()

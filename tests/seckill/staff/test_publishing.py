@@ -58,7 +58,7 @@ def test_a_second_publish_changes_nothing_and_says_so(
     key = f"seckill:{{{item.pk}}}:item"
     terms = store.hgetall(key)
     response = client.post(publish_page(item.sale), follow=True)
-    assert said(response) == ["“Spring sale” was published before. Nothing was changed."]
+    assert said(response) == ["“Spring sale” is already published. Nothing was changed."]
     assert store.hgetall(key) == terms
     assert Sale.objects.get().published_at == item.sale.published_at
 
@@ -70,7 +70,7 @@ def test_looking_at_the_question_of_a_published_sale_changes_nothing(
     store.flushdb()
     SaleItem.objects.update(announced_at=None)
     response = client.get(publish_page(item.sale), follow=True)
-    assert said(response) == ["“Spring sale” was published before. Nothing was changed."]
+    assert said(response) == ["“Spring sale” is already published. Nothing was changed."]
     assert store.dbsize() == 0
 
 
@@ -91,7 +91,7 @@ def test_a_sale_that_may_not_be_published_says_why(client: Client, shop_manager:
     client.force_login(shop_manager)
     response = client.post(publish_page(over.sale), follow=True)
     assert said(response) == [
-        "“Spring sale” was not published. The window of this sale is over. Move it before publishing."
+        "“Spring sale” was not published. The closing time of this sale has passed. Change it before you publish."
     ]
     assert not Sale.objects.get().is_published
 
@@ -166,7 +166,7 @@ def test_a_form_opened_before_the_publication_saves_the_names_only_and_says_so(
     form = form_of(item.sale, row, name="Summer sale", hold_seconds=60)
     response = client.post(reverse("admin:seckill_sale_change", args=[item.sale_id]), form, follow=True)
     assert (
-        "This sale was published while you were editing it, so only its names and its late payments were saved."
+        "This sale was published while you were editing it. Only its names and the late-payment setting were saved."
         in said(response)
     )
     sale = Sale.objects.get()

@@ -63,12 +63,12 @@ def test_a_window_without_length_is_refused(client: Client, product: Product) ->
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
     [
-        ("price_minor", "99.01", "The sale price is above the product's own price."),
+        ("price_minor", "99.01", "The sale price is higher than the product's ordinary price."),
         ("price_minor", "0", "The price must be above zero."),
         ("price_minor", "1.999", "A price in CNY has at most 2 decimals."),
         ("price_minor", "", "This field is required."),
         ("price_minor", "NaN", "Enter a number."),
-        ("quantity", "0", "Offer at least one unit, or leave it empty for unlimited."),
+        ("quantity", "0", "Enter at least one unit, or leave it empty for unlimited."),
         ("per_buyer_max", "0", "A buyer must be allowed at least one unit."),
         ("product", "", "This field is required."),
         ("product", "0", "Select a valid choice. That choice is not one of the available choices."),
@@ -89,7 +89,7 @@ def test_a_refused_row_is_shown_as_it_was_typed(client: Client, product: Product
 
 def test_the_same_product_twice_in_one_sale_is_refused(client: Client, product: Product) -> None:
     response = client.post(ADD, filled_form(row_of(product), row_of(product)))
-    assert errors_of_rows(response) == [{}, {"product": ["This product is in the sale already."]}]
+    assert errors_of_rows(response) == [{}, {"product": ["This product is already in the sale."]}]
     assert not Sale.objects.exists()
 
 
