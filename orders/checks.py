@@ -6,14 +6,14 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import ImproperlyConfigured
 
-from orders.payments import provider_choice
+from orders.payments import provider_names
 
 
 def check_payments(**_context: Any) -> list[CheckMessage]:
     """Errors for providers that take no money or cannot be reached; a warning for the doors of load tests."""
     found: list[CheckMessage] = []
     try:
-        chosen = provider_choice.chosen()
+        chosen = provider_names.chosen()
     except ImproperlyConfigured as error:
         return [Error(str(error), id="orders.E001")]
     if "simulated" in chosen:

@@ -6,24 +6,8 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill.models import SaleItem
 from shop.models import Product
-
-# Named here because Django looks for an app's tables in this module.
-__all__ = [
-    "LIVE",
-    "SOLD",
-    "Attention",
-    "Mail",
-    "Order",
-    "OrderLine",
-    "OrderStatus",
-    "Payment",
-    "PaymentEvent",
-    "SimulatedMessage",
-    "SimulatedSession",
-]
 
 
 class OrderStatus(models.TextChoices):

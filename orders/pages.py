@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from orders.models import Attention, Order, OrderStatus, Payment
-from orders.payments import provider_choice
+from orders.payments import provider_names
 from seckill import ledger
 from seckill.passes import item_id_of
 from seckill.timestamps import moment_from
@@ -52,7 +52,7 @@ def state_of(order: Order) -> dict[str, Any]:
     return {
         "order": order,
         "awaiting": awaiting,
-        "payable": awaiting and bool(provider_choice.chosen()),
+        "payable": awaiting and bool(provider_names.chosen()),
         "confirming": awaiting and latest is not None and latest.status == Payment.Status.PENDING and bool(latest.url),
         "declined": awaiting and latest is not None and latest.status == Payment.Status.FAILED,
         "deciding": deciding,

@@ -98,6 +98,7 @@ INSTALLED_APPS = [
     "shop",
     "seckill",
     "orders",
+    "orders.payments.simulated",
     *(["bench"] if LOAD_TESTS else []),
 ]
 

@@ -1,4 +1,4 @@
-"""What the shop wants of a payment provider. Each provider is one class; `providers.py` names them.
+"""What the shop wants of a payment provider. Each provider is one class; `provider_choice.py` names them.
 
 A provider is an outside company: it may be slow, away, or say everything twice and in any order. So no transaction and
 no lock is open while one is called, every call is idempotent by the payment's id, and money is believed to have come

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders.models import Order, OrderStatus, Payment
-from orders.payments import provider_choice
+from orders.payments import provider_choice, provider_names
 from orders.payments.provider import ProviderRefused, ProviderUnreachable
 from orders.payments.timing import next_attempt
 
@@ -58,7 +58,7 @@ def start(*, order_id: int, idempotency_key: str, provider_name: str | None = No
 
 def begin(*, order_id: int, idempotency_key: str, provider_name: str | None) -> Start:
     """The row of the payment, committed; the order is locked, so that two presses at once make one."""
-    names = provider_choice.chosen()
+    names = provider_names.chosen()
     if not names or provider_name not in (None, *names):
         return Start(Started.NO_PROVIDER)
     with transaction.atomic():

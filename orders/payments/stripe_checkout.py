@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-import stripe
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 from orders.models import Payment
 from orders.payments.provider import (
@@ -26,6 +26,12 @@ from orders.payments.provider import (
     TooOld,
 )
 from orders.payments.timing import is_current
+
+try:
+    import stripe
+except ImportError:
+    # A shop without Stripe need not have its library.
+    stripe = None  # type: ignore[assignment]
 
 # To connect, and to wait for the answer: both spent, the buyer still hears within two seconds that it did not work.
 TIMEOUT_SECONDS = (0.5, 1.4)
@@ -48,6 +54,8 @@ class StripeProvider:
     """See provider.Provider. Amounts are in minor units on both sides, currencies in small letters on Stripe's."""
 
     def __init__(self) -> None:
+        if stripe is None:
+            raise ImproperlyConfigured("Stripe's library is missing: pip install -r requirements/stripe.txt")
         self.client = stripe.StripeClient(
             settings.STRIPE_SECRET_KEY,
             base_addresses={"api": settings.STRIPE_API_BASE} if settings.STRIPE_API_BASE else {},

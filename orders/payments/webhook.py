@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from orders.payments import inbox, provider_choice
+from orders.payments import inbox, provider_choice, provider_names
 from orders.payments.provider import Forged, TooOld
 from shop.http.problems import problem
 from shop.http.serializers import ProblemSerializer
@@ -30,7 +30,7 @@ class WebhookView(APIView):
         },
     )
     def post(self, request: Request, provider: str) -> HttpResponse:
-        if provider not in provider_choice.chosen():
+        if provider not in provider_names.chosen():
             raise Http404
         try:
             # The bytes as they came: a body that was parsed and written again has another signature.

@@ -84,20 +84,21 @@ def answer_text(change: SaleChange) -> str:
 
 def applied_text(change: SaleChange) -> str:
     """What is so now that the change was applied."""
-    values = {"target": change.item.product, "units": change.units or 0}
+    units = change.units or 0
+    values = {"target": change.item.product, "units": units}
     match change.kind:
         case Kind.ADD_UNITS:
             added = ngettext(
                 "%(units)d unit was added to “%(target)s”.",
                 "%(units)d units were added to “%(target)s”.",
-                values["units"],
+                units,
             )
             return added % values
         case Kind.WITHDRAW_UNITS:
             withdrawn = ngettext(
                 "%(units)d unit was withdrawn from “%(target)s”.",
                 "%(units)d units were withdrawn from “%(target)s”.",
-                values["units"],
+                units,
             )
             return withdrawn % values
         case Kind.UNITS_PER_BUYER:

@@ -6,7 +6,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from orders.payments import provider_choice
+from orders.payments.provider_names import ProviderName, chosen
 from orders.payments.simulated import company
 from orders.payments.simulated.delivery import deliver_now
 from orders.payments.simulated.models import SimulatedSession
@@ -23,7 +23,7 @@ ACTIONS = {
 @require_http_methods(["GET", "HEAD", "POST"])
 def payment(request: HttpRequest, reference: str) -> HttpResponse:
     """The page, and its buttons. A button pressed on a page that is over shows the page again, which says so."""
-    if "simulated" not in provider_choice.chosen():
+    if ProviderName.SIMULATED not in chosen():
         raise Http404
     session = get_object_or_404(SimulatedSession, reference=reference)
     action = ACTIONS.get(request.POST.get("action", ""))
