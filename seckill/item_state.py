@@ -1,8 +1,8 @@
-"""The books of one item in the reservation store, for those who compare or rebuild them: audit and reconcile.
+"""One item in the reservation store as a whole, for audit and reconcile, which compare and rebuild it.
 
-The verbs of `seckill/ledger.py` move single reservations; here whole items are read, distrusted, wiped and vouched for.
-Buyers are answered only where the item's `incarnation` is that of the running server (seckill/lua/reserve.lua), so an
-item that nobody vouches for changes under nobody's hands but ours.
+The verbs of `seckill/ledger.py` move single reservations; here items are read, checked, wiped and marked as verified.
+Buyers can reserve only where the item's `incarnation` is that of the running server (seckill/lua/reserve.lua). So
+nobody but the caller reserves units of an item that is not verified.
 """
 
 from collections import Counter
@@ -13,23 +13,18 @@ from typing import Any
 from uuid import UUID
 
 from seckill.keys import keys_of
-from seckill.ledger import PARTS, Hold, store
+from seckill.ledger import Hold, counters_from, hold_from, store
 
 # Holds asked for at once: a round trip of some hundred microseconds at the server.
 SCAN_COUNT = 1_000
 
 
-# The numbers among an item's fields, and those of them that an unlimited item does not have.
-STOCK = frozenset({"quantity", "left"})
-NUMBERS = STOCK | {"opens_ms", "closes_ms", "hold_ms", "per_buyer_max", "held", "sold", "reservations"}
-
-
 class Condition(StrEnum):
-    """Whether an item may be sold from: `lost` lacks a part, `distrusted` is whole and not vouched for."""
+    """Whether buyers can be served. `lost` lacks a part; `unverified` is whole but not compared with the orders yet."""
 
     LOST = "lost"
-    DISTRUSTED = "distrusted"
-    VOUCHED = "vouched"
+    UNVERIFIED = "unverified"
+    VERIFIED = "verified"
 
 
 @dataclass(slots=True)
@@ -90,25 +85,25 @@ def conditions(*, item_ids: Sequence[int]) -> dict[int, Condition]:
 
 def condition_of(item: dict[bytes, bytes], outbox: int, buyers: int, holds: int, *, now: bytes) -> Condition:
     """The checks of reserve.lua, in Python: a number that cannot be read is as good as missing."""
-    numbers = numbers_in(texts(item), names=NUMBERS)
-    missing = PARTS - item.keys() or NUMBERS - STOCK - numbers.keys() or len(STOCK & numbers.keys()) == 1
-    if missing or not outbox:
+    counters = counters_from(item, now_ms=0)
+    if counters is None or not outbox:
         return Condition.LOST
-    if (numbers["held"] + numbers["sold"] > 0 and not buyers) or (numbers["reservations"] > 0 and not holds):
+    if (counters.held + counters.sold > 0 and not buyers) or (counters.reservations > 0 and not holds):
         return Condition.LOST
-    return Condition.VOUCHED if item.get(b"incarnation") == now else Condition.DISTRUSTED
+    return Condition.VERIFIED if item.get(b"incarnation") == now else Condition.UNVERIFIED
 
 
-def distrust(*, item_id: int) -> None:
-    """Let buyers hear `unavailable` until somebody vouches for the item."""
+def mark_unverified(*, item_id: int) -> None:
+    """Let buyers hear `unavailable` until the item is verified."""
     with store() as client:
         client.hdel(keys_of(item_id).item, "incarnation")
 
 
-def vouch(*, item_id: int, incarnation: str) -> None:
-    """Open the item for buyers: its books agree with the orders.
+def mark_verified(*, item_id: int, incarnation: str) -> None:
+    """Open the item for buyers: it agrees with the orders.
 
-    `incarnation` is that of the beginning of the comparison: had the server changed meanwhile, it would not fit.
+    `incarnation` was read before the comparison began: if the server has changed since, it does not match, and the
+    item stays unavailable.
     """
     with store() as client:
         client.hset(keys_of(item_id).item, "incarnation", incarnation)
@@ -148,7 +143,9 @@ def find_holds(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[Hold | 
     if not reservation_ids:
         return []
     with store() as client:
-        values = client.hmget(keys_of(item_id).holds, [str(reservation_id) for reservation_id in reservation_ids])
+        values: list[Any] = client.hmget(
+            keys_of(item_id).holds, [str(reservation_id) for reservation_id in reservation_ids]
+        )
     return [hold_from(value) if value else None for value in values]
 
 
@@ -210,11 +207,3 @@ def scan(key: str) -> Iterator[dict[bytes, bytes]]:
         yield portion
         if cursor == 0:
             return
-
-
-def hold_from(value: Any) -> Hold | None:
-    """A hold as the scripts write it; None where somebody else wrote it."""
-    state, *rest = value.decode(errors="replace").split(":")
-    if state not in ("held", "sold", "ended") or len(rest) != 3 or not all(part.isdecimal() for part in rest):
-        return None
-    return Hold(state=state, buyer_id=int(rest[0]), units=int(rest[1]), deadline_ms=int(rest[2]))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 from django_redis import get_redis_connection
@@ -18,9 +19,6 @@ from seckill import scripts
 from seckill.keys import keys_of
 from seckill.outcomes import Outcome
 from seckill.phase import Phase, phase_of
-
-# What reserve.lua must find in an item; `quantity` and `left` come beside them, both or neither.
-PARTS = frozenset(b"state opens_ms closes_ms hold_ms per_buyer_max price_minor currency held sold reservations".split())
 
 
 class StoreUnreachable(Exception):
@@ -161,18 +159,21 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """An item as the store knows it at `now_ms` of the store's clock. `quantity` and `left` None mean unlimited."""
+    """A whole item as the store knows it at `now_ms` of the store's clock. `quantity` and `left` None: unlimited."""
 
     now_ms: int
     opens_ms: int
     closes_ms: int
+    hold_ms: int
     per_buyer_max: int
+    price_minor: int
+    currency: str
     state: str
     quantity: int | None
     left: int | None
     held: int
     sold: int
-    reservations: int = 0
+    reservations: int
 
     @property
     def phase(self) -> Phase:
@@ -200,10 +201,10 @@ def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) ->
     )
 
 
-def publish(*, item_id: int, terms: Terms, paused: bool = False, vouched: bool = True) -> Published:
+def publish(*, item_id: int, terms: Terms, paused: bool = False, verified: bool = True) -> Published:
     """Put an item on sale with these terms. A second publish changes nothing, whatever its terms.
 
-    Without `vouched` buyers hear `unavailable` until `books.vouch`: an item that is rebuilt lacks its orders yet.
+    Without `verified` buyers hear `unavailable` until `item_state.mark_verified`: a rebuild restores the orders first.
     """
     keys = keys_of(item_id)
     args: list[scripts.Argument] = [
@@ -215,7 +216,7 @@ def publish(*, item_id: int, terms: Terms, paused: bool = False, vouched: bool =
         terms.price_minor,
         terms.currency,
         "paused" if paused else "open",
-        "1" if vouched else "",
+        "1" if verified else "",
     ]
     with store() as client:
         return Published(scripts.PUBLISH.run(client, keys=[keys.item, keys.outbox], args=args)[0])
@@ -278,7 +279,7 @@ def restore_many(*, item_id: int, restorations: Sequence[Restoration]) -> list[R
 
 
 def read(*, item_id: int) -> Counters | None:
-    """The item's counters and window; None where the store does not know the item, or nobody vouches for it."""
+    """The item's counters and window; None where the item is not whole, or not verified."""
     return read_many(item_ids=[item_id])[0]
 
 
@@ -297,15 +298,21 @@ def read_many(*, item_ids: Sequence[int]) -> list[Counters | None]:
 
 
 def counters_from(item: dict[bytes, bytes], *, now_ms: int) -> Counters | None:
-    """The item hash as counters; None where it is absent or lost a part, as reserve.lua says `unavailable` then."""
-    if PARTS - item.keys() or (b"quantity" in item) != (b"left" in item):
+    """The item hash as counters; None where a part is missing or cannot be read.
+
+    The same rule as reserve.lua's, which answers `unavailable` then: `quantity` and `left` are there both or neither.
+    """
+    if (b"quantity" in item) != (b"left" in item):
         return None
     try:
         return Counters(
             now_ms=now_ms,
             opens_ms=int(item[b"opens_ms"]),
             closes_ms=int(item[b"closes_ms"]),
+            hold_ms=int(item[b"hold_ms"]),
             per_buyer_max=int(item[b"per_buyer_max"]),
+            price_minor=int(item[b"price_minor"]),
+            currency=item[b"currency"].decode(),
             state=item[b"state"].decode(),
             quantity=int(item[b"quantity"]) if b"quantity" in item else None,
             left=int(item[b"left"]) if b"left" in item else None,
@@ -313,7 +320,7 @@ def counters_from(item: dict[bytes, bytes], *, now_ms: int) -> Counters | None:
             sold=int(item[b"sold"]),
             reservations=int(item[b"reservations"]),
         )
-    except ValueError:
+    except (KeyError, ValueError):
         return None
 
 
@@ -325,13 +332,19 @@ def clock_ms() -> int:
 
 
 def find_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
-    """The hold of a reservation; None where the store has none."""
+    """The hold of a reservation; None where the store has none, or it cannot be read."""
     with store() as client:
-        value = client.hget(keys_of(item_id).holds, str(reservation_id))
-    if value is None:
+        value: Any = client.hget(keys_of(item_id).holds, str(reservation_id))
+    return hold_from(value) if value else None
+
+
+def hold_from(value: bytes) -> Hold | None:
+    """A hold as the scripts write it; None where it was damaged."""
+    state, *numbers = value.decode(errors="replace").split(":")
+    if state not in ("held", "sold", "ended") or len(numbers) != 3 or not all(map(str.isdecimal, numbers)):
         return None
-    state, buyer, units, deadline_ms = scripts.as_text([value])[0].split(":")
-    return Hold(state=state, buyer_id=int(buyer), units=int(units), deadline_ms=int(deadline_ms))
+    buyer_id, units, deadline_ms = map(int, numbers)
+    return Hold(state=state, buyer_id=buyer_id, units=units, deadline_ms=deadline_ms)
 
 
 @contextmanager

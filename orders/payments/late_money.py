@@ -48,7 +48,7 @@ def settle_waiting(*, batch_max: int = BATCH_MAX) -> int:
     decided = 0
     for order_id in list(waiting.order_by("next_attempt_at").values_list("order_id", flat=True)[:batch_max]):
         if settle_late_payment(order_id=order_id) is Decided.UNAVAILABLE:
-            # The store is away, or not vouched for: it will not be there for the others either.
+            # The store is away, or not verified: it will not be there for the others either.
             break
         decided += 1
     return decided

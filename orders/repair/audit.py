@@ -119,8 +119,8 @@ def audit(
 def look_at(*, item_id: int, report: Report) -> Look:
     """Read both stores once, the holds before their orders: an order is never older than its hold."""
     look = Look(item_id=item_id)
-    if item_state.conditions(item_ids=[item_id])[item_id] is not item_state.Condition.VOUCHED:
-        look.sums.add("the item is not whole in the store, or nobody vouches for it yet")
+    if item_state.conditions(item_ids=[item_id])[item_id] is not item_state.Condition.VERIFIED:
+        look.sums.add("the item is not whole in the store, or it is not verified yet")
     totals = item_state.totals(item_id=item_id)
     look.quantity, look.left = totals.counted.get("quantity"), totals.counted.get("left")
     look.sums |= set(sums_of(item_id, totals))

@@ -1,14 +1,15 @@
-"""Makes an item's books in the reservation store agree with the orders, and vouches for it.
+"""Makes an item in the reservation store agree with its orders, and marks it as verified.
 
 A store that was restarted, failed over, emptied or put back from a backup may know less than was answered. Its buyers
 hear `unavailable` (reserve.lua compares the item's `incarnation` with the running server's) until this has come by:
 
-1. distrust: from here on nobody reserves;
+1. mark the item as unverified: from here on nobody reserves;
 2. collect: every outbox entry, and every hold that has neither entry nor order, becomes an order;
 3. mend: each order is compared with its hold, under a lock on the order; what is missing is restored, what was paid
    confirmed, what has ended released. An item that is lost, or whose own books do not add up, is wiped first and
    published anew, without being on sale yet;
-4. vouch: write down the incarnation that was read before step 1. Had the server changed meanwhile, it would not fit.
+4. mark it as verified, with the incarnation that was read before step 1: if the server has changed since, it does not
+   match, and the item stays unavailable.
 
 Killed anywhere, it is begun anew and finds less to do. Nobody is told yes meanwhile.
 """
@@ -41,13 +42,13 @@ BATCH_MAX = 1_000
 Report = Callable[[int, int], None]
 
 
-class BooksDiffer(Exception):
-    """A rebuilt item still does not add up, so nobody vouches for it; the log has what was refused."""
+class StillDiffers(Exception):
+    """A rebuilt item still does not add up, so it is not verified; the log has what was refused."""
 
 
 @dataclass(slots=True)
 class Reconciled:
-    """What a reconcile found and did. Counts of reservations; `seconds` from the beginning to the vouching."""
+    """What a reconcile found and did. Counts of reservations; `seconds` from beginning to end."""
 
     item_id: int
     rebuilt: bool = False
@@ -73,10 +74,10 @@ class Line:
 
 
 def reconcile_if_needed(*, item_ids: Sequence[int]) -> list[Reconciled]:
-    """Reconcile those of the items that are lost or distrusted, unless somebody else does. Raises StoreUnreachable."""
+    """Reconcile those of the items that are lost or unverified, unless somebody else does. Raises StoreUnreachable."""
     done = []
     for item_id, condition in item_state.conditions(item_ids=item_ids).items():
-        if condition is not item_state.Condition.VOUCHED:
+        if condition is not item_state.Condition.VERIFIED:
             with item_lock(item_id=item_id, wait=False) as mine:
                 if mine:
                     done.append(reconcile(item_id=item_id))
@@ -87,24 +88,24 @@ def reconcile_if_needed(*, item_ids: Sequence[int]) -> list[Reconciled]:
 
 
 def reconcile(*, item_id: int, rebuild: bool = False, report: Report = lambda done, total: None) -> Reconciled:
-    """Compare, mend and vouch. With `rebuild` the item is wiped and written anew whatever its state.
+    """Compare, mend and mark as verified. With `rebuild` the item is wiped and written anew whatever its state.
 
-    `report` hears how many of how many orders were compared. Raises StoreUnreachable, BooksDiffer and database errors;
+    `report` hears how many of how many orders were compared. Raises StoreUnreachable, StillDiffers and database errors;
     the item then stays unavailable, and the next attempt goes on.
     """
     started_s = time.monotonic()
     done = Reconciled(item_id=item_id)
     with item_lock(item_id=item_id):
         incarnation = item_state.incarnation()
-        item_state.distrust(item_id=item_id)
+        item_state.mark_unverified(item_id=item_id)
         done.collected = collect(item_id=item_id)
         mendable = not rebuild and is_whole(item_id=item_id)
         if not mendable or not mend(item_id=item_id, done=done, report=report):
             done.rebuilt, done.refused = True, 0
             publish_anew(item_id=item_id)
             if not mend(item_id=item_id, done=done, report=report):
-                raise BooksDiffer(f"sale item {item_id}: {done}")
-        item_state.vouch(item_id=item_id, incarnation=incarnation)
+                raise StillDiffers(f"sale item {item_id}: {done}")
+        item_state.mark_verified(item_id=item_id, incarnation=incarnation)
         journal.apply_pending(item_id=item_id)
     done.seconds = time.monotonic() - started_s
     log.warning("item_reconciled", **{name: getattr(done, name) for name in Reconciled.__slots__})
@@ -146,7 +147,7 @@ def publish_anew(*, item_id: int) -> None:
     item = SaleItem.objects.select_related("sale").get(pk=item_id)
     applied = SaleChange.objects.filter(item_id=item_id, status=SaleChange.Status.APPLIED)
     item_state.wipe(item_id=item_id)
-    ledger.publish(item_id=item_id, terms=expected_terms(item_id=item_id), paused=item.sale.paused, vouched=False)
+    ledger.publish(item_id=item_id, terms=expected_terms(item_id=item_id), paused=item.sale.paused, verified=False)
     operation_ids = applied.values_list("operation_id", flat=True)
     item_state.mark_applied(item_id=item_id, operation_ids=operation_ids, now_ms=now_ms())
 

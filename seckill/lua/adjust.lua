@@ -10,7 +10,7 @@
 --   4 closes_ms      milliseconds since 1970, or now for the store's own clock; empty = as it is
 --   5 per_buyer_max  units held and bought that one buyer may have; empty = as it is
 -- RETURNS {word, quantity, left, held, sold, closes_ms}; quantity and left are '' for an unlimited item
---   unavailable      the item, or a part of it, is not in the store, or nobody vouches for it yet
+--   unavailable      the item, or a part of it, is not in the store, or it is not verified yet
 --   already_applied  this operation was applied before; the figures are those of now
 --   unlimited        an unlimited item has no units to add or withdraw
 --   too_few_left     fewer are left than are to be withdrawn, or no unit would remain; nothing was changed

@@ -12,7 +12,7 @@
 --   6 price_minor    price of one unit in minor units
 --   7 currency       ISO 4217
 --   8 state          open or paused
---   9 vouched        1 = for sale from now on; empty = only when its orders are restored and somebody vouches for it
+--   9 verified       1 = for sale from now on; empty = only when its orders are restored and the item is verified
 -- RETURNS {word}
 --   already_published  the item is in the store; nothing was changed
 --   published          the item is on sale with left = quantity, held = sold = reservations = 0
@@ -23,7 +23,7 @@
 assert(#KEYS == 2 and #ARGV == 9, 'publish takes 2 keys and 9 arguments')
 local item, outbox = KEYS[1], KEYS[2]
 local quantity, opens_ms, closes_ms, hold_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local per_buyer_max, price_minor, currency, state, vouched = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local per_buyer_max, price_minor, currency, state, verified = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 
 if redis.call('EXISTS', item) == 1 then
   return {'already_published'}
@@ -36,7 +36,7 @@ if quantity ~= '' then
   redis.call('HSET', item, 'quantity', quantity, 'left', quantity)
 end
 -- Which life of which server this is: reserve answers only where it is still the same.
-if vouched ~= '' then
+if verified ~= '' then
   redis.call('HSET', item, 'incarnation', string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)'))
 end
 -- A stream that outlived its item keeps its group and its entries: they are orders on their way.

@@ -11,7 +11,7 @@
 --   4 deadline_ms     milliseconds since 1970
 --   5 state           held, sold or ended as PostgreSQL knows it; late_payment = sold, if the item still allows it
 -- RETURNS {word}
---   unavailable       the item, or a part of it, is not in the store; for a late payment, nobody vouches for it yet
+--   unavailable       the item, or a part of it, is not in the store; for a late payment, it is not verified yet
 --   already_restored  the hold is there: nothing was changed, whatever its state
 --   limit_reached     a late payment, and the buyer has taken up the limit since
 --   too_few_left      fewer units are left; nothing was changed

@@ -104,7 +104,7 @@ class CheckedItem(StoredItem):
         closes_in_ms: int = HOUR_MS,
         hold_ms: int = 900_000,
         paused: bool = False,
-        vouched: bool = True,
+        verified: bool = True,
     ) -> Published:
         now_ms = self.now_ms()
         terms = ledger.Terms(
@@ -116,7 +116,7 @@ class CheckedItem(StoredItem):
             price_minor=1900,
             currency="CNY",
         )
-        return self._watched(lambda: ledger.publish(item_id=ITEM_ID, terms=terms, paused=paused, vouched=vouched))
+        return self._watched(lambda: ledger.publish(item_id=ITEM_ID, terms=terms, paused=paused, verified=verified))
 
     def reserve(self, reservation_id: UUID | None = None, *, buyer: int = 7, units: int = 1) -> Reservation:
         chosen_id = reservation_id or self.new_id()
@@ -192,9 +192,9 @@ class CheckedItem(StoredItem):
 
         return self._watched(call)
 
-    def vouch(self) -> None:
+    def mark_verified(self) -> None:
         """What the reconcile does once the item agrees with the orders."""
-        item_state.vouch(item_id=ITEM_ID, incarnation=item_state.incarnation())
+        item_state.mark_verified(item_id=ITEM_ID, incarnation=item_state.incarnation())
 
     def reserve_at(self, *, opens_in_ms: int = -HOUR_MS, closes_in_ms: int = HOUR_MS) -> Reservation:
         """Reserve with a window that opens and closes so many milliseconds from the time of the script itself."""

@@ -22,12 +22,12 @@ def condition(item_id: int = ITEM_ID) -> Condition:
 # --- conditions ---
 
 
-def test_an_item_that_was_published_is_vouched_for(checked_item: CheckedItem) -> None:
+def test_an_item_that_was_published_is_verified(checked_item: CheckedItem) -> None:
     checked_item.publish()
-    assert condition() == Condition.VOUCHED
+    assert condition() == Condition.VERIFIED
     checked_item.held()
     checked_item.sold(buyer=8)
-    assert condition() == Condition.VOUCHED
+    assert condition() == Condition.VERIFIED
 
 
 def test_an_item_that_was_never_published_is_lost(checked_item: CheckedItem) -> None:
@@ -45,7 +45,7 @@ def test_an_item_that_lost_a_part_is_lost_as_for_the_buyers(checked_item: Checke
 @pytest.mark.parametrize("part", TERMS)
 def test_so_is_an_unlimited_one(checked_item: CheckedItem, part: str) -> None:
     checked_item.publish(quantity=None)
-    assert condition() == Condition.VOUCHED
+    assert condition() == Condition.VERIFIED
     checked_item.client.hdel(checked_item.keys.item, part)
     assert condition() == Condition.LOST
 
@@ -71,39 +71,39 @@ def test_an_item_in_use_that_lost_a_key_is_lost(checked_item: CheckedItem, key: 
 def test_an_item_that_nobody_has_reserved_needs_neither_buyers_nor_holds(checked_item: CheckedItem) -> None:
     checked_item.publish()
     checked_item.client.delete(checked_item.keys.holds, checked_item.keys.buyers)
-    assert condition() == Condition.VOUCHED
+    assert condition() == Condition.VERIFIED
 
 
 def test_an_item_that_forgot_its_ended_holds_is_lost(checked_item: CheckedItem) -> None:
     """A pass whose hold has ended would be told yes again, and intake would take it for a repetition."""
     checked_item.publish()
     ended = checked_item.ended()
-    assert condition() == Condition.VOUCHED
+    assert condition() == Condition.VERIFIED
     checked_item.client.delete(checked_item.keys.holds)
     assert condition() == Condition.LOST
     assert checked_item.reserve(ended).outcome == Outcome.UNAVAILABLE
 
 
-def test_a_lost_item_is_lost_even_where_nobody_vouches(checked_item: CheckedItem) -> None:
-    checked_item.publish(vouched=False)
+def test_a_lost_item_is_lost_even_where_it_is_not_verified(checked_item: CheckedItem) -> None:
+    checked_item.publish(verified=False)
     checked_item.client.hdel(checked_item.keys.item, "left")
     assert condition() == Condition.LOST
 
 
-def test_an_item_is_distrusted_until_somebody_vouches(checked_item: CheckedItem) -> None:
-    checked_item.publish(vouched=False)
-    assert condition() == Condition.DISTRUSTED
-    checked_item.vouch()
-    assert condition() == Condition.VOUCHED
-    item_state.distrust(item_id=ITEM_ID)
-    assert condition() == Condition.DISTRUSTED
+def test_an_item_is_unverified_until_it_is_marked(checked_item: CheckedItem) -> None:
+    checked_item.publish(verified=False)
+    assert condition() == Condition.UNVERIFIED
+    checked_item.mark_verified()
+    assert condition() == Condition.VERIFIED
+    item_state.mark_unverified(item_id=ITEM_ID)
+    assert condition() == Condition.UNVERIFIED
     assert ledger.read(item_id=ITEM_ID) is None
 
 
-def test_who_vouches_with_the_incarnation_of_before_vouches_for_nothing(checked_item: CheckedItem) -> None:
+def test_verifying_with_the_incarnation_of_before_verifies_nothing(checked_item: CheckedItem) -> None:
     checked_item.publish()
-    item_state.vouch(item_id=ITEM_ID, incarnation="0" * 40)
-    assert condition() == Condition.DISTRUSTED
+    item_state.mark_verified(item_id=ITEM_ID, incarnation="0" * 40)
+    assert condition() == Condition.UNVERIFIED
     assert checked_item.reserve().outcome == Outcome.UNAVAILABLE
 
 
@@ -111,7 +111,7 @@ def test_each_item_has_its_own_condition(checked_item: CheckedItem) -> None:
     checked_item.publish()
     assert item_state.conditions(item_ids=[7, ITEM_ID, 8]) == {
         7: Condition.LOST,
-        ITEM_ID: Condition.VOUCHED,
+        ITEM_ID: Condition.VERIFIED,
         8: Condition.LOST,
     }
     assert item_state.conditions(item_ids=[]) == {}

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
 from orders.management.commands.sale_audit import items_named, show_progress
-from orders.repair.reconcile import BooksDiffer, reconcile
+from orders.repair.reconcile import StillDiffers, reconcile
 from seckill.ledger import StoreUnreachable
 
 
@@ -49,7 +49,7 @@ class Command(BaseCommand):
                     )
                 except StoreUnreachable as error:
                     raise CommandError(f"The reservation store does not answer: {error}") from error
-                except BooksDiffer as error:
+                except StillDiffers as error:
                     raise CommandError(
                         f"The figures of sale item {item.pk} do not add up even after a rebuild, so it stays "
                         f"unavailable: {error}. `manage.py sale_audit {item.pk}` shows the differences."

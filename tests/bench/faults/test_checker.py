@@ -48,12 +48,16 @@ def counters(*, left: int = 8, held: int = 0, sold: int = 2) -> Counters:
         now_ms=0,
         opens_ms=0,
         closes_ms=1,
+        hold_ms=1,
         per_buyer_max=2,
+        price_minor=1,
+        currency="CNY",
         state="open",
         quantity=10,
         left=left,
         held=held,
         sold=sold,
+        reservations=2,
     )
 
 

@@ -120,7 +120,7 @@ class PaymentModel(SaleModel):
         if store.item_there and not order.settled:
             store.release(page.reservation, refunded=False)
         # Without its outbox the item is lost for buyers; late money does not ask for it.
-        if not store.vouched or store.missing - {"outbox"}:
+        if not store.verified or store.missing - {"outbox"}:
             return False
         hold = store.holds.get(page.reservation)
         kept = hold is not None and hold.state != "ended"

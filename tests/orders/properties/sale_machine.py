@@ -311,7 +311,7 @@ class SaleMachine(RuleBasedStateMachine):
         self.reconcile("")
 
     @unanswered
-    @rule(dies=st.sampled_from(["", "", "", "reconcile.before_vouch"]))
+    @rule(dies=st.sampled_from(["", "", "", "reconcile.before_verified"]))
     def reconcile(self, dies: str) -> None:
         if not self.model.store_is_up and not dies:
             self.store_comes_back()
@@ -378,10 +378,10 @@ class SaleMachine(RuleBasedStateMachine):
         assert self.model.told_yes - self.model.forgiven <= known
 
     @invariant()
-    def what_nobody_vouches_for_is_unavailable(self) -> None:
+    def what_is_not_verified_is_unavailable(self) -> None:
         if self.model.store_is_up and not self.model.store.answers:
             assert self.ask(self.new_pass(), 0, 1) is Outcome.UNAVAILABLE
-            if not self.model.store.vouched or not self.model.store.item_there:
+            if not self.model.store.verified or not self.model.store.item_there:
                 assert ledger.read(item_id=self.world.item_id) is None
 
     # --- the end ---

@@ -85,7 +85,7 @@ class StoreModel:
     """The reservation store. `missing` are the keys that it has lost."""
 
     terms: Terms
-    vouched: bool = True
+    verified: bool = True
     missing: set[str] = field(default_factory=set)
     holds: dict[str, Hold] = field(default_factory=dict)
     outbox: dict[str, Entry] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class StoreModel:
     @property
     def answers(self) -> bool:
         """Whether buyers hear anything but `unavailable`."""
-        return self.vouched and not self.missing
+        return self.verified and not self.missing
 
     @property
     def item_there(self) -> bool:
@@ -308,7 +308,7 @@ class SaleModel:
     def apply_changes(self, *, dies: str = "") -> None:
         """Apply what is pending, in order; with `dies` the first is interrupted before or after the store."""
         while self.pending and dies != "changes.before_store":
-            if not (self.store_is_up and self.store.item_there and self.store.vouched):
+            if not (self.store_is_up and self.store.item_there and self.store.verified):
                 return
             change = self.pending[0]
             applied = self.store.adjust(change)
@@ -322,7 +322,7 @@ class SaleModel:
 
     def restart(self) -> None:
         self.store_is_up = True
-        self.store.vouched = False
+        self.store.verified = False
 
     def back_up(self) -> None:
         self.backup = deepcopy(self.store)
@@ -348,6 +348,6 @@ class SaleModel:
             if change.kind == Kind.ADD_UNITS:
                 move(terms, Change(Kind.WITHDRAW_UNITS, change.units))
         holds = {name: Hold(order.wanted, order.buyer, order.units) for name, order in self.orders.items()}
-        self.store = StoreModel(terms=terms, vouched=not dies, holds=holds)
+        self.store = StoreModel(terms=terms, verified=not dies, holds=holds)
         if not dies:
             self.apply_changes()

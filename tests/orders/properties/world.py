@@ -86,8 +86,8 @@ class World(StoredItem):
                 stack.enter_context(mock.patch.object(intake, "take", side_effect=Crash))
             elif place == "intake.after_commit":
                 stack.enter_context(mock.patch.object(outbox, "acknowledge", side_effect=Crash))
-            elif place == "reconcile.before_vouch":
-                stack.enter_context(mock.patch.object(item_state, "vouch", side_effect=Crash))
+            elif place == "reconcile.before_verified":
+                stack.enter_context(mock.patch.object(item_state, "mark_verified", side_effect=Crash))
             elif place:
                 stack.enter_context(mock.patch.object(failpoints, "reach", dies_at(place)))
             with suppress(Crash):

@@ -244,7 +244,7 @@ def test_killed_after_some_orders_were_restored_the_rest_follows(journey: ItemJo
     is_as_it_was(journey, life)
 
 
-def test_a_store_that_changes_again_meanwhile_is_not_vouched_for(journey: ItemJourney) -> None:
+def test_a_store_that_changes_again_meanwhile_is_not_verified(journey: ItemJourney) -> None:
     life = a_life(journey)
     journey.restart()
     with mock.patch.object(item_state, "incarnation", return_value="0" * 40):
@@ -304,7 +304,7 @@ def test_a_refund_without_units_keeps_them_sold(journey: ItemJourney) -> None:
     assert journey.is_clean()
 
 
-def test_books_that_do_not_add_up_even_when_written_anew_are_not_vouched_for(journey: ItemJourney) -> None:
+def test_books_that_do_not_add_up_even_when_written_anew_are_not_verified(journey: ItemJourney) -> None:
     """More is sold than the store is allowed to know: somebody lowered the quantity behind the shop's back."""
     for _ in range(3):
         journey.paid(units=2)
@@ -315,7 +315,7 @@ def test_books_that_do_not_add_up_even_when_written_anew_are_not_vouched_for(jou
         mock.patch.object(
             reconcile, "expected_terms", return_value=expected.__class__(**{**slots(expected), "quantity": 4})
         ),
-        pytest.raises(reconcile.BooksDiffer),
+        pytest.raises(reconcile.StillDiffers),
     ):
         reconcile.reconcile(item_id=journey.item_id)
     assert journey.ask() == Outcome.UNAVAILABLE

@@ -215,12 +215,12 @@ def test_an_unlimited_item_that_lost_a_counter_is_unavailable(checked_item: Chec
     assert checked_item.adjust(state="paused").word == Adjusted.UNAVAILABLE
 
 
-def test_what_nobody_vouches_for_is_unavailable_and_is_told_again_once_somebody_does(checked_item: CheckedItem) -> None:
-    checked_item.publish(quantity=5, vouched=False)
+def test_an_unverified_item_is_unavailable_until_it_is_verified(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=5, verified=False)
     operation_id = uuid4()
     answer = checked_item.adjust(operation_id, units=1)
     assert (answer.word, answer.quantity, answer.left) == (Adjusted.UNAVAILABLE, 5, 5)
-    checked_item.vouch()
+    checked_item.mark_verified()
     assert checked_item.adjust(operation_id, units=1).word == Adjusted.ADJUSTED
 
 

@@ -65,7 +65,7 @@ def test_every_verb_runs_on_a_node_of_a_cluster(item_in_cluster: CheckedItem) ->
     assert checked_item.adjust(units=2, state="paused").word == Adjusted.ADJUSTED
     assert checked_item.restore(second, state=Restore.LATE_PAYMENT) == Restored.RESTORED
     assert checked_item.counters() == ("5", "0", "2")
-    assert item_state.conditions(item_ids=[ITEM_ID]) == {ITEM_ID: item_state.Condition.VOUCHED}
+    assert item_state.conditions(item_ids=[ITEM_ID]) == {ITEM_ID: item_state.Condition.VERIFIED}
 
 
 def test_such_a_node_does_refuse_keys_of_different_slots(item_in_cluster: CheckedItem) -> None:

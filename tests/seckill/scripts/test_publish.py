@@ -53,11 +53,11 @@ def test_an_item_may_be_published_paused(checked_item: CheckedItem) -> None:
     assert checked_item.reserve().outcome == Outcome.PAUSED
 
 
-def test_what_nobody_vouches_for_is_unavailable_until_somebody_does(checked_item: CheckedItem) -> None:
-    assert checked_item.publish(vouched=False) == Published.PUBLISHED
+def test_an_unverified_item_is_unavailable_until_it_is_verified(checked_item: CheckedItem) -> None:
+    assert checked_item.publish(verified=False) == Published.PUBLISHED
     assert "incarnation" not in checked_item.item()
     assert checked_item.reserve().outcome == Outcome.UNAVAILABLE
-    checked_item.vouch()
+    checked_item.mark_verified()
     assert checked_item.reserve().outcome == Outcome.RESERVED
 
 

@@ -118,7 +118,7 @@ def test_a_restarted_store_is_taught_and_still_holds_everything(tmp_path: Path) 
         own_store.start()
         assert checked_item.dump() == before
         assert checked_item.reserve(first).outcome == Outcome.UNAVAILABLE
-        checked_item.vouch()
+        checked_item.mark_verified()
         assert checked_item.reserve(first).outcome == Outcome.ALREADY_RESERVED
         assert checked_item.confirm(first) == Confirmed.CONFIRMED
         assert checked_item.release(second) == Released.RELEASED

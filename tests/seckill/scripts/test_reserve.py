@@ -142,11 +142,11 @@ def test_a_store_that_came_back_different_is_unavailable_to_old_and_new(checked_
     assert ledger.read(item_id=ITEM_ID) is None
 
 
-def test_an_item_that_nobody_vouches_for_is_unavailable_and_not_paused(checked_item: CheckedItem) -> None:
+def test_an_unverified_item_is_unavailable_and_not_paused(checked_item: CheckedItem) -> None:
     checked_item.publish(paused=True)
-    item_state.distrust(item_id=ITEM_ID)
+    item_state.mark_unverified(item_id=ITEM_ID)
     assert unavailable(checked_item.reserve())
-    checked_item.vouch()
+    checked_item.mark_verified()
     assert checked_item.reserve().outcome == Outcome.PAUSED
 
 

@@ -97,8 +97,8 @@ def test_an_order_that_is_known_is_restored_beyond_the_limit_of_now(checked_item
 
 
 @pytest.mark.parametrize("state", [*COUNTED, Restore.ENDED])
-def test_orders_are_restored_before_anybody_vouches(checked_item: CheckedItem, state: Restore) -> None:
-    checked_item.publish(vouched=False)
+def test_orders_are_restored_before_the_item_is_verified(checked_item: CheckedItem, state: Restore) -> None:
+    checked_item.publish(verified=False)
     assert checked_item.restore(state=state) == Restored.RESTORED
 
 
@@ -203,14 +203,14 @@ def test_unavailable_comes_before_already_restored(checked_item: CheckedItem) ->
 
 
 @pytest.mark.parametrize("incarnation", [None, "0" * 40])
-def test_a_late_payment_waits_until_somebody_vouches(checked_item: CheckedItem, incarnation: str | None) -> None:
+def test_a_late_payment_waits_until_the_item_is_verified(checked_item: CheckedItem, incarnation: str | None) -> None:
     checked_item.publish()
     reservation_id = checked_item.ended()
-    item_state.distrust(item_id=ITEM_ID)
+    item_state.mark_unverified(item_id=ITEM_ID)
     if incarnation:
         checked_item.client.hset(checked_item.keys.item, "incarnation", incarnation)
     assert checked_item.restore(reservation_id, state=Restore.LATE_PAYMENT) == Restored.UNAVAILABLE
-    checked_item.vouch()
+    checked_item.mark_verified()
     assert checked_item.restore(reservation_id, state=Restore.LATE_PAYMENT) == Restored.RESTORED
 
 

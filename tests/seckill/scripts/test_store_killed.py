@@ -52,7 +52,7 @@ def test_what_was_told_yes_before_a_kill_is_held_after_it(durable_item: CheckedI
     assert {str(reservation_id) for reservation_id in told_yes} <= checked_item.holds().keys()
     checked_item.check_invariants()
     assert {checked_item.reserve(reservation_id).outcome for reservation_id in unanswered} == {Outcome.UNAVAILABLE}
-    checked_item.vouch()
+    checked_item.mark_verified()
     repeated = [checked_item.reserve(reservation_id).outcome for reservation_id in unanswered]
     assert set(repeated) <= {Outcome.RESERVED, Outcome.ALREADY_RESERVED}
     assert checked_item.counters()[1] == str(len(told_yes) + len(unanswered))
@@ -78,11 +78,11 @@ def test_a_store_that_is_down_is_a_fault_and_not_a_refusal(durable_item: Checked
     with pytest.raises(ledger.StoreUnreachable):
         ledger.read(item_id=ITEM_ID)
     durable_item.store.start()
-    durable_item.vouch()
+    durable_item.mark_verified()
     assert durable_item.reserve(reservation_id).outcome == Outcome.ALREADY_RESERVED
 
 
-def test_a_store_that_was_restarted_is_unavailable_until_somebody_vouches_for_it(durable_item: CheckedItem) -> None:
+def test_a_store_that_was_restarted_is_unavailable_until_it_is_verified(durable_item: CheckedItem) -> None:
     checked_item = durable_item
     checked_item.publish(quantity=2)
     first, second = checked_item.held(), checked_item.held()
@@ -94,7 +94,7 @@ def test_a_store_that_was_restarted_is_unavailable_until_somebody_vouches_for_it
     # What is told of single orders needs nobody's word: it is idempotent, and right or unknown.
     assert checked_item.confirm(first) == Confirmed.CONFIRMED
     assert checked_item.release(second) == Released.RELEASED
-    checked_item.vouch()
+    checked_item.mark_verified()
     assert checked_item.reserve(first).outcome == Outcome.ALREADY_RESERVED
     counters = ledger.read(item_id=ITEM_ID)
     assert counters is not None
