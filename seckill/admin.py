@@ -123,9 +123,9 @@ class SaleAdmin(StaffAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
         names = (None, {"fields": [("name", "name_zh")]})
         if obj is None or not obj.is_published:
-            return [names, (_("Terms"), {"fields": [*TERMS, "late_payment"]})]
+            return [names, (_("Terms"), {"fields": [*TERMS, "late_payment", "listed"]})]
         frozen = _("This sale is published. Use the buttons above to change its terms.")
-        fields = [("opens_at", "closes_at"), ("phase_text", "published_at"), "hold_seconds", "late_payment"]
+        fields = [("opens_at", "closes_at"), ("phase_text", "published_at"), "hold_seconds", "late_payment", "listed"]
         return [names, (_("Terms"), {"fields": fields, "description": frozen})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[str]:

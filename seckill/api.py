@@ -23,7 +23,7 @@ from rest_framework.views import APIView
 
 from seckill import ledger, passes
 from seckill.live.answer import live_from
-from seckill.models import Sale, published_items, published_sales
+from seckill.models import Sale, listed_sales, published_items, published_sales
 from seckill.outcomes import HTTP, Outcome
 from seckill.pass_authentication import PassAuthentication, PassRefused
 from seckill.phase import Phase, in_phase
@@ -155,7 +155,7 @@ class LiveView(APIView):
 
 
 class SaleListView(ListAPIView[Sale]):
-    """Published sales with their items, the latest opening first."""
+    """Published and listed sales with their items, the latest opening first."""
 
     authentication_classes = ()
     permission_classes = ()
@@ -164,7 +164,7 @@ class SaleListView(ListAPIView[Sale]):
 
     def get_queryset(self) -> QuerySet[Sale]:
         now, phase = timezone.now(), self.request.query_params.get("phase")
-        sales = published_sales().prefetch_related("items__product")
+        sales = listed_sales().prefetch_related("items__product")
         if phase is None:
             return sales
         if phase not in list(Phase):

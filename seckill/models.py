@@ -49,6 +49,12 @@ class Sale(models.Model):
         default=LatePayment.TAKE_AGAIN,
         help_text=_("What happens when a payment arrives after the deadline."),
     )
+    listed = models.BooleanField(
+        _("listed"),
+        default=True,
+        db_default=True,
+        help_text=_("On the home page and in the lists of the API. Otherwise only those who have its address find it."),
+    )
     published_at = models.DateTimeField(_("published at"), null=True, blank=True, editable=False)
     paused = models.BooleanField(_("paused"), default=False, editable=False)
 
@@ -245,3 +251,8 @@ def movable_items() -> models.QuerySet[SaleItem]:
 def published_sales() -> models.QuerySet[Sale]:
     """The sales that buyers may see."""
     return Sale.objects.filter(published_at__isnull=False)
+
+
+def listed_sales() -> models.QuerySet[Sale]:
+    """The sales that buyers are shown without asking for one by its address."""
+    return published_sales().filter(listed=True)

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 from seckill import passes
 from seckill.live.offers import Offer, offers_of
 from seckill.live.page_texts import phase_texts, sale_page_texts
-from seckill.models import Sale, SaleItem, published_items, published_sales
+from seckill.models import Sale, SaleItem, listed_sales, published_items, published_sales
 from seckill.outcomes import HTTP
 from seckill.phase import Phase
 from seckill.reservation import YES
@@ -43,7 +43,7 @@ class SaleCard:
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
-    sales = list(with_items(published_sales().filter(closes_at__gt=now)).order_by("opens_at", "pk")[:SALES_MAX])
+    sales = list(with_items(listed_sales().filter(closes_at__gt=now)).order_by("opens_at", "pk")[:SALES_MAX])
     offers = offers_of((item for sale in sales for item in sale.items.all()), now=now)
     cards = [
         SaleCard(sale, sale.opens_at <= now, [offer for offer in offers if offer.item.sale_id == sale.pk])

@@ -93,6 +93,17 @@ def test_sales_are_listed_by_phase_and_drafts_are_not(product: Product) -> None:
     assert wrong.json()["errors"][0]["field"] == "phase"
 
 
+def test_an_unlisted_sale_is_found_by_its_address_alone(product: Product, client: Client) -> None:
+    item = make_item(product)
+    listed = ["Spring sale" in client.get("/").content.decode(), len(client.get("/api/v1/sales/").json())]
+    assert listed == [True, 1]
+    Sale.objects.update(listed=False)
+    listed = ["Spring sale" in client.get("/").content.decode(), len(client.get("/api/v1/sales/").json())]
+    assert listed == [False, 0]
+    assert client.get(f"/api/v1/sales/{item.sale_id}/").status_code == 200
+    assert client.get(item.sale.get_absolute_url()).status_code == 200
+
+
 def test_a_sale_shows_its_items_in_the_readers_language(product: Product) -> None:
     item = make_item(product)
     url = f"/api/v1/sales/{item.sale_id}/"
