@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.faults.fault import Fault
-from bench.faults.kinds.data import last_file
+from bench.faults.kinds.data_loss import last_file
 from bench.faults.raw_valkey import client_at
 from seckill.keys import keys_of
 from shop.local.process import Part

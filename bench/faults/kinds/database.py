@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault
-from bench.faults.kinds.wires import STRIKE_SECONDS_MAX
+from bench.faults.kinds.network import STRIKE_SECONDS_MAX
 from bench.faults.proxy import Trap
 from orders.models import Order
 from seckill.keys import keys_of
