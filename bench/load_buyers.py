@@ -1,4 +1,4 @@
-"""Buyers for load tests: `load-000001`, `load-000002`, …, and a pass for each. Only where LOAD_TESTS is on.
+"""Buyers for load tests: `load-000001`, `load-000002`, …, and a pass for each.
 
 They are ordinary users without a password, so nobody can sign in as one. They are made when first needed and used again
 by the next test.
@@ -7,7 +7,6 @@ by the next test.
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import count, islice
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import make_password
 
@@ -16,19 +15,6 @@ from seckill import passes
 NAME_PREFIX = "load-"
 # Rows of one INSERT or SELECT: large enough to share the round trip, small enough for a progress bar to move.
 CHUNK = 2_000
-
-
-class LoadTestsOff(Exception):
-    """This shop does not take load tests. The message says how it would."""
-
-
-def require_load_tests() -> None:
-    """Raises LoadTestsOff: a real shop must never make passes for anybody but the buyer who asks."""
-    if not settings.LOAD_TESTS:
-        raise LoadTestsOff(
-            "Load tests are off: they make buyers and passes, which a real shop must never do. "
-            "Set LOAD_TESTS=1 in the environment of a shop that is not real."
-        )
 
 
 def assemble(
@@ -40,9 +26,8 @@ def assemble(
 ) -> list[int]:
     """The ids of `buyers_count` load-test buyers, numbered from `first`, without those whose names are in `besides`.
 
-    `advance` is told of every so many more that are ready. Raises LoadTestsOff.
+    `advance` is told of every so many more that are ready.
     """
-    require_load_tests()
     names = islice((name for name in map(name_of, count(first)) if name not in besides), buyers_count)
     ids: list[int] = []
     while chunk := list(islice(names, CHUNK)):
@@ -69,8 +54,7 @@ def ids_of(names: Sequence[str]) -> list[int]:
 
 
 def passes_for(*, item_id: int, buyer_ids: Sequence[int]) -> Iterator[str]:
-    """A new pass for each buyer, good as long as one from the API. Raises LoadTestsOff."""
-    require_load_tests()
+    """A new pass for each buyer, good as long as one from the API."""
     expires_s = passes.expiry_s()
     for buyer_id in buyer_ids:
         yield passes.issue(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s)

@@ -32,9 +32,9 @@ class Command(BaseCommand):
     help = (
         "Sends a herd of simulated buyers over HTTP to the shop that runs on this machine, and ends in a verdict: "
         "asked, told yes, persisted, oversold, lost, duplicated, seconds to sell out, p50 and p99. Exit code 1 where "
-        "a promise was broken. Without ITEM it makes a sale of its own, open at once. Only with LOAD_TESTS=1, and "
-        "only on loopback. The buyers are users load-000001 …; those who have units of the item already are passed "
-        "over, so that each run has fresh ones. It stops by itself."
+        "a promise was broken. Without ITEM it makes a sale of its own, open at once. It calls loopback addresses "
+        "only. The buyers are users load-000001 …; those who have units of the item already are left out, so that "
+        "each run has fresh ones. It stops by itself."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -55,7 +55,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             verdict = stampede(options, progress_console=Console(stderr=True))
-        except (load_buyers.LoadTestsOff, setup.SceneUnfit, RushFailed) as error:
+        except (setup.SceneUnfit, RushFailed) as error:
             raise CommandError(str(error)) from error
         except ledger.StoreUnreachable as error:
             raise CommandError(f"The reservation store does not answer: {error}") from error
@@ -70,7 +70,6 @@ class Command(BaseCommand):
 
 def stampede(options: dict[str, Any], *, progress_console: Console) -> Verdict:
     """Set the scene, let the herd run, wait for the orders, judge."""
-    load_buyers.require_load_tests()
     if options["processes"] > PROCESSES_MAX or options["connections"] > CONNECTIONS_MAX:
         raise setup.SceneUnfit(f"At most {PROCESSES_MAX} processes of {CONNECTIONS_MAX} connections each.")
     address = setup.loopback_address(options["url"] or f"http://127.0.0.1:{os.environ.get('PORT') or 8000}")

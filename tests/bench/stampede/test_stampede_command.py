@@ -28,15 +28,6 @@ from tests.own_store import free_port
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_refused_where_load_tests_are_off(settings: LazySettings) -> None:
-    settings.LOAD_TESTS = False
-
-    with pytest.raises(CommandError, match="LOAD_TESTS=1"):
-        call_command("stampede", "--buyers", "3")
-    assert not User.objects.exists()
-    assert not Sale.objects.exists()
-
-
 @pytest.mark.parametrize(
     "url",
     [
