@@ -5,17 +5,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib.auth import get_user_model
-from django.db import transaction
 from django.utils import timezone
 from knox.models import AuthToken
 
 from bench import load_buyers
+from bench.load_sale import open_load_sale
 from seckill import passes
 from seckill.models import LatePayment, Sale, SaleItem
-from seckill.publication import publish_sale
-from shop.models import Product
 
-PRICE_MINOR = 1_900
 # Longer than any trial: what a trial wants to see end, it ends.
 SALE_SECONDS = 3_600
 # Closed for longer than any hold can last, a sale's books do not move any more.
@@ -43,28 +40,15 @@ class Ticket:
 
 
 def new_item(trial: str, stock: Stock) -> SaleItem:
-    """A published sale of one item, open now."""
-    now = timezone.now()
-    with transaction.atomic():
-        product = Product.objects.create(
-            name=trial, slug=f"{trial}-{now:%H%M%S%f}", price_minor=PRICE_MINOR, is_active=False
-        )
-        sale = Sale.objects.create(
-            name=trial,
-            opens_at=now,
-            closes_at=now + timedelta(seconds=SALE_SECONDS),
-            hold_seconds=stock.hold_seconds,
-            late_payment=stock.late_payment,
-        )
-        item = SaleItem.objects.create(
-            sale=sale,
-            product=product,
-            price_minor=PRICE_MINOR,
-            quantity=stock.quantity,
-            per_buyer_max=stock.per_buyer_max,
-        )
-    publish_sale(sale_id=sale.pk)
-    return item
+    """The item of a new sale, open now."""
+    return open_load_sale(
+        name=trial,
+        quantity=stock.quantity,
+        per_buyer_max=stock.per_buyer_max,
+        open_seconds=SALE_SECONDS,
+        hold_seconds=stock.hold_seconds,
+        late_payment=stock.late_payment,
+    )
 
 
 def retire(item: SaleItem) -> None:

@@ -6,25 +6,22 @@ import json
 import time
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 
 from bench import load_buyers
+from bench.load_sale import open_load_sale
 from orders.models import LIVE, OrderLine
 from seckill import ledger
-from seckill.models import Sale, SaleItem, published_items
+from seckill.models import SaleItem, published_items
 from seckill.phase import Phase
-from seckill.publication import CannotPublish, publish_sale
-from shop.models import Product
+from seckill.publication import CannotPublish
 
 # As long as a pass lives: nobody can buy in this sale later anyhow.
 OWN_SALE_SECONDS = 900
-OWN_PRICE_MINOR = 1_900
 # The web server reads the terms of a new sale at its own pace, which is a tenth of a second.
 OPEN_SECONDS_MAX = 5.0
 SHOP_TIMEOUT_SECONDS = 10.0
@@ -74,24 +71,17 @@ def is_loopback(host: str) -> bool:
 
 
 def own_item(*, stock: int, units_max: int) -> SaleItem:
-    """A new sale of one item, open now, of a product that the catalogue does not show. Published."""
-    now = timezone.now()
-    name = f"Load test {now:%Y-%m-%d %H:%M:%S}"
-    with transaction.atomic():
-        product = Product.objects.create(
-            name=name, slug=f"load-test-{time.time_ns()}", price_minor=OWN_PRICE_MINOR, is_active=False
-        )
-        sale = Sale.objects.create(name=name, opens_at=now, closes_at=now + timedelta(seconds=OWN_SALE_SECONDS))
-        item = SaleItem.objects.create(
-            sale=sale, product=product, price_minor=OWN_PRICE_MINOR, quantity=stock, per_buyer_max=units_max
-        )
+    """The item of a new sale, open now. Raises SceneUnfit."""
     try:
-        publish_sale(sale_id=sale.pk)
+        return open_load_sale(
+            name=f"Load test {timezone.now():%Y-%m-%d %H:%M:%S}",
+            quantity=stock,
+            per_buyer_max=units_max,
+            open_seconds=OWN_SALE_SECONDS,
+            hold_seconds=OWN_SALE_SECONDS,
+        )
     except CannotPublish as refusal:
-        sale.delete()
-        product.delete()
         raise SceneUnfit(str(refusal)) from refusal
-    return item
 
 
 def existing_item(item_id: int) -> SaleItem:
