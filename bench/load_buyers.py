@@ -1,11 +1,11 @@
 """Buyers for load tests: `load-000001`, `load-000002`, …, and a pass for each.
 
-They are ordinary users without a password, so nobody can sign in as one. They are made when first needed and used again
-by the next test.
+They are ordinary users without a password, so nobody can sign in as one. They are created when first needed and used
+again by the next test.
 """
 
+import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import count, islice
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import make_password
@@ -17,31 +17,32 @@ NAME_PREFIX = "load-"
 CHUNK = 2_000
 
 
-def assemble(
+def load_buyer_ids(
     *,
-    buyers_count: int,
+    count: int,
     first: int = 1,
-    besides: Collection[str] = (),
-    advance: Callable[[int], object] = lambda _count: None,
+    exclude: Collection[str] = (),
+    on_progress: Callable[[int], object] = lambda _ready: None,
 ) -> list[int]:
-    """The ids of `buyers_count` load-test buyers, numbered from `first`, without those whose names are in `besides`.
+    """The ids of `count` load-test buyers, numbered from `first`, without those whose names are in `exclude`.
 
-    `advance` is told of every so many more that are ready.
+    `on_progress` is called with the number of buyers that became ready since the last call.
     """
-    names = islice((name for name in map(name_of, count(first)) if name not in besides), buyers_count)
+    names = (name for name in map(buyer_name, itertools.count(first)) if name not in exclude)
+    wanted = itertools.islice(names, count)
     ids: list[int] = []
-    while chunk := list(islice(names, CHUNK)):
-        ids += ids_of(chunk)
-        advance(len(chunk))
+    while chunk := list(itertools.islice(wanted, CHUNK)):
+        ids += get_or_create_ids(chunk)
+        on_progress(len(chunk))
     return ids
 
 
-def name_of(number: int) -> str:
+def buyer_name(number: int) -> str:
     return f"{NAME_PREFIX}{number:06}"
 
 
-def ids_of(names: Sequence[str]) -> list[int]:
-    """The ids behind the names, in their order; users that are missing are made. Two tests may do it at once."""
+def get_or_create_ids(names: Sequence[str]) -> list[int]:
+    """The ids of the users with these names, in this order. Two tests may create the same users at once."""
     users = get_user_model().objects
     known = dict(users.filter(username__in=names).values_list("username", "pk"))
     missing = [name for name in names if name not in known]
@@ -53,8 +54,8 @@ def ids_of(names: Sequence[str]) -> list[int]:
     return [known[name] for name in names]
 
 
-def passes_for(*, item_id: int, buyer_ids: Sequence[int]) -> Iterator[str]:
-    """A new pass for each buyer, good as long as one from the API."""
+def make_passes(*, item_id: int, buyer_ids: Sequence[int]) -> Iterator[str]:
+    """A new pass for each buyer, valid for as long as one from the API."""
     expires_s = passes.expiry_s()
     for buyer_id in buyer_ids:
         yield passes.issue(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s)

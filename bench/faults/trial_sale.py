@@ -59,8 +59,8 @@ def retire(item: SaleItem) -> None:
 
 def tickets_for(item: SaleItem, *, count: int, first: int = 1) -> list[Ticket]:
     """A ticket for each of `count` load-test buyers, numbered from `first`."""
-    buyer_ids = load_buyers.assemble(buyers_count=count, first=first)
-    texts = list(load_buyers.passes_for(item_id=item.pk, buyer_ids=buyer_ids))
+    buyer_ids = load_buyers.load_buyer_ids(count=count, first=first)
+    texts = list(load_buyers.make_passes(item_id=item.pk, buyer_ids=buyer_ids))
     return [
         Ticket(
             buyer_id=buyer_id,

@@ -13,10 +13,10 @@ from seckill.models import published_items
 
 class Command(BaseCommand):
     help = (
-        "Writes passes of load-test buyers for a sale item to standard output, one a line and nothing else. "
-        "Each pass is another buyer's and is good for 15 minutes (SECKILL_PASS_LIFE_SECONDS)."
+        "Prints passes for a sale item, one on each line and nothing else. Each pass belongs to another load-test "
+        "buyer and is valid for 15 minutes (SECKILL_PASS_LIFE_SECONDS)."
     )
-    # Standard output belongs to the passes; `manage.py check` is there for the checks.
+    # Nothing but passes on standard output; the checks can be run with `manage.py check`.
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -34,8 +34,8 @@ class Command(BaseCommand):
             raise CommandError(f"There is no published sale item {item_id}.")
         with Progress(console=Console(stderr=True), transient=True) as progress:
             task = progress.add_task("Load-test buyers", total=count)
-            buyer_ids = load_buyers.assemble(
-                buyers_count=count, first=first, advance=lambda ready: progress.advance(task, ready)
+            buyer_ids = load_buyers.load_buyer_ids(
+                count=count, first=first, on_progress=lambda ready: progress.advance(task, ready)
             )
-        for text in load_buyers.passes_for(item_id=item_id, buyer_ids=buyer_ids):
+        for text in load_buyers.make_passes(item_id=item_id, buyer_ids=buyer_ids):
             self.stdout.write(text)
