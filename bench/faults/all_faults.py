@@ -86,5 +86,5 @@ FAULTS: tuple[type[Fault], ...] = (
     clocks.WebClockBehind,
 )
 BY_NAME = {kind.name: kind for kind in FAULTS}
-# One of each kind, the quick ones.
+# A few short ones of different kinds.
 QUICK = ("web-killed-after-script", "worker-killed-after-commit", "store-killed", "answer-lost-from-store")

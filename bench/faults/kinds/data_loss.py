@@ -1,7 +1,8 @@
-"""The reservation store loses or changes its data: all of it, a key, the tail of its file, or by a failover.
+"""The reservation store loses data: all of it, one key, the end of its file, or what a replica did not have.
 
-Of the yeses told before, those whose order PostgreSQL has are promised; what only the store knew is gone with it, and
-counted as "not promised". No unit may be sold twice all the same, and nobody may hear "sold out" for want of a key.
+Of the yeses given before, only those that are orders in PostgreSQL are promised. What only the store had is lost, and
+counted as "not promised". Even so no unit may be sold twice, and no buyer may be told "sold out" because a key is
+missing.
 """
 
 import shutil
@@ -16,133 +17,133 @@ from shop.local.servers import free_ports
 from shop.local.valkey import STORE_FSYNC
 
 # Buyers keep coming while the store is rebuilt.
-DEMAND = Demand(buyers=80, arrival_seconds=10.0, patience_seconds=8.0)
+DEMAND = Demand(buyers=80, arrival_seconds=10.0, retry_seconds_max=8.0)
 # A reservation takes some 600 bytes of the append-only file.
 CUT_BYTES_MAX = 2_500
 REPLICA_SECONDS_MAX = 20.0
 
 
 class DataLost(Fault):
-    """With the worker asleep by the toss of a coin, so that some yeses are known to the store alone."""
+    """In half of the runs the worker is frozen first, so that only the store has some of the yeses."""
 
     demand = DEMAND
-    begins_seconds = (1.5, 3.0)
-    lasts_seconds = 1.0
+    starts_after_seconds = (1.5, 3.0)
+    duration_seconds = 1.0
 
     def inject(self) -> None:
-        asleep = self.dice.random() < 0.5
-        self.variant = "worker asleep" if asleep else "worker awake"
-        if asleep:
-            self.site.freeze("worker")
-            self.site.wait(1.0)
-        self.about_to_destroy()
-        self.destroy()
-        self.destroyed()
-        self.site.thaw("worker")
+        frozen = self.rng.random() < 0.5
+        self.variant = "worker frozen" if frozen else "worker running"
+        if frozen:
+            self.shop.freeze("worker")
+            self.shop.wait(1.0)
+        self.before_data_loss()
+        self.lose_data()
+        self.after_data_loss()
+        self.shop.thaw("worker")
 
-    def destroy(self) -> None:
-        """Let the store lose what it loses."""
+    def lose_data(self) -> None:
+        """Make the store lose data."""
 
 
 class StoreFlushed(DataLost):
     name = "store-flushall"
-    what = "FLUSHALL in the middle of the sale"
+    description = "FLUSHALL in the middle of the sale"
 
-    def destroy(self) -> None:
-        self.site.store_client().flushall()
+    def lose_data(self) -> None:
+        self.shop.store_client().flushall()
 
 
 class StoreKeyLost(DataLost):
     name = "store-key-lost"
-    what = "one of the item's keys is deleted"
+    description = "one of the item's keys in the store is deleted"
 
-    def destroy(self) -> None:
-        keys = keys_of(self.stage.item.pk)
-        name = self.dice.choice(["item", "buyers", "holds", "outbox"])
+    def lose_data(self) -> None:
+        keys = keys_of(self.context.item.pk)
+        name = self.rng.choice(["item", "buyers", "holds", "outbox"])
         self.variant += f", {name}"
-        self.site.store_client().delete(getattr(keys, name))
+        self.shop.store_client().delete(getattr(keys, name))
 
 
 class StoreDiskLost(DataLost):
     name = "store-disk-lost"
-    what = "kill -9 of the store, which comes back without its files"
+    description = "kill -9 of the store, which restarts without its files"
 
-    def destroy(self) -> None:
-        self.site.hold_down("store")
-        shutil.rmtree(self.site.store_files())
-        self.site.let_up("store")
+    def lose_data(self) -> None:
+        self.shop.keep_down("store")
+        shutil.rmtree(self.shop.store_files())
+        self.shop.bring_up("store")
 
 
 class StoreBackupRestored(DataLost):
     name = "store-backup-restored"
-    what = "the store comes back with its files of 2 s before"
+    description = "the store restarts with a backup of its files that is 2 s old"
 
-    def destroy(self) -> None:
-        files = self.site.store_files()
+    def lose_data(self) -> None:
+        files = self.shop.store_files()
         copy = files.with_name("backup")
-        self.site.freeze("store")
+        self.shop.freeze("store")
         shutil.copytree(files, copy)
-        self.site.thaw("store")
-        self.site.wait(2.0)
-        self.about_to_destroy()
-        self.site.hold_down("store")
+        self.shop.thaw("store")
+        self.shop.wait(2.0)
+        self.before_data_loss()
+        self.shop.keep_down("store")
         shutil.rmtree(files)
         copy.rename(files)
-        self.site.let_up("store")
+        self.shop.bring_up("store")
 
 
 class AofCut(DataLost):
     name = "store-aof-cut"
-    what = "kill -9 of the store, and its append-only file has lost its last bytes"
+    description = "kill -9 of the store, and the last bytes of its append-only file are lost"
 
-    def destroy(self) -> None:
-        self.site.hold_down("store")
-        path = last_file(self.site.store_files())
+    def lose_data(self) -> None:
+        self.shop.keep_down("store")
+        path = last_file(self.shop.store_files())
         size = path.stat().st_size
-        cut = min(size, self.dice.randint(1, CUT_BYTES_MAX))
+        cut = min(size, self.rng.randint(1, CUT_BYTES_MAX))
         self.variant += f", {cut} bytes"
         with path.open("r+b") as file:
             file.truncate(size - cut)
-        self.site.let_up("store")
+        self.shop.bring_up("store")
 
 
 class Failover(DataLost):
-    """The replica follows through a link of the proxy, which is stalled a second before the master dies."""
+    """The replica follows through a link of the proxy, which is stalled 1.5 s before the store is killed."""
 
     name = "failover-to-lagging-replica"
-    what = "the store dies, and a replica that lags by a second and a half is promoted in its place"
-    lasts_seconds = 0.5
+    description = "kill -9 of the store, and a replica that lags by 1.5 s replaces it"
+    duration_seconds = 0.5
 
-    def destroy(self) -> None:
+    def lose_data(self) -> None:
         port, link_port = free_ports(count=2)
-        number = sum(1 for _ in self.site.directory.glob("store-replica-*"))
+        number = sum(1 for _ in self.shop.directory.glob("store-replica-*"))
         name = f"store-replica-{number}"
-        part = self.site.valkey(name, port=port, fsync=STORE_FSYNC)
-        self.site.proxy.add(name, port=link_port, target_port=self.site.store_port)
-        self.site.add(name, part)
-        self.site.await_answers(name)
-        replica = client_at(port, password=self.site.password)
-        replica.config_set("masterauth", self.site.password)
+        part = self.shop.valkey(name, port=port, fsync=STORE_FSYNC)
+        self.shop.proxy.add(name, port=link_port, target_port=self.shop.store_port)
+        self.shop.add(name, part)
+        self.shop.await_answers(name)
+        replica = client_at(port, password=self.shop.password)
+        replica.config_set("masterauth", self.shop.password)
         replica.replicaof("127.0.0.1", link_port)
-        self._followed = self.site.wait_until(
+        self._followed = self.shop.wait_until(
             lambda: replica.info("replication").get("master_link_status") == "up", seconds_max=REPLICA_SECONDS_MAX
         )
-        self.site.proxy.switch(Mode.STALL, name)
-        self.site.wait(1.5)
-        self.about_to_destroy()
-        self.site.hold_down("store")
-        self.site.proxy.switch(Mode.REFUSE, name)
+        self.shop.proxy.switch(Mode.STALL, name)
+        self.shop.wait(1.5)
+        self.before_data_loss()
+        self.shop.keep_down("store")
+        self.shop.proxy.switch(Mode.REFUSE, name)
         replica.replicaof("NO", "ONE")
-        self.site.parts.pop(name)
-        self.site.promote(part, port=port)
+        self.shop.parts.pop(name)
+        self.shop.promote(part, port=port)
 
-    def heal(self) -> None:
-        self.site.let_up("store")
+    def undo(self) -> None:
+        self.shop.bring_up("store")
 
-    def struck(self) -> bool:
+    def took_effect(self) -> bool:
         return self._followed
 
 
 def last_file(directory: Path) -> Path:
-    """The file to which the store appends."""
+    """The file to which the store appends now."""
     return max(directory.glob("*.incr.aof"), key=lambda path: int(path.name.split(".")[-3]))
