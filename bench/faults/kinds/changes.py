@@ -46,7 +46,7 @@ class ChangeFault(Fault):
         connection.close()
         item = SaleItem.objects.get(pk=self.context.item.pk)
         entries = list(SaleChange.objects.filter(item=item))
-        expected = self.stock.quantity
+        expected = self.context.item.quantity or 0
         for change in entries:
             if change.status == Status.APPLIED:
                 expected += SIGNS.get(change.kind, 0) * (change.units or 0)
