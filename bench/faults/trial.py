@@ -29,6 +29,8 @@ REFUSAL_SLACK_SECONDS = 1.0
 LAST_CALLS_SECONDS_MAX = 60.0
 RECOVERY_SECONDS_MAX = 60.0
 POLL_SECONDS = 0.2
+# The shortest hold that the admin accepts.
+SHORT_HOLD_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +124,7 @@ def run_fault(fault: Fault, *, probe: BuyerClient, buyers: BuyerThreads, shop: S
 
 
 def short_stock(stock: Stock) -> Stock:
-    return replace(stock, quantity=stock.quantity // 2, hold_seconds=min(stock.hold_seconds, 4))
+    return replace(stock, quantity=stock.quantity // 2, hold_seconds=min(stock.hold_seconds, SHORT_HOLD_SECONDS))
 
 
 def short_demand(demand: Demand) -> Demand:
