@@ -78,12 +78,12 @@ class ShopUnderTest:
             self.parts[name].start()
         self.await_answers(*SERVERS)
 
-    def valkey(self, name: str, *, port: int, fsync: str, directory: Path | None = None) -> Part:
+    def valkey(self, name: str, *, port: int, fsync: str) -> Part:
         """A Valkey server, not started. All have the same password."""
         server = ValkeyServer(
             name=name,
             title=name,
-            directory=directory or self.directory / name,
+            directory=self.directory / name,
             fsync=fsync,
             port=port,
             password=self.password,

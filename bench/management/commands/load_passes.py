@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from bench import load_buyers
+from bench.argument_types import whole
 from seckill.models import published_items
 
 
@@ -21,15 +22,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("item", type=int, metavar="ITEM", help="id of the sale item")
-        parser.add_argument("--count", type=int, required=True, metavar="N", help="how many passes")
+        parser.add_argument("--count", type=whole, required=True, metavar="N", help="how many passes")
         parser.add_argument(
-            "--first", type=int, default=1, metavar="NUMBER", help="number of the first buyer: 1 is load-000001"
+            "--first", type=whole, default=1, metavar="NUMBER", help="number of the first buyer: 1 is load-000001"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         item_id, count, first = options["item"], options["count"], options["first"]
-        if count < 1 or first < 1:
-            raise CommandError("--count and --first must be 1 or more.")
         if not published_items().filter(pk=item_id).exists():
             raise CommandError(f"There is no published sale item {item_id}.")
         with Progress(console=Console(stderr=True), transient=True) as progress:
