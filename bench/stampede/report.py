@@ -43,7 +43,7 @@ def figures_table(verdict: Verdict) -> Table:
         must_be_zero("oversold", verdict.oversold, "units sold above the quantity"),
         must_be_zero("lost", verdict.lost, "told yes, and no such order"),
         must_be_zero("duplicated", verdict.duplicated, "double orders, buyers above their limit"),
-        ("unsold", whole(verdict.unsold), "units that nobody got, though enough were asked for"),
+        ("unsold", count_or_dash(verdict.unsold), "units that nobody got, though enough were asked for"),
         ("in doubt", f"{verdict.in_doubt:,}", f"never answered; {verdict.in_doubt_persisted:,} of them have an order"),
         ("sold out after", seconds(verdict.seconds_to_sell_out), "from the start to the last yes"),
         ("orders complete", seconds(verdict.seconds_to_last_order), "from the last yes to the last order"),
@@ -64,7 +64,7 @@ def must_be_zero(name: str, count: int, meaning: str) -> tuple[str, str, str]:
     return name, f"[bold {colour}]{count:,}[/]", meaning
 
 
-def whole(number: int | None) -> str:
+def count_or_dash(number: int | None) -> str:
     return "–" if number is None else f"{number:,}"
 
 
@@ -89,8 +89,8 @@ def summary(verdict: Verdict) -> str:
         sentences.append(f"{verdict.unsold:,} units were not sold although enough were asked for.")
     if verdict.in_doubt or verdict.not_sent:
         sentences.append(
-            f"{verdict.in_doubt + verdict.not_sent:,} calls were not sent in time or not answered; "
-            "they promised nothing to anybody."
+            f"{verdict.in_doubt + verdict.not_sent:,} reservations were not asked for in time or not answered; "
+            "the shop promised nothing to those buyers."
         )
     return " ".join(sentences)
 
