@@ -43,7 +43,7 @@ def figures_table(verdict: Verdict) -> Table:
         must_be_zero("oversold", verdict.oversold, "units sold above the quantity"),
         must_be_zero("lost", verdict.lost, "told yes, and no such order"),
         must_be_zero("duplicated", verdict.duplicated, "double orders, buyers above their limit"),
-        ("unsold", count_or_dash(verdict.unsold), "units that nobody got, though enough were asked for"),
+        ("unsold", count_or_dash(verdict.unsold), "units not sold, though enough were asked for"),
         ("in doubt", f"{verdict.in_doubt:,}", f"never answered; {verdict.in_doubt_persisted:,} of them have an order"),
         ("sold out after", seconds(verdict.seconds_to_sell_out), "from the start to the last yes"),
         ("orders complete", seconds(verdict.seconds_to_last_order), "from the last yes to the last order"),
