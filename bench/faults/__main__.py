@@ -1,4 +1,4 @@
-"""`make faults`: `manage.py fault_harness` in a directory, and with addresses, that nothing else uses.
+"""`make faults`: `manage.py fault_harness` with a directory and addresses that nothing else uses.
 
 python -m bench.faults [--directory DIRECTORY] ARGUMENTS   the directory is .stampede/faults if not given
 """
@@ -17,12 +17,12 @@ from shop.local.servers import DirectoryInUse, free_ports, lock_directory
 from shop.local.shop_processes import ROOT
 from shop.local.wheel import WheelMissing
 
-# What a former run left, and what this one shall not meet.
-_OF_A_RUN = ("postgres", "store", "broker", "failpoints", "logs", "history.jsonl", "report.json")
+# Left by the run before; a new run must not see it.
+_LEFTOVERS = ("postgres", "store", "broker", "failpoints", "logs", "history.jsonl", "report.json")
 
 
 def main(arguments: list[str]) -> int:
-    """Run the harness and return its exit code; 2 where its servers could not be had."""
+    """Run the harness and return its exit code; 2 if its servers could not be started."""
     directory = ROOT / ".stampede" / "faults"
     if "--directory" in arguments:
         at = arguments.index("--directory")
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
 
 def clear(directory: Path) -> None:
     """Every run starts from empty servers."""
-    for name in _OF_A_RUN:
+    for name in _LEFTOVERS:
         path = directory / name
         if path.is_dir():
             shutil.rmtree(path)
@@ -48,7 +48,7 @@ def clear(directory: Path) -> None:
 
 
 def environment(directory: Path) -> dict[str, str]:
-    """Addresses for servers that do not run yet; the harness starts them there."""
+    """Settings for servers that do not run yet; the harness starts them at these addresses."""
     password = secrets.token_hex(16)
     postgres, store, broker, web = free_ports(count=4)
     return {
@@ -57,7 +57,7 @@ def environment(directory: Path) -> dict[str, str]:
         "DATABASE_URL": f"postgresql://stampede:{password}@127.0.0.1:{postgres}/{DATABASE}",
         "SECKILL_REDIS_URL": f"redis://:{password}@127.0.0.1:{store}/0",
         "REDIS_URL": f"redis://:{password}@127.0.0.1:{broker}/0",
-        # Where the payment company finds the shop: one of the two web processes.
+        # Where the payment company calls the shop: one of the two web processes.
         "SHOP_URL": f"http://127.0.0.1:{web}",
         "LOAD_TESTS": "1",
         "STAMPEDE_DIRECTORY": str(directory),
@@ -73,7 +73,7 @@ def run_harness(arguments: list[str], *, environment: Mapping[str, str]) -> int:
         try:
             return harness.wait()
         except KeyboardInterrupt:
-            # The harness has heard it as well, and ends what it started before it ends itself.
+            # The harness gets the signal too, and stops what it started before it ends.
             continue
 
 

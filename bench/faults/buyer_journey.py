@@ -1,4 +1,4 @@
-"""One buyer's journey: reserve, perhaps once more, look, and then pay, cancel, or let it be."""
+"""One buyer's journey: reserve, perhaps again, check the reservation, and then pay, cancel or let it expire."""
 
 import random
 import threading
@@ -7,102 +7,107 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bench.faults.http_client import Answer, Caller
+from bench.faults.http_client import Answer, BuyerClient
 from bench.faults.payer import cancel, pay
 
-# Between two tries of the same call.
-REST_SECONDS = 0.25
-# Answers after which waiting may help.
-COME_AGAIN = {"paused", "not_open", "held_by_others", "too_few_left", "pass_expired"}
+# Between two attempts of the same call.
+RETRY_SECONDS = 0.25
+# After these answers another attempt may succeed.
+WORTH_RETRYING = {"paused", "not_open", "held_by_others", "too_few_left", "pass_expired"}
 
 
-class Fate(StrEnum):
-    """What the buyer will do with what he has."""
+class FinalStep(StrEnum):
+    """What the buyer does with the reservation."""
 
     PAY = "pay"
     CANCEL = "cancel"
-    LET_BE = "let_be"
+    LET_EXPIRE = "let_expire"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Habits:
-    """How one buyer behaves. Seconds count from the start of the crowd, or, for `ponders`, from the yes.
+class Behaviour:
+    """How one buyer behaves. `arrives_after_seconds` counts from the first buyer, `decides_after_seconds` from the yes.
 
-    `patience_seconds` is for how long he repeats a call whose answer is unknown, or waits for units to come back.
+    `retry_seconds_max` is how long the buyer repeats a call whose answer is unknown, or waits for units to come back;
+    `delivery` is how the payment company notifies the shop.
     """
 
     units: int
-    comes_after_seconds: float
-    ponders_seconds: float
-    fate: Fate
+    arrives_after_seconds: float
+    decides_after_seconds: float
+    final_step: FinalStep
     repeats: bool
-    looks: bool
-    patience_seconds: float
+    checks_reservation: bool
+    retry_seconds_max: float
     delivery: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """How many buyers come within how many seconds, for how many units each, and how patient they are.
+    """How many buyers arrive within how many seconds, for how many units each, and how long they retry.
 
-    `deliveries` are the ways in which the payment company tells the shop.
+    `deliveries` are the ways in which the payment company notifies the shop.
     """
 
     buyers: int = 60
     arrival_seconds: float = 6.0
     units_max: int = 2
-    patience_seconds: float = 6.0
+    retry_seconds_max: float = 6.0
     deliveries: Sequence[str] = ("once",)
 
 
-def habits_from(demand: Demand, dice: random.Random) -> Habits:
-    """Draw a buyer's habits: half of them pay, some cancel, the rest let it expire."""
-    return Habits(
-        units=dice.randint(1, demand.units_max),
-        comes_after_seconds=dice.uniform(0, demand.arrival_seconds),
-        ponders_seconds=dice.uniform(0, 1.5),
-        fate=dice.choices(list(Fate), weights=[5, 2, 3])[0],
-        repeats=dice.random() < 0.3,
-        looks=dice.random() < 0.5,
-        patience_seconds=demand.patience_seconds,
-        delivery=dice.choice(demand.deliveries),
+def behaviour_from(demand: Demand, rng: random.Random) -> Behaviour:
+    """Choose a buyer's behaviour: half of them pay, some cancel, the others let it expire."""
+    return Behaviour(
+        units=rng.randint(1, demand.units_max),
+        arrives_after_seconds=rng.uniform(0, demand.arrival_seconds),
+        decides_after_seconds=rng.uniform(0, 1.5),
+        final_step=rng.choices(list(FinalStep), weights=[5, 2, 3])[0],
+        repeats=rng.random() < 0.3,
+        checks_reservation=rng.random() < 0.5,
+        retry_seconds_max=demand.retry_seconds_max,
+        delivery=rng.choice(demand.deliveries),
     )
 
 
-def journey(caller: Caller, habits: Habits, *, item_id: int, started_s: float, over: threading.Event) -> None:
-    """From first to last. Ends early when the trial is `over`."""
-    if over.wait(max(0.0, started_s + habits.comes_after_seconds - time.monotonic())):
+def journey(
+    client: BuyerClient, behaviour: Behaviour, *, item_id: int, started_s: float, stop: threading.Event
+) -> None:
+    """The whole journey. It ends early when `stop` is set."""
+    if stop.wait(max(0.0, started_s + behaviour.arrives_after_seconds - time.monotonic())):
         return
-    yes = ask_until_known(caller, habits, item_id=item_id, over=over)
+    yes = reserve_until_known(client, behaviour, item_id=item_id, stop=stop)
     if yes is None:
         return
-    if habits.repeats:
-        caller.reserve(item_id=item_id, units=habits.units, turn=1)
-    if habits.looks:
-        caller.look()
-    if over.wait(habits.ponders_seconds):
+    if behaviour.repeats:
+        client.reserve(item_id=item_id, units=behaviour.units, attempt=1)
+    if behaviour.checks_reservation:
+        client.get_reservation()
+    if stop.wait(behaviour.decides_after_seconds):
         return
-    if habits.fate is Fate.PAY:
+    if behaviour.final_step is FinalStep.PAY:
         pay(
-            caller,
-            patience_seconds=habits.patience_seconds,
-            over=over,
-            delivery=habits.delivery,
+            client,
+            retry_seconds_max=behaviour.retry_seconds_max,
+            stop=stop,
+            delivery=behaviour.delivery,
         )
-    elif habits.fate is Fate.CANCEL:
-        cancel(caller, patience_seconds=habits.patience_seconds, over=over)
+    elif behaviour.final_step is FinalStep.CANCEL:
+        cancel(client, retry_seconds_max=behaviour.retry_seconds_max, stop=stop)
 
 
-def ask_until_known(caller: Caller, habits: Habits, *, item_id: int, over: threading.Event) -> Answer | None:
-    """The yes, or None: refused for good, or out of patience. The same pass each time, so no try can count twice."""
-    give_up_s = time.monotonic() + habits.patience_seconds
-    turn = 0
+def reserve_until_known(
+    client: BuyerClient, behaviour: Behaviour, *, item_id: int, stop: threading.Event
+) -> Answer | None:
+    """The yes, or None if refused for good or out of time. The same pass each time, so no attempt counts twice."""
+    give_up_s = time.monotonic() + behaviour.retry_seconds_max
+    attempt = 0
     while True:
-        answer = caller.reserve(item_id=item_id, units=habits.units, turn=turn)
+        answer = client.reserve(item_id=item_id, units=behaviour.units, attempt=attempt)
         if answer.status == 201:
             return answer
-        if not answer.is_unknown and answer.word not in COME_AGAIN:
+        if not answer.is_unknown and answer.outcome not in WORTH_RETRYING:
             return None
-        if time.monotonic() > give_up_s or over.wait(REST_SECONDS):
+        if time.monotonic() > give_up_s or stop.wait(RETRY_SECONDS):
             return None
-        turn += 1
+        attempt += 1

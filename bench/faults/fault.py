@@ -1,7 +1,7 @@
-"""What every fault is: a name, a sentence, and what it does to the site, and how that is undone.
+"""What every fault has: a name, a description, a way to inject it and a way to undo it.
 
-`inject` and `heal` run in the main thread while buyers buy. Moments and variants come from `dice`, which is seeded by
-the run's seed and the fault's name, so that `make faults SEED=… ARGS="--only NAME"` draws the same again.
+`inject` and `undo` run in the main thread while buyers buy. Moments and variants come from `rng`, which is seeded with
+the run's seed and the fault's name, so that `make faults SEED=… ARGS="--only NAME"` makes the same choices again.
 """
 
 import random
@@ -12,76 +12,76 @@ from typing import ClassVar
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.history import History
-from bench.faults.http_client import Caller
-from bench.faults.shop_under_test import WEBS, Site
+from bench.faults.http_client import BuyerClient
+from bench.faults.shop_under_test import WEBS, ShopUnderTest
 from bench.faults.store_snapshot import reservations_in_database
-from bench.faults.trial_sale import Stock, tickets_for
+from bench.faults.trial_sale import Stock, credentials_for
 from seckill.models import SaleItem
 
-# Buyers of a fault's own are numbered from here, far above those of the crowd.
-OWN_BUYERS_FIRST = 1_000
+# The numbers of buyers that a fault adds start here, far above those of the trial's buyers.
+EXTRA_BUYERS_FIRST = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """Where a trial happens: the site, the item on sale, the history, and the trial's dice."""
+class TrialContext:
+    """What a fault works with: the shop, the item on sale, the history, and the random choices of the trial."""
 
     trial: str
-    site: Site
+    shop: ShopUnderTest
     item: SaleItem
     history: History
-    dice: random.Random
+    rng: random.Random
 
-    def caller(self, name: str, *, number: int) -> Caller:
-        """One more buyer, with a number of its own."""
-        (ticket,) = tickets_for(self.item, count=1, first=OWN_BUYERS_FIRST + number)
-        ports = [self.site.proxy.port(f"buyers-{web}") for web in WEBS]
-        return Caller(trial=self.trial, client=name, ticket=ticket, ports=ports, history=self.history)
+    def extra_buyer(self, name: str, *, number: int) -> BuyerClient:
+        """One more buyer."""
+        (credentials,) = credentials_for(self.item, count=1, first=EXTRA_BUYERS_FIRST + number)
+        ports = [self.shop.proxy.port(f"buyers-{web}") for web in WEBS]
+        return BuyerClient(trial=self.trial, name=name, credentials=credentials, ports=ports, history=self.history)
 
 
 class Fault:
-    """The base of all faults, and the one in which nothing goes wrong."""
+    """The base of all faults. Used itself, it is the trial without a fault."""
 
     name: ClassVar[str] = "no-fault"
-    what: ClassVar[str] = "nothing goes wrong"
-    # Seconds after the first buyer at which it begins, drawn from this span, and for how long it lasts.
-    begins_seconds: ClassVar[tuple[float, float]] = (0.8, 2.0)
-    lasts_seconds: ClassVar[float] = 2.0
+    description: ClassVar[str] = "nothing goes wrong"
+    # Seconds after the first buyer at which it is injected, chosen from this range, and how long it lasts.
+    starts_after_seconds: ClassVar[tuple[float, float]] = (0.8, 2.0)
+    duration_seconds: ClassVar[float] = 2.0
     stock: ClassVar[Stock] = Stock()
     demand: ClassVar[Demand] = Demand()
-    # While it lasts, the answers to reservations must come within the bound, though they can only be refusals.
+    # Whether refusals must come within the bound while it lasts.
     refusals_are_timed: ClassVar[bool] = False
-    # The quantity itself changes, so that "sold out" may have been true before.
+    # Whether the fault changes the quantity: then "sold out" may have been true at some time.
     quantity_moved: ClassVar[bool] = False
 
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.site = stage.site
-        self.dice = stage.dice
-        # What there is to tell of this run's variant.
+    def __init__(self, context: TrialContext) -> None:
+        self.context = context
+        self.shop = context.shop
+        self.rng = context.rng
+        # What was chosen or done in this run, for the output.
         self.variant = ""
-        # When durable data of the store was destroyed, and the reservations that PostgreSQL had then.
-        self.destroyed_s: float | None = None
-        self.known: set[str] = set()
+        # When the store lost durable data, and the reservations that PostgreSQL had as orders just before.
+        self.data_lost_s: float | None = None
+        self.orders_before_loss: set[str] = set()
 
     def inject(self) -> None:
-        """Let it happen."""
+        """Make it happen."""
 
-    def heal(self) -> None:
-        """Undo it. Does not wait for anything to recover."""
+    def undo(self) -> None:
+        """End it. Does not wait for the shop to recover."""
 
-    def struck(self) -> bool:
-        """Whether it did happen. A fault that did not shows nothing."""
+    def took_effect(self) -> bool:
+        """Whether it happened. A trial whose fault did not happen proves nothing."""
         return True
 
-    def broken(self) -> Sequence[str]:
-        """Promises of its own that do not hold, in words; asked when everything is at rest."""
+    def violations(self) -> Sequence[str]:
+        """What else is wrong under this fault, in words; called when no work is pending any more."""
         return ()
 
-    def about_to_destroy(self) -> None:
-        """Note what PostgreSQL has: of the yeses told until it is `destroyed`, only those are promised to survive."""
-        self.known = reservations_in_database(self.stage.item.pk)
+    def before_data_loss(self) -> None:
+        """Note what PostgreSQL has: of the yeses given until `after_data_loss`, only these are promised to survive."""
+        self.orders_before_loss = reservations_in_database(self.context.item.pk)
 
-    def destroyed(self) -> None:
-        """From here on, whoever is told yes has a promise again."""
-        self.destroyed_s = time.monotonic()
+    def after_data_loss(self) -> None:
+        """From here on, every yes is a promise again."""
+        self.data_lost_s = time.monotonic()

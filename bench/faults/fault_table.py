@@ -1,4 +1,4 @@
-"""The table for people, JSON for programs, Markdown for docs/reliability.md."""
+"""The results as a table, as JSON, and as Markdown for docs/results/faults.md."""
 
 import json
 import os
@@ -12,10 +12,10 @@ from django.db import connection
 from rich.console import Console
 from rich.table import Table
 
-from bench.faults.shop_under_test import Site
+from bench.faults.shop_under_test import ShopUnderTest
 from bench.faults.trial import Trial
 
-# A narrower terminal breaks the lines itself; a file does not.
+# A narrower terminal wraps the lines; a file does not.
 WIDTH = 150
 
 COLUMNS = (
@@ -26,37 +26,37 @@ COLUMNS = (
     "duplicated",
     "oversold",
     "stuck",
-    "recovers, s",
-    "at rest, s",
+    "recovery, s",
+    "settled, s",
     "slowest refusal, s",
 )
 
 
 def show(trials: Sequence[Trial], *, console: Console) -> None:
-    """Print the table, and under it every promise that was broken."""
+    """Print the table, and below it every broken promise."""
     table = Table(title="Faults", title_justify="left")
     table.add_column("fault", no_wrap=True)
-    for column in (*COLUMNS, "kept its word"):
-        # Headings may be broken at spaces, never within a word.
+    for column in (*COLUMNS, "all kept"):
+        # Headings may be broken at spaces, never within a outcome.
         table.add_column(column, justify="right", min_width=max(map(len, column.split())))
     for trial in trials:
         style = None if trial.kept else "bold red"
         table.add_row(trial.fault, *cells(trial), "yes" if trial.kept else "NO", style=style)
     console.print(table, width=max(console.width, WIDTH))
     for trial in trials:
-        for word in trial.findings.broken:
-            console.print(f"{trial.fault}: {word}", style="red", markup=False)
+        for violation in trial.findings.violations:
+            console.print(f"{trial.fault}: {violation}", style="red", markup=False)
 
 
 def cells(trial: Trial) -> list[str]:
     found = trial.findings
     counts = (found.told_yes, found.kept, found.lost, found.not_promised, found.duplicated, found.oversold, found.stuck)
-    seconds = (trial.recovery_seconds, trial.rest_seconds, trial.slowest_refusal_seconds)
+    seconds = (trial.recovery_seconds, trial.settle_seconds, trial.slowest_refusal_seconds)
     return [*(str(count) for count in counts), *("–" if value is None else f"{value:.1f}" for value in seconds)]
 
 
 def as_markdown(trials: Sequence[Trial]) -> str:
-    """The table as docs/reliability.md shows it."""
+    """The table of docs/results/faults.md."""
     lines = [f"| fault | {' | '.join(COLUMNS)} |", f"|---|{'---:|' * len(COLUMNS)}"]
     lines += [f"| {trial.fault} | {' | '.join(cells(trial))} |" for trial in trials]
     return "\n".join(lines) + "\n"
@@ -79,12 +79,12 @@ def as_json(trials: Sequence[Trial], *, seed: int, versions: dict[str, str]) -> 
     )
 
 
-def versions(site: Site) -> dict[str, str]:
-    """What ran: the servers and the packages between us and them."""
+def versions(shop: ShopUnderTest) -> dict[str, str]:
+    """Versions of Python, the servers, and the packages that talk to them."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version")
         postgres = str(cursor.fetchone()[0])
-    store = site.store_client().info("server")
+    store = shop.store_client().info("server")
     packages = {name: metadata.version(name) for name in ("django", "celery", "kombu", "redis", "granian")}
     valkey = str(store.get("valkey_version") or store.get("redis_version"))
     return {"python": platform.python_version(), "postgres": postgres, "valkey": valkey, **packages}

@@ -1,4 +1,4 @@
-"""One client's calls over HTTP, each written down before it is sent and when its answer came, or did not."""
+"""One buyer's calls over HTTP. Each is written to the history before it is sent and when its answer came."""
 
 import http.client
 import json
@@ -8,33 +8,33 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from bench.faults.history import UNKNOWN, History, Kind
-from bench.faults.trial_sale import Ticket
+from bench.faults.history import UNKNOWN, Action, History
+from bench.faults.trial_sale import Credentials
 
-# The shop gives up on a store within 2 s; whoever waited this long was dropped on the way.
+# The shop gives up on a store within 2 s; a call that takes this long was lost on the way.
 CALL_SECONDS_MAX = 10.0
 
-# Words of the harness's own: the payment company took the money; its page takes none any more.
-CHARGED, PAGE_OVER = "charged", "page_over"
+# Outcomes that are not the shop's: the payment company took the money; its page does not take any more.
+CHARGED, PAGE_CLOSED = "charged", "page_closed"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`word` is the outcome or problem code, `ok` for a success without one, UNKNOWN where no answer came."""
+    """`outcome` is the outcome or problem code, `ok` for a success without one, UNKNOWN if no answer came."""
 
-    word: str
+    outcome: str
     status: int = 0
     body: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nobody can tell if the call took effect: no answer, or one that says as much."""
+        """Whether the call may or may not have taken effect: no answer, or a 5xx."""
         return self.status == 0 or self.status >= 500
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came over the wire; status 0 where nothing did. Names of headers are in lower case."""
+    """What came over HTTP; status 0 if nothing did. Names of headers are in lower case."""
 
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -42,98 +42,100 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
-    """Calls for one buyer. `ports` are the web processes, the favourite first; another `turn` asks another of them."""
+class BuyerClient:
+    """Calls for one buyer. `ports` are the web processes, the preferred one first; each `attempt` uses the next one."""
 
     trial: str
-    client: str
-    ticket: Ticket
+    name: str
+    credentials: Credentials
     ports: Sequence[int]
     history: History
 
-    def reserve(self, *, item_id: int, units: int, turn: int = 0) -> Answer:
+    def reserve(self, *, item_id: int, units: int, attempt: int = 0) -> Answer:
         """Ask for units with the pass."""
         return self._call(
-            Kind.RESERVE,
+            Action.RESERVE,
             "POST",
             f"/api/v1/sale-items/{item_id}/reservations/",
-            turn=turn,
+            attempt=attempt,
             body={"units": units},
-            headers={"Authorization": f"Pass {self.ticket.pass_text}"},
+            headers={"Authorization": f"Pass {self.credentials.pass_text}"},
         )
 
-    def look(self, *, turn: int = 0) -> Answer:
-        """What became of the reservation? The body has the number of the order."""
-        path = f"/api/v1/reservations/{self.ticket.reservation_id}/"
-        return self._call(Kind.LOOK, "GET", path, turn=turn, headers=self._bearer)
+    def get_reservation(self, *, attempt: int = 0) -> Answer:
+        """The state of the reservation; the body has the number of the order."""
+        path = f"/api/v1/reservations/{self.credentials.reservation_id}/"
+        return self._call(Action.GET_RESERVATION, "GET", path, attempt=attempt, headers=self._bearer)
 
-    def open_page(self, *, number: str, turn: int = 0) -> Answer:
-        """Ask for the page where the order is paid; the body has its `url`. The same key for every try."""
-        headers = {**self._bearer, "Idempotency-Key": f"pay-{self.ticket.reservation_id}"}
-        return self._call(Kind.OPEN_PAGE, "POST", f"/api/v1/orders/{number}/pay/", turn=turn, body={}, headers=headers)
+    def open_page(self, *, number: str, attempt: int = 0) -> Answer:
+        """Ask for the page where the order is paid; the body has its `url`. The same key for every attempt."""
+        headers = {**self._bearer, "Idempotency-Key": f"pay-{self.credentials.reservation_id}"}
+        return self._call(
+            Action.OPEN_PAGE, "POST", f"/api/v1/orders/{number}/pay/", attempt=attempt, body={}, headers=headers
+        )
 
-    def cancel(self, *, number: str, turn: int = 0) -> Answer:
-        headers = {**self._bearer, "Idempotency-Key": f"cancel-{self.ticket.reservation_id}"}
-        return self._call(Kind.CANCEL, "POST", f"/api/v1/orders/{number}/cancel/", turn=turn, headers=headers)
+    def cancel(self, *, number: str, attempt: int = 0) -> Answer:
+        headers = {**self._bearer, "Idempotency-Key": f"cancel-{self.credentials.reservation_id}"}
+        return self._call(Action.CANCEL, "POST", f"/api/v1/orders/{number}/cancel/", attempt=attempt, headers=headers)
 
-    def press_pay(self, *, url: str, delivery: str, turn: int = 0) -> Answer:
-        """Press the button on the payment company's page: CHARGED, PAGE_OVER or UNKNOWN."""
-        call = self.noted(Kind.PAY)
-        answer = press(self.ports[turn % len(self.ports)], path=urlsplit(url).path, delivery=delivery)
-        self.note_answer(call, Kind.PAY, answer)
+    def press_pay(self, *, url: str, delivery: str, attempt: int = 0) -> Answer:
+        """Press the button on the payment company's page: CHARGED, PAGE_CLOSED or UNKNOWN."""
+        call = self.record_request(Action.PAY)
+        answer = press(self.ports[attempt % len(self.ports)], path=urlsplit(url).path, delivery=delivery)
+        self.record_answer(call, Action.PAY, answer)
         return answer
 
     @property
     def _bearer(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.ticket.token}"}
+        return {"Authorization": f"Bearer {self.credentials.token}"}
 
     def _call(
         self,
-        kind: Kind,
+        action: Action,
         method: str,
         path: str,
         *,
-        turn: int,
+        attempt: int,
         headers: Mapping[str, str],
         body: Mapping[str, Any] | None = None,
     ) -> Answer:
-        call = self.noted(kind, units=int((body or {}).get("units", 0)))
-        port = self.ports[turn % len(self.ports)]
+        call = self.record_request(action, units=int((body or {}).get("units", 0)))
+        port = self.ports[attempt % len(self.ports)]
         answer = answer_from(request(port, method, path, headers=headers, **as_json(body)))
-        self.note_answer(call, kind, answer)
+        self.record_answer(call, action, answer)
         return answer
 
-    def noted(self, kind: Kind, *, units: int = 0) -> int:
-        """Write an intent down. Returns the number of the call."""
-        return self.history.intent(units=units, kind=kind, **self._names())
+    def record_request(self, action: Action, *, units: int = 0) -> int:
+        """Add the request to the history. Returns the number of the call."""
+        return self.history.add_request(units=units, action=action, **self._names())
 
-    def note_answer(self, call: int, kind: Kind, answer: Answer) -> None:
-        is_yes = kind is Kind.RESERVE and answer.status == 201
-        self.history.answer(
+    def record_answer(self, call: int, action: Action, answer: Answer) -> None:
+        is_yes = action is Action.RESERVE and answer.status == 201
+        self.history.add_answer(
             call=call,
-            kind=kind,
-            word=answer.word,
+            action=action,
+            outcome=answer.outcome,
             status=answer.status,
             units=int(answer.body.get("units") or 0) if is_yes else 0,
-            told_id=str(answer.body.get("id") or "") if is_yes else "",
+            id_in_answer=str(answer.body.get("id") or "") if is_yes else "",
             **self._names(),
         )
 
     def _names(self) -> dict[str, Any]:
         return {
             "trial": self.trial,
-            "client": self.client,
-            "reservation_id": self.ticket.reservation_id,
-            "buyer_id": self.ticket.buyer_id,
+            "client": self.name,
+            "reservation_id": self.credentials.reservation_id,
+            "buyer_id": self.credentials.buyer_id,
         }
 
 
 def press(port: int, *, path: str, delivery: str) -> Answer:
-    """Fetch the page for its cookie against forged requests, then press the button as a browser does."""
+    """Get the page for its CSRF cookie, then press the button as a browser does."""
     page = request(port, "GET", path)
     if page.status != 200:
         return Answer(
-            word=UNKNOWN if not page.status or page.status >= 500 else f"http_{page.status}", status=page.status
+            outcome=UNKNOWN if not page.status or page.status >= 500 else f"http_{page.status}", status=page.status
         )
     cookie = page.headers.get("set-cookie", "").partition(";")[0]
     form = urlencode({"action": "pay", "delivery": delivery, "csrfmiddlewaretoken": cookie.partition("=")[2]})
@@ -146,11 +148,11 @@ def press(port: int, *, path: str, delivery: str) -> Answer:
     )
     if pressed.status != 302:
         return Answer(
-            word=UNKNOWN if not pressed.status or pressed.status >= 500 else f"http_{pressed.status}",
+            outcome=UNKNOWN if not pressed.status or pressed.status >= 500 else f"http_{pressed.status}",
             status=pressed.status,
         )
     over = urlsplit(pressed.headers.get("location", "")).path == path
-    return Answer(word=PAGE_OVER if over else CHARGED, status=302)
+    return Answer(outcome=PAGE_CLOSED if over else CHARGED, status=302)
 
 
 def as_json(body: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -166,7 +168,7 @@ def request(
     data: bytes | None = None,
     content_type: str = "",
 ) -> Reply:
-    """One request on a connection of its own. http.client on purpose: it reads no proxy and follows no redirect."""
+    """One request on a connection of its own. With http.client, which uses no proxy and follows no redirect."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=CALL_SECONDS_MAX)
     more = {"Host": "127.0.0.1", "Accept": "application/json, text/html", **(headers or {})}
     if content_type:
@@ -182,19 +184,19 @@ def request(
 
 
 def answer_from(reply: Reply) -> Answer:
-    """The document of the API as an answer."""
+    """The API's reply as an answer."""
     if not reply.status:
-        return Answer(word=UNKNOWN)
+        return Answer(outcome=UNKNOWN)
     try:
         body = json.loads(reply.text)
     except ValueError:
         body = {}
     if not isinstance(body, dict):
         body = {}
-    return Answer(word=word_of(reply, body), status=reply.status, body=body)
+    return Answer(outcome=outcome_of(reply, body), status=reply.status, body=body)
 
 
-def word_of(reply: Reply, body: Mapping[str, Any]) -> str:
+def outcome_of(reply: Reply, body: Mapping[str, Any]) -> str:
     if "code" in body:
         return str(body["code"])
     if reply.status == 201:

@@ -1,65 +1,67 @@
-"""How a buyer of the harness pays and cancels: by the API, and by the button on the payment company's page."""
+"""How a buyer pays and cancels: by the API, and by the button on the payment company's page."""
 
 import threading
 import time
 from collections.abc import Callable
 
-from bench.faults.http_client import CHARGED, PAGE_OVER, Answer, Caller
+from bench.faults.http_client import CHARGED, PAGE_CLOSED, Answer, BuyerClient
 
-REST_SECONDS = 0.25
+RETRY_SECONDS = 0.25
 
 
-class Patience:
-    """How long, and how, a buyer repeats what nobody answered."""
+class Retry:
+    """Repeats a call until it is done, at most for `seconds`."""
 
-    def __init__(self, *, seconds: float, over: threading.Event) -> None:
+    def __init__(self, *, seconds: float, stop: threading.Event) -> None:
         self._give_up_s = time.monotonic() + seconds
-        self._over = over
+        self._stop = stop
 
     def until(self, done: Callable[[Answer], bool], call: Callable[[int], Answer]) -> Answer | None:
-        """Call, each time another web process, until it is done; None where patience, or the trial, is over."""
-        turn = 0
+        """Call, each time another web process, until it is done; None if time is up or the trial is stopped."""
+        attempt = 0
         while True:
-            answer = call(turn)
+            answer = call(attempt)
             if done(answer):
                 return answer
-            if time.monotonic() > self._give_up_s or self._over.wait(REST_SECONDS):
+            if time.monotonic() > self._give_up_s or self._stop.wait(RETRY_SECONDS):
                 return None
-            turn += 1
+            attempt += 1
 
 
 def pay(
-    caller: Caller,
+    client: BuyerClient,
     *,
-    patience_seconds: float,
-    over: threading.Event,
+    retry_seconds_max: float,
+    stop: threading.Event,
     delivery: str,
 ) -> None:
-    """Open the page and press the button, again and again until it is known to have done something."""
-    patience = Patience(seconds=patience_seconds, over=over)
-    number = order_number(caller, patience)
+    """Open the page and press the button, repeatedly until the outcome is known."""
+    retry = Retry(seconds=retry_seconds_max, stop=stop)
+    number = order_number(client, retry)
     if number is None:
         return
-    page = patience.until(known, lambda turn: caller.open_page(number=number, turn=turn))
+    page = retry.until(known, lambda attempt: client.open_page(number=number, attempt=attempt))
     if page is None or not page.body.get("url"):
         return
     url = str(page.body["url"])
-    patience.until(
-        lambda answer: answer.word in (CHARGED, PAGE_OVER),
-        lambda turn: caller.press_pay(url=url, delivery=delivery, turn=turn),
+    retry.until(
+        lambda answer: answer.outcome in (CHARGED, PAGE_CLOSED),
+        lambda attempt: client.press_pay(url=url, delivery=delivery, attempt=attempt),
     )
 
 
-def cancel(caller: Caller, *, patience_seconds: float, over: threading.Event) -> None:
-    patience = Patience(seconds=patience_seconds, over=over)
-    number = order_number(caller, patience)
+def cancel(client: BuyerClient, *, retry_seconds_max: float, stop: threading.Event) -> None:
+    retry = Retry(seconds=retry_seconds_max, stop=stop)
+    number = order_number(client, retry)
     if number is not None:
-        patience.until(known, lambda turn: caller.cancel(number=number, turn=turn))
+        retry.until(known, lambda attempt: client.cancel(number=number, attempt=attempt))
 
 
-def order_number(caller: Caller, patience: Patience) -> str | None:
+def order_number(client: BuyerClient, retry: Retry) -> str | None:
     """The number of the reservation's order, as soon as it has one."""
-    found = patience.until(lambda answer: bool(answer.body.get("order")), lambda turn: caller.look(turn=turn))
+    found = retry.until(
+        lambda answer: bool(answer.body.get("order")), lambda attempt: client.get_reservation(attempt=attempt)
+    )
     return str(found.body["order"]) if found else None
 
 

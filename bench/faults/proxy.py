@@ -1,6 +1,6 @@
-"""A TCP proxy of our own: between two processes it passes, stalls, cuts, refuses, or loses what a trap waits for.
+"""A small TCP proxy between two processes: it can stall, cut and refuse connections, and drop chosen messages.
 
-It runs in a thread with an event loop. Links are made and switched from any other thread.
+It runs in a thread with an event loop. Links are added and switched from any other thread.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ CHUNK = 65_536
 
 
 class Mode(StrEnum):
-    """PASS lets everything through; STALL takes and keeps; CUT resets each connection; REFUSE does not listen."""
+    """PASS lets everything through; STALL holds it back; CUT resets each connection; REFUSE does not listen."""
 
     PASS = "pass"
     STALL = "stall"
@@ -25,27 +25,27 @@ class Mode(StrEnum):
 
 
 @dataclass(kw_only=True)
-class Trap:
-    """Waits on a link for requests that contain `pattern`, after one with `prelude` on the same connection if given.
+class DropRule:
+    """Drops requests on a link that contain `pattern`; with `after` only if that came before on the same connection.
 
-    The connection of such a request is reset: with `deliver` after the server has answered, whose answer is lost;
-    without it before the server hears of the request. `left` is how often it will spring; `sprung` is set at the first.
+    The connection of such a request is reset: with `deliver` when the server has answered, so that its answer is lost;
+    without it before the request reaches the server. `remaining` is how many to drop; `triggered` is set by the first.
     """
 
     pattern: bytes
     deliver: bool
-    left: int = 1
-    prelude: bytes = b""
-    sprung: threading.Event = field(default_factory=threading.Event)
+    remaining: int = 1
+    after: bytes = b""
+    triggered: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(eq=False)
-class Wire:
+class ProxiedConnection:
     """One connection through a link."""
 
     client: asyncio.StreamWriter
     server: asyncio.StreamWriter
-    had_prelude: bool = False
+    seen_after: bool = False
     loses_answer: bool = False
 
     def reset(self) -> None:
@@ -54,20 +54,20 @@ class Wire:
 
 
 class Link:
-    """One listening port and where it leads. Everything but `port` and `mode` belongs to the loop's thread."""
+    """A listening port and its target. Everything but `port` and `mode` is used by the loop's thread alone."""
 
     def __init__(self, *, port: int, target_port: int) -> None:
         self.port = port
         self.mode = Mode.PASS
         self._target_port = target_port
         self._server: asyncio.Server | None = None
-        self._wires: set[Wire] = set()
-        self._traps: list[Trap] = []
+        self._connections: set[ProxiedConnection] = set()
+        self._rules: list[DropRule] = []
         self._flows = asyncio.Event()
         self._flows.set()
 
     async def switch(self, mode: Mode) -> None:
-        """Change what happens to connections, those that exist too."""
+        """Change what happens to new and existing connections."""
         self.mode = mode
         if mode in (Mode.CUT, Mode.REFUSE):
             self.reset_all()
@@ -80,16 +80,16 @@ class Link:
         elif self._server is None:
             self._server = await asyncio.start_server(self._serve, HOST, self.port)
 
-    async def lead_to(self, target_port: int) -> None:
-        """Lead elsewhere from now on; what is connected to the former target is reset."""
+    async def retarget(self, target_port: int) -> None:
+        """Connect to another target from now on; connections to the former one are reset."""
         self._target_port = target_port
         self.reset_all()
 
-    async def arm(self, trap: Trap) -> None:
-        self._traps.append(trap)
+    async def add_rule(self, rule: DropRule) -> None:
+        self._rules.append(rule)
 
-    async def disarm(self) -> None:
-        self._traps.clear()
+    async def clear_rules(self) -> None:
+        self._rules.clear()
 
     async def close(self) -> None:
         if self._server is not None:
@@ -97,8 +97,8 @@ class Link:
             self._server = None
 
     def reset_all(self) -> None:
-        for wire in list(self._wires):
-            wire.reset()
+        for connection in list(self._connections):
+            connection.reset()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, from accept to reset."""
@@ -111,24 +111,26 @@ class Link:
         except OSError:
             writer.transport.abort()
             return
-        wire = Wire(client=writer, server=server_writer)
-        self._wires.add(wire)
+        connection = ProxiedConnection(client=writer, server=server_writer)
+        self._connections.add(connection)
         try:
-            requests = asyncio.create_task(self._pump(reader, server_writer, lambda data: self._on_request(wire, data)))
-            answers = asyncio.create_task(self._pump(server_reader, writer, lambda data: not wire.loses_answer))
+            requests = asyncio.create_task(
+                self._pump(reader, server_writer, lambda data: self._on_request(connection, data))
+            )
+            answers = asyncio.create_task(self._pump(server_reader, writer, lambda data: not connection.loses_answer))
             await asyncio.wait([requests, answers], return_when=asyncio.FIRST_COMPLETED)
             for task in (requests, answers):
                 task.cancel()
             await asyncio.gather(requests, answers, return_exceptions=True)
         finally:
-            self._wires.discard(wire)
-            await self._farewell(writer)
-            wire.reset()
+            self._connections.discard(connection)
+            await self._flush(writer)
+            connection.reset()
 
     async def _pump(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, may_pass: Callable[[bytes], bool]
     ) -> None:
-        """Carry one direction until it ends, or until something must not pass."""
+        """Copy one direction until it ends, or until something must not pass."""
         with contextlib.suppress(OSError):
             while data := await reader.read(CHUNK):
                 await self._flows.wait()
@@ -137,32 +139,32 @@ class Link:
                 writer.write(data)
                 await writer.drain()
 
-    async def _farewell(self, writer: asyncio.StreamWriter) -> None:
-        """What was passed on must arrive, such as the last words of a server, before the reset."""
+    async def _flush(self, writer: asyncio.StreamWriter) -> None:
+        """Let the client receive what the server sent last, before the reset."""
         with contextlib.suppress(OSError):
             writer.close()
             async with asyncio.timeout(1):
                 await writer.wait_closed()
 
-    def _on_request(self, wire: Wire, data: bytes) -> bool:
-        """Whether the request goes on to the server. A trap that it springs decides otherwise, or over its answer."""
-        for trap in self._traps:
-            if trap.prelude and trap.prelude in data:
-                wire.had_prelude = True
-            if trap.left <= 0 or trap.pattern not in data or (trap.prelude and not wire.had_prelude):
+    def _on_request(self, connection: ProxiedConnection, data: bytes) -> bool:
+        """Whether the request goes on to the server. A rule that matches may drop it, or its answer."""
+        for rule in self._rules:
+            if rule.after and rule.after in data:
+                connection.seen_after = True
+            if rule.remaining <= 0 or rule.pattern not in data or (rule.after and not connection.seen_after):
                 continue
-            trap.left -= 1
-            trap.sprung.set()
-            wire.had_prelude = False
-            wire.loses_answer = True
-            if not trap.deliver:
-                wire.reset()
-            return trap.deliver
+            rule.remaining -= 1
+            rule.triggered.set()
+            connection.seen_after = False
+            connection.loses_answer = True
+            if not rule.deliver:
+                connection.reset()
+            return rule.deliver
         return True
 
 
 class Proxy:
-    """The links of a site, in a thread of their own."""
+    """All links, in one thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -171,7 +173,7 @@ class Proxy:
         self._thread.start()
 
     def add(self, name: str, *, port: int, target_port: int) -> None:
-        """A new link, which passes."""
+        """Add a link in mode PASS."""
         link = Link(port=port, target_port=target_port)
         self._links[name] = link
         self._do(link.switch(Mode.PASS))
@@ -183,18 +185,18 @@ class Proxy:
         for name in names:
             self._do(self._links[name].switch(mode))
 
-    def lead_to(self, target_port: int, *names: str) -> None:
+    def retarget(self, target_port: int, *names: str) -> None:
         for name in names:
-            self._do(self._links[name].lead_to(target_port))
+            self._do(self._links[name].retarget(target_port))
 
-    def arm(self, trap: Trap, *names: str) -> None:
+    def add_rule(self, rule: DropRule, *names: str) -> None:
         for name in names:
-            self._do(self._links[name].arm(trap))
+            self._do(self._links[name].add_rule(rule))
 
-    def calm(self) -> None:
-        """Every link passes again, and no trap is left."""
+    def reset(self) -> None:
+        """Every link passes again, and all rules are gone."""
         for link in self._links.values():
-            self._do(link.disarm())
+            self._do(link.clear_rules())
             self._do(link.switch(Mode.PASS))
 
     def stop(self) -> None:

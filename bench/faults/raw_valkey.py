@@ -1,4 +1,4 @@
-"""A client of the harness's own Valkeys, for what no shop ever asks of its store: to forget, to be full, to follow."""
+"""A client of the harness's Valkeys for commands that the shop never sends: FLUSHALL, CONFIG SET, REPLICAOF, …"""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ ValkeyError = RedisError
 
 
 def client_at(port: int, *, password: str) -> Any:
-    """A client that does what it is told once."""
+    """A client that never repeats a command."""
     return Redis(
         host="127.0.0.1",
         port=port,

@@ -1,7 +1,7 @@
 """python -m bench.faults.shifted_clock SECONDS -m MODULE ARGUMENTS: run a module in a process whose clock is wrong.
 
 `time.time` and the `now` of `datetime` are replaced before anything else is imported; timers and the monotonic clock
-stay right, as they do on a machine whose clock is wrong. (As the packages freezegun and libfaketime do it.)
+stay right, as on a machine whose clock is wrong. (The packages freezegun and libfaketime do the same.)
 """
 
 import copyreg
@@ -15,21 +15,21 @@ real_time = time.time
 real_time_ns = time.time_ns
 
 
-class Kind(type):
-    """Every datetime counts as one of ours, those made before the change too."""
+class AnyDatetime(type):
+    """Makes every datetime an instance of the shifted class, those created before the change too."""
 
     def __instancecheck__(cls, thing: object) -> bool:
         return isinstance(thing, RealDatetime)
 
-    def __subclasscheck__(cls, kind: type) -> bool:
-        return issubclass(kind, RealDatetime)
+    def __subclasscheck__(cls, cls_to_check: type) -> bool:
+        return issubclass(cls_to_check, RealDatetime)
 
 
 def shift(seconds: float) -> None:
-    """From now on this process's clock is `seconds` ahead of the machine's; below zero, behind it."""
+    """From now on the clock of this process is `seconds` ahead of the machine's; behind it if negative."""
     by = datetime.timedelta(seconds=seconds)
 
-    class ShiftedDatetime(RealDatetime, metaclass=Kind):
+    class ShiftedDatetime(RealDatetime, metaclass=AnyDatetime):
         @classmethod
         def now(cls, tz: datetime.tzinfo | None = None) -> RealDatetime:  # type: ignore[override]
             return RealDatetime.now(tz) + by
@@ -42,7 +42,7 @@ def shift(seconds: float) -> None:
         def today(cls) -> RealDatetime:  # type: ignore[override]
             return cls.now()
 
-    # Pickle finds a class by its name, and both bear that of the real one now.
+    # Pickle finds a class by its name, and both classes have the same name now.
     ShiftedDatetime.__module__ = ShiftedDatetime.__qualname__ = ShiftedDatetime.__name__ = "datetime"
     copyreg.pickle(RealDatetime, lambda moment: (ShiftedDatetime, *moment.__reduce_ex__(2)[1:]))
     datetime.datetime = ShiftedDatetime  # type: ignore[misc]

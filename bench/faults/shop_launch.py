@@ -1,4 +1,4 @@
-"""The shop's processes as `make run` starts them, except that the harness has one web process on each of two ports."""
+"""The shop's processes as `make run` starts them, but with one web process on each of two ports."""
 
 import contextlib
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ from shop.local.shop_processes import processes
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessPlan:
-    """One process: `kind` is web, worker, errands or beat; `clock_seconds` is how far its clock is ahead of the others.
+    """One process: `kind` is web, worker, errands or beat; `clock_seconds` is how far its clock is ahead.
 
-    `port` is where a web process listens; the others have none.
+    `port` is where a web process listens.
     """
 
     name: str
@@ -30,7 +30,7 @@ class ProcessPlan:
 
 
 def part_of(plan: ProcessPlan, *, broker_url: str) -> Part:
-    """The part, not started."""
+    """The process, not started."""
     directory = plan.directory / plan.name
     directory.mkdir(exist_ok=True)
     settings = RunSettings(host="127.0.0.1", port=plan.port, directory=directory, own_servers=None, allowed_hosts=[])
@@ -56,7 +56,7 @@ def part_of(plan: ProcessPlan, *, broker_url: str) -> Part:
 
 def answers_ping(broker_url: str, *, node: str) -> bool:
     """Whether this worker, and not another one, takes messages."""
-    # A client of its own each time: one that a fault has met may be broken for good.
+    # A new client each time: one that was connected during a fault may never work again.
     client = Celery(broker=broker_url, set_as_current=False)
     with contextlib.suppress(OperationalError, OSError, ValkeyError):
         return bool(client.control.ping(destination=[node], timeout=0.5, limit=1))

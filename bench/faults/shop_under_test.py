@@ -1,11 +1,12 @@
-"""The site: servers of its own, two web processes, worker and beat, with the proxy between them, and a supervisor.
+"""A whole shop: its own servers, two web processes, workers and beat, the proxy between them, and a supervisor.
 
     two web ─┐                       ┌─ reservation store
     worker ──┼── a link for each ────┼─ PostgreSQL
     beat ────┘   pair, in the proxy  └─ cache and broker
 
-All but `links` and `proxy` is for the main thread: the kernel takes the death of the thread that started a process for
-the death of its parent. So whoever waits there, waits with `wait` or `wait_until`, which restart what has died.
+Only `proxy` may be used in other threads than the main thread: for the kernel, the thread that started a process is its
+parent, and when it ends the process is killed. So the main thread waits with `wait` or `wait_until`, which restart
+what has died.
 """
 
 import contextlib
@@ -27,39 +28,39 @@ from shop.local.process import POLL_SECONDS, Part, PartFailed, ending, stop_part
 from shop.local.servers import free_ports
 from shop.local.valkey import BROKER_FSYNC, STORE_FSYNC, ValkeyServer
 
-# As an operator's supervisor would: not at once, so that a restart is seen as an outage.
+# A supervisor does not restart at once, so the restart is an outage that clients see.
 RESTART_SECONDS = 0.3
 START_SECONDS = 90.0
 
-# When late messages of the payment company come: after the holds of a trial, and well within its rest.
+# When late messages of the payment company come: after the holds of a trial have expired, and before it is checked.
 LATE_SECONDS = 8
 
 WEBS = ("web1", "web2")
-# The errands are what waits for others, such as mails; they have a worker of their own.
+# `errands` is a second worker, for tasks that wait for other servers, such as mails.
 CELERY = ("worker", "errands", "beat")
 STORE_LINKS = ("web-store", "worker-store", "beat-store", "harness-store")
 SERVERS = ("postgres", "store", "broker")
 
 
-class Site:
-    """The processes and what lies between them."""
+class ShopUnderTest:
+    """The servers, the processes, and the proxy between them."""
 
     def __init__(self, directory: Path, *, log: Callable[[str], None]) -> None:
         self.directory = directory
         self.failpoints = directory / "failpoints"
         self.parts: dict[str, Part] = {}
         self.proxy = Proxy()
-        self._held_down: set[str] = set()
+        self._kept_down: set[str] = set()
         self._died_s: dict[str, float] = {}
         self._log = log
-        # The store is the one server that may be replaced by another, so even we reach it through a link.
+        # The store may be replaced by its replica, so the harness too reaches it through a link.
         self.store_port = free_ports(count=1)[0]
-        # Nobody listens there until a trial of mails begins; the buyers of the others have no address.
+        # No mail server listens there until the trial of mails; in the other trials buyers have no mail address.
         self.mail_port = free_ports(count=1)[0]
         self._web_ports = {"web1": port_in(settings.SHOP_URL), "web2": free_ports(count=1)[0]}
         self._lock = (directory / "servers.lock").open("w")
 
-    # --- from nothing, and back to it ---
+    # --- start and stop ---
 
     def start_servers(self) -> None:
         """PostgreSQL, store and broker, at the addresses that the settings name. Raises PartFailed."""
@@ -77,12 +78,12 @@ class Site:
             self.parts[name].start()
         self.await_answers(*SERVERS)
 
-    def valkey(self, name: str, *, port: int, fsync: str, directory: Path | None = None) -> Part:
-        """A Valkey of the site, not started. They all have one password."""
+    def valkey(self, name: str, *, port: int, fsync: str) -> Part:
+        """A Valkey server, not started. All have the same password."""
         server = ValkeyServer(
             name=name,
             title=name,
-            directory=directory or self.directory / name,
+            directory=self.directory / name,
             fsync=fsync,
             port=port,
             password=self.password,
@@ -94,7 +95,7 @@ class Site:
         return urlsplit(settings.SECKILL_REDIS_URL).password or ""
 
     def start_processes(self) -> None:
-        """Web, worker and beat, each behind links of its own; the servers answer and the tables are there."""
+        """Start web, workers and beat, each behind its own links. The servers must answer and be migrated."""
         self.failpoints.mkdir(exist_ok=True)
         for group in ("web", "worker", "beat"):
             for server, port in self._server_ports().items():
@@ -108,9 +109,9 @@ class Site:
         self.await_answers(*WEBS, *CELERY)
 
     def process(self, name: str, *, clock_seconds: float = 0.0) -> Part:
-        """A process of the shop, not started. `worker2` and `beat2` are a second worker and beat."""
+        """A process of the shop, not started. `worker2` and `beat2` are a second worker and a second beat."""
         kind = name.rstrip("0123456789")
-        # Both workers speak through the same links.
+        # Both workers use the same links.
         group = "worker" if kind == "errands" else kind
         environment = {
             **os.environ,
@@ -133,15 +134,15 @@ class Site:
         return part_of(plan, broker_url=settings.REDIS_URL)
 
     def store_client(self) -> Any:
-        """A client of the reservation store, past the proxy."""
+        """A client of the reservation store that bypasses the proxy."""
         return client_at(self.store_port, password=self.password)
 
     def promote(self, part: Part, *, port: int) -> None:
-        """From now on this server is the reservation store; what is left of the former one is ended."""
+        """Make this server the reservation store, and kill the former one."""
         former = self.parts["store"]
         self.parts["store"] = part
         self.store_port = port
-        self.proxy.lead_to(port, *STORE_LINKS)
+        self.proxy.retarget(port, *STORE_LINKS)
         former.kill()
 
     def store_files(self) -> Path:
@@ -164,33 +165,33 @@ class Site:
 
     # --- the supervisor ---
 
-    def tend(self) -> None:
-        """Restart what has been dead for a moment and is not held down."""
+    def restart_dead(self) -> None:
+        """Restart what has been dead for RESTART_SECONDS and is not kept down."""
         now_s = time.monotonic()
         for name, part in self.parts.items():
-            if part.running or name in self._held_down:
+            if part.running or name in self._kept_down:
                 self._died_s.pop(name, None)
             elif now_s - self._died_s.setdefault(name, now_s) >= RESTART_SECONDS:
                 self._log(f"{name} ended {ending(exit_code=part.exit_code)} and is started again")
-                part.kill()  # what a killed process left behind: granian's workers hold the port
+                part.kill()  # its children too: granian's workers hold the port
                 part.start()
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, as a supervisor does."""
+        """Wait, and restart what dies meanwhile."""
         self.wait_until(lambda: False, seconds_max=seconds)
 
     def wait_until(self, happened: Callable[[], bool], *, seconds_max: float) -> bool:
-        """Wait, tending, until it happened. False where it did not in this time."""
+        """Wait until it happened, and restart what dies meanwhile. False if it did not happen in time."""
         give_up_s = time.monotonic() + seconds_max
         while not happened():
             if time.monotonic() >= give_up_s:
                 return False
-            self.tend()
+            self.restart_dead()
             time.sleep(POLL_SECONDS)
         return True
 
     def await_answers(self, *names: str) -> None:
-        """Wait until the parts answer. Raises PartFailed."""
+        """Wait until these answer. Raises PartFailed."""
         for name in names:
             part = self.parts[name]
             if not self.wait_until(lambda part=part: answers(part), seconds_max=START_SECONDS):  # type: ignore[misc]
@@ -199,34 +200,34 @@ class Site:
     # --- what a fault does to processes ---
 
     def kill(self, name: str) -> None:
-        """kill -9, of the process and of what it started. The supervisor starts it again unless it is held down."""
+        """kill -9 of the process and its children. The supervisor starts it again unless it is kept down."""
         part = self.parts[name]
-        # PostgreSQL's processes have sessions of their own.
+        # PostgreSQL's child processes are in other sessions.
         children = children_of(part.pid) if part.pid and part.running else []
         part.kill()
         for child in children:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
 
-    def hold_down(self, name: str) -> None:
-        """kill -9, and no restart until `let_up`."""
-        self._held_down.add(name)
+    def keep_down(self, name: str) -> None:
+        """kill -9, and no restart until `bring_up`."""
+        self._kept_down.add(name)
         self.kill(name)
 
-    def let_up(self, name: str) -> None:
-        self._held_down.discard(name)
+    def bring_up(self, name: str) -> None:
+        self._kept_down.discard(name)
         if not self.parts[name].running:
             self.parts[name].start()
 
     def freeze(self, name: str) -> None:
-        """SIGSTOP, to the process and those that it started."""
+        """SIGSTOP to the process and its children."""
         self._signal(name, signal.SIGSTOP)
 
     def thaw(self, name: str) -> None:
         self._signal(name, signal.SIGCONT)
 
     def add(self, name: str, part: Part) -> None:
-        """One more part to start and to tend."""
+        """Start and supervise one more process."""
         self.parts[name] = part
         part.start()
 
@@ -234,14 +235,14 @@ class Site:
         stop_parts(parts=[self.parts.pop(name)])
 
     def swap(self, name: str, part: Part) -> None:
-        """Stop a part and run another one in its place."""
+        """Stop a process and start another one in its place."""
         stop_parts(parts=[self.parts[name]])
         self.parts[name] = part
         part.start()
 
     @contextlib.contextmanager
     def failpoint(self, name: str, *, visit: int) -> Iterator[Callable[[], bool]]:
-        """Tell the next process that comes to this place at that visit to die. Gives a question: did one?"""
+        """Make a process die at this failpoint, at the given visit. Yields a function that says whether one did."""
         path = self.failpoints / name
         path.write_text(str(visit))
         try:
@@ -249,15 +250,15 @@ class Site:
         finally:
             path.unlink(missing_ok=True)
 
-    def calm(self) -> None:
-        """Everything runs, nothing is frozen, every link passes, no failpoint is set."""
+    def reset(self) -> None:
+        """Undo everything: all processes run, none is frozen, every link passes, no failpoint is set."""
         for path in self.failpoints.iterdir():
             path.unlink(missing_ok=True)
-        self.proxy.calm()
+        self.proxy.reset()
         for name, part in self.parts.items():
             if part.running:
                 self.thaw(name)
-            self.let_up(name)
+            self.bring_up(name)
 
     def _signal(self, name: str, number: signal.Signals) -> None:
         pid = self.parts[name].pid
@@ -270,7 +271,7 @@ class Site:
 
 
 def answers(part: Part) -> bool:
-    """Whether the part does its work now; one that has died is not asked."""
+    """Whether the process works now; one that has died is not asked."""
     return part.running and part.ready(part)
 
 
@@ -279,13 +280,13 @@ def port_in(url: str) -> int:
 
 
 def through(url: str, *, port: int) -> str:
-    """The same server through a link of the proxy."""
+    """The same URL with the port of a link of the proxy."""
     parts = urlsplit(url)
     return parts._replace(netloc=f"{parts.netloc.rpartition(':')[0]}:{port}").geturl()
 
 
 def children_of(pid: int) -> list[int]:
-    """The processes that this one has started, which still run."""
+    """The running children of this process."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

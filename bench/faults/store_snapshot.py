@@ -1,4 +1,4 @@
-"""The books: what PostgreSQL and the reservation store say of an item, read into plain values."""
+"""A snapshot of what PostgreSQL and the reservation store say of an item, in plain values."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,8 @@ Session = SimulatedSession.Status
 class OrderRow:
     """One order of the item. `keeps_units` says whether it counts in `taken`.
 
-    `captures` counts the payments whose money the payment company has and has not given back, by its own books;
-    `refunds` those that it gave back; `money_moves` is whether money still has to move.
+    `captures` counts the payments whose money the payment company has and has not given back, by its own records;
+    `refunds` those that it gave back; `money_pending` is whether money still has to move.
     """
 
     reservation_id: str
@@ -34,15 +34,15 @@ class OrderRow:
     settled: bool = True
     captures: int = 0
     refunds: int = 0
-    money_moves: bool = False
+    money_pending: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Books:
-    """Both stores at one moment. `counters` None: the reservation store does not know the item.
+class StoreSnapshot:
+    """Both stores at one moment. `counters` is None if the reservation store does not know the item.
 
-    `holds` is reservation id → hold, of those in the history and those that have orders; `backlog` and `waiting` count
-    entries of the outbox and payment events that nobody has dealt with yet.
+    `holds` is reservation id → hold, for the reservations in the history and those that have orders; `backlog` counts
+    outbox entries, and `waiting` payment events, that have not been processed yet.
     """
 
     quantity: int
@@ -58,40 +58,40 @@ class Books:
     def live_units(self) -> int:
         return sum(order.units for order in self.orders if order.keeps_units)
 
-    def unrest(self) -> list[str]:
-        """What has still to happen, in words; nothing when everything is at rest."""
+    def pending_work(self) -> list[str]:
+        """What still has to happen, in words; empty if nothing has."""
         awaiting = sum(order.status == OrderStatus.AWAITING_PAYMENT for order in self.orders)
         unsettled = sum(not order.settled for order in self.orders)
         counts = {
             "entries in the outbox": self.backlog,
             "orders awaiting payment": awaiting,
-            "orders of whose end the store was not told": unsettled,
+            "ended orders that the store was not told of": unsettled,
             "payment events not delivered or applied": self.waiting,
-            "orders whose money has still to move": sum(order.money_moves for order in self.orders),
-            "units by which taken and the live orders differ": abs(self.taken - self.live_units),
+            "orders whose money still has to move": sum(order.money_pending for order in self.orders),
+            "units of difference between taken and the live orders": abs(self.taken - self.live_units),
         }
-        words = [f"{count} {what}" for what, count in counts.items() if count]
+        pending = [f"{count} {what}" for what, count in counts.items() if count]
         if self.counters is None:
-            words.append("the store does not know the item")
-            return words
+            pending.append("the store does not know the item")
+            return pending
         left = self.counters.left or 0
-        adrift = abs(self.quantity - left - self.counters.held - self.counters.sold)
+        unaccounted = abs(self.quantity - left - self.counters.held - self.counters.sold)
         differs = abs(self.counters.held + self.counters.sold - self.live_units)
-        if adrift:
-            words.append(f"{adrift} units neither left nor held nor sold in the store")
+        if unaccounted:
+            pending.append(f"{unaccounted} units neither left nor held nor sold in the store")
         if differs:
-            words.append(f"{differs} units by which the store and the live orders differ")
-        return words
+            pending.append(f"{differs} units of difference between the store and the live orders")
+        return pending
 
 
-def read_books(*, item_id: int, reservation_ids: Sequence[str]) -> Books:
+def take_snapshot(*, item_id: int, reservation_ids: Sequence[str]) -> StoreSnapshot:
     """Read both stores. Raises StoreUnreachable and DatabaseError."""
-    # A connection that a fault has broken must not be met again.
+    # A fault may have broken the connection; the next query opens a new one.
     connection.close()
     item = SaleItem.objects.get(pk=item_id)
     orders = order_rows(item_id)
     counters = ledger.read(item_id=item_id)
-    return Books(
+    return StoreSnapshot(
         quantity=item.quantity or 0,
         per_buyer_max=item.per_buyer_max,
         taken=item.taken,
@@ -137,12 +137,12 @@ def row_from(
         settled=awaiting or order.settled_at is not None,
         captures=sum(status in (Session.CAPTURED, Session.PROCESSING) for status in company),
         refunds=sum(status == Session.REFUNDED for status in company),
-        money_moves=any(moves(payment, order) for payment in payments) or Session.PROCESSING in company,
+        money_pending=any(is_money_pending(payment, order) for payment in payments) or Session.PROCESSING in company,
     )
 
 
-def moves(payment: Payment, order: Order) -> bool:
-    """Whether money has to go back, or came late and nobody has decided yet what becomes of it."""
+def is_money_pending(payment: Payment, order: Order) -> bool:
+    """Whether money has to go back, or came late and has not been dealt with yet."""
     undecided = payment.status == Payment.Status.CAPTURED and order.status == OrderStatus.EXPIRED
     return undecided or payment.status == Payment.Status.REFUND_DUE
 
@@ -153,13 +153,13 @@ def payments_of(item_id: int) -> list[Payment]:
 
 
 def sessions_of(payments: Sequence[Payment]) -> dict[UUID, SimulatedSession]:
-    """The payment company's pages by the payment that they are for."""
+    """The payment company's sessions by payment id."""
     pages = SimulatedSession.objects.filter(payment_id__in=[payment.pk for payment in payments])
     return {page.payment_id: page for page in pages}
 
 
 def waiting_messages(payments: Sequence[Payment]) -> int:
-    """What the payment company has not delivered, and what the shop has noted and not applied."""
+    """Messages that the payment company has not delivered, and events that the shop has not applied."""
     payment_ids = [payment.pk for payment in payments]
     return (
         SimulatedMessage.objects.filter(session__payment_id__in=payment_ids, delivered_at=None).count()

@@ -1,30 +1,27 @@
-"""The scene of one trial: a fresh sale on the running site, and buyers with passes and API tokens."""
+"""What one trial needs: a new sale in the running shop, and buyers with passes and API tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib.auth import get_user_model
-from django.db import transaction
 from django.utils import timezone
 from knox.models import AuthToken
 
 from bench import load_buyers
+from bench.load_sale import open_load_sale
 from seckill import passes
 from seckill.models import LatePayment, Sale, SaleItem
-from seckill.publication import publish_sale
-from shop.models import Product
 
-PRICE_MINOR = 1_900
-# Longer than any trial: what a trial wants to see end, it ends.
+# Longer than any trial.
 SALE_SECONDS = 3_600
-# Closed for longer than any hold can last, a sale's books do not move any more.
+# A sale that closed longer ago than any hold can last is not swept any more.
 RETIRED = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stock:
-    """What is on sale and for how long it is held. Fewer units than are asked for, so that overselling is possible."""
+    """What is on sale and how long it is held. By default fewer units than buyers want, so that it can be oversold."""
 
     quantity: int = 40
     per_buyer_max: int = 2
@@ -33,8 +30,8 @@ class Stock:
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
-    """One buyer's way in: the pass and what it is good for, and a token for everything else."""
+class Credentials:
+    """One buyer's pass with the reservation id in it, and an API token for all other calls."""
 
     buyer_id: int
     reservation_id: str
@@ -43,42 +40,32 @@ class Ticket:
 
 
 def new_item(trial: str, stock: Stock) -> SaleItem:
-    """A published sale of one item, open now."""
-    now = timezone.now()
-    with transaction.atomic():
-        product = Product.objects.create(
-            name=trial, slug=f"{trial}-{now:%H%M%S%f}", price_minor=PRICE_MINOR, is_active=False
-        )
-        sale = Sale.objects.create(
-            name=trial,
-            opens_at=now,
-            closes_at=now + timedelta(seconds=SALE_SECONDS),
-            hold_seconds=stock.hold_seconds,
-            late_payment=stock.late_payment,
-        )
-        item = SaleItem.objects.create(
-            sale=sale,
-            product=product,
-            price_minor=PRICE_MINOR,
-            quantity=stock.quantity,
-            per_buyer_max=stock.per_buyer_max,
-        )
-    publish_sale(sale_id=sale.pk)
-    return item
+    """The item of a new sale, open now."""
+    return open_load_sale(
+        name=trial,
+        quantity=stock.quantity,
+        per_buyer_max=stock.per_buyer_max,
+        open_seconds=SALE_SECONDS,
+        hold_seconds=stock.hold_seconds,
+        late_payment=stock.late_payment,
+    )
 
 
 def retire(item: SaleItem) -> None:
-    """Take a trial's sale out of the sweeps, so that the next one finds as much to do as if it were the first."""
+    """Take a trial's sale out of the sweeps, so that they have no more to do in later trials than in the first.
+
+    It writes to PostgreSQL directly: no change that staff can make lets a sale end in the past.
+    """
     long_ago = timezone.now() - RETIRED
     Sale.objects.filter(pk=item.sale_id).update(opens_at=long_ago - timedelta(hours=1), closes_at=long_ago)
 
 
-def tickets_for(item: SaleItem, *, count: int, first: int = 1) -> list[Ticket]:
-    """A ticket for each of `count` load-test buyers, numbered from `first`."""
-    buyer_ids = load_buyers.assemble(buyers_count=count, first=first)
-    texts = list(load_buyers.passes_for(item_id=item.pk, buyer_ids=buyer_ids))
+def credentials_for(item: SaleItem, *, count: int, first: int = 1) -> list[Credentials]:
+    """The credentials of `count` load-test buyers, numbered from `first`."""
+    buyer_ids = load_buyers.load_buyer_ids(count=count, first=first)
+    texts = list(load_buyers.make_passes(item_id=item.pk, buyer_ids=buyer_ids))
     return [
-        Ticket(
+        Credentials(
             buyer_id=buyer_id,
             reservation_id=str(passes.read(text).reservation_id),
             pass_text=text,

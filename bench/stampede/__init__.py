@@ -1,6 +1,6 @@
-"""The load test behind `manage.py stampede`: a herd of buyers over HTTP, and a verdict on what the shop told them.
+"""The load test behind `manage.py stampede`: many buyers over HTTP, and a verdict on what the shop told them.
 
-Read it in the order in which it happens: `scene` (the item and the shop), `calls` (who will ask what), `rush` and
-`caller` (the processes that ask), `witness` (when the orders stood in PostgreSQL), `verdict` (was every promise kept,
-by the `books` of both stores), `report`.
+In the order in which they are used: `setup` (the item and the shop), `plan` (who asks for what), `rush` and `client`
+(the processes that send the calls), `arrivals` (when each order was seen in PostgreSQL), `cross_check` (what both
+stores say), `verdict` (whether every promise was kept), `report`.
 """

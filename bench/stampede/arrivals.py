@@ -1,4 +1,4 @@
-"""The witness: notes when each order of the item was first seen in PostgreSQL."""
+"""Notes when each order of the item was first seen in PostgreSQL."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -7,30 +7,30 @@ from django.db.models import Max
 
 from orders.models import OrderLine
 
-# Two batches of intake may commit in the other order than they took their numbers; a look reaches back over both.
-REACH_BACK = 1_000
-# Ids in one question to PostgreSQL.
+# Two batches of intake may commit in another order than that of their ids, so each poll reads some ids again.
+REREAD_IDS = 1_000
+# Ids in one query.
 CHUNK = 5_000
 POLL_SECONDS = 0.1
 
 
-class Witness:
-    """Looks at the item's order lines. Each is read about once, so looking often costs the shop little."""
+class Arrivals:
+    """Polls the item's order lines. Each is read about once, so frequent polls cost the shop little."""
 
     def __init__(self, item_id: int) -> None:
         self._lines = OrderLine.objects.filter(sale_item_id=item_id)
         self._highest = self._lines.aggregate(highest=Max("pk"))["highest"] or 0
         self.seen_s: dict[str, float] = {}
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Note the new orders. `seen_s` is reservation id → seconds of the monotonic clock."""
-        new = self._lines.filter(pk__gt=self._highest - REACH_BACK).values_list("pk", "order__reservation_id")
+        new = self._lines.filter(pk__gt=self._highest - REREAD_IDS).values_list("pk", "order__reservation_id")
         rows = list(new)
         self._note(str(reservation_id) for _pk, reservation_id in rows)
         self._highest = max([self._highest, *(pk for pk, _reservation_id in rows)])
 
     def wait_for(self, reservation_ids: Sequence[str], *, seconds_max: float, tick: Callable[[int], object]) -> None:
-        """Look until each of the reservations has an order, or time is over. `tick` hears how many have."""
+        """Poll until each of the reservations has an order, or time is up. `tick` is called with how many have one."""
         give_up_s = time.monotonic() + seconds_max
         while True:
             missing = [reservation_id for reservation_id in reservation_ids if reservation_id not in self.seen_s]

@@ -1,4 +1,4 @@
-"""The books: what PostgreSQL and the reservation store say of an item and of the herd's reservations."""
+"""What PostgreSQL and the reservation store say of an item and of the reservations of a load test."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,14 @@ from orders.models import LIVE, OrderLine
 from seckill import ledger
 from seckill.models import SaleItem
 
-# The two stores agree once the outbox is empty and the ledger was told of every ended order: a matter of seconds.
+# The two stores agree once the outbox is empty and the ledger was told of every ended order, which takes seconds.
 AGREE_SECONDS_MAX = 10.0
 POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An order line of the herd, as PostgreSQL has it. `copies` counts the lines of the same reservation."""
+    """An order line in PostgreSQL. `copies` counts the lines of the same reservation."""
 
     buyer_id: int
     units: int
@@ -45,7 +45,7 @@ def duplicates(lines: Mapping[str, Line]) -> int:
 
 
 def buyers_above_limit(item: SaleItem) -> int:
-    """Buyers, of the herd or not, whose live orders have more units of the item than one may have."""
+    """Buyers, of this test or not, whose live orders have more units of the item than one buyer may have."""
     units_of_buyer = (
         OrderLine.objects.filter(sale_item=item, order__status__in=LIVE)
         .order_by()
@@ -56,46 +56,48 @@ def buyers_above_limit(item: SaleItem) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class StoreComparison:
     """What both stores say of the item as a whole."""
 
     counters: ledger.Counters | None
     oversold: int
-    broken: list[str]
+    violations: list[str]
 
 
-def balanced_books(item: SaleItem) -> Books:
-    """Read both stores until they agree. They may rightly differ while a reservation is on its way to PostgreSQL."""
+def compare_stores(item: SaleItem) -> StoreComparison:
+    """Read both stores until they agree. They differ, as they may, while a reservation is on its way to PostgreSQL."""
     give_up_s = time.monotonic() + AGREE_SECONDS_MAX
     while True:
         before = ledger.read(item_id=item.pk)
         taken, live_units = taken_and_live_units(item)
         after = ledger.read(item_id=item.pk)
         if before is None or after is None:
-            return Books(counters=None, oversold=0, broken=["the reservation store does not know the item any more"])
-        stood_still = (before.held, before.sold) == (after.held, after.sold)
-        if stood_still and after.held + after.sold == live_units == taken:
+            return StoreComparison(
+                counters=None, oversold=0, violations=["the reservation store does not know the item any more"]
+            )
+        unchanged = (before.held, before.sold) == (after.held, after.sold)
+        if unchanged and after.held + after.sold == live_units == taken:
             break
         if time.monotonic() > give_up_s:
             break
         time.sleep(POLL_SECONDS)
-    broken = []
+    violations = []
     if taken != live_units:
-        broken.append(f"PostgreSQL counts {taken} units as taken, but its live orders have {live_units}")
-    if stood_still and after.held + after.sold != live_units:
-        broken.append(f"the store has {after.held} units held and {after.sold} sold, the live orders {live_units}")
+        violations.append(f"PostgreSQL counts {taken} units as taken, but its live orders have {live_units}")
+    if unchanged and after.held + after.sold != live_units:
+        violations.append(f"the store has {after.held} units held and {after.sold} sold, the live orders {live_units}")
     oversold = 0
     if item.quantity is not None:
         oversold = max(0, max(live_units, taken, after.held + after.sold) - item.quantity)
         if after.left is None or after.quantity != after.left + after.held + after.sold or after.left < 0:
-            broken.append(
+            violations.append(
                 f"in the store, {after.quantity} is not {after.left} left + {after.held} held + {after.sold} sold"
             )
-    return Books(counters=after, oversold=oversold, broken=broken)
+    return StoreComparison(counters=after, oversold=oversold, violations=violations)
 
 
 def taken_and_live_units(item: SaleItem) -> tuple[int, int]:
-    """`taken` and the units of live orders, in one statement and so from one moment."""
+    """`taken` and the units of live orders, in one statement so that they are of the same moment."""
     live = Sum("order_lines__units", filter=Q(order_lines__order__status__in=LIVE), default=0)
     taken, live_units = SaleItem.objects.annotate(live_units=live).values_list("taken", "live_units").get(pk=item.pk)
     return taken, live_units

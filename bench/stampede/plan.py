@@ -1,7 +1,7 @@
-"""Who will ask what: every call of a stampede, made before the first one is sent. No Django in here.
+"""Who asks for what: every call of a load test, prepared before the first one is sent. No Django in here.
 
-Besides one call a buyer there are the habits of a real crowd. Some repeat their call, with the same pass, and must get
-the same reservation; some ask twice, with a pass of their own for each, and must stay within their limit.
+Each buyer sends one call, and some send more, as real buyers do. Some repeat their call with the same pass, and must
+get the same reservation; some ask twice, with a new pass for each, and must stay within their limit.
 """
 
 import random
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class CallKind(StrEnum):
     """What a call is to its buyer."""
 
     FIRST = "first"
@@ -20,13 +20,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request: `text` is the pass, `reservation_id` what the pass is good for. `index` numbers a herd's calls."""
+    """One request. `reservation_id` is the one in the pass; `index` numbers the calls of a run."""
 
     index: int
-    kind: Kind
+    kind: CallKind
     buyer_id: int
     units: int
-    text: str
+    pass_text: str
     reservation_id: str
 
 
@@ -34,13 +34,13 @@ class Call:
 class Answer:
     """What became of a call.
 
-    `word` is the outcome; `no_answer` where every try failed, `not_sent` where time was over before, `http_NNN` where
-    the answer is no document of the shop. `tries` counts the requests sent; `answered_s` is the machine's monotonic
-    clock at the last answer, `first_try_seconds` how long the first one took. The rest comes with a yes.
+    `outcome` is the shop's answer; `no_answer` if every try failed, `not_sent` if time was up before, `http_NNN` if the
+    answer is not one of the shop's documents. `tries` counts the requests sent; `answered_s` is the machine's monotonic
+    clock at the last answer, `first_try_seconds` how long the first one took. The other fields are filled for a yes.
     """
 
     index: int
-    word: str
+    outcome: str
     tries: int = 0
     answered_s: float = 0.0
     first_try_seconds: float = 0.0
@@ -59,7 +59,7 @@ NOT_SENT = "not_sent"
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How the crowd behaves: units each asks for, and the shares (0 to 1) that repeat their call or ask twice."""
+    """How the buyers behave: units each asks for, and the shares (0 to 1) that repeat their call or ask twice."""
 
     units_min: int = 1
     units_max: int = 1
@@ -74,33 +74,41 @@ def calls_of(
     seed: int,
     new_pass: Callable[[int], tuple[str, str]],
 ) -> list[list[Call]]:
-    """Chains of calls: those of one chain are sent one after the other's answer, chains beside each other.
+    """Chains of calls: within a chain each call waits for the answer to the one before; chains run at the same time.
 
-    Of the repeated and second calls, half are sent together with the first call (they are the next chain), half after
-    its answer. `new_pass` makes a pass for a buyer: its text and its reservation id.
+    Half of the repeated and second calls are sent together with the first call (they are the next chain), half after
+    its answer. `new_pass` makes a pass for a buyer and returns its text and its reservation id.
     """
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     chains: list[list[Call]] = []
     index = 0
 
-    def call(kind: Kind, buyer_id: int, units: int, pass_: tuple[str, str]) -> Call:
+    def call(kind: CallKind, buyer_id: int, units: int, pass_: tuple[str, str]) -> Call:
         nonlocal index
         index += 1
-        return Call(index=index - 1, kind=kind, buyer_id=buyer_id, units=units, text=pass_[0], reservation_id=pass_[1])
+        pass_text, reservation_id = pass_
+        return Call(
+            index=index - 1,
+            kind=kind,
+            buyer_id=buyer_id,
+            units=units,
+            pass_text=pass_text,
+            reservation_id=reservation_id,
+        )
 
     for buyer_id in buyer_ids:
-        units, pass_ = dice.randint(habits.units_min, habits.units_max), new_pass(buyer_id)
-        chain = [call(Kind.FIRST, buyer_id, units, pass_)]
+        units, pass_ = rng.randint(habits.units_min, habits.units_max), new_pass(buyer_id)
+        chain = [call(CallKind.FIRST, buyer_id, units, pass_)]
         chains.append(chain)
-        more = []
-        if dice.random() < habits.repeat_share:
-            more.append(call(Kind.REPEAT, buyer_id, units, pass_))
-        if dice.random() < habits.twice_share:
-            units = dice.randint(habits.units_min, habits.units_max)
-            more.append(call(Kind.SECOND, buyer_id, units, new_pass(buyer_id)))
-        for again in more:
-            if dice.random() < 0.5:
-                chain.append(again)
+        more_calls = []
+        if rng.random() < habits.repeat_share:
+            more_calls.append(call(CallKind.REPEAT, buyer_id, units, pass_))
+        if rng.random() < habits.twice_share:
+            units = rng.randint(habits.units_min, habits.units_max)
+            more_calls.append(call(CallKind.SECOND, buyer_id, units, new_pass(buyer_id)))
+        for extra in more_calls:
+            if rng.random() < 0.5:
+                chain.append(extra)
             else:
-                chains.append([again])
+                chains.append([extra])
     return chains

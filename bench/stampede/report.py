@@ -1,4 +1,4 @@
-"""The verdict for people: two tables and what they mean in plain words; and for programs: JSON."""
+"""The verdict as two tables with a summary in words, and as JSON."""
 
 import json
 from dataclasses import asdict
@@ -13,7 +13,7 @@ def show(verdict: Verdict, *, console: Console) -> None:
     """Print the verdict."""
     console.print(answers_table(verdict))
     console.print(figures_table(verdict))
-    console.print(in_words(verdict), style="green" if verdict.kept else "bold red")
+    console.print(summary(verdict), style="green" if verdict.kept else "bold red")
 
 
 def as_json(verdict: Verdict) -> str:
@@ -23,8 +23,8 @@ def as_json(verdict: Verdict) -> str:
 def answers_table(verdict: Verdict) -> Table:
     table = Table("answer", title="What the shop answered", title_justify="left")
     table.add_column("calls", justify="right")
-    for word, count in verdict.words.items():
-        table.add_row(word, f"{count:,}")
+    for outcome, count in verdict.answer_counts.items():
+        table.add_row(outcome, f"{count:,}")
     return table
 
 
@@ -42,17 +42,17 @@ def figures_table(verdict: Verdict) -> Table:
         ("persisted", f"{verdict.persisted:,}", "of them are orders in PostgreSQL"),
         must_be_zero("oversold", verdict.oversold, "units sold above the quantity"),
         must_be_zero("lost", verdict.lost, "told yes, and no such order"),
-        must_be_zero("duplicated", verdict.duplicated, "orders doubled, buyers above their limit"),
-        ("unsold", whole(verdict.unsold), "units that nobody got, though asked for"),
+        must_be_zero("duplicated", verdict.duplicated, "double orders, buyers above their limit"),
+        ("unsold", count_or_dash(verdict.unsold), "units not sold, though enough were asked for"),
         ("in doubt", f"{verdict.in_doubt:,}", f"never answered; {verdict.in_doubt_persisted:,} of them have an order"),
-        ("sold out after", seconds(verdict.seconds_to_sell_out), "from the barrier to the last yes"),
+        ("sold out after", seconds(verdict.seconds_to_sell_out), "from the start to the last yes"),
         ("orders complete", seconds(verdict.seconds_to_last_order), "from the last yes to the last order"),
         ("rate", f"{verdict.calls_per_second:,.0f}/s", f"calls answered, over {verdict.seconds:.1f} s"),
-        ("p50", f"{verdict.p50_ms:,.0f} ms", "a buyer's first call, sending to answer"),
-        ("p99", f"{verdict.p99_ms:,.0f} ms", "the same, the slowest in a hundred"),
+        ("p50", f"{verdict.p50_ms:,.0f} ms", "a buyer's first call, from sending to answer"),
+        ("p99", f"{verdict.p99_ms:,.0f} ms", "the same, 99th percentile"),
     ]
     if verdict.retried or verdict.not_sent:
-        rows.append(("sent again", f"{verdict.retried:,}", "calls without an answer at first, or with a 503"))
+        rows.append(("sent again", f"{verdict.retried:,}", "calls with no answer or a 503 at first"))
         rows.append(("not sent", f"{verdict.not_sent:,}", "calls for which no time was left (--timeout)"))
     for row in rows:
         table.add_row(*row)
@@ -64,7 +64,7 @@ def must_be_zero(name: str, count: int, meaning: str) -> tuple[str, str, str]:
     return name, f"[bold {colour}]{count:,}[/]", meaning
 
 
-def whole(number: int | None) -> str:
+def count_or_dash(number: int | None) -> str:
     return "–" if number is None else f"{number:,}"
 
 
@@ -72,10 +72,10 @@ def seconds(number: float | None) -> str:
     return "–" if number is None else f"{number:.2f} s"
 
 
-def in_words(verdict: Verdict) -> str:
+def summary(verdict: Verdict) -> str:
     """What the figures mean, in sentences."""
     if not verdict.kept:
-        return f"The shop broke its word: {faults(verdict)}."
+        return f"The shop broke a promise: {problems(verdict)}."
     sentences = []
     if not verdict.told_yes:
         sentences.append("Nobody was told yes, so there was no promise to keep.")
@@ -84,18 +84,18 @@ def in_words(verdict: Verdict) -> str:
         if verdict.quantity is None:
             sentences.append("The item is unlimited, so it cannot be oversold.")
         else:
-            sentences.append("No unit was sold twice, and both stores agree on every one of them.")
+            sentences.append("No unit was sold twice, and both stores agree.")
     if verdict.unsold:
-        sentences.append(f"{verdict.unsold:,} units are still there although enough were asked for.")
+        sentences.append(f"{verdict.unsold:,} units were not sold although enough were asked for.")
     if verdict.in_doubt or verdict.not_sent:
         sentences.append(
-            f"{verdict.in_doubt + verdict.not_sent:,} reservations were not asked for in time or never answered; "
-            "none of them was promised to anybody."
+            f"{verdict.in_doubt + verdict.not_sent:,} reservations were not asked for in time or not answered; "
+            "the shop promised nothing to those buyers."
         )
     return " ".join(sentences)
 
 
-def faults(verdict: Verdict) -> str:
-    """Everything that went wrong, for the last line and the exit."""
+def problems(verdict: Verdict) -> str:
+    """Everything that went wrong, for the last line and the error message."""
     counts = {"units oversold": verdict.oversold, "orders lost": verdict.lost, "duplicated": verdict.duplicated}
-    return "; ".join([*(f"{count} {name}" for name, count in counts.items() if count), *verdict.broken])
+    return "; ".join([*(f"{count} {name}" for name, count in counts.items() if count), *verdict.violations])

@@ -1,4 +1,4 @@
-"""The rush: several processes that leave a barrier together and call the shop until every call has been made."""
+"""Several processes that leave a barrier together and send calls to the shop until all have been sent."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,19 +12,19 @@ from threading import BrokenBarrierError
 from bench.stampede import client
 from bench.stampede.plan import Answer, Call
 
-# How often the progress bar moves and the witness looks; a look costs the shop a millisecond.
+# How often the progress bar moves and PostgreSQL is polled for new orders; a poll costs a millisecond.
 TICK_SECONDS = 0.1
 
 
 class RushFailed(Exception):
-    """A process of the herd did not start. Nothing was sent."""
+    """A client process did not start. Nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rush:
+class RushResult:
     """What came back. Times are the machine's monotonic clock; `started_s` is when the barrier opened.
 
-    `died` counts processes that ended without a report: their calls have no answers here.
+    `died` counts processes that ended without a report; the answers to their calls are missing here.
     """
 
     answers: Sequence[Answer]
@@ -41,56 +41,56 @@ def rush(
     connections: int,
     seconds_max: float,
     tick: Callable[[int], object],
-) -> Rush:
+) -> RushResult:
     """Send all calls from `processes` processes with `connections` connections each.
 
-    `tick` hears several times a second how many calls are done. Ends by itself some 10 s after `seconds_max` at the
+    `tick` is called several times a second with the number of calls done. Ends some 20 s after `seconds_max` at the
     latest. Raises RushFailed.
     """
-    # Fork would hand the database connections of this process to the children.
+    # With fork, the children would inherit the database connections of this process.
     context = get_context("spawn")
     barrier = context.Barrier(processes + 1)
-    team: list[tuple[SpawnProcess, Synchronized[int], Connection]] = []
+    workers: list[tuple[SpawnProcess, Synchronized[int], Connection]] = []
     try:
         for number in range(processes):
-            # Neighbours stay together: a repeated call that is sent beside its first one is the next chain.
+            # Consecutive chains stay in one process: a repeated call may be the chain after that of its first call.
             share = chains[len(chains) * number // processes : len(chains) * (number + 1) // processes]
-            orders = client.Orders(url=url, chains=share, connections=connections, seconds_max=seconds_max)
+            assignment = client.Assignment(url=url, chains=share, connections=connections, seconds_max=seconds_max)
             done: Synchronized[int] = context.Value("L", 0, lock=True)
             results, sender = context.Pipe(duplex=False)
             process = context.Process(
-                target=client.run, args=(orders, barrier, done, sender), name=f"herd-{number + 1}", daemon=True
+                target=client.run, args=(assignment, barrier, done, sender), name=f"client-{number + 1}", daemon=True
             )
             process.start()
             sender.close()
-            team.append((process, done, results))
+            workers.append((process, done, results))
         try:
             barrier.wait(client.BARRIER_SECONDS)
         except BrokenBarrierError:
-            raise RushFailed("A process of the herd did not start, so nothing was sent.") from None
+            raise RushFailed("A client process did not start, so nothing was sent.") from None
         started_s = time.monotonic()
-        counters = [done for _process, done, _results in team]
+        counters = [done for _process, done, _results in workers]
         reports = gather(
-            [results for _process, _done, results in team],
+            [results for _process, _done, results in workers],
             until_s=started_s + seconds_max + 2 * client.CALL_SECONDS_MAX,
             tick=lambda: tick(sum(done.value for done in counters)),
         )
-        return Rush(
+        return RushResult(
             answers=[answer for report in reports for answer in report],
             started_s=started_s,
             ended_s=time.monotonic(),
             died=processes - len(reports),
         )
     finally:
-        # Those that have reported are ending; the others are late, or we were told to stop.
-        for process, _done, results in team:
+        # Those that have reported are ending anyway; the others are late, or the user pressed Ctrl-C.
+        for process, _done, results in workers:
             results.close()
             process.kill()
             process.join()
 
 
 def gather(pipes: Sequence[Connection], *, until_s: float, tick: Callable[[], object]) -> list[list[Answer]]:
-    """One report from each pipe, without those whose process died or is late."""
+    """The reports that came in time; none from a process that died."""
     reports, open_pipes = [], list(pipes)
     while open_pipes and time.monotonic() < until_s:
         for pipe in wait(open_pipes, timeout=TICK_SECONDS):

@@ -1,4 +1,4 @@
-"""The item that the herd runs for, and the shop that must be there: what can be wrong before the first call."""
+"""What a load test needs before its first call: an item that is open, and a running shop that knows it."""
 
 import http.client
 import ipaddress
@@ -6,32 +6,29 @@ import json
 import time
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 
 from bench import load_buyers
+from bench.load_sale import open_load_sale
 from orders.models import LIVE, OrderLine
 from seckill import ledger
-from seckill.models import Sale, SaleItem, published_items
+from seckill.models import SaleItem, published_items
 from seckill.phase import Phase
-from seckill.publication import CannotPublish, publish_sale
-from shop.models import Product
+from seckill.publication import CannotPublish
 
-# As long as a pass lives: nobody can buy in this sale later anyhow.
+# As long as a pass is valid: nobody could buy with it later.
 OWN_SALE_SECONDS = 900
-OWN_PRICE_MINOR = 1_900
-# The web server reads the terms of a new sale at its own pace, which is a tenth of a second.
+# The web server polls the store for new sales, ten times a second.
 OPEN_SECONDS_MAX = 5.0
 SHOP_TIMEOUT_SECONDS = 10.0
 
 
-class SceneUnfit(Exception):
-    """There is nothing to run for, or nobody to ask. The message says what to do."""
+class CannotStart(Exception):
+    """There is no open item, or no shop that answers. The message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +46,17 @@ class Address:
 
 
 def loopback_address(url: str) -> Address:
-    """The address behind `url`. Raises SceneUnfit for anything but this machine: this is a load generator."""
+    """The address in `url`. Raises CannotStart for any other machine: a load generator must not call one by mistake."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or 80
     except ValueError as error:
-        raise SceneUnfit(f"{url!r} is no address of a shop: {error}.") from error
+        raise CannotStart(f"{url!r} is not the address of a shop: {error}.") from error
     if parts.scheme != "http" or not host or parts.path.strip("/") or parts.query or parts.username:
-        raise SceneUnfit(f"{url!r} is no address of a shop: it must look like http://127.0.0.1:8000.")
+        raise CannotStart(f"{url!r} is not the address of a shop: it must look like http://127.0.0.1:8000.")
     if not is_loopback(host):
-        raise SceneUnfit(
-            f"{host} is not this machine. A stampede is a load generator, so it calls loopback addresses only: "
+        raise CannotStart(
+            f"{host} is not this machine. This is a load generator, so it calls loopback addresses only: "
             "127.0.0.1, ::1 or localhost."
         )
     return Address(scheme=parts.scheme, host=host, port=port)
@@ -69,95 +66,86 @@ def is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        # No other name, even one that leads here now: a name can lead elsewhere a moment later.
+        # No other name, even if it resolves to this machine now: that may change a moment later.
         return host == "localhost"
 
 
 def own_item(*, stock: int, units_max: int) -> SaleItem:
-    """A new sale of one item, open now, of a product that the catalogue does not show. Published."""
-    now = timezone.now()
-    name = f"Load test {now:%Y-%m-%d %H:%M:%S}"
-    with transaction.atomic():
-        product = Product.objects.create(
-            name=name, slug=f"load-test-{time.time_ns()}", price_minor=OWN_PRICE_MINOR, is_active=False
-        )
-        sale = Sale.objects.create(name=name, opens_at=now, closes_at=now + timedelta(seconds=OWN_SALE_SECONDS))
-        item = SaleItem.objects.create(
-            sale=sale, product=product, price_minor=OWN_PRICE_MINOR, quantity=stock, per_buyer_max=units_max
-        )
+    """The item of a new sale, open now. Raises CannotStart."""
     try:
-        publish_sale(sale_id=sale.pk)
+        return open_load_sale(
+            name=f"Load test {timezone.now():%Y-%m-%d %H:%M:%S}",
+            quantity=stock,
+            per_buyer_max=units_max,
+            open_seconds=OWN_SALE_SECONDS,
+            hold_seconds=OWN_SALE_SECONDS,
+        )
     except CannotPublish as refusal:
-        sale.delete()
-        product.delete()
-        raise SceneUnfit(str(refusal)) from refusal
-    return item
+        raise CannotStart(str(refusal)) from refusal
 
 
 def existing_item(item_id: int) -> SaleItem:
-    """A published item whose sale is open. Raises SceneUnfit."""
+    """A published item whose sale is open. Raises CannotStart."""
     item = published_items().filter(pk=item_id).first()
     if item is None:
-        raise SceneUnfit(
-            f"There is no published sale item {item_id}. Without ITEM the command makes a sale of its own."
-        )
+        raise CannotStart(f"There is no published sale item {item_id}. Without ITEM the command creates a sale.")
     counters = ledger.read(item_id=item_id)
     if counters is None:
-        raise SceneUnfit(
-            f"The reservation store does not know sale item {item_id}. `manage.py sale_rebuild` brings it back."
+        raise CannotStart(
+            f"The reservation store does not know sale item {item_id}. `manage.py sale_rebuild` restores it."
         )
     if counters.phase is not Phase.OPEN:
-        raise SceneUnfit(
+        raise CannotStart(
             f"Sale item {item_id} is not open: {counters.phase}. "
             f"Its window is {item.sale.opens_at:%Y-%m-%d %H:%M:%S} to {item.sale.closes_at:%Y-%m-%d %H:%M:%S} UTC."
         )
     return item
 
 
-def names_of_owners(item: SaleItem) -> set[str]:
-    """The load-test buyers who have units of the item already, and would only hear `limit_reached`."""
+def buyers_with_units(item: SaleItem) -> set[str]:
+    """The names of load-test buyers who already have units of the item and might only get `limit_reached`."""
     lines = OrderLine.objects.filter(
         sale_item=item, order__status__in=LIVE, order__buyer__username__startswith=load_buyers.NAME_PREFIX
     )
     return set(lines.values_list("order__buyer__username", flat=True))
 
 
-def check_answers(*, address: Address) -> None:
-    """Whether a web server is there at all, asked before anything is made for it. Raises SceneUnfit."""
-    ask(address, "GET", "/healthz")
+def check_running(*, address: Address) -> None:
+    """Check that a web server answers, before anything is created for the test. Raises CannotStart."""
+    request(address, "GET", "/healthz")
 
 
-def check_shop(*, address: Address, item_id: int, text: str) -> None:
-    """Ask the web server whether it knows the item and would take the pass `text`. Raises SceneUnfit.
+def check_shop(*, address: Address, item_id: int, pass_text: str) -> None:
+    """Check that the web server has the item on sale and accepts the pass. Raises CannotStart.
 
-    The pass is sent with zero units: a shop that takes it complains about the units, and nothing is reserved.
+    The pass is sent with zero units: a shop that accepts it complains about the units, and nothing is reserved.
     """
     give_up_s = time.monotonic() + OPEN_SECONDS_MAX
     while True:
-        status, live = ask(address, "GET", reverse("api-live", args=[item_id]))
-        if status == 200 and live.get("phase") == "open":
+        status, live_state = request(address, "GET", reverse("api-live", args=[item_id]))
+        if status == 200 and live_state.get("phase") == "open":
             break
         if time.monotonic() > give_up_s:
-            raise SceneUnfit(
+            raise CannotStart(
                 f"The web server at {address.base} does not have sale item {item_id} on sale (HTTP {status}, phase "
-                f"{live.get('phase')}). Does it use the same reservation store as this command?"
+                f"{live_state.get('phase')}). Does it use the same reservation store as this command?"
             )
         time.sleep(0.1)
-    status, _reply = ask(
+    status, _reply = request(
         address,
         "POST",
         reverse("api-reserve", args=[item_id]),
         body='{"units": 0}',
-        headers={"Authorization": f"Pass {text}", "Content-Type": "application/json"},
+        headers={"Authorization": f"Pass {pass_text}", "Content-Type": "application/json"},
     )
     if status == 401:
-        raise SceneUnfit(f"The web server at {address.base} does not take our passes: its SECRET_KEY is another one.")
+        raise CannotStart(f"The web server at {address.base} does not accept our passes: it has another SECRET_KEY.")
 
 
-def ask(
+def request(
     address: Address, method: str, path: str, *, body: str | None = None, headers: dict[str, str] | None = None
 ) -> tuple[int, dict[str, Any]]:
-    """One request. http.client on purpose: it reads no proxy from the environment and follows no redirect."""
+    """One request. With http.client, which ignores the proxies of the environment and follows no redirect."""
     connection = http.client.HTTPConnection(address.host, address.port, timeout=SHOP_TIMEOUT_SECONDS)
     try:
         with closing(connection):
@@ -165,7 +153,7 @@ def ask(
             response = connection.getresponse()
             status, text = response.status, response.read()
     except (OSError, http.client.HTTPException) as error:
-        raise SceneUnfit(
+        raise CannotStart(
             f"No shop answers at {address.base} ({error}). Start one with `make run`, or say where it is with --url."
         ) from error
     try:

@@ -250,7 +250,7 @@ def test_the_demo_and_the_herd_say_so_and_leave_no_draft(db: None, own: OwnStore
     own.client.config_set("appendfsync", "everysec")
     with pytest.raises(CommandError, match="Set appendfsync always"):
         call_command("load_demo")
-    with pytest.raises(setup.SceneUnfit, match="Set appendfsync always"):
+    with pytest.raises(setup.CannotStart, match="Set appendfsync always"):
         setup.own_item(stock=1, units_max=1)
     assert not Sale.objects.exists()
     assert not Product.objects.filter(name__startswith="Load test").exists()

@@ -1,6 +1,6 @@
-"""The cache and broker dies, sleeps, or forgets. Every message is a doorbell, so nothing may be lost with it.
+"""The cache and broker is killed, frozen or emptied. Messages only wake the workers, so losing them must lose nothing.
 
-After each of them a canary must run: a reservation whose order appears, which takes broker and worker, and a ping.
+After each of these faults a canary must succeed: a reservation becomes an order, and the worker answers a ping.
 """
 
 import time
@@ -23,60 +23,60 @@ RESTARTS_SECONDS = 60.0
 
 
 class BrokerFault(Fault):
-    """With a canary afterwards, and timed answers meanwhile: no buyer needs the broker."""
+    """Runs the canary afterwards. Refusals are timed: no answer to a buyer needs the broker."""
 
     refusals_are_timed = True
 
-    def broken(self) -> Sequence[str]:
+    def violations(self) -> Sequence[str]:
         began_s = time.monotonic()
-        # A sale of its own: that of the trial may be sold out.
-        stage = replace(self.stage, trial=f"{self.name}-canary", item=new_item(f"{self.name}-canary", Stock()))
-        canary = stage.caller("canary", number=2)
-        answer = canary.reserve(item_id=stage.item.pk, units=1)
-        words = []
-        if answer.status == 201 and not self.site.wait_until(
-            lambda: canary.ticket.reservation_id in reservations_in_database(stage.item.pk),
+        # On another sale: that of the trial may be sold out.
+        context = replace(self.context, trial=f"{self.name}-canary", item=new_item(f"{self.name}-canary", Stock()))
+        canary = context.extra_buyer("canary", number=2)
+        answer = canary.reserve(item_id=context.item.pk, units=1)
+        violations = []
+        if answer.status == 201 and not self.shop.wait_until(
+            lambda: canary.credentials.reservation_id in reservations_in_database(context.item.pk),
             seconds_max=CANARY_SECONDS_MAX,
         ):
-            words.append(f"the canary's order did not appear within {CANARY_SECONDS_MAX:.0f} s")
+            violations.append(f"the canary's order did not appear within {CANARY_SECONDS_MAX:.0f} s")
         if answer.status != 201:
-            words.append(f"the canary was told {answer.word}")
-        if not self.site.wait_until(lambda: answers(self.site.parts["worker"]), seconds_max=CANARY_SECONDS_MAX):
-            words.append("the worker answers no ping")
-        retire(stage.item)
+            violations.append(f"the canary was told {answer.outcome}")
+        if not self.shop.wait_until(lambda: answers(self.shop.parts["worker"]), seconds_max=CANARY_SECONDS_MAX):
+            violations.append("the worker does not answer pings")
+        retire(context.item)
         self.variant = f"{self.variant} canary after {time.monotonic() - began_s:.1f} s".strip()
-        return words
+        return violations
 
 
 class BrokerDown(BrokerFault):
     name = "broker-down"
-    what = "kill -9 of the broker, which stays away for 5 s"
-    lasts_seconds = 5.0
+    description = "kill -9 of the broker, which stays down for 5 s"
+    duration_seconds = 5.0
     demand = Demand(arrival_seconds=9.0)
 
     def inject(self) -> None:
-        self.site.hold_down("broker")
+        self.shop.keep_down("broker")
 
-    def heal(self) -> None:
-        self.site.let_up("broker")
+    def undo(self) -> None:
+        self.shop.bring_up("broker")
 
 
 class BrokerPaused(BrokerFault):
     name = "broker-paused"
-    what = "the broker sleeps for 12 s: it takes connections, and answers nobody"
-    lasts_seconds = 12.0
+    description = "the broker is frozen for 12 s: it accepts connections and answers nothing"
+    duration_seconds = 12.0
     demand = Demand(arrival_seconds=15.0)
 
     def inject(self) -> None:
-        self.site.freeze("broker")
+        self.shop.freeze("broker")
 
-    def heal(self) -> None:
-        self.site.thaw("broker")
+    def undo(self) -> None:
+        self.shop.thaw("broker")
 
 
 class BrokerFlushed(BrokerFault):
     name = "broker-flushall"
-    what = "FLUSHALL on the broker: queues, unacknowledged messages and sessions are gone"
+    description = "FLUSHALL on the broker: queues, unacknowledged messages and sessions are gone"
 
     def inject(self) -> None:
         url = urlsplit(settings.REDIS_URL)
@@ -85,11 +85,11 @@ class BrokerFlushed(BrokerFault):
 
 class BrokerRestarted(BrokerFault):
     name = "broker-restarted-20-times"
-    what = "kill -9 of the broker 20 times in a minute"
-    lasts_seconds = 0.0
+    description = "kill -9 of the broker 20 times in a minute"
+    duration_seconds = 0.0
     demand = Demand(buyers=120, arrival_seconds=62.0)
 
     def inject(self) -> None:
         for _time in range(RESTARTS):
-            self.site.kill("broker")
-            self.site.wait(RESTARTS_SECONDS / RESTARTS)
+            self.shop.kill("broker")
+            self.shop.wait(RESTARTS_SECONDS / RESTARTS)

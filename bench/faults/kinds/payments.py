@@ -1,6 +1,6 @@
-"""Payment events that come twice, late, early, out of order or forged; deaths around them; payments at the deadline.
+"""Payment messages that come twice, late, early, out of order or forged, and processes that die while handling them.
 
-The money is the simulated company's, whose own books the checker asks: what it has kept must belong to a paid order.
+The checker reads the records of the simulated payment company: money that it keeps must belong to a paid order.
 """
 
 import json
@@ -27,51 +27,51 @@ REPLAYS = 20
 REPLAYED_MAX = 10
 FORGED_MAX = 5
 HOUR_SECONDS = 3_600
-# The hold ends after 6 s, the message comes after 8 (see Site.process).
-LATE = Demand(buyers=50, arrival_seconds=5.0, deliveries=("late",), patience_seconds=8.0)
+# The hold ends after 6 s, the message comes after 8 (see ShopUnderTest.process).
+LATE = Demand(buyers=50, arrival_seconds=5.0, deliveries=("late",), retry_seconds_max=8.0)
 
 
 class WebhookTwice(Fault):
     name = "webhook-twice"
-    what = "every message of the payment company comes twice, the second two seconds later"
+    description = "every message of the payment company comes again after two seconds"
     demand = Demand(deliveries=("twice",))
 
 
 class WebhookEarly(Fault):
     name = "webhook-early"
-    what = "the message that money has come arrives before the buyer leaves the payment page"
+    description = "the message of a payment arrives before the buyer leaves the payment page"
     demand = Demand(deliveries=("early",))
 
 
 class WebhookOutOfOrder(Fault):
     name = "webhook-out-of-order"
-    what = "a message that the card was declined arrives after the one that money has come"
+    description = "the message of a declined card arrives after that of the payment"
     demand = Demand(deliveries=("out_of_order",))
 
 
 class WebhookLate(Fault):
     name = "webhook-late"
-    what = "the message that money has come arrives when the hold has ended; units are taken again if any are left"
+    description = "the message of a payment arrives after the hold expired; units are taken again if any are left"
     demand = LATE
 
 
 class WebhookLateRefund(Fault):
     name = "webhook-late-refund"
-    what = "the same where the sale's policy is to give the money back"
+    description = "the message of a payment arrives after the hold expired; the sale's policy is to refund it"
     demand = LATE
     stock = Stock(late_payment=LatePayment.REFUND)
 
 
 class WebhookReplayed(Fault):
-    """Genuine messages, sent again by many at once, some while the first is still being applied."""
+    """Genuine messages are sent again by many threads, some while the first one is still being applied."""
 
     name = "webhook-replayed"
-    what = f"genuine messages are sent again {REPLAYS} times at once to both web processes"
-    begins_seconds = (3.0, 4.0)
+    description = f"genuine messages are sent again, {REPLAYS} times at once, to both web processes"
+    starts_after_seconds = (3.0, 4.0)
 
     def inject(self) -> None:
         bodies = [message.body.encode() for message in messages_of(self)[:REPLAYED_MAX]]
-        ports = [self.site.proxy.port(f"buyers-{web}") for web in WEBS]
+        ports = [self.shop.proxy.port(f"buyers-{web}") for web in WEBS]
         calls = list(product(bodies, range(REPLAYS)))
         with ThreadPoolExecutor(REPLAYS) as pool:
             replies = list(pool.map(lambda call: post(ports[call[1] % len(ports)], call[0]), calls))
@@ -79,24 +79,24 @@ class WebhookReplayed(Fault):
         self.variant = f"{len(calls)} messages"
         self._sent = len(calls)
 
-    def broken(self) -> Sequence[str]:
+    def violations(self) -> Sequence[str]:
         return [] if self._statuses <= {200} else [f"a genuine message was answered with {sorted(self._statuses)}"]
 
-    def struck(self) -> bool:
+    def took_effect(self) -> bool:
         return self._sent > 0
 
 
 class WebhookForged(Fault):
-    """For payments that are pending, so that a message which is believed would pay an order for nothing."""
+    """For pending payments: if the shop believed a message, an order would be paid without money."""
 
     name = "webhook-forged"
-    what = "messages that money has come, with the signature of another body, of another key, of yesterday, or none"
-    begins_seconds = (2.0, 3.0)
+    description = "payment messages with a signature of another body, another key, another time, or none"
+    starts_after_seconds = (2.0, 3.0)
 
     def inject(self) -> None:
         connection.close()
-        port = self.site.proxy.port("buyers-web1")
-        order_ids = OrderLine.objects.filter(sale_item=self.stage.item).values("order_id")
+        port = self.shop.proxy.port("buyers-web1")
+        order_ids = OrderLine.objects.filter(sale_item=self.context.item).values("order_id")
         payments = list(Payment.objects.filter(order_id__in=order_ids, status=Payment.Status.PENDING)[:FORGED_MAX])
         replies: list[Reply] = []
         for payment in payments:
@@ -113,35 +113,35 @@ class WebhookForged(Fault):
         self._statuses = [reply.status for reply in replies]
         self.variant = f"{len(replies)} messages"
 
-    def broken(self) -> Sequence[str]:
+    def violations(self) -> Sequence[str]:
         wrong = sorted({status for status in self._statuses if status != 400})
         return [f"forged messages were answered with {wrong}"] if wrong else []
 
-    def struck(self) -> bool:
+    def took_effect(self) -> bool:
         return bool(self._statuses)
 
 
 class WebKilledBeforePaymentCommit(DiesAtFailpoint):
     name = "web-killed-before-payment-commit"
-    what = "a web process dies when a payment is noted and not committed"
+    description = "a web process dies when a payment is written and not committed"
     failpoint = "payments.before_commit"
 
 
 class WebKilledAfterPaymentCommit(DiesAtFailpoint):
     name = "web-killed-after-payment-commit"
-    what = "a web process dies when a payment is committed, before the store and the company hear of it"
+    description = "a web process dies after the commit of a payment, before it tells the store and the company"
     failpoint = "payments.after_commit"
 
 
 class KilledAfterOrderEnds(DiesAtFailpoint):
     name = "killed-after-order-moved"
-    what = "a process dies when an order has moved in PostgreSQL, before the store hears of it"
+    description = "a process dies after an order changed in PostgreSQL, before it tells the store"
     failpoint = "lifecycle.after_commit"
 
 
 class KilledInLatePayment(DiesAtFailpoint):
     name = "killed-in-late-payment"
-    what = "a process dies when the store has taken units again for late money, and PostgreSQL not"
+    description = "a process dies after the store took units again for a late payment, before PostgreSQL did"
     failpoint = "late_payment.after_restore"
     visits_max = 2
     demand = LATE
@@ -149,7 +149,7 @@ class KilledInLatePayment(DiesAtFailpoint):
 
 class KilledInRefund(DiesAtFailpoint):
     name = "killed-in-refund"
-    what = "a worker dies when the payment company has given money back, and PostgreSQL does not know"
+    description = "a worker dies after the payment company refunded, before it is in PostgreSQL"
     failpoint = "refund.after_provider"
     visits_max = 2
     demand = LATE
@@ -157,16 +157,16 @@ class KilledInRefund(DiesAtFailpoint):
 
 
 def messages_of(fault: Fault) -> list[SimulatedMessage]:
-    """What the payment company has told the shop of the trial's orders, or is about to."""
+    """The payment company's messages about the trial's orders, sent or not."""
     connection.close()
-    order_ids = OrderLine.objects.filter(sale_item=fault.stage.item).values("order_id")
+    order_ids = OrderLine.objects.filter(sale_item=fault.context.item).values("order_id")
     payment_ids = Payment.objects.filter(order_id__in=order_ids).values("pk")
     return list(SimulatedMessage.objects.filter(session__payment_id__in=payment_ids).order_by("-pk"))
 
 
 def captured(payment: Payment) -> bytes:
-    """What the company would say if the buyer had paid."""
-    said = {
+    """The message that the company would send if the buyer had paid."""
+    message = {
         "id": f"evt_forged_{payment.pk}",
         "kind": "captured",
         "payment": str(payment.pk),
@@ -176,11 +176,11 @@ def captured(payment: Payment) -> bytes:
         "currency": payment.currency,
         "happened_at": "2026-01-01T00:00:00+00:00",
     }
-    return json.dumps(said).encode()
+    return json.dumps(message).encode()
 
 
 def post(port: int, body: bytes, *, header: str | None = None) -> Reply:
-    """One message to the shop, signed as the company signs it unless a header is given."""
+    """Send one message to the shop, signed as by the company unless a header is given."""
     signed = signature_header(body=body, signed_s=int(time.time())) if header is None else header
     return request(
         port,

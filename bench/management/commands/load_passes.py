@@ -8,37 +8,33 @@ from rich.console import Console
 from rich.progress import Progress
 
 from bench import load_buyers
+from bench.argument_types import whole
 from seckill.models import published_items
 
 
 class Command(BaseCommand):
     help = (
-        "Writes passes of load-test buyers for a sale item to standard output, one a line and nothing else. "
-        "Only with LOAD_TESTS=1. Each pass is another buyer's and is good for 15 minutes (SECKILL_PASS_LIFE_SECONDS)."
+        "Prints passes for a sale item, one on each line and nothing else. Each pass belongs to another load-test "
+        "buyer and is valid for 15 minutes (SECKILL_PASS_LIFE_SECONDS)."
     )
-    # Standard output belongs to the passes; `manage.py check` is there for the checks.
+    # Nothing but passes on standard output; the checks can be run with `manage.py check`.
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("item", type=int, metavar="ITEM", help="id of the sale item")
-        parser.add_argument("--count", type=int, required=True, metavar="N", help="how many passes")
+        parser.add_argument("--count", type=whole, required=True, metavar="N", help="how many passes")
         parser.add_argument(
-            "--first", type=int, default=1, metavar="NUMBER", help="number of the first buyer: 1 is load-000001"
+            "--first", type=whole, default=1, metavar="NUMBER", help="number of the first buyer: 1 is load-000001"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         item_id, count, first = options["item"], options["count"], options["first"]
-        if count < 1 or first < 1:
-            raise CommandError("--count and --first must be 1 or more.")
         if not published_items().filter(pk=item_id).exists():
             raise CommandError(f"There is no published sale item {item_id}.")
-        try:
-            with Progress(console=Console(stderr=True), transient=True) as progress:
-                task = progress.add_task("Load-test buyers", total=count)
-                buyer_ids = load_buyers.assemble(
-                    buyers_count=count, first=first, advance=lambda ready: progress.advance(task, ready)
-                )
-            for text in load_buyers.passes_for(item_id=item_id, buyer_ids=buyer_ids):
-                self.stdout.write(text)
-        except load_buyers.LoadTestsOff as error:
-            raise CommandError(str(error)) from error
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task("Load-test buyers", total=count)
+            buyer_ids = load_buyers.load_buyer_ids(
+                count=count, first=first, on_progress=lambda ready: progress.advance(task, ready)
+            )
+        for text in load_buyers.make_passes(item_id=item_id, buyer_ids=buyer_ids):
+            self.stdout.write(text)

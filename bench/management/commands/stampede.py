@@ -1,4 +1,4 @@
-"""`manage.py stampede [ITEM] --buyers N`: a herd of buyers over HTTP against the running shop, and a verdict."""
+"""`manage.py stampede [ITEM] --buyers N`: a load test of the running shop over HTTP, and a verdict."""
 
 import os
 from argparse import ArgumentParser, ArgumentTypeError
@@ -14,27 +14,27 @@ from rich.progress import Progress
 from bench import load_buyers
 from bench.argument_types import span, whole
 from bench.stampede import report, setup
-from bench.stampede.arrivals import Witness
+from bench.stampede.arrivals import Arrivals
 from bench.stampede.plan import Call, Habits, calls_of
 from bench.stampede.rush import RushFailed, rush
-from bench.stampede.verdict import Verdict, accepted_in_doubt, told_by, verdict_on
+from bench.stampede.verdict import Verdict, accepted_in_doubt, collect_answers, verdict_on
 from seckill import ledger, passes
 from seckill.models import SaleItem
 
-# How long the orders may take to arrive before they count as lost. The shop's own aim is 5 s.
+# How long the orders may take to arrive before they count as lost. The shop aims at 5 s.
 ORDERS_SECONDS_MAX = 60.0
-# More would measure the client: it shares the processors with the shop.
+# With more, the test would measure the clients: they share the processors with the shop.
 PROCESSES_MAX = 16
 CONNECTIONS_MAX = 1_000
 
 
 class Command(BaseCommand):
     help = (
-        "Sends a herd of simulated buyers over HTTP to the shop that runs on this machine, and ends in a verdict: "
-        "asked, told yes, persisted, oversold, lost, duplicated, seconds to sell out, p50 and p99. Exit code 1 where "
-        "a promise was broken. Without ITEM it makes a sale of its own, open at once. Only with LOAD_TESTS=1, and "
-        "only on loopback. The buyers are users load-000001 …; those who have units of the item already are passed "
-        "over, so that each run has fresh ones. It stops by itself."
+        "Sends simulated buyers over HTTP to the shop that runs on this machine and prints a verdict: asked, told "
+        "yes, persisted, oversold, lost, duplicated, seconds to sell out, p50 and p99. The exit code is 1 if the shop "
+        "broke a promise. Without ITEM it creates a sale that opens at once. It calls loopback addresses only. The "
+        "buyers are the users load-000001 …; those who already have units of the item are left out, so that each run "
+        "has new ones. It stops by itself."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -42,53 +42,58 @@ class Command(BaseCommand):
         add("item", nargs="?", type=int, metavar="ITEM", help="id of a sale item that is open now")
         add("--buyers", type=whole, required=True, metavar="N", help="how many buyers")
         add("--stock", type=whole, default=100, metavar="N", help="without ITEM: units on sale (100)")
-        add("--units", type=span, default=(1, 1), metavar="1-3", help="units that a buyer asks for: 1, or 1-3 (1)")
-        add("--repeat-share", type=share, default=0.1, help="buyers who send the same call again (0.1)")
-        add("--twice-share", type=share, default=0.1, help="buyers who ask again with a second pass (0.1)")
-        add("--processes", type=whole, default=2, help="processes of the herd (2)")
+        add(
+            "--units",
+            type=span,
+            default=(1, 1),
+            metavar="1-3",
+            help="units that a buyer asks for: a number, or a range such as 1-3 (1)",
+        )
+        add("--repeat-share", type=share, default=0.1, help="share of buyers who send the same call again (0.1)")
+        add("--twice-share", type=share, default=0.1, help="share of buyers who ask again with a second pass (0.1)")
+        add("--processes", type=whole, default=2, help="client processes (2)")
         add("--connections", type=whole, default=32, help="connections of each process (32)")
         add("--url", help="where the shop listens (http://127.0.0.1:PORT, PORT as of `make run`)")
         add("--timeout", type=whole, default=120, help="seconds after which no more calls are sent (120)")
-        add("--seed", type=int, default=1, help="another number throws other dice for the habits of the buyers (1)")
-        add("--json", type=Path, metavar="FILE", help="write the verdict there as well")
+        add("--seed", type=int, default=1, help="seed of the random choices that buyers make (1)")
+        add("--json", type=Path, metavar="FILE", help="also write the verdict to this file")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             verdict = stampede(options, progress_console=Console(stderr=True))
-        except (load_buyers.LoadTestsOff, setup.SceneUnfit, RushFailed) as error:
+        except (setup.CannotStart, RushFailed) as error:
             raise CommandError(str(error)) from error
         except ledger.StoreUnreachable as error:
             raise CommandError(f"The reservation store does not answer: {error}") from error
         except KeyboardInterrupt:
-            raise CommandError("Stopped before the verdict.", returncode=130) from None
+            raise CommandError("Stopped before there was a verdict.", returncode=130) from None
         report.show(verdict, console=Console(file=cast(IO[str], self.stdout), highlight=False))
         if options["json"]:
             options["json"].write_text(report.as_json(verdict))
         if not verdict.kept:
-            raise CommandError(f"The shop broke its word: {report.faults(verdict)}.")
+            raise CommandError(f"The shop broke a promise: {report.problems(verdict)}.")
 
 
 def stampede(options: dict[str, Any], *, progress_console: Console) -> Verdict:
-    """Set the scene, let the herd run, wait for the orders, judge."""
-    load_buyers.require_load_tests()
+    """Prepare the item and the calls, send them, wait for the orders, and compare."""
     if options["processes"] > PROCESSES_MAX or options["connections"] > CONNECTIONS_MAX:
-        raise setup.SceneUnfit(f"At most {PROCESSES_MAX} processes of {CONNECTIONS_MAX} connections each.")
+        raise setup.CannotStart(f"At most {PROCESSES_MAX} processes of {CONNECTIONS_MAX} connections each.")
     address = setup.loopback_address(options["url"] or f"http://127.0.0.1:{os.environ.get('PORT') or 8000}")
-    setup.check_answers(address=address)
+    setup.check_running(address=address)
     item = item_for(options)
     with Progress(console=progress_console, transient=True) as progress:
         chains = prepare(item, options, progress)
-        setup.check_shop(address=address, item_id=item.pk, text=chains[0][0].text)
-        left_before = left_of(item)
+        setup.check_shop(address=address, item_id=item.pk, pass_text=chains[0][0].pass_text)
+        left_before = units_left(item)
 
-        witness = Witness(item.pk)
+        arrivals = Arrivals(item.pk)
         running = progress.add_task("Calls", total=sum(map(len, chains)))
 
         def tick(done: int) -> None:
             progress.update(running, completed=done)
-            witness.look()
+            arrivals.poll()
 
-        done = rush(
+        result = rush(
             url=address.base + reverse("api-reserve", args=[item.pk]),
             chains=chains,
             processes=options["processes"],
@@ -96,37 +101,37 @@ def stampede(options: dict[str, Any], *, progress_console: Console) -> Verdict:
             seconds_max=options["timeout"],
             tick=tick,
         )
-        told = told_by(chains=chains, answers=done.answers)
-        accepted = accepted_in_doubt(item_id=item.pk, doubtful=told.doubtful)
-        awaited = [*told.yes, *accepted]
+        heard = collect_answers(chains=chains, answers=result.answers)
+        accepted = accepted_in_doubt(item_id=item.pk, in_doubt=heard.in_doubt)
+        awaited = [*heard.yes, *accepted]
         arriving = progress.add_task("Orders in PostgreSQL", total=len(awaited))
-        witness.wait_for(
+        arrivals.wait_for(
             awaited,
             seconds_max=ORDERS_SECONDS_MAX,
             tick=lambda count: progress.update(arriving, completed=count),
         )
         return verdict_on(
-            item=item, told=told, rush=done, seen_s=witness.seen_s, accepted=accepted, left_before=left_before
+            item=item, heard=heard, rush=result, seen_s=arrivals.seen_s, accepted=accepted, left_before=left_before
         )
 
 
 def item_for(options: dict[str, Any]) -> SaleItem:
-    """The item named, or one of our own."""
+    """The item that was named, or that of a new sale."""
     if options["item"] is None:
         return setup.own_item(stock=options["stock"], units_max=options["units"][1])
     item = setup.existing_item(options["item"])
     if options["units"][1] > item.per_buyer_max:
-        raise setup.SceneUnfit(f"A buyer may have {item.per_buyer_max} of sale item {item.pk}: --units asks for more.")
+        raise setup.CannotStart(f"A buyer may have {item.per_buyer_max} of sale item {item.pk}: --units asks for more.")
     return item
 
 
 def prepare(item: SaleItem, options: dict[str, Any], progress: Progress) -> list[list[Call]]:
-    """Fresh buyers, their passes, and every call that they will make."""
+    """New buyers, their passes, and every call that they will make."""
     task = progress.add_task("Load-test buyers", total=options["buyers"])
-    buyer_ids = load_buyers.assemble(
-        buyers_count=options["buyers"],
-        besides=setup.names_of_owners(item),
-        advance=partial(progress.advance, task),
+    buyer_ids = load_buyers.load_buyer_ids(
+        count=options["buyers"],
+        exclude=setup.buyers_with_units(item),
+        on_progress=partial(progress.advance, task),
     )
     units_min, units_max = options["units"]
     habits = Habits(
@@ -139,12 +144,12 @@ def prepare(item: SaleItem, options: dict[str, Any], progress: Progress) -> list
 
 
 def new_pass(item_id: int, buyer_id: int) -> tuple[str, str]:
-    """A pass as text, and the reservation id that it is good for."""
-    (text,) = load_buyers.passes_for(item_id=item_id, buyer_ids=[buyer_id])
+    """A pass, and the reservation id in it."""
+    (text,) = load_buyers.make_passes(item_id=item_id, buyer_ids=[buyer_id])
     return text, str(passes.read(text).reservation_id)
 
 
-def left_of(item: SaleItem) -> int | None:
+def units_left(item: SaleItem) -> int | None:
     counters = ledger.read(item_id=item.pk)
     return counters.left if counters else None
 

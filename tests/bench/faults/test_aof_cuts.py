@@ -1,4 +1,4 @@
-"""What the harness looks for in a store whose file was cut: a reservation that is there in parts."""
+"""What the harness looks for in a store whose file was cut: a reservation of which only a part is there."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,23 +22,23 @@ def sold(item: SaleItem) -> SaleItem:
     return item
 
 
-def test_whole_reservations_fit_together(sold: SaleItem, store: Any) -> None:
+def test_complete_reservations_are_consistent(sold: SaleItem, store: Any) -> None:
     assert inconsistencies(store, item_id=sold.pk) == []
 
 
 @pytest.mark.parametrize(
-    ("damage", "word"),
+    ("damage", "problem"),
     [
         (lambda store, keys: store.hincrby(keys.item, "left", 1), "units are missing or too many"),
-        (lambda store, keys: store.hincrby(keys.item, "held", 1), "the counters do not fit the holds"),
-        (lambda store, keys: store.hincrby(keys.buyers, "1", 1), "the buyers' units do not fit the holds"),
+        (lambda store, keys: store.hincrby(keys.item, "held", 1), "the counters do not match the holds"),
+        (lambda store, keys: store.hincrby(keys.buyers, "1", 1), "the buyers' units do not match the holds"),
         (lambda store, keys: store.hset(keys.holds, "torn", "ended:9:1:0"), "not every hold has its outbox entry"),
         (lambda store, keys: store.xadd(keys.outbox, {"reservation": "torn"}), "an outbox entry has no hold"),
     ],
     ids=["left", "held", "buyers", "hold", "entry"],
 )
 def test_a_part_of_a_reservation_is_found(
-    sold: SaleItem, store: Any, damage: Callable[[Any, Any], object], word: str
+    sold: SaleItem, store: Any, damage: Callable[[Any, Any], object], problem: str
 ) -> None:
     damage(store, keys_of(sold.pk))
-    assert word in inconsistencies(store, item_id=sold.pk)
+    assert problem in inconsistencies(store, item_id=sold.pk)

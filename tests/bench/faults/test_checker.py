@@ -1,14 +1,14 @@
-"""The checker finds what is wrong: histories and books made by hand, each with one thing that must not be."""
+"""The checker finds what is wrong: histories and snapshots made by hand, each with one mistake."""
 
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bench.faults.checker import Findings, judge, seconds_of_answers
-from bench.faults.history import UNKNOWN, Event, Kind
+from bench.faults.checker import Findings, check, seconds_of_failed_calls
+from bench.faults.history import UNKNOWN, Action, Event
 from bench.faults.http_client import CHARGED
-from bench.faults.store_snapshot import Books, OrderRow
+from bench.faults.store_snapshot import OrderRow, StoreSnapshot
 from seckill.ledger import Counters, Hold
 
 # Ten units; Ann has paid for two, Ben's one has expired, Cid awaits nothing: he was refused.
@@ -16,7 +16,7 @@ ANN, BEN, CID = "ann-pass", "ben-pass", "cid-pass"
 
 
 def said(
-    reservation_id: str, word: str, *, kind: Kind = Kind.RESERVE, status: int = 201, units: int = 0
+    reservation_id: str, outcome: str, *, action: Action = Action.RESERVE, status: int = 201, units: int = 0
 ) -> list[Event]:
     """An intent and its answer."""
     buyer_id = {ANN: 1, BEN: 2, CID: 3}[reservation_id]
@@ -24,14 +24,14 @@ def said(
         trial="trial",
         call=0,
         client="client",
-        kind=kind,
+        action=action,
         reservation_id=reservation_id,
         buyer_id=buyer_id,
         at_s=1.0,
         wall_s=1.0,
     )
-    told_id = reservation_id if status == 201 else ""
-    return [intent, replace(intent, word=word, status=status, units=units, told_id=told_id, at_s=1.5)]
+    id_in_answer = reservation_id if status == 201 else ""
+    return [intent, replace(intent, outcome=outcome, status=status, units=units, id_in_answer=id_in_answer, at_s=1.5)]
 
 
 def order(reservation_id: str, **more: object) -> OrderRow:
@@ -63,12 +63,12 @@ def counters(*, left: int = 8, held: int = 0, sold: int = 2) -> Counters:
 
 EVENTS = [
     *said(ANN, "reserved", units=2),
-    *said(ANN, CHARGED, kind=Kind.PAY, status=302),
+    *said(ANN, CHARGED, action=Action.PAY, status=302),
     *said(BEN, UNKNOWN, status=0),
     *said(BEN, "already_reserved", units=1),
     *said(CID, "held_by_others", status=409),
 ]
-BOOKS = Books(
+SNAPSHOT = StoreSnapshot(
     quantity=10,
     per_buyer_max=2,
     taken=2,
@@ -82,15 +82,15 @@ BOOKS = Books(
 )
 
 
-def judged(*, events: list[Event] | None = None, excused: tuple[str, ...] = (), **more: object) -> Findings:
-    return judge(EVENTS if events is None else events, replace(BOOKS, **more), excused=excused)  # type: ignore[arg-type]
+def judged(*, events: list[Event] | None = None, may_be_lost: tuple[str, ...] = (), **more: object) -> Findings:
+    return check(EVENTS if events is None else events, replace(SNAPSHOT, **more), may_be_lost=may_be_lost)  # type: ignore[arg-type]
 
 
 def test_a_sale_that_went_well_holds() -> None:
     found = judged()
     assert found.holds
     assert (found.told_yes, found.kept) == (2, 2)
-    assert not BOOKS.unrest()
+    assert not SNAPSHOT.pending_work()
 
 
 def test_a_yes_without_an_order_is_lost() -> None:
@@ -105,13 +105,13 @@ def test_an_order_that_is_not_what_was_promised_is_lost(wrong: dict[str, object]
 
 
 def test_a_yes_that_nobody_promised_to_keep_is_counted_apart() -> None:
-    found = judged(orders=[order(ANN)], holds={ANN: BOOKS.holds[ANN]}, excused=(BEN,))
+    found = judged(orders=[order(ANN)], holds={ANN: SNAPSHOT.holds[ANN]}, may_be_lost=(BEN,))
     assert (found.lost, found.not_promised) == (0, 1)
     assert found.holds
 
 
 def test_one_that_was_kept_all_the_same_counts_as_kept() -> None:
-    found = judged(excused=(BEN,))
+    found = judged(may_be_lost=(BEN,))
     assert (found.kept, found.not_promised) == (2, 0)
 
 
@@ -120,18 +120,18 @@ def test_two_orders_of_one_pass_are_a_duplicate() -> None:
 
 
 def test_a_buyer_whose_money_went_back_was_treated_well() -> None:
-    books: dict[str, Any] = {
+    snapshot: dict[str, Any] = {
         "orders": [order(ANN, status="refunded", keeps_units=False, captures=0, refunds=1), order(BEN)]
     }
     ended = Hold(state="ended", buyer_id=1, units=2, deadline_ms=0)
-    assert judged(**books, taken=0, counters=counters(left=10, sold=0), holds={**BOOKS.holds, ANN: ended}).holds
+    assert judged(**snapshot, taken=0, counters=counters(left=10, sold=0), holds={**SNAPSHOT.holds, ANN: ended}).holds
 
 
 def test_an_order_paid_twice_is_a_duplicate() -> None:
     assert judged(orders=[order(ANN, captures=2), order(BEN)]).duplicated == 1
 
 
-@pytest.mark.parametrize("again", [{"units": 1}, {"told_id": "another"}], ids=str)
+@pytest.mark.parametrize("again", [{"units": 1}, {"id_in_answer": "another"}], ids=str)
 def test_two_different_yeses_for_one_pass_are_a_duplicate(again: dict[str, object]) -> None:
     second = replace(said(ANN, "reserved", units=2)[1], **again)  # type: ignore[arg-type]
     assert judged(events=[*EVENTS, second]).duplicated == 1
@@ -143,7 +143,7 @@ def test_a_buyer_above_the_limit_is_a_duplicate() -> None:
 
 
 @pytest.mark.parametrize(
-    "books",
+    "snapshot",
     [
         {"orders": [order(ANN, units=11)]},
         {"taken": 11},
@@ -151,12 +151,12 @@ def test_a_buyer_above_the_limit_is_a_duplicate() -> None:
     ],
     ids=["orders", "taken", "store"],
 )
-def test_a_unit_too_many_in_any_book_is_oversold(books: dict[str, object]) -> None:
-    assert judged(**books).oversold == 1  # type: ignore[arg-type]
+def test_a_unit_too_many_in_either_store_is_oversold(snapshot: dict[str, object]) -> None:
+    assert judged(**snapshot).oversold == 1  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("books", "units"),
+    ("snapshot", "units"),
     [
         ({"counters": counters(left=7)}, 1),
         ({"counters": counters(left=7, held=1)}, 1),
@@ -164,28 +164,28 @@ def test_a_unit_too_many_in_any_book_is_oversold(books: dict[str, object]) -> No
         ({"waiting": 2}, 2),
         ({"orders": [order(ANN), order(BEN, status="awaiting_payment", overdue=True, keeps_units=True)]}, 1),
         ({"orders": [order(ANN), order(BEN, settled=False)]}, 1),
-        ({"orders": [order(ANN), order(BEN, money_moves=True)]}, 1),
+        ({"orders": [order(ANN), order(BEN, money_pending=True)]}, 1),
         ({"counters": None}, 8),
     ],
-    ids=["adrift", "held for nobody", "outbox", "events", "overdue", "unsettled", "refund due", "lost store"],
+    ids=["unaccounted", "held for nobody", "outbox", "events", "overdue", "unsettled", "refund due", "lost store"],
 )
-def test_what_still_waits_is_stuck(books: dict[str, object], units: int) -> None:
-    found = judged(**books)  # type: ignore[arg-type]
+def test_what_still_waits_is_stuck(snapshot: dict[str, object], units: int) -> None:
+    found = judged(**snapshot)  # type: ignore[arg-type]
     assert found.stuck == units
     assert not found.holds
-    assert replace(BOOKS, **books).unrest()  # type: ignore[arg-type]
+    assert replace(SNAPSHOT, **snapshot).pending_work()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("books", "word"),
+    ("snapshot", "violation"),
     [
         ({"orders": [order(ANN, status="expired"), order(BEN)]}, "not paid and the payment company keeps their money"),
         ({"orders": [order(ANN, captures=0), order(BEN)]}, "paid and the payment company has no money"),
         ({"orders": [order(ANN, captures=0), order(BEN)]}, "neither a paid order nor their money back"),
-        ({"orders": [order(ANN), order(BEN), order(CID)]}, "taken and the live orders differ"),
-        ({"holds": {**BOOKS.holds, CID: Hold("held", 3, 1, 0)}}, "holds have no order"),
-        ({"holds": {**BOOKS.holds, BEN: Hold("sold", 2, 1, 0)}}, "orders and holds say different things"),
-        ({"holds": {BEN: BOOKS.holds[BEN]}}, "orders and holds say different things"),
+        ({"orders": [order(ANN), order(BEN), order(CID)]}, "between taken and the live orders"),
+        ({"holds": {**SNAPSHOT.holds, CID: Hold("held", 3, 1, 0)}}, "holds have no order"),
+        ({"holds": {**SNAPSHOT.holds, BEN: Hold("sold", 2, 1, 0)}}, "orders do not match their holds"),
+        ({"holds": {BEN: SNAPSHOT.holds[BEN]}}, "orders do not match their holds"),
     ],
     ids=[
         "paid and expired",
@@ -197,15 +197,15 @@ def test_what_still_waits_is_stuck(books: dict[str, object], units: int) -> None
         "hold missing",
     ],
 )
-def test_other_broken_promises_are_named(books: dict[str, object], word: str) -> None:
-    found = judged(**books)  # type: ignore[arg-type]
-    assert word in " ".join(found.broken)
+def test_other_broken_promises_are_named(snapshot: dict[str, object], violation: str) -> None:
+    found = judged(**snapshot)  # type: ignore[arg-type]
+    assert violation in " ".join(found.violations)
     assert not found.holds
 
 
-def test_sold_out_is_a_lie_where_units_were_left_for_ever() -> None:
+def test_sold_out_was_wrong_if_units_were_never_sold() -> None:
     found = judged(events=[*EVENTS, *said(CID, "sold_out", status=410)])
-    assert "sold out" in " ".join(found.broken)
+    assert "sold out" in " ".join(found.violations)
     all_sold = judged(
         events=[*EVENTS, *said(CID, "sold_out", status=410)],
         quantity=2,
@@ -215,18 +215,20 @@ def test_sold_out_is_a_lie_where_units_were_left_for_ever() -> None:
 
 
 def test_an_order_from_a_pass_that_nobody_used_is_named() -> None:
-    assert "never used" in " ".join(judged(events=[event for event in EVENTS if event.reservation_id != BEN]).broken)
+    assert "never used" in " ".join(
+        judged(events=[event for event in EVENTS if event.reservation_id != BEN]).violations
+    )
 
 
 def test_only_refusals_for_a_fault_within_the_time_are_timed() -> None:
-    def answered(call: int, *, sent_s: float, seconds: float, status: int, word: str) -> list[Event]:
-        intent, answer = said(ANN, word, status=status)
+    def answered(call: int, *, sent_s: float, seconds: float, status: int, outcome: str) -> list[Event]:
+        intent, answer = said(ANN, outcome, status=status)
         return [replace(intent, call=call, at_s=sent_s), replace(answer, call=call, at_s=sent_s + seconds)]
 
     events = [
-        *answered(1, sent_s=1.0, seconds=3.0, status=503, word="unavailable"),
-        *answered(2, sent_s=10.0, seconds=1.5, status=503, word="unavailable"),
-        *answered(3, sent_s=11.0, seconds=2.5, status=0, word=UNKNOWN),
-        *answered(4, sent_s=12.0, seconds=5.0, status=410, word="sold_out"),
+        *answered(1, sent_s=1.0, seconds=3.0, status=503, outcome="unavailable"),
+        *answered(2, sent_s=10.0, seconds=1.5, status=503, outcome="unavailable"),
+        *answered(3, sent_s=11.0, seconds=2.5, status=0, outcome=UNKNOWN),
+        *answered(4, sent_s=12.0, seconds=5.0, status=410, outcome="sold_out"),
     ]
-    assert seconds_of_answers(events, since_s=9.0, until_s=20.0) == [1.5, 2.5]
+    assert seconds_of_failed_calls(events, since_s=9.0, until_s=20.0) == [1.5, 2.5]

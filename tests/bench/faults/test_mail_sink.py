@@ -1,4 +1,4 @@
-"""The harness's mail server takes letters, or refuses them, as a real one would."""
+"""The harness's mail server accepts messages, or refuses them, as a real one would."""
 
 import smtplib
 from collections.abc import Iterator

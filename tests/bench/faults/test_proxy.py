@@ -1,4 +1,4 @@
-"""The proxy passes, stalls, cuts, refuses, and loses what its traps wait for."""
+"""The proxy passes, stalls, cuts and refuses connections, and drops what its rules match."""
 
 import socket
 import threading
@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from bench.faults.proxy import Mode, Proxy, Trap
+from bench.faults.proxy import DropRule, Mode, Proxy
 from shop.local.servers import free_ports
 
 SECONDS_MAX = 5.0
@@ -64,44 +64,44 @@ def connected(proxy: Proxy) -> socket.socket:
     return socket.create_connection(("127.0.0.1", proxy.port("link")), timeout=SECONDS_MAX)
 
 
-def ask(wire: socket.socket, text: bytes) -> bytes:
+def ask(connection: socket.socket, text: bytes) -> bytes:
     """The answer; empty where the connection ended."""
     try:
-        wire.sendall(text)
-        return wire.recv(1024)
+        connection.sendall(text)
+        return connection.recv(1024)
     except ConnectionError:
         return b""
 
 
 def test_it_passes_both_ways(proxy: Proxy) -> None:
-    with connected(proxy) as wire:
-        assert ask(wire, b"one") == b"echo one"
-        assert ask(wire, b"two") == b"echo two"
+    with connected(proxy) as connection:
+        assert ask(connection, b"one") == b"echo one"
+        assert ask(connection, b"two") == b"echo two"
 
 
 def test_a_stalled_link_keeps_what_it_was_given(proxy: Proxy, echo: Echo) -> None:
-    with connected(proxy) as wire:
-        assert ask(wire, b"one") == b"echo one"
+    with connected(proxy) as connection:
+        assert ask(connection, b"one") == b"echo one"
         proxy.switch(Mode.STALL, "link")
-        wire.settimeout(SILENCE_SECONDS)
+        connection.settimeout(SILENCE_SECONDS)
         with pytest.raises(TimeoutError):
-            ask(wire, b"two")
+            ask(connection, b"two")
         assert echo.heard == [b"one"]
         proxy.switch(Mode.PASS, "link")
-        wire.settimeout(SECONDS_MAX)
-        assert wire.recv(1024) == b"echo two"
+        connection.settimeout(SECONDS_MAX)
+        assert connection.recv(1024) == b"echo two"
 
 
 def test_a_cut_resets_what_is_connected_and_what_connects(proxy: Proxy) -> None:
-    with connected(proxy) as wire:
-        assert ask(wire, b"one") == b"echo one"
+    with connected(proxy) as connection:
+        assert ask(connection, b"one") == b"echo one"
         proxy.switch(Mode.CUT, "link")
-        assert ask(wire, b"two") == b""
-    with connected(proxy) as wire:
-        assert ask(wire, b"three") == b""
-    proxy.calm()
-    with connected(proxy) as wire:
-        assert ask(wire, b"four") == b"echo four"
+        assert ask(connection, b"two") == b""
+    with connected(proxy) as connection:
+        assert ask(connection, b"three") == b""
+    proxy.reset()
+    with connected(proxy) as connection:
+        assert ask(connection, b"four") == b"echo four"
 
 
 def test_a_refusing_link_does_not_listen(proxy: Proxy) -> None:
@@ -109,44 +109,44 @@ def test_a_refusing_link_does_not_listen(proxy: Proxy) -> None:
     with pytest.raises(ConnectionRefusedError):
         connected(proxy)
     proxy.switch(Mode.PASS, "link")
-    with connected(proxy) as wire:
-        assert ask(wire, b"one") == b"echo one"
+    with connected(proxy) as connection:
+        assert ask(connection, b"one") == b"echo one"
 
 
-def test_a_trap_loses_the_answer_and_not_the_request(proxy: Proxy, echo: Echo) -> None:
-    trap = Trap(pattern=b"COMMIT", deliver=True)
-    proxy.arm(trap, "link")
-    with connected(proxy) as wire:
-        assert ask(wire, b"BEGIN") == b"echo BEGIN"
-        assert ask(wire, b"COMMIT") == b""
+def test_a_rule_drops_the_answer_and_not_the_request(proxy: Proxy, echo: Echo) -> None:
+    rule = DropRule(pattern=b"COMMIT", deliver=True)
+    proxy.add_rule(rule, "link")
+    with connected(proxy) as connection:
+        assert ask(connection, b"BEGIN") == b"echo BEGIN"
+        assert ask(connection, b"COMMIT") == b""
     assert echo.heard == [b"BEGIN", b"COMMIT"]
-    assert trap.sprung.is_set()
-    with connected(proxy) as wire:
-        assert ask(wire, b"COMMIT") == b"echo COMMIT"
+    assert rule.triggered.is_set()
+    with connected(proxy) as connection:
+        assert ask(connection, b"COMMIT") == b"echo COMMIT"
 
 
-def test_a_trap_loses_the_request(proxy: Proxy, echo: Echo) -> None:
-    proxy.arm(Trap(pattern=b"COMMIT", deliver=False), "link")
-    with connected(proxy) as wire:
-        assert ask(wire, b"COMMIT") == b""
+def test_a_rule_drops_the_request(proxy: Proxy, echo: Echo) -> None:
+    proxy.add_rule(DropRule(pattern=b"COMMIT", deliver=False), "link")
+    with connected(proxy) as connection:
+        assert ask(connection, b"COMMIT") == b""
     assert echo.heard == []
 
 
-def test_a_trap_waits_for_its_prelude_on_the_same_connection(proxy: Proxy) -> None:
-    proxy.arm(Trap(pattern=b"COMMIT", prelude=b"INSERT", deliver=False), "link")
-    with connected(proxy) as other, connected(proxy) as wire:
+def test_a_rule_can_need_an_earlier_message_on_the_same_connection(proxy: Proxy) -> None:
+    proxy.add_rule(DropRule(pattern=b"COMMIT", after=b"INSERT", deliver=False), "link")
+    with connected(proxy) as other, connected(proxy) as connection:
         assert ask(other, b"INSERT") == b"echo INSERT"
-        assert ask(wire, b"COMMIT") == b"echo COMMIT"
+        assert ask(connection, b"COMMIT") == b"echo COMMIT"
         assert ask(other, b"COMMIT") == b""
 
 
-def test_a_link_can_lead_elsewhere(proxy: Proxy) -> None:
+def test_a_link_can_get_another_target(proxy: Proxy) -> None:
     other = Echo()
-    with connected(proxy) as wire:
-        assert ask(wire, b"one") == b"echo one"
-        proxy.lead_to(other.port, "link")
-        assert ask(wire, b"two") == b""
-    with connected(proxy) as wire:
-        assert ask(wire, b"three") == b"echo three"
+    with connected(proxy) as connection:
+        assert ask(connection, b"one") == b"echo one"
+        proxy.retarget(other.port, "link")
+        assert ask(connection, b"two") == b""
+    with connected(proxy) as connection:
+        assert ask(connection, b"three") == b"echo three"
     assert other.heard == [b"three"]
     other.close()

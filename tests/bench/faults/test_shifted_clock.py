@@ -1,4 +1,4 @@
-"""A process can be given a clock that is wrong, and everything that asks for the time is told so."""
+"""A process can run with a wrong clock, and everything that reads the time in it is wrong by as much."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 from shop.local.shop_processes import ROOT
 
-WORDS = """
+PROGRAM = """
 import time, pickle
 from datetime import datetime, timezone
 import django.utils.timezone
@@ -26,7 +26,7 @@ def test_every_clock_of_the_process_is_off_by_as_much(hours: int) -> None:
             sys.executable,
             "-c",
             f"from bench.faults.shifted_clock import shift; shift({3600 * hours}); {program}",
-            WORDS,
+            PROGRAM,
         ],
         cwd=ROOT,
         capture_output=True,

@@ -3,7 +3,6 @@
 from io import StringIO
 
 import pytest
-from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
@@ -14,11 +13,6 @@ from shop.models import Product
 from tests.conftest import make_item
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _load_tests_on(settings: LazySettings) -> None:
-    settings.LOAD_TESTS = True
 
 
 def load_passes(item_id: int, *options: str) -> list[str]:
@@ -67,14 +61,6 @@ def test_the_first_buyer_can_be_chosen(item: SaleItem) -> None:
     (line,) = load_passes(item.pk, "--count", "1", "--first", "7")
 
     assert User.objects.get(pk=passes.read(line).buyer_id).username == "load-000007"
-
-
-def test_refused_where_load_tests_are_off(item: SaleItem, settings: LazySettings) -> None:
-    settings.LOAD_TESTS = False
-
-    with pytest.raises(CommandError, match="LOAD_TESTS=1"):
-        load_passes(item.pk, "--count", "1")
-    assert not User.objects.filter(username__startswith="load-").exists()
 
 
 @pytest.mark.parametrize("count", ["0", "-5"])

@@ -1,4 +1,4 @@
-"""The herd's buyers: their habits, and how they behave when the shop does not answer."""
+"""The calls that buyers make, and what the client does when the shop does not answer."""
 
 import asyncio
 import multiprocessing
@@ -9,14 +9,14 @@ import pytest
 from aiohttp import web
 
 from bench.stampede import client
-from bench.stampede.plan import NO_ANSWER, NOT_SENT, Answer, Call, Habits, Kind, calls_of
+from bench.stampede.plan import NO_ANSWER, NOT_SENT, Answer, Call, CallKind, Habits, calls_of
 from tests.own_store import free_port
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 YES = {"id": "r-1", "units": 1, "expires_at": "2030-01-01T00:00:00.000Z"}
 
 
-def herd(buyers: int, *, seed: int = 1, **habits: float) -> list[list[Call]]:
+def calls_by(buyers: int, *, seed: int = 1, **habits: float) -> list[list[Call]]:
     numbers = count(1)
 
     def new_pass(buyer_id: int) -> tuple[str, str]:
@@ -32,36 +32,36 @@ def herd(buyers: int, *, seed: int = 1, **habits: float) -> list[list[Call]]:
 
 
 def test_each_buyer_calls_once_where_nobody_repeats() -> None:
-    chains = herd(50, repeat_share=0, twice_share=0)
+    chains = calls_by(50, repeat_share=0, twice_share=0)
 
     assert [[call.buyer_id for call in chain] for chain in chains] == [[number] for number in range(1, 51)]
 
 
 def test_a_repeated_call_is_the_same_call_and_a_second_one_has_a_pass_of_its_own() -> None:
-    chains = herd(40, units_max=3, repeat_share=1, twice_share=1)
+    chains = calls_by(40, units_max=3, repeat_share=1, twice_share=1)
 
     calls = [call for chain in chains for call in chain]
     assert sorted(call.index for call in calls) == list(range(120))
     for buyer_id in range(1, 41):
         first, repeat, second = sorted((call for call in calls if call.buyer_id == buyer_id), key=lambda c: c.index)
-        assert (first.kind, repeat.kind, second.kind) == (Kind.FIRST, Kind.REPEAT, Kind.SECOND)
-        assert (repeat.text, repeat.units) == (first.text, first.units)
+        assert (first.kind, repeat.kind, second.kind) == (CallKind.FIRST, CallKind.REPEAT, CallKind.SECOND)
+        assert (repeat.pass_text, repeat.units) == (first.pass_text, first.units)
         assert second.reservation_id != first.reservation_id
 
 
 def test_some_again_calls_follow_an_answer_and_some_go_beside_the_first() -> None:
-    chains = herd(200, repeat_share=1, twice_share=0)
+    chains = calls_by(200, repeat_share=1, twice_share=0)
 
     follow = sum(len(chain) == 2 for chain in chains)
-    beside = sum(chain[0].kind is Kind.REPEAT for chain in chains)
+    beside = sum(chain[0].kind is CallKind.REPEAT for chain in chains)
     assert follow + beside == 200
     assert min(follow, beside) > 50
 
 
-def test_the_same_seed_throws_the_same_dice() -> None:
+def test_the_same_seed_makes_the_same_choices() -> None:
     habits = {"units_max": 3, "repeat_share": 0.3, "twice_share": 0.3}
 
-    assert herd(100, seed=7, **habits) == herd(100, seed=7, **habits) != herd(100, seed=8, **habits)
+    assert calls_by(100, seed=7, **habits) == calls_by(100, seed=7, **habits) != calls_by(100, seed=8, **habits)
 
 
 def call_a_shop(
@@ -77,11 +77,11 @@ def call_a_shop(
         port = free_port()
         await web.TCPSite(runner, "127.0.0.1", port).start()
         context = multiprocessing.get_context("spawn")
-        orders = client.Orders(
+        assignment = client.Assignment(
             url=f"http://127.0.0.1:{port}/", chains=chains, connections=connections, seconds_max=seconds_max
         )
         try:
-            return await client.call_all(orders, context.Barrier(1), context.Value("L", 0))
+            return await client.call_all(assignment, context.Barrier(1), context.Value("L", 0))
         finally:
             await runner.cleanup()
 
@@ -100,32 +100,32 @@ def test_a_call_without_an_answer_is_repeated_with_the_same_pass() -> None:
             return web.json_response({"code": "unavailable"}, status=503)
         return web.json_response(YES, status=201)
 
-    (answer,) = call_a_shop(handler, herd(1, repeat_share=0, twice_share=0))
+    (answer,) = call_a_shop(handler, calls_by(1, repeat_share=0, twice_share=0))
 
     assert heard == ["Pass p-1"] * 3
-    assert (answer.word, answer.tries, answer.reservation_id) == ("reserved", 3, "r-1")
+    assert (answer.outcome, answer.tries, answer.reservation_id) == ("reserved", 3, "r-1")
 
 
 def test_a_shop_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "REST_SECONDS", 0.01)
+    monkeypatch.setattr(client, "RETRY_SECONDS", 0.01)
 
     async def handler(request: web.Request) -> web.StreamResponse:
         assert request.transport
         request.transport.close()
         return web.Response()
 
-    (answer,) = call_a_shop(handler, herd(1, repeat_share=0, twice_share=0))
+    (answer,) = call_a_shop(handler, calls_by(1, repeat_share=0, twice_share=0))
 
-    assert (answer.word, answer.tries, answer.is_yes) == (NO_ANSWER, client.TRIES_MAX, False)
+    assert (answer.outcome, answer.tries, answer.is_yes) == (NO_ANSWER, client.TRIES_MAX, False)
 
 
 def test_nothing_is_sent_once_time_is_over() -> None:
     async def handler(request: web.Request) -> web.StreamResponse:
         raise AssertionError("nothing was to be sent")
 
-    answers = call_a_shop(handler, herd(3, repeat_share=0, twice_share=0), seconds_max=0)
+    answers = call_a_shop(handler, calls_by(3, repeat_share=0, twice_share=0), seconds_max=0)
 
-    assert [(answer.word, answer.tries) for answer in answers] == [(NOT_SENT, 0)] * 3
+    assert [(answer.outcome, answer.tries) for answer in answers] == [(NOT_SENT, 0)] * 3
 
 
 def test_answers_are_told_apart() -> None:
@@ -142,7 +142,13 @@ def test_answers_are_told_apart() -> None:
     async def handler(request: web.Request) -> web.StreamResponse:
         return next(replies)
 
-    answers = call_a_shop(handler, herd(5, repeat_share=0, twice_share=0))
+    answers = call_a_shop(handler, calls_by(5, repeat_share=0, twice_share=0))
 
-    assert [answer.word for answer in answers] == ["reserved", "already_reserved", "sold_out", "http_500", "http_302"]
+    assert [answer.outcome for answer in answers] == [
+        "reserved",
+        "already_reserved",
+        "sold_out",
+        "http_500",
+        "http_302",
+    ]
     assert [answer.is_yes for answer in answers] == [True, True, False, False, False]

@@ -1,4 +1,4 @@
-"""The judge must be able to say guilty: each broken promise, made by hand, is found and named."""
+"""The verdict finds and names each broken promise; each is made by hand here."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from bench.stampede import cross_check, report
-from bench.stampede.plan import NO_ANSWER, Answer, Call, Kind
-from bench.stampede.rush import Rush
-from bench.stampede.verdict import Verdict, accepted_in_doubt, percentile, told_by, verdict_on
+from bench.stampede.plan import NO_ANSWER, Answer, Call, CallKind
+from bench.stampede.rush import RushResult
+from bench.stampede.verdict import Verdict, accepted_in_doubt, collect_answers, percentile, verdict_on
 from orders import intake, lifecycle
 from orders.models import Order, OrderLine, OrderStatus
 from seckill import ledger
@@ -29,8 +29,8 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cross_check, "AGREE_SECONDS_MAX", 0.0)
 
 
-class Herd:
-    """Calls made straight to the ledger, with the answers that HTTP would have brought."""
+class DirectRun:
+    """Calls made directly to the ledger, with the answers that HTTP would have brought."""
 
     def __init__(self, item: SaleItem) -> None:
         self.item = item
@@ -42,248 +42,250 @@ class Herd:
     def ask(self, buyer: User, *, units: int = 1, same_as: Call | None = None) -> Call:
         """One call and its true answer."""
         reservation_id = same_as.reservation_id if same_as else str(new_reservation_id(self.item.pk))
-        kind = Kind.REPEAT if same_as else Kind.FIRST
+        kind = CallKind.REPEAT if same_as else CallKind.FIRST
         call = Call(len(self.calls), kind, buyer.pk, units, "a pass", reservation_id)
-        told = ledger.reserve(item_id=self.item.pk, reservation_id=UUID(reservation_id), buyer_id=buyer.pk, units=units)
-        yes = told.outcome in ("reserved", "already_reserved")
+        reply = ledger.reserve(
+            item_id=self.item.pk, reservation_id=UUID(reservation_id), buyer_id=buyer.pk, units=units
+        )
+        yes = reply.outcome in ("reserved", "already_reserved")
         self.calls.append(call)
         self.answers.append(
             Answer(
                 index=call.index,
-                word=told.outcome.value,
+                outcome=reply.outcome.value,
                 tries=1,
                 answered_s=1.0 + call.index,
                 first_try_seconds=0.010,
                 reservation_id=reservation_id if yes else "",
-                units=told.units if yes else 0,
-                expires_at=str(told.deadline_ms) if yes else "",
+                units=reply.units if yes else 0,
+                expires_at=str(reply.deadline_ms) if yes else "",
             )
         )
         return call
 
     def heard(self, call: Call, **changes: Any) -> None:
-        """Let the buyer have heard something else than the truth."""
+        """Change what the buyer was told."""
         self.answers[call.index] = replace(self.answers[call.index], **changes)
 
     def verdict(self, *, died: int = 0) -> Verdict:
-        told = told_by(chains=[self.calls], answers=self.answers)
+        heard = collect_answers(chains=[self.calls], answers=self.answers)
         return verdict_on(
             item=self.item,
-            told=told,
-            rush=Rush(answers=self.answers, started_s=0.0, ended_s=10.0, died=died),
-            seen_s=dict.fromkeys(told.yes, 6.5),
-            accepted=accepted_in_doubt(item_id=self.item.pk, doubtful=told.doubtful),
+            heard=heard,
+            rush=RushResult(answers=self.answers, started_s=0.0, ended_s=10.0, died=died),
+            seen_s=dict.fromkeys(heard.yes, 6.5),
+            accepted=accepted_in_doubt(item_id=self.item.pk, in_doubt=heard.in_doubt),
             left_before=self.left_before,
         )
 
 
 @pytest.fixture
-def herd(item: SaleItem) -> Herd:
-    return Herd(item)
+def run(item: SaleItem) -> DirectRun:
+    return DirectRun(item)
 
 
 def order_of(call: Call) -> Order:
     return Order.objects.get(reservation_id=call.reservation_id)
 
 
-def test_a_shop_that_kept_its_word(herd: Herd, buyer: User, rival: User) -> None:
-    call = herd.ask(buyer)
-    herd.ask(buyer, same_as=call)
-    herd.ask(buyer)
-    herd.ask(rival)
-    intake.drain_once(item_id=herd.item.pk)
+def test_a_shop_that_kept_its_promises(run: DirectRun, buyer: User, rival: User) -> None:
+    call = run.ask(buyer)
+    run.ask(buyer, same_as=call)
+    run.ask(buyer)
+    run.ask(rival)
+    intake.drain_once(item_id=run.item.pk)
 
-    verdict = herd.verdict()
+    verdict = run.verdict()
 
     assert verdict.kept, verdict
     assert (verdict.asked, verdict.told_yes, verdict.told_yes_units, verdict.persisted) == (4, 2, 2, 2)
-    assert verdict.words == {"reserved": 2, "already_reserved": 1, "limit_reached": 1}
+    assert verdict.answer_counts == {"reserved": 2, "already_reserved": 1, "limit_reached": 1}
     assert (verdict.oversold, verdict.lost, verdict.duplicated) == (0, 0, 0)
     assert (verdict.left, verdict.unsold, verdict.seconds_to_sell_out) == (3, None, None)
     assert (verdict.seconds_to_last_order, verdict.p50_ms) == (2.5, 10.0)
-    assert "Each of the 2 yeses is an order" in report.in_words(verdict)
+    assert "Each of the 2 yeses is an order" in report.summary(verdict)
 
 
-def test_a_yes_without_an_order_is_lost(herd: Herd, buyer: User, rival: User) -> None:
-    call = herd.ask(buyer)
-    herd.ask(rival)
-    intake.drain_once(item_id=herd.item.pk)
+def test_a_yes_without_an_order_is_lost(run: DirectRun, buyer: User, rival: User) -> None:
+    call = run.ask(buyer)
+    run.ask(rival)
+    intake.drain_once(item_id=run.item.pk)
     order_of(call).delete()
 
-    verdict = herd.verdict()
+    verdict = run.verdict()
 
     assert (verdict.persisted, verdict.lost, verdict.kept) == (1, 1, False)
-    assert "1 orders lost" in report.in_words(verdict)
+    assert "1 orders lost" in report.summary(verdict)
 
 
-def test_a_yes_that_was_rejected_afterwards_is_lost(herd: Herd, buyer: User) -> None:
-    call = herd.ask(buyer)
-    intake.drain_once(item_id=herd.item.pk)
+def test_a_yes_that_was_rejected_afterwards_is_lost(run: DirectRun, buyer: User) -> None:
+    call = run.ask(buyer)
+    intake.drain_once(item_id=run.item.pk)
     Order.objects.filter(pk=order_of(call).pk).update(status=OrderStatus.REJECTED, ended_at=timezone.now())
 
-    assert herd.verdict().lost == 1
+    assert run.verdict().lost == 1
 
 
-def test_an_order_of_fewer_units_than_promised_is_lost(herd: Herd, buyer: User) -> None:
-    call = herd.ask(buyer)
-    intake.drain_once(item_id=herd.item.pk)
-    herd.heard(call, units=2)
+def test_an_order_of_fewer_units_than_promised_is_lost(run: DirectRun, buyer: User) -> None:
+    call = run.ask(buyer)
+    intake.drain_once(item_id=run.item.pk)
+    run.heard(call, units=2)
 
-    assert herd.verdict().lost == 1
+    assert run.verdict().lost == 1
 
 
-def test_an_order_that_its_buyer_gave_up_is_not_lost(herd: Herd, buyer: User) -> None:
-    call = herd.ask(buyer)
-    intake.drain_once(item_id=herd.item.pk)
+def test_an_order_that_its_buyer_gave_up_is_not_lost(run: DirectRun, buyer: User) -> None:
+    call = run.ask(buyer)
+    intake.drain_once(item_id=run.item.pk)
     lifecycle.cancel(order_id=order_of(call).pk)
 
-    assert herd.verdict().kept
+    assert run.verdict().kept
 
 
-def test_a_buyer_above_the_limit_is_a_duplicate(herd: Herd, buyer: User) -> None:
-    call = herd.ask(buyer)
-    intake.drain_once(item_id=herd.item.pk)
+def test_a_buyer_above_the_limit_is_a_duplicate(run: DirectRun, buyer: User) -> None:
+    call = run.ask(buyer)
+    intake.drain_once(item_id=run.item.pk)
     OrderLine.objects.filter(order=order_of(call)).update(units=2)
 
-    assert herd.verdict().duplicated == 1
+    assert run.verdict().duplicated == 1
 
 
-def test_live_orders_above_the_quantity_are_oversold(herd: Herd, buyer: User, rival: User, stranger: User) -> None:
-    call = herd.ask(buyer)
-    intake.drain_once(item_id=herd.item.pk)
+def test_live_orders_above_the_quantity_are_oversold(run: DirectRun, buyer: User, rival: User, stranger: User) -> None:
+    call = run.ask(buyer)
+    intake.drain_once(item_id=run.item.pk)
     OrderLine.objects.filter(order=order_of(call)).update(units=8)
 
-    verdict = herd.verdict()
+    verdict = run.verdict()
 
     assert verdict.oversold == 3
-    assert any("PostgreSQL counts 1 units as taken, but its live orders have 8" in what for what in verdict.broken)
+    assert any("PostgreSQL counts 1 units as taken, but its live orders have 8" in what for what in verdict.violations)
 
 
-def test_a_store_that_gives_away_too_much_is_oversold(herd: Herd, buyer: User, store: Any) -> None:
-    herd.ask(buyer)
-    intake.drain_once(item_id=herd.item.pk)
-    store.hset(keys_of(herd.item.pk).item, "held", 6)
+def test_a_store_that_gives_away_too_much_is_oversold(run: DirectRun, buyer: User, store: Any) -> None:
+    run.ask(buyer)
+    intake.drain_once(item_id=run.item.pk)
+    store.hset(keys_of(run.item.pk).item, "held", 6)
 
-    verdict = herd.verdict()
+    verdict = run.verdict()
 
     assert verdict.oversold == 1
-    assert any("5 is not 4 left + 6 held + 0 sold" in what for what in verdict.broken)
+    assert any("5 is not 4 left + 6 held + 0 sold" in what for what in verdict.violations)
 
 
-def test_a_unit_that_leaked_out_of_the_store_is_named(herd: Herd, buyer: User, store: Any) -> None:
-    herd.ask(buyer)
-    intake.drain_once(item_id=herd.item.pk)
-    store.hincrby(keys_of(herd.item.pk).item, "left", -1)
+def test_a_unit_that_leaked_out_of_the_store_is_named(run: DirectRun, buyer: User, store: Any) -> None:
+    run.ask(buyer)
+    intake.drain_once(item_id=run.item.pk)
+    store.hincrby(keys_of(run.item.pk).item, "left", -1)
 
-    verdict = herd.verdict()
+    verdict = run.verdict()
 
     assert not verdict.kept
-    assert any("5 is not 3 left" in what for what in verdict.broken)
+    assert any("5 is not 3 left" in what for what in verdict.violations)
 
 
-def test_a_store_that_lost_the_item_is_named(herd: Herd, buyer: User, store: Any) -> None:
-    herd.ask(buyer)
-    intake.drain_once(item_id=herd.item.pk)
-    store.delete(keys_of(herd.item.pk).item)
+def test_a_store_that_lost_the_item_is_named(run: DirectRun, buyer: User, store: Any) -> None:
+    run.ask(buyer)
+    intake.drain_once(item_id=run.item.pk)
+    store.delete(keys_of(run.item.pk).item)
 
-    assert any("does not know the item" in what for what in herd.verdict().broken)
-
-
-def test_a_repeated_call_must_get_the_same_answer(herd: Herd, buyer: User) -> None:
-    call = herd.ask(buyer)
-    repeat = herd.ask(buyer, same_as=call)
-    intake.drain_once(item_id=herd.item.pk)
-    herd.heard(repeat, expires_at="another time")
-
-    assert any("got another reservation" in what for what in herd.verdict().broken)
+    assert any("does not know the item" in what for what in run.verdict().violations)
 
 
-def test_a_refusal_that_became_an_order_is_named(herd: Herd, buyer: User) -> None:
-    call = herd.ask(buyer)
-    intake.drain_once(item_id=herd.item.pk)
-    herd.heard(call, word="sold_out", reservation_id="", units=0)
+def test_a_repeated_call_must_get_the_same_answer(run: DirectRun, buyer: User) -> None:
+    call = run.ask(buyer)
+    repeat = run.ask(buyer, same_as=call)
+    intake.drain_once(item_id=run.item.pk)
+    run.heard(repeat, expires_at="another time")
 
-    assert any("became orders all the same" in what for what in herd.verdict().broken)
+    assert any("got another reservation" in what for what in run.verdict().violations)
 
 
-def test_a_limit_that_was_not_reached_is_named(herd: Herd, buyer: User, rival: User) -> None:
-    herd.ask(buyer)
-    call = herd.ask(rival)
-    intake.drain_once(item_id=herd.item.pk)
+def test_a_refusal_that_became_an_order_is_named(run: DirectRun, buyer: User) -> None:
+    call = run.ask(buyer)
+    intake.drain_once(item_id=run.item.pk)
+    run.heard(call, outcome="sold_out", reservation_id="", units=0)
+
+    assert any("became orders all the same" in what for what in run.verdict().violations)
+
+
+def test_a_limit_that_was_not_reached_is_named(run: DirectRun, buyer: User, rival: User) -> None:
+    run.ask(buyer)
+    call = run.ask(rival)
+    intake.drain_once(item_id=run.item.pk)
     order_of(call).delete()
-    herd.heard(call, word="limit_reached", reservation_id="", units=0)
+    run.heard(call, outcome="limit_reached", reservation_id="", units=0)
 
-    assert any("below their limit" in what for what in herd.verdict().broken)
+    assert any("below their limit" in what for what in run.verdict().violations)
 
 
 def test_an_unlimited_item_never_runs_out(product: Product, buyer: User) -> None:
-    herd = Herd(make_item(product, quantity=None))
-    call = herd.ask(buyer)
-    intake.drain_once(item_id=herd.item.pk)
-    assert herd.verdict().kept
-    assert "cannot be oversold" in report.in_words(herd.verdict())
+    run = DirectRun(make_item(product, quantity=None))
+    call = run.ask(buyer)
+    intake.drain_once(item_id=run.item.pk)
+    assert run.verdict().kept
+    assert "cannot be oversold" in report.summary(run.verdict())
 
-    herd.heard(call, word="held_by_others", reservation_id="", units=0)
-    assert any("unlimited item ran out" in what for what in herd.verdict().broken)
-
-
-@pytest.mark.parametrize("word", ["http_500", "pass_invalid"])
-def test_an_answer_that_is_no_outcome_is_named(herd: Herd, buyer: User, word: str) -> None:
-    call = herd.ask(buyer)
-    herd.heard(call, word=word, reservation_id="", units=0)
-
-    assert any("neither a yes nor a refusal" in what for what in herd.verdict().broken)
+    run.heard(call, outcome="held_by_others", reservation_id="", units=0)
+    assert any("unlimited item ran out" in what for what in run.verdict().violations)
 
 
-def test_a_yes_that_never_reached_its_buyer_is_settled_afterwards(herd: Herd, buyer: User) -> None:
-    call = herd.ask(buyer)
-    intake.drain_once(item_id=herd.item.pk)
-    herd.heard(call, word=NO_ANSWER, reservation_id="", units=0)
+@pytest.mark.parametrize("outcome", ["http_500", "pass_invalid"])
+def test_an_answer_that_is_no_outcome_is_named(run: DirectRun, buyer: User, outcome: str) -> None:
+    call = run.ask(buyer)
+    run.heard(call, outcome=outcome, reservation_id="", units=0)
 
-    verdict = herd.verdict()
+    assert any("neither a yes nor a refusal" in what for what in run.verdict().violations)
+
+
+def test_a_yes_that_never_reached_its_buyer_is_settled_afterwards(run: DirectRun, buyer: User) -> None:
+    call = run.ask(buyer)
+    intake.drain_once(item_id=run.item.pk)
+    run.heard(call, outcome=NO_ANSWER, reservation_id="", units=0)
+
+    verdict = run.verdict()
 
     assert verdict.kept
     assert (verdict.told_yes, verdict.in_doubt, verdict.in_doubt_persisted) == (0, 1, 1)
 
 
-def test_an_accepted_reservation_without_an_order_is_named_even_if_never_told(herd: Herd, buyer: User) -> None:
-    call = herd.ask(buyer)
-    herd.heard(call, word=NO_ANSWER, reservation_id="", units=0)
+def test_an_accepted_reservation_without_an_order_is_named_even_if_never_told(run: DirectRun, buyer: User) -> None:
+    call = run.ask(buyer)
+    run.heard(call, outcome=NO_ANSWER, reservation_id="", units=0)
 
-    assert any("never told to the buyer" in what for what in herd.verdict().broken)
+    assert any("never told to the buyer" in what for what in run.verdict().violations)
 
 
 def test_units_that_nobody_got_are_counted_as_unsold(product: Product, buyer: User, rival: User) -> None:
-    herd = Herd(make_item(product, quantity=2))
-    herd.ask(buyer)
-    call = herd.ask(rival)
-    intake.drain_once(item_id=herd.item.pk)
+    run = DirectRun(make_item(product, quantity=2))
+    run.ask(buyer)
+    call = run.ask(rival)
+    intake.drain_once(item_id=run.item.pk)
     lifecycle.cancel(order_id=order_of(call).pk)
 
-    assert herd.verdict().unsold == 1
+    assert run.verdict().unsold == 1
 
 
-def test_the_other_buyers_of_the_item_do_not_count(herd: Herd, buyer: User, rival: User) -> None:
-    herd.ask(buyer)
-    ledger.reserve(item_id=herd.item.pk, reservation_id=new_reservation_id(herd.item.pk), buyer_id=rival.pk, units=1)
-    intake.drain_once(item_id=herd.item.pk)
+def test_the_other_buyers_of_the_item_do_not_count(run: DirectRun, buyer: User, rival: User) -> None:
+    run.ask(buyer)
+    ledger.reserve(item_id=run.item.pk, reservation_id=new_reservation_id(run.item.pk), buyer_id=rival.pk, units=1)
+    intake.drain_once(item_id=run.item.pk)
 
-    verdict = herd.verdict()
+    verdict = run.verdict()
 
     assert verdict.kept
     assert (verdict.told_yes, verdict.persisted, verdict.left) == (1, 1, 3)
 
 
-def test_calls_of_a_process_that_died_are_in_doubt(herd: Herd, buyer: User, rival: User) -> None:
-    herd.ask(buyer)
-    herd.ask(rival)
-    intake.drain_once(item_id=herd.item.pk)
-    herd.answers.pop()
+def test_calls_of_a_process_that_died_are_in_doubt(run: DirectRun, buyer: User, rival: User) -> None:
+    run.ask(buyer)
+    run.ask(rival)
+    intake.drain_once(item_id=run.item.pk)
+    run.answers.pop()
 
-    verdict = herd.verdict(died=1)
+    verdict = run.verdict(died=1)
 
     assert (verdict.in_doubt, verdict.in_doubt_persisted) == (1, 1)
-    assert "1 processes of the herd died" in verdict.broken
+    assert "1 client processes died" in verdict.violations
 
 
 def test_percentiles_are_values_that_occurred() -> None:

@@ -1,4 +1,4 @@
-"""PostgreSQL dies at a commit, is restarted, refuses to write, or finds a deadlock."""
+"""PostgreSQL is killed or restarted, refuses to write, or finds a deadlock."""
 
 import contextlib
 import uuid
@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault
-from bench.faults.kinds.wires import STRIKE_SECONDS_MAX
-from bench.faults.proxy import Trap
+from bench.faults.kinds.network import INJECT_SECONDS_MAX
+from bench.faults.proxy import DropRule
 from orders.models import Order
 from seckill.keys import keys_of
 from seckill.models import SaleItem
@@ -22,80 +22,80 @@ DEADLOCKS_TRIED = 3
 
 class PostgresKilled(Fault):
     name = "postgres-killed"
-    what = "kill -9 of PostgreSQL with all its processes; it is started again at once"
+    description = "kill -9 of PostgreSQL and its children; it is started again at once"
 
     def inject(self) -> None:
-        self.site.kill("postgres")
+        self.shop.kill("postgres")
 
 
 class PostgresDown(Fault):
-    """The hot path makes no query: yeses are told meanwhile, and become orders afterwards."""
+    """Reserving makes no query, so buyers are told yes meanwhile; the orders follow afterwards."""
 
     name = "postgres-down"
-    what = "kill -9 of PostgreSQL, which stays away for 6 s"
-    lasts_seconds = 6.0
+    description = "kill -9 of PostgreSQL, which stays down for 6 s"
+    duration_seconds = 6.0
     demand = Demand(arrival_seconds=10.0)
     refusals_are_timed = True
 
     def inject(self) -> None:
-        self.site.hold_down("postgres")
+        self.shop.keep_down("postgres")
 
-    def heal(self) -> None:
-        self.site.let_up("postgres")
+    def undo(self) -> None:
+        self.shop.bring_up("postgres")
 
 
 class PostgresRestarted(Fault):
     name = "postgres-restarted"
-    what = "a fast shutdown of PostgreSQL, and a start"
+    description = "a fast shutdown of PostgreSQL and a start"
 
     def inject(self) -> None:
-        self.site.parts["postgres"].ask_to_stop()
-        self.site.wait_until(lambda: not self.site.parts["postgres"].running, seconds_max=STRIKE_SECONDS_MAX)
+        self.shop.parts["postgres"].ask_to_stop()
+        self.shop.wait_until(lambda: not self.shop.parts["postgres"].running, seconds_max=INJECT_SECONDS_MAX)
 
 
 class KilledAtCommit(Fault):
-    """The proxy sees the worker's COMMIT of a batch of orders."""
+    """Kills PostgreSQL when the proxy sees the worker's COMMIT of a batch of orders."""
 
     deliver = False
 
     def inject(self) -> None:
-        self.trap = Trap(pattern=b"COMMIT", prelude=b"INSERT INTO orders_order", deliver=self.deliver)
-        self.site.proxy.arm(self.trap, "worker-postgres")
-        if self.site.wait_until(self.trap.sprung.is_set, seconds_max=STRIKE_SECONDS_MAX):
-            self.site.kill("postgres")
+        self.rule = DropRule(pattern=b"COMMIT", after=b"INSERT INTO orders_order", deliver=self.deliver)
+        self.shop.proxy.add_rule(self.rule, "worker-postgres")
+        if self.shop.wait_until(self.rule.triggered.is_set, seconds_max=INJECT_SECONDS_MAX):
+            self.shop.kill("postgres")
 
-    def struck(self) -> bool:
-        return self.trap.sprung.is_set()
+    def took_effect(self) -> bool:
+        return self.rule.triggered.is_set()
 
 
 class PostgresKilledBeforeCommit(KilledAtCommit):
     name = "postgres-killed-before-commit"
-    what = "kill -9 of PostgreSQL when the COMMIT of a batch is on its way, which is lost"
+    description = "the COMMIT of a batch of orders is lost on its way, and PostgreSQL is killed"
 
 
 class PostgresKilledAfterCommit(KilledAtCommit):
     name = "postgres-killed-after-commit"
-    what = "the COMMIT of a batch is done, its answer is lost, and PostgreSQL gets kill -9"
+    description = "a batch of orders is committed, the answer is lost, and PostgreSQL is killed"
     deliver = True
 
 
 class PostgresReadOnly(Fault):
     name = "postgres-read-only"
-    what = "PostgreSQL refuses every write, for 5 s"
-    lasts_seconds = 5.0
+    description = "PostgreSQL refuses every write, for 5 s"
+    duration_seconds = 5.0
     demand = Demand(arrival_seconds=9.0)
 
     def inject(self) -> None:
         self._set("SET default_transaction_read_only = on")
 
-    def heal(self) -> None:
+    def undo(self) -> None:
         self._set("RESET default_transaction_read_only")
 
-    def _set(self, what: str) -> None:
-        """For the database, and so that every connection hears of it."""
+    def _set(self, clause: str) -> None:
+        """Change the database's default, and end all connections so that they get it."""
         may_write = "-c default_transaction_read_only=off"
         with psycopg.connect(settings.DATABASE_URL, autocommit=True, options=may_write) as session:
-            session.execute(f"ALTER DATABASE {session.info.dbname} {what}".encode())
+            session.execute(f"ALTER DATABASE {session.info.dbname} {clause}".encode())
             session.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                 "WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -103,39 +103,39 @@ class PostgresReadOnly(Fault):
 
 
 class PostgresDeadlock(Fault):
-    """We hold the item's row, for which intake waits in its transaction, and ask for the order that it has inserted.
+    """The harness locks the item's row, intake waits for it in its transaction, and the harness inserts intake's order.
 
-    Our own patience is a minute, so PostgreSQL finds the deadlock from intake's side, whose transaction it ends.
+    The harness's own `deadlock_timeout` is a minute, so intake finds the deadlock first and is the one to be ended.
     """
 
     name = "postgres-deadlock"
-    what = "PostgreSQL ends the worker's transaction to resolve a deadlock"
+    description = "PostgreSQL ends the worker's transaction to resolve a deadlock"
 
     def inject(self) -> None:
         before = self._deadlocks()
         for _try in range(DEADLOCKS_TRIED):
             with contextlib.suppress(DatabaseError):
-                self._embrace()
-            if self.site.wait_until(lambda: self._deadlocks() > before, seconds_max=2.0):
+                self._deadlock_once()
+            if self.shop.wait_until(lambda: self._deadlocks() > before, seconds_max=2.0):
                 break
-            self.site.wait(0.5)
+            self.shop.wait(0.5)
         self._found = self._deadlocks() - before
         self.variant = f"{self._found} deadlocks"
 
-    def _embrace(self) -> None:
-        outbox, store = keys_of(self.stage.item.pk).outbox, self.site.store_client()
+    def _deadlock_once(self) -> None:
+        outbox, store = keys_of(self.context.item.pk).outbox, self.shop.store_client()
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL deadlock_timeout = '60s'")
             cursor.execute("SET LOCAL lock_timeout = '10s'")
-            SaleItem.objects.select_for_update().get(pk=self.stage.item.pk)
+            SaleItem.objects.select_for_update().get(pk=self.context.item.pk)
 
-            def somebody_waits() -> bool:
+            def is_blocking() -> bool:
                 cursor.execute(
                     "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
                 )
                 return bool(cursor.fetchone()[0])
 
-            self.site.wait_until(somebody_waits, seconds_max=STRIKE_SECONDS_MAX)
+            self.shop.wait_until(is_blocking, seconds_max=INJECT_SECONDS_MAX)
             pending = store.xpending_range(outbox, GROUP, "-", "+", 1)
             if not pending:
                 return
@@ -159,5 +159,5 @@ class PostgresDeadlock(Fault):
             ).fetchone()
         return int(row[0]) if row else 0
 
-    def struck(self) -> bool:
+    def took_effect(self) -> bool:
         return self._found > 0

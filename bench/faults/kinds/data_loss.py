@@ -1,0 +1,149 @@
+"""The reservation store loses data: all of it, one key, the end of its file, or what a replica did not have.
+
+Of the yeses given before, only those that are orders in PostgreSQL are promised. What only the store had is lost, and
+counted as "not promised". Even so no unit may be sold twice, and no buyer may be told "sold out" because a key is
+missing.
+"""
+
+import shutil
+from pathlib import Path
+
+from bench.faults.buyer_journey import Demand
+from bench.faults.fault import Fault
+from bench.faults.proxy import Mode
+from bench.faults.raw_valkey import client_at
+from seckill.keys import keys_of
+from shop.local.servers import free_ports
+from shop.local.valkey import STORE_FSYNC
+
+# Buyers keep coming while the store is rebuilt.
+DEMAND = Demand(buyers=80, arrival_seconds=10.0, retry_seconds_max=8.0)
+# A reservation takes some 600 bytes of the append-only file.
+CUT_BYTES_MAX = 2_500
+REPLICA_SECONDS_MAX = 20.0
+
+
+class DataLost(Fault):
+    """In half of the runs the worker is frozen first, so that only the store has some of the yeses."""
+
+    demand = DEMAND
+    starts_after_seconds = (1.5, 3.0)
+    duration_seconds = 1.0
+
+    def inject(self) -> None:
+        frozen = self.rng.random() < 0.5
+        self.variant = "worker frozen" if frozen else "worker running"
+        if frozen:
+            self.shop.freeze("worker")
+            self.shop.wait(1.0)
+        self.before_data_loss()
+        self.lose_data()
+        self.after_data_loss()
+        self.shop.thaw("worker")
+
+    def lose_data(self) -> None:
+        """Make the store lose data."""
+
+
+class StoreFlushed(DataLost):
+    name = "store-flushall"
+    description = "FLUSHALL in the middle of the sale"
+
+    def lose_data(self) -> None:
+        self.shop.store_client().flushall()
+
+
+class StoreKeyLost(DataLost):
+    name = "store-key-lost"
+    description = "one of the item's keys in the store is deleted"
+
+    def lose_data(self) -> None:
+        keys = keys_of(self.context.item.pk)
+        name = self.rng.choice(["item", "buyers", "holds", "outbox"])
+        self.variant += f", {name}"
+        self.shop.store_client().delete(getattr(keys, name))
+
+
+class StoreDiskLost(DataLost):
+    name = "store-disk-lost"
+    description = "kill -9 of the store, which restarts without its files"
+
+    def lose_data(self) -> None:
+        self.shop.keep_down("store")
+        shutil.rmtree(self.shop.store_files())
+        self.shop.bring_up("store")
+
+
+class StoreBackupRestored(DataLost):
+    name = "store-backup-restored"
+    description = "the store restarts with a backup of its files that is 2 s old"
+
+    def lose_data(self) -> None:
+        files = self.shop.store_files()
+        copy = files.with_name("backup")
+        self.shop.freeze("store")
+        shutil.copytree(files, copy)
+        self.shop.thaw("store")
+        self.shop.wait(2.0)
+        self.before_data_loss()
+        self.shop.keep_down("store")
+        shutil.rmtree(files)
+        copy.rename(files)
+        self.shop.bring_up("store")
+
+
+class AofCut(DataLost):
+    name = "store-aof-cut"
+    description = "kill -9 of the store, and the last bytes of its append-only file are lost"
+
+    def lose_data(self) -> None:
+        self.shop.keep_down("store")
+        path = last_file(self.shop.store_files())
+        size = path.stat().st_size
+        cut = min(size, self.rng.randint(1, CUT_BYTES_MAX))
+        self.variant += f", {cut} bytes"
+        with path.open("r+b") as file:
+            file.truncate(size - cut)
+        self.shop.bring_up("store")
+
+
+class Failover(DataLost):
+    """The replica follows through a link of the proxy, which is stalled 1.5 s before the store is killed."""
+
+    name = "failover-to-lagging-replica"
+    description = "kill -9 of the store, and a replica that lags by 1.5 s replaces it"
+    duration_seconds = 0.5
+
+    def lose_data(self) -> None:
+        port, link_port = free_ports(count=2)
+        number = sum(1 for _ in self.shop.directory.glob("store-replica-*"))
+        name = f"store-replica-{number}"
+        part = self.shop.valkey(name, port=port, fsync=STORE_FSYNC)
+        self.shop.proxy.add(name, port=link_port, target_port=self.shop.store_port)
+        self.shop.add(name, part)
+        self.shop.await_answers(name)
+        replica = client_at(port, password=self.shop.password)
+        replica.config_set("masterauth", self.shop.password)
+        replica.replicaof("127.0.0.1", link_port)
+        self._followed = self.shop.wait_until(
+            lambda: replica.info("replication").get("master_link_status") == "up", seconds_max=REPLICA_SECONDS_MAX
+        )
+        self.shop.proxy.switch(Mode.STALL, name)
+        self.shop.wait(1.5)
+        self.before_data_loss()
+        self.shop.keep_down("store")
+        self.shop.proxy.switch(Mode.REFUSE, name)
+        replica.replicaof("NO", "ONE")
+        self.shop.parts.pop(name)
+        self.shop.promote(part, port=port)
+
+    def undo(self) -> None:
+        self.shop.bring_up("store")
+
+    def took_effect(self) -> bool:
+        return self._followed
+
+
+def last_file(directory: Path) -> Path:
+    """The file to which the store appends now."""
+    return max(directory.glob("*.incr.aof"), key=lambda path: int(path.name.split(".")[-3]))

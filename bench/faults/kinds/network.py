@@ -1,0 +1,108 @@
+"""Messages are lost, or connections stall or break, between processes that work."""
+
+from bench.faults.buyer_journey import Demand
+from bench.faults.fault import Fault
+from bench.faults.proxy import DropRule, Mode
+
+INJECT_SECONDS_MAX = 15.0
+
+
+class MessageLost(Fault):
+    """Some requests that contain a pattern are lost, or their answers are."""
+
+    links: tuple[str, ...] = ()
+    pattern = b""
+    deliver = True
+    lost_max = 8
+    duration_seconds = 3.0
+
+    def inject(self) -> None:
+        count = self.rng.randint(self.lost_max // 2, self.lost_max)
+        self.variant = f"{count} times"
+        self.rule = DropRule(pattern=self.pattern, deliver=self.deliver, remaining=count)
+        self.shop.proxy.add_rule(self.rule, *self.links)
+        self.shop.wait_until(self.rule.triggered.is_set, seconds_max=INJECT_SECONDS_MAX)
+
+    def undo(self) -> None:
+        self.rule.remaining = 0
+
+    def took_effect(self) -> bool:
+        return self.rule.triggered.is_set()
+
+
+class AnswerLostFromStore(MessageLost):
+    name = "answer-lost-from-store"
+    description = "the store holds the units, and its answer to the web process is lost"
+    links = ("web-store",)
+    pattern = b"EVALSHA"
+
+
+class RequestLostToStore(MessageLost):
+    name = "request-lost-to-store"
+    description = "the call from the web process to the store is lost"
+    links = ("web-store",)
+    pattern = b"EVALSHA"
+    deliver = False
+
+
+class AnswerLostToBuyer(MessageLost):
+    name = "answer-lost-to-buyer"
+    description = "the answer to the buyer is lost, and the buyer calls again with the same pass"
+    links = ("buyers-web1", "buyers-web2")
+    pattern = b"/reservations/"
+
+
+class AcknowledgementLost(MessageLost):
+    name = "acknowledgement-lost"
+    description = "the worker's acknowledgement of outbox entries is lost"
+    links = ("worker-store",)
+    pattern = b"XACK"
+    deliver = False
+    lost_max = 3
+
+
+class SwitchedLink(Fault):
+    """Links are in another mode for a while."""
+
+    links: tuple[str, ...] = ()
+    mode = Mode.CUT
+    duration_seconds = 5.0
+    demand = Demand(arrival_seconds=9.0)
+
+    def inject(self) -> None:
+        self.shop.proxy.switch(self.mode, *self.links)
+
+    def undo(self) -> None:
+        self.shop.proxy.switch(Mode.PASS, *self.links)
+
+
+class StoreLinkStalled(SwitchedLink):
+    name = "store-link-stalled"
+    description = "no data passes between the web processes and the store for 5 s, but connections stay open"
+    links = ("web-store",)
+    mode = Mode.STALL
+    refusals_are_timed = True
+
+
+class StoreLinkCut(SwitchedLink):
+    name = "store-link-cut"
+    description = "every connection of web and workers to the store is reset, for 5 s"
+    links = ("web-store", "worker-store")
+    refusals_are_timed = True
+
+
+class StoreRefuses(SwitchedLink):
+    name = "store-link-refused"
+    description = "connections to the store are refused, for 5 s"
+    links = ("web-store", "worker-store")
+    mode = Mode.REFUSE
+    refusals_are_timed = True
+
+
+class PostgresLinkStalled(SwitchedLink):
+    name = "postgres-link-stalled"
+    description = "no data passes between the workers and PostgreSQL for 8 s"
+    links = ("worker-postgres",)
+    mode = Mode.STALL
+    duration_seconds = 8.0
+    demand = Demand(arrival_seconds=11.0)
