@@ -22,7 +22,7 @@ def open_load_sale(
     hold_seconds: int,
     late_payment: LatePayment = LatePayment.TAKE_AGAIN,
 ) -> SaleItem:
-    """A published sale of one new product, open from now for `open_seconds`. The catalogue does not show the product.
+    """A published sale of one new product, open from now for `open_seconds`. No list shows the sale or the product.
 
     Nothing is left of it where publishing is refused. Raises CannotPublish and StoreUnreachable.
     """
@@ -37,6 +37,7 @@ def open_load_sale(
             closes_at=now + timedelta(seconds=open_seconds),
             hold_seconds=hold_seconds,
             late_payment=late_payment,
+            listed=False,
         )
         item = SaleItem.objects.create(
             sale=sale, product=product, price_minor=PRICE_MINOR, quantity=quantity, per_buyer_max=per_buyer_max

@@ -7,6 +7,7 @@ import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 

@@ -10,6 +10,7 @@ import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.test import Client
 from pytest_django.live_server_helper import LiveServer
 
 from bench import load_buyers
@@ -86,12 +87,14 @@ def test_an_item_that_the_store_lost_is_refused(item: SaleItem, store: Any) -> N
         setup.existing_item(item.pk)
 
 
-def test_a_sale_of_its_own_is_open_and_not_in_the_catalogue() -> None:
+def test_a_sale_of_its_own_is_open_and_in_no_list(client: Client) -> None:
     item = setup.own_item(stock=7, units_max=3)
 
     assert setup.existing_item(item.pk) == item
     assert (item.quantity, item.per_buyer_max) == (7, 3)
     assert not Product.objects.filter(is_active=True).exists()
+    assert client.get("/api/v1/sales/").json() == []
+    assert item.sale.name not in client.get("/").content.decode()
 
 
 def test_two_sales_of_its_own_do_not_stand_in_each_others_way() -> None:
