@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from shop.local.postgres import DataUnusable
-from shop.local.process import PartFailed
+from shop.local.process import ProcessFailed
 from shop.local.servers import DirectoryInUse, EmbeddedServers
 from shop.local.wheel import WheelMissing
 from shop.translations import compile_translations
@@ -76,7 +76,7 @@ def _start_servers(*, config: pytest.Config) -> dict[str, str]:
     servers = EmbeddedServers(_DIRECTORY)
     try:
         servers.start()
-    except (DataUnusable, DirectoryInUse, PartFailed, WheelMissing) as error:
+    except (DataUnusable, DirectoryInUse, ProcessFailed, WheelMissing) as error:
         raise pytest.UsageError(str(error)) from error
     config.add_cleanup(servers.stop)
     # For a run that ends before pytest comes to its cleanups, such as one with a broken conftest.

@@ -13,7 +13,7 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from shop.local.process import Part
+from shop.local.process import Process
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
 from shop.settings import redis_cache
 
@@ -36,10 +36,10 @@ class OwnStore:
             password="of-a-test",
         )
         lock = (directory / "lock").open("w")
-        self.part: Part = self.server.part(log_path=directory / "valkey.log", lock_fd=lock.fileno())
+        self.process: Process = self.server.process(log_path=directory / "valkey.log", lock_fd=lock.fileno())
         self._lock = lock
         more = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
-        self.part.argv = [*self.part.argv, *more]
+        self.process.argv = [*self.process.argv, *more]
         self.client: Any = Redis.from_url(self.server.url, retry=Retry(NoBackoff(), 0), socket_timeout=5)
 
     @property
@@ -48,19 +48,19 @@ class OwnStore:
 
     def start(self) -> None:
         """Start the server and return when it answers, its data read."""
-        self.part.start()
+        self.process.start()
         deadline = time.monotonic() + START_SECONDS
-        while not self.part.answers():
-            assert time.monotonic() < deadline, self.part.last_lines()
+        while not self.process.answers():
+            assert time.monotonic() < deadline, self.process.last_lines()
             time.sleep(0.01)
 
     def kill(self) -> None:
         """kill -9."""
-        self.part.kill()
+        self.process.kill()
 
     def stop(self) -> None:
         self.client.close()
-        self.part.kill()
+        self.process.kill()
         self._lock.close()
 
     @contextlib.contextmanager

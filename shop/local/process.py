@@ -29,32 +29,32 @@ _LOG_BYTES_MAX = 10_000_000
 POLL_SECONDS = 0.05
 
 
-class PartFailed(Exception):
-    """A part ended, or did not answer in time. The message is for the person at the terminal."""
+class ProcessFailed(Exception):
+    """A process ended, or did not answer in time. The message is for the person at the terminal."""
 
 
-class PortTaken(PartFailed):
+class PortTaken(ProcessFailed):
     """It ended because somebody listens on its port already."""
 
 
-def ended_well(part: "Part") -> bool:
-    """`ready` of a part that ends by itself, such as a migration."""
-    return part.exit_code == 0
+def succeeded(process: "Process") -> bool:
+    """`ready` of a process that ends by itself, such as a migration."""
+    return process.exit_code == 0
 
 
 @dataclass(kw_only=True)
-class Part:
+class Process:
     """A supervised process.
 
-    `ready` is asked again and again until it says True; it must not block long. A part that ends by itself
-    has `ready=ended_well`. Neighbours of one `group` are stopped together.
+    `ready` is asked again and again until it says True; it must not block long. A process that ends by itself
+    has `ready=succeeded`. Neighbours of one `group` are stopped together.
     """
 
     name: str
     title: str
     argv: Sequence[str]
     log_path: Path
-    ready: Callable[["Part"], bool]
+    ready: Callable[["Process"], bool]
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(os.environ))
     directory: Path | None = None
     account: str | None = None
@@ -63,7 +63,7 @@ class Part:
     group: str = ""
     lock_fds: Sequence[int] = ()
 
-    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _child: subprocess.Popen[bytes] | None = field(default=None, init=False)
     _log_offset: int = field(default=0, init=False)
 
     def start(self) -> None:
@@ -77,7 +77,7 @@ class Part:
             self.log_path.replace(self.log_path.with_suffix(".old.log"))
         with self.log_path.open("ab") as log:
             self._log_offset = log.tell()
-            self._process = subprocess.Popen(
+            self._child = subprocess.Popen(
                 self.argv,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -93,22 +93,22 @@ class Part:
     @property
     def pid(self) -> int | None:
         """The process id, or None before the first start."""
-        return self._process.pid if self._process else None
+        return self._child.pid if self._child else None
 
     @property
     def exit_code(self) -> int | None:
         """How the process ended (negative: by that signal); None while it runs or before it was started."""
-        return self._process.poll() if self._process else None
+        return self._child.poll() if self._child else None
 
     @property
     def running(self) -> bool:
         """Whether the process exists; says nothing about whether it answers."""
-        return self._process is not None and self._process.poll() is None
+        return self._child is not None and self._child.poll() is None
 
     def answers(self) -> bool:
-        """Whether the part does its work, or has done it. Raises PartFailed when its process has failed."""
-        if not self.running and not (self.ready is ended_well and self.exit_code == 0):
-            kind = PortTaken if "Address already in use" in self.log_since_start() else PartFailed
+        """Whether the process does its work, or has done it. Raises ProcessFailed when its process has failed."""
+        if not self.running and not (self.ready is succeeded and self.exit_code == 0):
+            kind = PortTaken if "Address already in use" in self.log_since_start() else ProcessFailed
             raise kind(f"{self.name} ended {ending(exit_code=self.exit_code)}.\n{self.last_lines()}")
         return self.ready(self)
 
@@ -125,30 +125,30 @@ class Part:
 
     def ask_to_stop(self) -> None:
         """Send the polite stop signal. Does not wait."""
-        if self._process and self.running:
-            self._process.send_signal(self.stop_signal)
+        if self._child and self.running:
+            self._child.send_signal(self.stop_signal)
 
     def kill(self) -> None:
         """End the process and whatever it left behind in its session, at once, and reap it."""
-        if self._process is None:
+        if self._child is None:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+            os.killpg(self._child.pid, signal.SIGKILL)
+        self._child.wait()
 
 
-def stop_parts(*, parts: Sequence[Part], hurry: Callable[[], bool] = lambda: False) -> None:
-    """Stop the parts together: ask each, wait for each its `stop_seconds`, then kill what remains.
+def stop_processes(*, processes: Sequence[Process], hurry: Callable[[], bool] = lambda: False) -> None:
+    """Stop the processes together: ask each, wait for each its `stop_seconds`, then kill what remains.
 
     `hurry` turning True (a second Ctrl-C) ends the waiting.
     """
-    for part in parts:
-        part.ask_to_stop()
+    for process in processes:
+        process.ask_to_stop()
     asked_at = time.monotonic()
-    for part in parts:
-        while part.running and not hurry() and time.monotonic() - asked_at < part.stop_seconds:
+    for process in processes:
+        while process.running and not hurry() and time.monotonic() - asked_at < process.stop_seconds:
             time.sleep(POLL_SECONDS)
-        part.kill()
+        process.kill()
 
 
 def ending(*, exit_code: int | None) -> str:

@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from shop.local.environment import BadEnvironment, RunSettings, read_settings, write_environment
 from shop.local.postgres import DataUnusable
-from shop.local.process import PartFailed, PortTaken
+from shop.local.process import PortTaken, ProcessFailed
 from shop.local.servers import PORT_ATTEMPTS, DirectoryInUse, EmbeddedServers, lock_directory
 from shop.local.shop_processes import ROOT, processes, steps
 from shop.local.supervisor import StopRequested, Supervisor
@@ -55,7 +55,7 @@ def _supervise(*, settings: RunSettings) -> int:
     except StopRequested:
         _say("Stopping …")
         return 0
-    except PartFailed as error:
+    except ProcessFailed as error:
         _complain(error=error)
         return 1
     finally:
@@ -75,9 +75,9 @@ def _start(*, settings: RunSettings, servers: EmbeddedServers | None, supervisor
         values = write_environment(settings=settings, urls=urls)
         os.environ.update(values)
         compile_translations()
-        supervisor.start(parts=steps(settings=settings))
+        supervisor.start(processes=steps(settings=settings))
         broker_url = os.environ.get("CELERY_BROKER_URL") or urls["REDIS_URL"]
-        supervisor.start(parts=processes(settings=settings, broker_url=broker_url))
+        supervisor.start(processes=processes(settings=settings, broker_url=broker_url))
     return values
 
 
@@ -85,7 +85,7 @@ def _start_servers(*, servers: EmbeddedServers, supervisor: Supervisor) -> None:
     for attempts_left in reversed(range(PORT_ATTEMPTS)):
         servers.prepare()
         try:
-            return supervisor.start(parts=servers.parts)
+            return supervisor.start(processes=servers.processes)
         except PortTaken:
             supervisor.stop()
             if not attempts_left:
@@ -136,7 +136,7 @@ def _check_port(*, settings: RunSettings) -> None:
 
 
 def _say(text: str) -> None:
-    """Print, if anybody still reads: a closed terminal or pipe must not keep us from stopping the parts."""
+    """Print, if anybody still reads: a closed terminal or pipe must not keep us from stopping the processes."""
     with contextlib.suppress(OSError):
         _CONSOLE.print(text)
 

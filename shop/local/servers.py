@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from shop.local.postgres import DataUnusable, PostgresServer
-from shop.local.process import POLL_SECONDS, Part, PartFailed, PortTaken, stop_parts
+from shop.local.process import POLL_SECONDS, PortTaken, Process, ProcessFailed, stop_processes
 from shop.local.valkey import BROKER_FSYNC, STORE_FSYNC, ValkeyServer
 
 # Below the range from which the kernel takes the ports of outgoing connections (32768 and up on Linux, 49152
@@ -46,12 +46,12 @@ class DirectoryInUse(Exception):
 class EmbeddedServers:
     """PostgreSQL, the reservation store, and the cache and broker, under one directory.
 
-    Either `start()` and `stop()`, or `prepare()`, a supervisor of one's own that runs `parts`, and `close()`.
+    Either `start()` and `stop()`, or `prepare()`, a supervisor of one's own that runs `processes`, and `close()`.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory.resolve()
-        self.parts: Sequence[Part] = ()
+        self.processes: Sequence[Process] = ()
         self._lock: IO[str] | None = None
         self._inherited: IO[str] | None = None
         self._environment: dict[str, str] = {}
@@ -90,10 +90,10 @@ class EmbeddedServers:
             password=passwords["broker"],
         )
         logs = self.directory / "logs"
-        self.parts = [
-            postgres.part(log_path=logs / "postgres.log", lock_fd=lock_fd),
-            store.part(log_path=logs / "store.log", lock_fd=lock_fd),
-            broker.part(log_path=logs / "broker.log", lock_fd=lock_fd),
+        self.processes = [
+            postgres.process(log_path=logs / "postgres.log", lock_fd=lock_fd),
+            store.process(log_path=logs / "store.log", lock_fd=lock_fd),
+            broker.process(log_path=logs / "broker.log", lock_fd=lock_fd),
         ]
         self._environment = {
             "DATABASE_URL": postgres.url,
@@ -104,35 +104,37 @@ class EmbeddedServers:
     def start(self) -> None:
         """Start the three servers side by side and return when all of them answer.
 
-        Raises what `prepare` raises, and PartFailed when a server ends or stays silent.
+        Raises what `prepare` raises, and ProcessFailed when a server ends or stays silent.
         """
         self._lock = lock_directory(directory=self.directory)
         try:
             for attempts_left in reversed(range(PORT_ATTEMPTS)):
                 self.prepare()
                 try:
-                    return self._start_parts()
+                    return self._start_processes()
                 except PortTaken:
-                    stop_parts(parts=self.parts)
+                    stop_processes(processes=self.processes)
                     if not attempts_left:
                         raise
         except BaseException:
             self.stop()
             raise
 
-    def _start_parts(self) -> None:
-        for part in self.parts:
-            part.start()
+    def _start_processes(self) -> None:
+        for process in self.processes:
+            process.start()
         deadline = time.monotonic() + _START_SECONDS
-        for part in self.parts:
-            while not part.answers():
+        for process in self.processes:
+            while not process.answers():
                 if time.monotonic() > deadline:
-                    raise PartFailed(f"{part.name} gave no answer within {_START_SECONDS:.0f} s.\n{part.last_lines()}")
+                    raise ProcessFailed(
+                        f"{process.name} gave no answer within {_START_SECONDS:.0f} s.\n{process.last_lines()}"
+                    )
                 time.sleep(POLL_SECONDS)
 
     def stop(self) -> None:
         """Stop the servers, waiting until they are gone, and give the directory free. May be called twice."""
-        stop_parts(parts=self.parts)
+        stop_processes(processes=self.processes)
         self.close()
 
     def close(self) -> None:

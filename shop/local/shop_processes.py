@@ -12,7 +12,7 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from shop.local.environment import RunSettings
-from shop.local.process import Part, ended_well
+from shop.local.process import Process, succeeded
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,7 +22,7 @@ _WORKER_STOP_SECONDS = 5.0
 _WEB_STOP_SECONDS = 4.0
 
 
-def steps(*, settings: RunSettings) -> list[Part]:
+def steps(*, settings: RunSettings) -> list[Process]:
     """What has to be done before the shop's processes start. The steps do not need each other."""
     return [
         _manage(settings, "migrate", "--noinput", title="database tables"),
@@ -30,7 +30,7 @@ def steps(*, settings: RunSettings) -> list[Part]:
     ]
 
 
-def processes(*, settings: RunSettings, broker_url: str) -> list[Part]:
+def processes(*, settings: RunSettings, broker_url: str) -> list[Process]:
     """Web, worker and beat, and the demo data, which needs only the tables and so is loaded beside them."""
     return [
         _manage(settings, "load_demo", title="demo data"),
@@ -42,7 +42,7 @@ def processes(*, settings: RunSettings, broker_url: str) -> list[Part]:
     ]
 
 
-def _web(*, settings: RunSettings) -> Part:
+def _web(*, settings: RunSettings) -> Process:
     argv = ["-m", "granian", "--interface", "wsgi", "shop.wsgi:application"]
     argv += ["--host", settings.host, "--port", str(settings.port)]
     argv += ["--workers", "2", "--blocking-threads", "8", "--workers-kill-timeout", "3"]
@@ -58,7 +58,7 @@ def _web(*, settings: RunSettings) -> Part:
     )
 
 
-def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str) -> Part:
+def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str) -> Process:
     node = f"stampede-{name}-{os.getpid()}@{socket.gethostname()}"
     client = Celery(broker=broker_url, set_as_current=False)
     argv = ["-m", "celery", "-A", "shop", "worker", "-n", node, "-l", _log_level()]
@@ -76,22 +76,22 @@ def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str) -
     )
 
 
-def _beat(*, settings: RunSettings) -> Part:
+def _beat(*, settings: RunSettings) -> Process:
     argv = ["-m", "celery", "-A", "shop", "beat", "-l", _log_level()]
     return _python(
         settings,
         argv,
         name="beat",
         title="Celery beat",
-        ready=lambda part: "is starting" in part.log_since_start(),
+        ready=lambda process: "is starting" in process.log_since_start(),
         stop_seconds=_BEAT_STOP_SECONDS,
     )
 
 
-def _manage(settings: RunSettings, command: str, *options: str, title: str) -> Part:
+def _manage(settings: RunSettings, command: str, *options: str, title: str) -> Process:
     # The checks are for those who change the code (`make test` runs them); here they would import everything thrice.
     argv = [str(ROOT / "manage.py"), command, "--skip-checks", *options]
-    return _python(settings, argv, name=command, title=title, ready=ended_well)
+    return _python(settings, argv, name=command, title=title, ready=succeeded)
 
 
 def _python(
@@ -100,12 +100,12 @@ def _python(
     *,
     name: str,
     title: str,
-    ready: Callable[[Part], bool],
+    ready: Callable[[Process], bool],
     stop_seconds: float = 4.0,
     group: str = "",
-) -> Part:
+) -> Process:
     """A Python program of this virtual environment. It gets the environment as it is now."""
-    return Part(
+    return Process(
         name=name,
         title=title,
         argv=[sys.executable, *argv],

