@@ -1,4 +1,4 @@
-"""The processes of the shop itself: the steps before, and web, worker and beat."""
+"""The processes of the shop: migrations and static files first, then web, worker and beat."""
 
 import contextlib
 import http.client
@@ -16,14 +16,14 @@ from shop.local.process import Process, succeeded
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Stopping has to end within 15 s altogether; with the four of the servers, these are the worst case.
+# Stopping everything must take at most 15 s. These add up to the worst case, with 4 s for the servers.
 _BEAT_STOP_SECONDS = 2.0
 _WORKER_STOP_SECONDS = 5.0
 _WEB_STOP_SECONDS = 4.0
 
 
 def steps(*, settings: RunSettings) -> list[Process]:
-    """What has to be done before the shop's processes start. The steps do not need each other."""
+    """What has to be done before the shop's processes start. The steps run at the same time."""
     return [
         _manage(settings, "migrate", "--noinput", title="database tables"),
         _manage(settings, "collectstatic", "--noinput", "-v0", title="static files"),
@@ -31,12 +31,12 @@ def steps(*, settings: RunSettings) -> list[Process]:
 
 
 def processes(*, settings: RunSettings, broker_url: str) -> list[Process]:
-    """Web, worker and beat, and the demo data, which needs only the tables and so is loaded beside them."""
+    """Web, workers and beat, and the loading of the demo data, which needs only the tables."""
     return [
         _manage(settings, "load_demo", title="demo data"),
         _web(settings=settings),
         _worker(settings=settings, broker_url=broker_url, name="worker", queues="drain,expiry,celery"),
-        # What waits for others has a worker of its own: a mail server that is silent must not keep orders waiting.
+        # Tasks that wait for other companies have their own worker: a slow mail server must not delay orders.
         _worker(settings=settings, broker_url=broker_url, name="errands", queues="payments,mail"),
         _beat(settings=settings),
     ]
@@ -46,7 +46,7 @@ def _web(*, settings: RunSettings) -> Process:
     argv = ["-m", "granian", "--interface", "wsgi", "shop.wsgi:application"]
     argv += ["--host", settings.host, "--port", str(settings.port)]
     argv += ["--workers", "2", "--blocking-threads", "8", "--workers-kill-timeout", "3"]
-    # Should one of its processes die, granian starts another; should granian die, we do.
+    # granian restarts its own workers; the supervisor restarts granian.
     argv += ["--respawn-failed-workers"]
     return _python(
         settings,
@@ -63,7 +63,7 @@ def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str) -
     client = Celery(broker=broker_url, set_as_current=False)
     argv = ["-m", "celery", "-A", "shop", "worker", "-n", node, "-l", _log_level()]
     argv += ["-Q", queues, "-c", "2"]
-    # One worker has nobody to talk to, and starts seconds earlier without trying.
+    # Workers need not know each other, and start some seconds sooner without these.
     argv += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     return _python(
         settings,
@@ -89,7 +89,7 @@ def _beat(*, settings: RunSettings) -> Process:
 
 
 def _manage(settings: RunSettings, command: str, *options: str, title: str) -> Process:
-    # The checks are for those who change the code (`make test` runs them); here they would import everything thrice.
+    # `make test` runs the checks; here each command would import the whole project for them.
     argv = [str(ROOT / "manage.py"), command, "--skip-checks", *options]
     return _python(settings, argv, name=command, title=title, ready=succeeded)
 
@@ -104,7 +104,7 @@ def _python(
     stop_seconds: float = 4.0,
     group: str = "",
 ) -> Process:
-    """A Python program of this virtual environment. It gets the environment as it is now."""
+    """A Python program in this virtual environment, with a copy of the environment as it is now."""
     return Process(
         name=name,
         title=title,
@@ -119,12 +119,12 @@ def _python(
 
 
 def _log_level() -> str:
-    """The shop's own: at INFO, Celery would write some ten lines a second about the sweeps."""
+    """The shop's own level: at INFO, Celery writes some ten lines a second about the sweeps."""
     return os.environ.get("LOG_LEVEL") or "WARNING"
 
 
 def _is_ready(*, settings: RunSettings) -> bool:
-    """Whether /readyz says 200. http.client on purpose: it does not read http_proxy."""
+    """Whether /readyz answers 200. http.client is used because it ignores http_proxy."""
     connection = http.client.HTTPConnection(settings.probe_host, settings.port, timeout=2)
     with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
         connection.request("GET", "/readyz", headers={"Host": settings.allowed_host})
@@ -133,7 +133,7 @@ def _is_ready(*, settings: RunSettings) -> bool:
 
 
 def _answers_ping(*, client: Celery, node: str) -> bool:
-    """Whether our worker, and not another one at the same broker, takes messages."""
+    """Whether this worker, and not another one at the same broker, takes messages."""
     with contextlib.suppress(OperationalError):
         return bool(client.control.ping(destination=[node], timeout=0.3, limit=1))
     return False

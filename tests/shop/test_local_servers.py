@@ -1,4 +1,4 @@
-"""The embedded servers: real, durable, alone in their directory, and back after kill -9."""
+"""The embedded servers: durable, alone in their directory, and back after kill -9."""
 
 import os
 import signal
@@ -39,8 +39,8 @@ def valkey(servers: EmbeddedServers, name: str) -> redis.Redis:
 
 def test_the_reservation_store_syncs_before_it_answers_and_evicts_nothing(servers: EmbeddedServers) -> None:
     with valkey(servers, "SECKILL_REDIS_URL") as store:
-        said = {name: store.config_get(name)[name] for name in ("appendonly", "appendfsync", "save")}
-        assert said == {"appendonly": "yes", "appendfsync": "always", "save": ""}
+        config = {name: store.config_get(name)[name] for name in ("appendonly", "appendfsync", "save")}
+        assert config == {"appendonly": "yes", "appendfsync": "always", "save": ""}
         assert store.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
         assert store.config_get("no-appendfsync-on-rewrite") == {"no-appendfsync-on-rewrite": "no"}
     assert rows(servers, "SHOW synchronous_commit") == [("on",)]
@@ -133,7 +133,7 @@ def test_data_without_its_password_is_not_touched(servers: EmbeddedServers) -> N
     assert not (servers.directory / "secrets.json").exists()
 
 
-def test_an_interrupted_first_start_is_begun_anew(server_directory: Path) -> None:
+def test_an_interrupted_first_start_is_repeated(server_directory: Path) -> None:
     half = server_directory / "servers" / "postgres.new"
     half.mkdir(parents=True)
     (half / "PG_VERSION").write_text("18\n")
@@ -145,9 +145,7 @@ def test_an_interrupted_first_start_is_begun_anew(server_directory: Path) -> Non
         servers.stop()
 
 
-def test_a_port_taken_in_the_last_moment_is_exchanged_for_another(
-    server_directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_port_taken_at_the_last_moment_is_replaced(server_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     servers = EmbeddedServers(server_directory / "servers")
     with socket.socket() as stranger:
         stranger.bind(("127.0.0.1", 0))

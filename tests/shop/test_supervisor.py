@@ -1,4 +1,4 @@
-"""The supervisor alone, with small programs for processes."""
+"""The supervisor with small test programs."""
 
 import sys
 from pathlib import Path
@@ -21,9 +21,9 @@ def process_running(program: str, *, directory: Path) -> Process:
     )
 
 
-def test_a_process_that_keeps_dying_is_given_up_with_its_last_words(tmp_path: Path) -> None:
-    said: list[str] = []
-    supervisor = Supervisor(say=said.append)
+def test_a_process_that_keeps_dying_is_given_up_with_the_end_of_its_log(tmp_path: Path) -> None:
+    reported: list[str] = []
+    supervisor = Supervisor(report=reported.append)
     supervisor.start(processes=[process_running(ANSWERS_ONCE_THEN_DIES, directory=tmp_path)])
 
     with pytest.raises(ProcessFailed, match="worker ended with exit code 3") as failure:
@@ -32,11 +32,11 @@ def test_a_process_that_keeps_dying_is_given_up_with_its_last_words(tmp_path: Pa
 
     assert "[out of luck]" in str(failure.value)
     assert str(tmp_path / "worker.log") in str(failure.value)
-    assert sum("is started again" in line for line in said) == 2
+    assert sum("restarting it" in line for line in reported) == 2
 
 
 def test_a_process_that_cannot_start_is_not_tried_again(tmp_path: Path) -> None:
-    supervisor = Supervisor(say=lambda line: None)
+    supervisor = Supervisor(report=lambda line: None)
 
     with pytest.raises(ProcessFailed, match="worker ended with exit code 1"):
         supervisor.start(processes=[process_running("raise SystemExit('no settings')", directory=tmp_path)])
@@ -44,10 +44,12 @@ def test_a_process_that_cannot_start_is_not_tried_again(tmp_path: Path) -> None:
 
 
 def test_a_process_that_will_not_stop_is_killed(tmp_path: Path) -> None:
-    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
-    process = process_running(deaf, directory=tmp_path)
+    ignores_sigterm = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
+    )
+    process = process_running(ignores_sigterm, directory=tmp_path)
     process.stop_seconds = 0.2
-    supervisor = Supervisor(say=lambda line: None)
+    supervisor = Supervisor(report=lambda line: None)
     supervisor.start(processes=[process])
 
     supervisor.stop()
