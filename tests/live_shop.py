@@ -1,7 +1,7 @@
 """The whole shop as processes, web, worker and beat, on the stores of the running test.
 
-A test that uses it needs `django_db(transaction=True)`: other processes see only what is committed. What the processes
-write is printed at the end, which pytest shows where the test fails. `tests/browser/conftest.py` has a fixture of it.
+A test that uses it needs `django_db(transaction=True)`: other processes see only what is committed. The logs of the
+processes are printed at the end, so pytest shows them if the test fails. `tests/browser/conftest.py` has a fixture.
 """
 
 import os
