@@ -1,4 +1,4 @@
-# The commands of docs: `make` lists them. Needs Python 3.11 or newer with its venv module, and nothing else.
+# `make` lists the commands. They need only Python 3.11 or newer with its venv module.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -7,7 +7,7 @@ SHELL := /bin/bash
 
 VENV := .venv
 PY := $(VENV)/bin/python
-# Which Python makes the virtual environment. Empty: the first good one found.
+# The Python for the virtual environment. Empty: the first suitable one.
 PYTHON ?=
 # Options for pytest: make test ARGS="-k outcomes -x"; or for the lab: make lab ARGS="--preset mixed-units"
 ARGS ?=
@@ -15,39 +15,39 @@ ARGS ?=
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-run: venv-run ## The shop with everything it needs; PORT=8000, HOST=127.0.0.1
+run: venv-run ## Start the shop and all its servers; PORT=8000, HOST=127.0.0.1
 	@exec $(PY) -m shop.local.run
 
-# Tests wait for servers more than they compute, and a file stays in one process: two take two thirds of the time of one.
+# Tests mostly wait for servers, and all tests of a file run in one process: two processes take two thirds of the time.
 PROCESSES ?= 2
-test: venv-dev ## The whole suite on real servers; ARGS go to pytest; PROCESSES=0 for -s and a debugger
+test: venv-dev ## All tests on real servers; ARGS go to pytest; PROCESSES=0 for -s and a debugger; LUA_MUTANTS=all
 	@exec $(PY) -m pytest -n $(PROCESSES) --dist loadfile $(ARGS)
 
-lab: venv-dev ## The strategies side by side, with all they need; ARGS="--quick"
+lab: venv-dev ## Compare the strategies on servers of their own; ARGS="--quick"
 	@exec $(PY) -m bench.lab $(ARGS)
 
-durability: venv-dev ## What each way of writing to disk costs, and what it loses; ARGS="--rounds 3"
+durability: venv-dev ## Measure what each way of writing to disk costs and loses; ARGS="--rounds 3"
 	@exec $(PY) -m bench.durability $(ARGS)
 
-# Which faults are drawn where: make faults SEED=7. Empty: a new number, which is printed.
+# The seed of the random choices: make faults SEED=7. Empty: a new number, which is printed.
 SEED ?=
-faults: venv-dev ## Every fault on a shop of its own, and a verdict; SEED=7, ARGS="--only …", "--quick", "--list"
+faults: venv-dev ## Run every fault against a shop and give a verdict; SEED=7, ARGS="--only …", "--quick", "--list"
 	@exec $(PY) -m bench.faults $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-# mypy's plugin for Django reads the settings, and those ask for addresses. Nothing is opened there.
+# mypy's plugin for Django reads the settings, which require addresses. No connection is opened.
 NO_SERVERS := SECRET_KEY=none DATABASE_URL=postgres:///none SECKILL_REDIS_URL=redis://none REDIS_URL=redis://none
-lint: venv-dev ## ruff, mypy, import-linter, and no package index named in the requirements
+lint: venv-dev ## ruff, mypy, import-linter; the requirements must not name a package index
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(NO_SERVERS) $(PY) -m mypy
 	$(VENV)/bin/lint-imports
 	@! grep -nE '^ *(-i|-f|--index-url|--extra-index-url|--find-links|--trusted-host)|://' requirements/*.txt \
-		|| { echo 'requirements name an index: it is the business of the machine that installs'; exit 1; }
+		|| { echo 'requirements name a package index: leave that to the machine that installs them'; exit 1; }
 
-# The bounds are in pyproject.toml; the files hold what was resolved, with hashes, for every platform.
+# pyproject.toml has the bounds; the files have the resolved versions with hashes, for every platform.
 LOCK := .stampede/lock-tool/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url pyproject.toml --extra embedded
-lock: ## Resolve the requirements anew
+lock: ## Resolve the requirements again
 	@$(FIND_PYTHON); mkdir -p .stampede; "$$python" -m venv .stampede/lock-tool
 	@.stampede/lock-tool/bin/python -m pip install --quiet --disable-pip-version-check uv
 	$(LOCK) --output-file requirements/run.txt
@@ -60,9 +60,9 @@ venv-run:
 venv-dev:
 	@$(call INSTALL,dev)
 
-# Sets $python, or says what is wrong with what there is.
+# Sets $python, or prints why no Python is suitable.
 define FIND_PYTHON
-python=; reason="There is no Python here. Install 3.11 or newer (Debian: apt install python3 python3-venv)."; \
+python=; reason="No Python was found. Install 3.11 or newer (Debian: apt install python3 python3-venv)."; \
 for candidate in $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14); do \
 	command -v "$$candidate" >/dev/null || continue; \
 	if ! "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
@@ -74,8 +74,8 @@ done; \
 [ -n "$$python" ] || { echo "$$reason" >&2; exit 1; }
 endef
 
-# $(1) is run or dev, and dev holds all of run. Each has a stamp with the checksum of what was installed. Installing
-# one takes away the other's stamp unless it is known to be true: two branches may pin different versions.
+# $(1) is run or dev; dev includes run. Each has a stamp with the checksum of what was installed. Installing one removes
+# the other's stamp if it is out of date, because two branches may pin different versions.
 define INSTALL
 stamp() { cksum < requirements/$$1.txt; }; \
 true_stamp() { [ "$$(cat $(VENV)/stamp-$$1 2>/dev/null)" = "$$(stamp $$1)" ]; }; \

@@ -1,4 +1,4 @@
-"""The address to which the shop writes. In place of allauth's page, which would send a mail during the request."""
+"""The e-mail address of a buyer. Replaces allauth's page, which would send a mail during the request."""
 
 from typing import cast
 
@@ -31,12 +31,12 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
 @never_cache
 @login_required
 def address(request: HttpRequest) -> HttpResponse:
-    """See and change it. What allauth keeps beside the user follows, so that nobody signs in with a former one."""
+    """Show and change the address. allauth's copies are deleted, so that nobody can sign in with a former one."""
     user = User.objects.get(pk=cast(int, request.user.pk))
     form = AddressForm(request.POST or None, instance=user)
-    after = request.POST.get("next") or request.GET.get("next") or ""
-    if not url_has_allowed_host_and_scheme(after, allowed_hosts={request.get_host()}):
-        after = ""
+    next_url = request.POST.get("next") or request.GET.get("next") or ""
+    if not url_has_allowed_host_and_scheme(next_url, allowed_hosts={request.get_host()}):
+        next_url = ""
     if request.method == "POST" and form.is_valid():
         with transaction.atomic():
             form.save()
@@ -44,5 +44,5 @@ def address(request: HttpRequest) -> HttpResponse:
         messages.success(
             request, _("Your e-mail address is saved.") if user.email else _("We will not e-mail you any more.")
         )
-        return redirect(after or "orders")
-    return render(request, "account/address.html", {"form": form, "next": after})
+        return redirect(next_url or "orders")
+    return render(request, "account/address.html", {"form": form, "next": next_url})

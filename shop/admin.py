@@ -16,9 +16,9 @@ from shop.models import Category, Product
 from shop.price_field import price_text
 from shop.product_form import ProductForm, items_dearer_than
 
-# Registered anew below in the looks of the rest.
+# Registered again below, with the look of the other pages.
 admin.site.unregister([User, Group])
-# Nothing that staff should touch: the shop does not use allauth's addresses, and tokens belong to their buyers.
+# Not for staff: the shop does not use allauth's addresses, and tokens belong to their buyers.
 admin.site.unregister([EmailAddress, AuthToken])
 
 
@@ -61,7 +61,7 @@ class ProductAdmin(StaffAdmin):
         return price_text(product.price_minor)
 
     def get_fieldsets(self, request: HttpRequest, obj: Product | None = None) -> list[Any]:
-        # Who may only look gets the price as text; the field itself would show minor units.
+        # Staff who may only view get the price as text; the field itself would show minor units.
         price = "price_minor" if self.may_edit(request, obj) else "price"
         return [
             (None, {"fields": [("name", "name_zh"), "slug", "category", price, "stock", "is_active"]}),

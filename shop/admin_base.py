@@ -1,4 +1,4 @@
-"""How the pages of the shop's staff behave, whatever they edit."""
+"""The base of all admin pages of the shop."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -25,16 +25,16 @@ __all__ = ["ModelAdmin", "StaffAdmin", "TabularInline"]
 
 
 class StaffAdmin(ModelAdmin):
-    """A row is locked while a form about it is judged and saved, and what cannot be deleted says why.
+    """A row is locked while a form about it is checked and saved; a row that cannot be deleted says why.
 
-    Without the lock a form could be judged against a sale that another manager publishes before it is saved.
+    Without the lock, another manager could publish a sale between the check of a form and its saving.
     """
 
     actions = ["delete_selected"]
     list_filter_sheet = False
 
     def reason_to_keep(self, obj: Any) -> str | None:
-        """A sentence for staff who want to delete `obj`; None where it may go."""
+        """A sentence for staff why `obj` cannot be deleted; None where it can."""
         return None
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
@@ -42,7 +42,7 @@ class StaffAdmin(ModelAdmin):
         return self.locked([obj.pk]).first() if obj is not None and request.method == "POST" else obj
 
     def locked(self, pks: list[Any]) -> "models.QuerySet[Any]":
-        """The rows, for this transaction alone to change. Rows that refer to them may still be added."""
+        """The rows, locked until this transaction ends. Rows that refer to them can still be added."""
         rows: models.QuerySet[Any] = self.model._default_manager.filter(pk__in=pks)
         return rows.select_for_update(no_key=True).order_by("pk")
 

@@ -1,4 +1,4 @@
-"""Which language to write to a person in: the one they last used the shop in."""
+"""The language of mails to a buyer: the one in which they last used the shop."""
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -8,20 +8,20 @@ from shop.models import BuyerLanguage
 
 
 def remember_language(request: HttpRequest) -> None:
-    """Note the language of this request for mails to its user. One query where nothing changed.
+    """Store the language of this request for mails to its user. One query where nothing changed.
 
-    A program that asks for no language says nothing about its buyer, and what the web said before stays.
+    A program that asks for no language does not change what the buyer chose on the web.
     """
-    named = "HTTP_ACCEPT_LANGUAGE" in request.META or settings.LANGUAGE_COOKIE_NAME in request.COOKIES
+    is_chosen = "HTTP_ACCEPT_LANGUAGE" in request.META or settings.LANGUAGE_COOKIE_NAME in request.COOKIES
     language = get_language()
-    if not named or language is None or request.user.pk is None:
+    if not is_chosen or language is None or request.user.pk is None:
         return
-    known = BuyerLanguage.objects.filter(user_id=request.user.pk).values_list("language", flat=True).first()
-    if known != language:
+    stored = BuyerLanguage.objects.filter(user_id=request.user.pk).values_list("language", flat=True).first()
+    if stored != language:
         BuyerLanguage.objects.update_or_create(user_id=request.user.pk, defaults={"language": language})
 
 
 def language_of(*, user_id: int) -> str:
     """The language that the person last used, or the shop's own."""
-    known = BuyerLanguage.objects.filter(user_id=user_id).values_list("language", flat=True).first()
-    return known if known in dict(settings.LANGUAGES) else settings.LANGUAGE_CODE
+    stored = BuyerLanguage.objects.filter(user_id=user_id).values_list("language", flat=True).first()
+    return stored if stored in dict(settings.LANGUAGES) else settings.LANGUAGE_CODE

@@ -14,26 +14,26 @@ from shop.celery import app
 
 @never_cache
 def healthz(request: HttpRequest) -> JsonResponse:
-    """The process answers. Asks nothing else, so that a sick database does not get healthy processes killed."""
+    """The process answers. Checks no server, so that a broken database does not get healthy processes killed."""
     return JsonResponse({"status": "ok"})
 
 
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 where PostgreSQL, the reservation store, the cache and the broker answer; else 503 and which do not."""
+    """200 if PostgreSQL, the reservation store, the cache and the broker answer; otherwise 503 and what failed."""
     checks: dict[str, Callable[[], object]] = {
         "database": ping_database,
         "reservation_store": lambda: get_redis_connection("seckill").ping(),
         "cache": lambda: caches["default"].get("readyz"),
         "broker": ping_broker,
     }
-    answers = {name: answer_of(check) for name, check in checks.items()}
+    answers = {name: result_of(check) for name, check in checks.items()}
     ready = all(answer == "ok" for answer in answers.values())
     return JsonResponse({"status": "ok" if ready else "unavailable", **answers}, status=200 if ready else 503)
 
 
-def answer_of(check: Callable[[], object]) -> str:
-    """`ok`, or the kind of fault. Kinds only: messages may hold addresses and passwords."""
+def result_of(check: Callable[[], object]) -> str:
+    """`ok`, or the type of the error. Its message may contain addresses and passwords."""
     try:
         check()
     except Exception as error:

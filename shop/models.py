@@ -20,7 +20,7 @@ class Category(models.Model):
 
 
 class Product(models.Model):
-    """A thing sold by the shop, with its ordinary price: `price_minor` minor units (cents, 分) of settings.CURRENCY."""
+    """A thing sold by the shop. Its ordinary price is `price_minor` minor units (cents, 分) of settings.CURRENCY."""
 
     name = models.CharField(_("name"), max_length=200)
     name_zh = models.CharField(_("Chinese name"), max_length=200, blank=True)
@@ -53,7 +53,7 @@ class Product(models.Model):
 
 
 class BuyerLanguage(models.Model):
-    """The language that a person last used the shop in, for mails. Written by shop/buyer_language.py."""
+    """The language in which a person last used the shop, for mails. Written by shop/buyer_language.py."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+")
     language = models.CharField(max_length=10)
@@ -67,5 +67,5 @@ class BuyerLanguage(models.Model):
 
 
 def in_current_language(text: str, text_zh: str) -> str:
-    """`text_zh` for a reader of Chinese where it was written, else `text`."""
+    """`text_zh` for a Chinese reader where it is not empty, otherwise `text`."""
     return text_zh if text_zh and (get_language() or "").startswith("zh") else text

@@ -1,8 +1,8 @@
-"""Money is an integer of minor units (cents, 分) inside, and a decimal string with its currency at the edges."""
+"""Money: integers of minor units (cents, 分) inside the shop, decimal strings with a currency in forms and the API."""
 
 from decimal import Decimal
 
-# ISO 4217: how many decimals a currency has where it is not two.
+# ISO 4217: the number of decimals of currencies that do not have two.
 DECIMALS_OTHER_THAN_TWO = {
     "JPY": 0,
     "KRW": 0,
@@ -17,7 +17,7 @@ DECIMALS_OTHER_THAN_TWO = {
 
 
 def decimals_of(currency: str) -> int:
-    """How many digits stand behind the decimal point of `currency`."""
+    """The number of decimals of `currency`."""
     return DECIMALS_OTHER_THAN_TWO.get(currency, 2)
 
 
@@ -32,7 +32,7 @@ def to_text(*, minor: int, currency: str) -> str:
 
 
 def to_minor(*, amount: Decimal, currency: str) -> int:
-    """A decimal amount as minor units. Raises ValueError where it has more decimals than the currency."""
+    """A decimal amount as minor units. Raises ValueError if it has more decimals than the currency."""
     minor = amount.scaleb(decimals_of(currency))
     if minor != minor.to_integral_value():
         raise ValueError(f"{currency} has {decimals_of(currency)} decimals")

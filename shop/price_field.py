@@ -1,4 +1,4 @@
-"""The form field of a price: people see and type a decimal amount, the model keeps minor units."""
+"""The form field of a price: people type a decimal amount, the model stores minor units."""
 
 from decimal import Decimal
 from typing import Any
@@ -12,7 +12,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from shop.money import decimals_of, to_decimal, to_minor, to_text
 
-# Twelve digits and three decimals stay below 2**53: exact even where an amount is read as a double (Lua, JavaScript).
+# Below 2**53, so exact even where an amount is read as a double (Lua, JavaScript).
 DIGITS_MAX = 12
 
 
@@ -25,11 +25,11 @@ class PriceField(forms.DecimalField):
         super().__init__(max_digits=DIGITS_MAX, **kwargs)
 
     def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
-        # A text input: what a number input takes for the decimal point depends on the browser's own language.
+        # A text input: the decimal point of a number input depends on the language of the browser.
         return {"inputmode": "decimal", "autocomplete": "off"}
 
     def get_bound_field(self, form: forms.BaseForm, field_name: str) -> forms.BoundField:
-        # Said at each rendering, since the widget takes it out of its attributes when it has drawn it.
+        # Set at each rendering, because the widget removes it from its attributes when it renders.
         self.widget.attrs["suffix"] = settings.CURRENCY
         return super().get_bound_field(form, field_name)
 

@@ -1,4 +1,4 @@
-"""What staff may say about a product."""
+"""The form in which staff edit a product."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from shop.price_field import PriceField, price_text
 
 class ProductForm(forms.ModelForm):  # type: ignore[type-arg]
     price_minor = PriceField(label=_("Price"))
-    # The number that was shown travels with the form: buyers take from the stock while staff type.
+    # The form sends the shown number along, because buyers may take from the stock while staff type.
     stock = forms.IntegerField(
         label=_("Ordinary stock"),
         min_value=0,
@@ -40,7 +40,7 @@ class ProductForm(forms.ModelForm):  # type: ignore[type-arg]
         ]
 
     def clean_price_minor(self) -> int:
-        """Refuse a price below that of a published sale that is not over, since the sale's can no longer change."""
+        """Refuse a price below that of a published sale that is not over: that price cannot change any more."""
         price_minor: int = self.cleaned_data["price_minor"]
         for item in items_dearer_than(price_minor, product=self.instance):
             if item.sale.is_published:
@@ -54,7 +54,7 @@ class ProductForm(forms.ModelForm):  # type: ignore[type-arg]
         return price_minor
 
     def clean_stock(self) -> int:
-        """Keep what buyers took while the page was open; refuse a new number that was typed without knowing of it."""
+        """Keep what buyers took while the page was open. Refuse a new number if the stock has changed since."""
         typed: int = self.cleaned_data["stock"]
         shown = self.data.get(self.add_initial_prefix("stock"))
         if self.instance.pk is None or shown is None or shown == str(self.instance.stock):

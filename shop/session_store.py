@@ -1,4 +1,4 @@
-"""Sessions in the cache, whose absence is an outage and no sign-out."""
+"""Sessions in the cache. When the cache is down, visitors get 503 and stay signed in."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from django.core.cache import caches
 
 
 class SessionStore(CacheSessionStore):
-    """Django takes every fault of the cache for a session that does not exist, and deletes the buyer's cookie.
+    """Django treats every error of the cache as a missing session, and deletes the buyer's cookie.
 
-    Here the fault comes through: the visitor hears 503 (shop/http/problems.py) and is signed in when the cache is back.
+    Here the error is raised, the visitor gets 503 (shop/http/problems.py), and is still signed in later.
     """
 
     def load(self) -> dict[str, Any]:
@@ -18,6 +18,6 @@ class SessionStore(CacheSessionStore):
         data: dict[str, Any] | None = caches[settings.SESSION_CACHE_ALIAS].get(self.cache_key)
         if data is not None:
             return data
-        # Not there, or over: Django makes it a new one when something is written to it.
+        # Missing or expired: Django makes a new session when something is written to it.
         self._session_key = None
         return {}

@@ -24,7 +24,7 @@ env = environ.Env()
 STAMPEDE_DIRECTORY = Path(env.str("STAMPEDE_DIRECTORY", default=str(BASE_DIR / ".stampede")))
 environ.Env.read_env(STAMPEDE_DIRECTORY / "env")
 
-# --- What every installation must say ---------------------------------------------------------------------------
+# --- What every installation must set ---------------------------------------------------------------------------
 
 SECRET_KEY: str = env.str("SECRET_KEY")
 SECRET_KEY_FALLBACKS: list[str] = env.list("SECRET_KEY_FALLBACKS", default=[])
@@ -141,14 +141,14 @@ TEMPLATES = [
 DATABASES: dict[str, Any] = {
     "default": {
         **env.db_url("DATABASE_URL"),
-        # A thread of the web server keeps its connection for a minute: a new one costs more than the query.
+        # A thread of the web server keeps its connection for a minute: a new one costs more than a query.
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
     }
 }
-# A host that lost its power in the middle of a transaction must not hold the rows of a sale for the two hours of the
-# kernel's default: the server notices within 25 s that nobody is there, and waits 30 s for one that says nothing.
-PATIENCE_OF_DATABASE = {
+# A host that loses its power in a transaction must not keep the rows of a sale locked for the two hours of the kernel's
+# default: the server notices a dead client within 25 s, and ends a transaction that is idle for 30 s.
+DATABASE_SESSION_TIMEOUTS = {
     "idle_in_transaction_session_timeout": "30s",
     "tcp_keepalives_idle": 10,
     "tcp_keepalives_interval": 5,
@@ -160,7 +160,7 @@ DATABASES["default"]["OPTIONS"] = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
-    "options": " ".join(f"-c {name}={value}" for name, value in PATIENCE_OF_DATABASE.items()),
+    "options": " ".join(f"-c {name}={value}" for name, value in DATABASE_SESSION_TIMEOUTS.items()),
     **DATABASES["default"].get("OPTIONS", {}),
 }
 
@@ -168,7 +168,7 @@ DATABASES["default"]["OPTIONS"] = {
 def redis_cache(url: str, *, timeout_seconds: float) -> dict[str, Any]:
     """A django-redis cache that gives up after `timeout_seconds` and never repeats a command by itself.
 
-    redis-py repeats failed commands by default; a repeated command must be our decision, so retry is 0.
+    redis-py repeats failed commands by default. Whether a command may be repeated is ours to decide, so retry is 0.
     """
     return {
         "BACKEND": "django_redis.cache.RedisCache",
@@ -184,7 +184,7 @@ def redis_cache(url: str, *, timeout_seconds: float) -> dict[str, Any]:
 
 CACHES = {
     "default": redis_cache(REDIS_URL, timeout_seconds=1.0),
-    # One second to connect or to answer: with both spent, the buyer still hears `unavailable` within two.
+    # For connecting and for answering: even where both run out, the buyer gets `unavailable` within two seconds.
     "seckill": redis_cache(SECKILL_REDIS_URL, timeout_seconds=0.9),
 }
 SESSION_ENGINE = "shop.session_store"
@@ -203,8 +203,8 @@ STATIC_ROOT = STAMPEDE_DIRECTORY / "static"
 # Behind TLS set HTTPS=1: cookies only over TLS, redirects, HSTS.
 HTTPS: bool = env.bool("HTTPS", default=False)
 SECURE_SSL_REDIRECT = HTTPS
-# What the proxy that ends TLS says of the buyer's side; without it, every request would be redirected for ever. The
-# proxy must set it on each request, whatever the buyer sent.
+# Set by the proxy that ends TLS; without it, every request would be redirected endlessly. The proxy must overwrite the
+# header of each request.
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 # Load balancers and Prometheus ask the process itself, without TLS.
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
@@ -225,10 +225,10 @@ CONTENT_SECURITY_POLICY = {
         "object-src": [NONE],
         "base-uri": [NONE],
         "frame-ancestors": [NONE],
-        # The button that leads to a payment page is a form, and browsers hold its redirect against this as well.
+        # The button that leads to a payment page is a form, and browsers check its redirect too.
         "form-action": [SELF, *(["https://checkout.stripe.com"] if "stripe" in PAYMENT_PROVIDERS else [])],
     },
-    # The admin's theme evaluates expressions in attributes (Alpine.js); it is staff-only and keeps Django's own guards.
+    # The admin's theme evaluates expressions in attributes (Alpine.js). It is for staff only.
     "EXCLUDE_URL_PREFIXES": ["/admin/"],
 }
 
@@ -290,7 +290,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# Above the time limit by as much again: a running task is never handed out twice while its worker lives.
+# Twice the time limit: a running task is never handed out a second time while its worker lives.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 2 * CELERY_TASK_TIME_LIMIT,
     "socket_timeout": 10,
@@ -306,13 +306,13 @@ CELERY_TASK_ROUTES = {
     "orders.tasks.watch_store": {"queue": "drain"},
     "orders.tasks.send_mails": {"queue": "mail"},
     "orders.tasks.apply_waiting_events": {"queue": "expiry"},
-    # These wait for other companies; nobody else should wait behind them.
+    # These wait for other companies, and other tasks should not wait for them.
     "orders.tasks.move_refunds": {"queue": "payments"},
     "orders.tasks.close_sessions": {"queue": "payments"},
     "orders.tasks.deliver_simulated_events": {"queue": "payments"},
 }
-# Every job of the beat is a sweep: a late one is worthless, since the next does the same, so it expires. Not sooner,
-# since the time is compared with the worker's clock, and hosts whose clocks are an hour off must still be heard.
+# All jobs of the beat are sweeps. A late one expires, since the next one does the same. Two hours, because the expiry
+# is compared with the worker's clock, which may be an hour off.
 CELERY_BEAT_SCHEDULER = "shop.sweep_scheduler:SweepScheduler"
 CELERY_BEAT_SCHEDULE = {
     name: {"task": f"orders.tasks.{name}", "schedule": seconds, "options": {"expires": 7200}}
@@ -343,11 +343,11 @@ UNFOLD = {
 
 # --- Logs --------------------------------------------------------------------------------------------------------
 
-# Binding the user would load the session, and with it a query, on every request.
+# Logging the user would load the session, and make a query, on every request.
 DJANGO_STRUCTLOG_USER_ID_FIELD = None
-# Looking the address up takes a tenth of the time of a refusal; the proxy in front writes it down anyway.
+# Finding the address takes a tenth of the time of a refusal, and the proxy in front logs it anyway.
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
-# A refusal is an answer and no event: in a stampede there are thousands a second.
+# Refusals are ordinary answers: in a stampede there are thousands a second.
 DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = 20
 
 structlog.configure(

@@ -1,4 +1,4 @@
-"""The admin's sidebar. Each entry is shown to those who would not be turned away behind it."""
+"""The admin's sidebar. Each entry is shown only to staff who may open its page."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,22 +11,22 @@ from django.utils.translation import gettext_lazy as _
 
 
 def entry(title: Promise, *, icon: str, page: str, permission: str, **more: Any) -> dict[str, Any]:
-    """An entry that leads to the page of that name, `seckill_sale_changelist` for instance."""
+    """A link to an admin page, for example `seckill_sale_changelist`."""
     return {
         "title": title,
         "icon": icon,
         "link": reverse_lazy(f"admin:{page}"),
-        "permission": may(permission),
+        "permission": has_permission(permission),
         **more,
     }
 
 
-def may(permission: str) -> Callable[[HttpRequest], bool]:
+def has_permission(permission: str) -> Callable[[HttpRequest], bool]:
     return lambda request: request.user.has_perm(permission)
 
 
-def counted_by(path: str) -> Callable[[], str]:
-    """What the function of that name counts; the template calls it, and shows nothing where it says nothing."""
+def badge_from(path: str) -> Callable[[], str]:
+    """A badge with what the function at `path` returns when the page is rendered; no badge where that is empty."""
     return lambda: import_string(path)()
 
 
@@ -56,7 +56,7 @@ NAVIGATION = [
                 icon="notification_important",
                 page="orders_ordertolookat_changelist",
                 permission="orders.view_order",
-                badge=counted_by("orders.staff.needs_attention.badge"),
+                badge=badge_from("orders.staff.needs_attention.badge"),
             ),
             entry(
                 _("Payment events"),

@@ -1,8 +1,8 @@
-"""Beat for sweeps: rings by the monotonic clock and remembers nothing.
+"""A scheduler for Celery beat that uses the monotonic clock and stores nothing.
 
-Celery's own scheduler compares wall clocks and keeps them in a file: after a clock that was an hour ahead is put right,
-it finds that everything was done in an hour's time, and waits for it. A sweep that comes too early does no harm, so
-there is nothing to remember.
+Celery's own scheduler compares wall clock times and stores them in a file. When a clock that was an hour ahead is
+corrected, all tasks seem to have run in the future, and none runs for an hour. Running a sweep too early does no harm,
+so nothing needs to be stored.
 """
 
 import time
@@ -14,27 +14,27 @@ from celery.schedules import schedstate, schedule
 
 
 class SweepEntry(ScheduleEntry):
-    """One task and how often it is rung. `rung_s` is the monotonic clock at the last ring, or at the start."""
+    """One task and its interval. `sent_s` is the monotonic time at which it was last sent, or of the start."""
 
-    def __init__(self, *args: Any, rung_s: float | None = None, **more: Any) -> None:
-        # Celery makes the next entry of what this one holds; `rung_s` is among it, and is old by then.
+    def __init__(self, *args: Any, sent_s: float | None = None, **more: Any) -> None:
+        # Celery copies `sent_s` into the next entry, where it is out of date.
         super().__init__(*args, **more)
-        self.rung_s = time.monotonic()
+        self.sent_s = time.monotonic()
 
     def is_due(self) -> tuple[bool, float]:
         if not isinstance(self.schedule, schedule):
-            # A crontab is about the wall clock.
+            # A crontab needs the wall clock.
             return super().is_due()
         run_every: timedelta = self.schedule.run_every  # type: ignore[attr-defined]
         every_seconds = run_every.total_seconds()
-        remaining_seconds = self.rung_s + every_seconds - time.monotonic()
+        remaining_seconds = self.sent_s + every_seconds - time.monotonic()
         if remaining_seconds <= 0:
             return schedstate(is_due=True, next=every_seconds)
         return schedstate(is_due=False, next=remaining_seconds)
 
 
 class SweepScheduler(Scheduler):
-    """Keeps the schedule of the settings in memory, in the order of the monotonic clock."""
+    """Keeps the schedule in memory, ordered by the monotonic clock."""
 
     Entry = SweepEntry
 

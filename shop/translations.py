@@ -1,4 +1,4 @@
-"""Catalogues of translated text: written as .po, read by Django as .mo, compiled without gettext."""
+"""Compiles the translations (.po) into the form that Django reads (.mo). gettext need not be installed."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ LOCALE = Path(__file__).parent / "locale"
 
 
 def compile_translations(*, locale: Path = LOCALE) -> int:
-    """Compile each catalogue that is newer than its compiled form; returns how many that were."""
+    """Compile each catalogue that has changed. Returns how many were compiled."""
     compiled = 0
     for source in locale.glob("*/LC_MESSAGES/*.po"):
         target = source.with_suffix(".mo")
@@ -18,6 +18,6 @@ def compile_translations(*, locale: Path = LOCALE) -> int:
         unfinished = target.with_suffix(".mo.new")
         with source.open("rb") as text, unfinished.open("wb") as binary:
             write_mo(binary, read_po(text))
-        unfinished.replace(target)  # a process that reads it meanwhile sees the old or the new, not a half
+        unfinished.replace(target)  # other processes read the old file or the new one, never half of it
         compiled += 1
     return compiled

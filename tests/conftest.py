@@ -1,5 +1,7 @@
-"""The cast and the stage: fixtures that let a test read as a sentence."""
+"""The fixtures that most tests use: buyers, a product, an item on sale, the API."""
 
+import os
+import random
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -19,8 +21,15 @@ from shop.models import Category, Product
 
 
 def pytest_configure() -> None:
-    # The real hashers take a tenth of a second for each member of the cast, and no test is about them.
+    # The real hashers take a tenth of a second for each user, and no test is about them.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    # Chosen before xdist starts its workers, which inherit it (tests/seckill/scripts/mutant_sample.py).
+    os.environ.setdefault("LUA_MUTANTS", str(random.SystemRandom().randrange(1_000_000)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """In the summary and not in the header, which -q leaves out."""
+    terminalreporter.write_line(f"The sample of Lua mutants: LUA_MUTANTS={os.environ['LUA_MUTANTS']}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,14 +39,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _fresh_stores() -> None:
-    """The stores are this run's own (tests/embedded_servers.py starts them); each test finds them empty."""
+    """Each test starts with empty stores. They are this run's own (tests/embedded_servers.py starts them)."""
     get_redis_connection("seckill").flushdb()
     cache.clear()
 
 
 @pytest.fixture
 def store() -> Any:
-    """The raw client of the reservation store, to look behind the ledger."""
+    """A raw client of the reservation store, for what the ledger does not show."""
     return get_redis_connection("seckill")
 
 
@@ -80,7 +89,7 @@ def make_item(
     hold_seconds: int = 900,
     published: bool = True,
 ) -> SaleItem:
-    """A sale of one item; published unless told otherwise."""
+    """A sale of one item."""
     now = timezone.now()
     sale = Sale.objects.create(
         name="Spring sale",
@@ -100,7 +109,7 @@ def make_item(
 
 @pytest.fixture
 def item(product: Product) -> SaleItem:
-    """Five units on sale now, one a buyer."""
+    """Five units on sale now, at most one per buyer."""
     return make_item(product)
 
 
@@ -111,7 +120,7 @@ def api() -> APIClient:
 
 @pytest.fixture
 def pass_for() -> Callable[..., str]:
-    """A good pass for a buyer and an item, as the API would give it."""
+    """Makes a valid pass for a buyer and an item, as the API does."""
 
     def issue(buyer: User, item: SaleItem, *, expires_in_seconds: int = 600) -> str:
         expires_s = int(timezone.now().timestamp()) + expires_in_seconds

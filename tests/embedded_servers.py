@@ -16,14 +16,14 @@ from urllib.parse import urlsplit
 import pytest
 
 from shop.local.postgres import DataUnusable
-from shop.local.process import PartFailed
+from shop.local.process import ProcessFailed
 from shop.local.servers import DirectoryInUse, EmbeddedServers
 from shop.local.wheel import WheelMissing
 from shop.translations import compile_translations
 
 _DIRECTORY = Path(__file__).resolve().parent.parent / ".stampede" / "test"
 _BENCH_LOCALE = Path(__file__).resolve().parent.parent / "bench" / "locale"
-_QUESTIONS = {"-h", "--help", "-V", "--version"}
+_HELP_OPTIONS = {"-h", "--help", "-V", "--version"}
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -32,7 +32,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker:
         _take_own_databases(worker=worker)
-    elif not _QUESTIONS & set(args):
+    elif not _HELP_OPTIONS & set(args):
         _prepare_environment(config=early_config)
     return (yield)
 
@@ -60,7 +60,7 @@ def _prepare_environment(*, config: pytest.Config) -> None:
     compile_translations(locale=_BENCH_LOCALE)
     os.environ.update(_start_servers(config=config))
     os.environ.pop("CELERY_BROKER_URL", None)
-    # Values of a `make run` beside us, from .stampede/env, must not decide how a test ends.
+    # Values in .stampede/env, from a `make run`, must not decide how a test ends.
     os.environ.update(
         {
             "SECRET_KEY": secrets.token_urlsafe(50),
@@ -76,10 +76,10 @@ def _start_servers(*, config: pytest.Config) -> dict[str, str]:
     servers = EmbeddedServers(_DIRECTORY)
     try:
         servers.start()
-    except (DataUnusable, DirectoryInUse, PartFailed, WheelMissing) as error:
+    except (DataUnusable, DirectoryInUse, ProcessFailed, WheelMissing) as error:
         raise pytest.UsageError(str(error)) from error
     config.add_cleanup(servers.stop)
-    # For a run that ends before pytest comes to its cleanups, such as one with a broken conftest.
+    # For a run that ends before the cleanups of pytest, for example with a broken conftest.
     atexit.register(servers.stop)
     return servers.environment()
 

@@ -1,7 +1,7 @@
 """The whole shop as processes, web, worker and beat, on the stores of the running test.
 
-A test that uses it needs `django_db(transaction=True)`: other processes see only what is committed. What the processes
-write is printed at the end, which pytest shows where the test fails. `tests/browser/conftest.py` has a fixture of it.
+A test that uses it needs `django_db(transaction=True)`: other processes see only what is committed. The logs of the
+processes are printed at the end, so pytest shows them if the test fails. `tests/browser/conftest.py` has a fixture.
 """
 
 import os
@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import connection
 
 from shop.local.environment import SERVER_URLS, RunSettings
-from shop.local.process import POLL_SECONDS, stop_parts
+from shop.local.process import POLL_SECONDS, stop_processes
 from shop.local.shop_processes import processes
 from tests.own_store import free_port
 
@@ -33,29 +33,29 @@ def live_shop() -> Iterator[str]:
             host="127.0.0.1", port=free_port(), directory=Path(directory), own_servers=None, allowed_hosts=[]
         )
         with mock.patch.dict(os.environ, {**environment(), "SHOP_URL": run_settings.url}):
-            parts = [
-                part
-                for part in processes(settings=run_settings, broker_url=settings.CELERY_BROKER_URL)
-                if part.name in ("web", "worker", "errands", "beat")
+            started = [
+                process
+                for process in processes(settings=run_settings, broker_url=settings.CELERY_BROKER_URL)
+                if process.name in ("web", "worker", "errands", "beat")
             ]
         try:
-            for part in parts:
-                part.start()
+            for process in started:
+                process.start()
             give_up_s = time.monotonic() + START_SECONDS
-            for part in parts:
-                while not part.answers():
-                    assert time.monotonic() < give_up_s, f"{part.name} gave no answer.\n{part.last_lines()}"
+            for process in started:
+                while not process.answers():
+                    assert time.monotonic() < give_up_s, f"{process.name} gave no answer.\n{process.last_lines()}"
                     time.sleep(POLL_SECONDS)
             yield run_settings.url
         finally:
-            stop_parts(parts=parts)
-            for part in parts:
-                if part.pid:
-                    print(f"--- {part.title}\n{part.last_lines(lines_max=60)}")
+            stop_processes(processes=started)
+            for process in started:
+                if process.pid:
+                    print(f"--- {process.title}\n{process.last_lines(lines_max=60)}")
 
 
 def environment() -> dict[str, str]:
-    """What the processes must be told: the servers of this test, and its own database on them."""
+    """The environment of the processes: the servers of this test, and its own database on them."""
     urls = {name: getattr(settings, name) for name in (*SERVER_URLS, "CELERY_BROKER_URL")}
     database = urlsplit(settings.DATABASE_URL)._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
     ours = {"SECRET_KEY": settings.SECRET_KEY, "LOAD_TESTS": "1", "EMAIL_URL": "dummymail://"}

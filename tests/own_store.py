@@ -1,4 +1,4 @@
-"""A Valkey server of a test's own, to fill up, to kill, or to run as a cluster, without anybody else noticing."""
+"""A Valkey server for one test, to fill up, to kill, or to run as a cluster."""
 
 import contextlib
 import random
@@ -13,16 +13,16 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from shop.local.process import Part
+from shop.local.process import Process
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
 from shop.settings import redis_cache
 
-# Many times what a start takes, on a machine that does much else.
+# Many times what a start takes, for a busy machine.
 START_SECONDS = 20.0
 
 
 class OwnStore:
-    """One server with one directory, on one port for its whole life, so that clients find it again after a restart."""
+    """One server with one directory and one port, so that clients find it again after a restart."""
 
     def __init__(self, directory: Path, **options: str) -> None:
         """`options` go to the server as they are, with `_` for `-`: cluster_enabled="yes"."""
@@ -36,10 +36,10 @@ class OwnStore:
             password="of-a-test",
         )
         lock = (directory / "lock").open("w")
-        self.part: Part = self.server.part(log_path=directory / "valkey.log", lock_fd=lock.fileno())
+        self.process: Process = self.server.process(log_path=directory / "valkey.log", lock_fd=lock.fileno())
         self._lock = lock
-        more = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
-        self.part.argv = [*self.part.argv, *more]
+        arguments = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
+        self.process.argv = [*self.process.argv, *arguments]
         self.client: Any = Redis.from_url(self.server.url, retry=Retry(NoBackoff(), 0), socket_timeout=5)
 
     @property
@@ -47,25 +47,25 @@ class OwnStore:
         return self.server.url
 
     def start(self) -> None:
-        """Start the server and return when it answers, its data read."""
-        self.part.start()
+        """Start the server and return when it has read its data and answers."""
+        self.process.start()
         deadline = time.monotonic() + START_SECONDS
-        while not self.part.answers():
-            assert time.monotonic() < deadline, self.part.last_lines()
+        while not self.process.answers():
+            assert time.monotonic() < deadline, self.process.last_lines()
             time.sleep(0.01)
 
     def kill(self) -> None:
         """kill -9."""
-        self.part.kill()
+        self.process.kill()
 
     def stop(self) -> None:
         self.client.close()
-        self.part.kill()
+        self.process.kill()
         self._lock.close()
 
     @contextlib.contextmanager
     def full(self, *, room_bytes: int | None = None) -> Iterator[None]:
-        """No room for anything more, or for so much more, as with maxmemory reached under noeviction."""
+        """The server is full, or has `room_bytes` left, as with maxmemory under noeviction."""
         used_bytes = self.client.info("memory")["used_memory"]
         self.client.config_set("maxmemory", 1 if room_bytes is None else used_bytes + room_bytes)
         try:
@@ -74,7 +74,7 @@ class OwnStore:
             self.client.config_set("maxmemory", "0")
 
     def calls(self) -> Mapping[str, int]:
-        """How often each command has run since the server started, those inside scripts too."""
+        """How often each command has run since the server started, also inside scripts."""
         stats: dict[str, Any] = self.client.info("commandstats")
         return {name.removeprefix("cmdstat_"): stat["calls"] for name, stat in stats.items()}
 
@@ -92,7 +92,7 @@ def running(directory: Path, **options: str) -> Iterator[OwnStore]:
 
 @contextlib.contextmanager
 def as_reservation_store(own_store: OwnStore) -> Iterator[None]:
-    """The ledger speaks to this server, through the very settings of the shop, instead of the run's own."""
+    """The ledger uses this server, with the cache settings of the shop, instead of the one of the test run."""
     caches = {
         "default": redis_cache(own_store.url, timeout_seconds=1.0),
         "seckill": redis_cache(own_store.url, timeout_seconds=0.9),
@@ -102,7 +102,7 @@ def as_reservation_store(own_store: OwnStore) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A port on which nothing listens, from below the range that the kernel gives to outgoing connections."""
+    """A port on which nothing listens, below the range that the kernel uses for outgoing connections."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as listener, contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What Linux says about processes. A zombie, which only waits for its exit code to be read, is gone."""
+"""Processes as /proc shows them. A zombie counts as ended."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ def descendants(*, pid: int) -> set[int]:
 
 
 def living(*, pids: Iterable[int]) -> set[int]:
-    """Those that still run."""
+    """The pids whose processes still run."""
     return {pid for pid in pids if (status := _status(pid=pid)) is not None and status[0] not in "ZX"}
 
 
@@ -30,7 +30,7 @@ def command_line(*, pid: int) -> str:
 
 
 def wait_until(happened: Callable[[], bool], *, seconds_max: float) -> None:
-    """Wait for something that has to happen. Raises TimeoutError."""
+    """Wait until `happened` returns True. Raises TimeoutError."""
     deadline = time.monotonic() + seconds_max
     while not happened():
         if time.monotonic() > deadline:

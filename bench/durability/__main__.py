@@ -22,7 +22,7 @@ from bench.durability.prices import WAYS, Price, lines_of, price_list
 from bench.durability.rounds import RoundFailed, crowd_of
 from bench.durability.valkey_to_kill import Address, PricedStore
 from seckill.ledger import StoreUnreachable
-from shop.local.process import PartFailed
+from shop.local.process import ProcessFailed
 from shop.local.servers import free_ports
 from shop.local.wheel import WheelMissing
 
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
         # Not below /tmp, which may be memory: this is about disks.
         with tempfile.TemporaryDirectory(prefix="durability-", dir=directory) as place:
             prices, measured_on, why_not_slowed = measure(Path(place), options=options, address=address)
-    except (PartFailed, RoundFailed, StoreUnreachable, WheelMissing) as error:
+    except (ProcessFailed, RoundFailed, StoreUnreachable, WheelMissing) as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:

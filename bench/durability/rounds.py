@@ -133,7 +133,7 @@ def run_round(
     seconds: float,
     crowd: Crowd,
 ) -> Round:
-    """Measure for `seconds`, kill, restart, count. Raises RoundFailed, PartFailed, StoreUnreachable."""
+    """Measure for `seconds`, kill, restart, count. Raises RoundFailed, ProcessFailed, StoreUnreachable."""
     directory.mkdir()
     disk = Disk(library=library, path=directory / "disk") if library else None
     with PricedStore(

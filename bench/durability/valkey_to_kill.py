@@ -12,7 +12,7 @@ from typing import Any
 from bench.durability.disk import Disk
 from bench.lab.own_servers import START_SECONDS, store_client
 from seckill.keys import keys_of
-from shop.local.process import POLL_SECONDS, Part, PartFailed
+from shop.local.process import POLL_SECONDS, Process, ProcessFailed
 from shop.local.valkey import ValkeyServer
 
 
@@ -46,19 +46,19 @@ class PricedStore:
             password=address.password,
         )
         self._lock = (directory / "lock").open("w")
-        self._part: Part = self._server.part(log_path=directory / "valkey.log", lock_fd=self._lock.fileno())
+        self._part: Process = self._server.process(log_path=directory / "valkey.log", lock_fd=self._lock.fileno())
         more = {**options, "auto-aof-rewrite-percentage": "0"}
         self._part.argv = [*self._part.argv, *(word for name in more for word in (f"--{name}", more[name]))]
         self._part.environment = {**os.environ, **environment}
 
     def __enter__(self) -> "PricedStore":
-        """Start the server and return when it answers, its data read. Raises PartFailed."""
+        """Start the server and return when it answers, its data read. Raises ProcessFailed."""
         try:
             self._part.start()
             deadline = time.monotonic() + START_SECONDS
             while not self._part.answers():
                 if time.monotonic() > deadline:
-                    raise PartFailed(f"The store gave no answer.\n{self._part.last_lines()}")
+                    raise ProcessFailed(f"The store gave no answer.\n{self._part.last_lines()}")
                 time.sleep(POLL_SECONDS / 5)
         except BaseException:
             self.kill()

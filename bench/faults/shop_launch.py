@@ -10,7 +10,7 @@ from kombu.exceptions import OperationalError
 
 from bench.faults.raw_valkey import ValkeyError
 from shop.local.environment import RunSettings
-from shop.local.process import Part
+from shop.local.process import Process
 from shop.local.shop_processes import processes
 
 
@@ -29,7 +29,7 @@ class ProcessPlan:
     clock_seconds: float = 0.0
 
 
-def part_of(plan: ProcessPlan, *, broker_url: str) -> Part:
+def part_of(plan: ProcessPlan, *, broker_url: str) -> Process:
     """The process, not started."""
     directory = plan.directory / plan.name
     directory.mkdir(exist_ok=True)

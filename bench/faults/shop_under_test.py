@@ -24,7 +24,7 @@ from bench.faults.proxy import Proxy
 from bench.faults.raw_valkey import client_at
 from bench.faults.shop_launch import ProcessPlan, part_of
 from shop.local.postgres import PostgresServer
-from shop.local.process import POLL_SECONDS, Part, PartFailed, ending, stop_parts
+from shop.local.process import POLL_SECONDS, Process, ProcessFailed, ending, stop_processes
 from shop.local.servers import free_ports
 from shop.local.valkey import BROKER_FSYNC, STORE_FSYNC, ValkeyServer
 
@@ -48,7 +48,7 @@ class ShopUnderTest:
     def __init__(self, directory: Path, *, log: Callable[[str], None]) -> None:
         self.directory = directory
         self.failpoints = directory / "failpoints"
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, Process] = {}
         self.proxy = Proxy()
         self._kept_down: set[str] = set()
         self._died_s: dict[str, float] = {}
@@ -63,14 +63,14 @@ class ShopUnderTest:
     # --- start and stop ---
 
     def start_servers(self) -> None:
-        """PostgreSQL, store and broker, at the addresses that the settings name. Raises PartFailed."""
+        """PostgreSQL, store and broker, at the addresses that the settings name. Raises ProcessFailed."""
         lock_fd = self._lock.fileno()
         logs = self.directory / "logs"
         url = settings.DATABASE_URL
         postgres = PostgresServer(
             directory=self.directory / "postgres", port=port_in(url), password=urlsplit(url).password or ""
         )
-        self.parts["postgres"] = postgres.part(log_path=logs / "postgres.log", lock_fd=lock_fd)
+        self.parts["postgres"] = postgres.process(log_path=logs / "postgres.log", lock_fd=lock_fd)
         self.parts["store"] = self.valkey("store", port=self.store_port, fsync=STORE_FSYNC)
         self.parts["broker"] = self.valkey("broker", port=port_in(settings.REDIS_URL), fsync=BROKER_FSYNC)
         self.proxy.add("harness-store", port=port_in(settings.SECKILL_REDIS_URL), target_port=self.store_port)
@@ -78,7 +78,7 @@ class ShopUnderTest:
             self.parts[name].start()
         self.await_answers(*SERVERS)
 
-    def valkey(self, name: str, *, port: int, fsync: str) -> Part:
+    def valkey(self, name: str, *, port: int, fsync: str) -> Process:
         """A Valkey server, not started. All have the same password."""
         server = ValkeyServer(
             name=name,
@@ -88,7 +88,7 @@ class ShopUnderTest:
             port=port,
             password=self.password,
         )
-        return server.part(log_path=self.directory / "logs" / f"{name}.log", lock_fd=self._lock.fileno())
+        return server.process(log_path=self.directory / "logs" / f"{name}.log", lock_fd=self._lock.fileno())
 
     @property
     def password(self) -> str:
@@ -108,7 +108,7 @@ class ShopUnderTest:
             self.parts[name].start()
         self.await_answers(*WEBS, *CELERY)
 
-    def process(self, name: str, *, clock_seconds: float = 0.0) -> Part:
+    def process(self, name: str, *, clock_seconds: float = 0.0) -> Process:
         """A process of the shop, not started. `worker2` and `beat2` are a second worker and a second beat."""
         kind = name.rstrip("0123456789")
         # Both workers use the same links.
@@ -137,7 +137,7 @@ class ShopUnderTest:
         """A client of the reservation store that bypasses the proxy."""
         return client_at(self.store_port, password=self.password)
 
-    def promote(self, part: Part, *, port: int) -> None:
+    def promote(self, part: Process, *, port: int) -> None:
         """Make this server the reservation store, and kill the former one."""
         former = self.parts["store"]
         self.parts["store"] = part
@@ -158,8 +158,8 @@ class ShopUnderTest:
 
     def stop(self) -> None:
         """Stop everything, the processes before their servers."""
-        stop_parts(parts=[part for name, part in self.parts.items() if name not in SERVERS])
-        stop_parts(parts=[part for name, part in self.parts.items() if name in SERVERS])
+        stop_processes(processes=[part for name, part in self.parts.items() if name not in SERVERS])
+        stop_processes(processes=[part for name, part in self.parts.items() if name in SERVERS])
         self.proxy.stop()
         self._lock.close()
 
@@ -191,11 +191,11 @@ class ShopUnderTest:
         return True
 
     def await_answers(self, *names: str) -> None:
-        """Wait until these answer. Raises PartFailed."""
+        """Wait until these answer. Raises ProcessFailed."""
         for name in names:
             part = self.parts[name]
             if not self.wait_until(lambda part=part: answers(part), seconds_max=START_SECONDS):  # type: ignore[misc]
-                raise PartFailed(f"{name} gave no answer within {START_SECONDS:.0f} s.\n{part.last_lines()}")
+                raise ProcessFailed(f"{name} gave no answer within {START_SECONDS:.0f} s.\n{part.last_lines()}")
 
     # --- what a fault does to processes ---
 
@@ -226,17 +226,17 @@ class ShopUnderTest:
     def thaw(self, name: str) -> None:
         self._signal(name, signal.SIGCONT)
 
-    def add(self, name: str, part: Part) -> None:
+    def add(self, name: str, part: Process) -> None:
         """Start and supervise one more process."""
         self.parts[name] = part
         part.start()
 
     def remove(self, name: str) -> None:
-        stop_parts(parts=[self.parts.pop(name)])
+        stop_processes(processes=[self.parts.pop(name)])
 
-    def swap(self, name: str, part: Part) -> None:
+    def swap(self, name: str, part: Process) -> None:
         """Stop a process and start another one in its place."""
-        stop_parts(parts=[self.parts[name]])
+        stop_processes(processes=[self.parts[name]])
         self.parts[name] = part
         part.start()
 
@@ -270,7 +270,7 @@ class ShopUnderTest:
         self.proxy.add(name, port=free_ports(count=1)[0], target_port=target_port)
 
 
-def answers(part: Part) -> bool:
+def answers(part: Process) -> bool:
     """Whether the process works now; one that has died is not asked."""
     return part.running and part.ready(part)
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from shop.local.environment import SERVER_URLS
 from shop.local.postgres import DataUnusable
-from shop.local.process import PartFailed
+from shop.local.process import ProcessFailed
 from shop.local.servers import DirectoryInUse, EmbeddedServers
 from shop.local.shop_processes import ROOT
 from shop.local.wheel import WheelMissing
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     servers = EmbeddedServers(ROOT / ".stampede" / "lab")
     try:
         servers.start()
-    except (DataUnusable, DirectoryInUse, PartFailed, WheelMissing) as error:
+    except (DataUnusable, DirectoryInUse, ProcessFailed, WheelMissing) as error:
         print(error, file=sys.stderr)
         return 2
     try:

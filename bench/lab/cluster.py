@@ -14,7 +14,7 @@ from redis import Redis
 from redis.cluster import ClusterNode, RedisCluster
 from redis.exceptions import RedisError
 
-from shop.local.process import POLL_SECONDS, Part, PartFailed, PortTaken, stop_parts
+from shop.local.process import POLL_SECONDS, PortTaken, Process, ProcessFailed, stop_processes
 from shop.local.servers import PORT_ATTEMPTS, free_ports
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
 
@@ -79,11 +79,11 @@ def running_cluster() -> Iterator[Cluster]:
     """Three servers for the length of a `with`, in a directory that goes with them.
 
     They are stopped on any error, and by the kernel should this process be killed. To be called in the main thread.
-    Raises ClusterFailed, and PartFailed when a server ends or stays silent.
+    Raises ClusterFailed, and ProcessFailed when a server ends or stays silent.
     """
     with TemporaryDirectory(prefix="stampede-cluster-") as directory:
         lock_fd = os.open(Path(directory) / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        parts: list[Part] = []
+        parts: list[Process] = []
         try:
             for attempts_left in reversed(range(PORT_ATTEMPTS)):
                 cluster, parts = _prepare(directory=Path(directory), lock_fd=lock_fd)
@@ -91,17 +91,17 @@ def running_cluster() -> Iterator[Cluster]:
                     _start(parts=parts)
                     break
                 except PortTaken:
-                    stop_parts(parts=parts)
+                    stop_processes(processes=parts)
                     if not attempts_left:
                         raise
             cluster.form()
             yield cluster
         finally:
-            stop_parts(parts=parts)
+            stop_processes(processes=parts)
             os.close(lock_fd)
 
 
-def _prepare(*, directory: Path, lock_fd: int) -> tuple[Cluster, list[Part]]:
+def _prepare(*, directory: Path, lock_fd: int) -> tuple[Cluster, list[Process]]:
     # Ports twice: the nodes' own bus is 10000 above the port by default, where outgoing connections have theirs.
     ports = free_ports(count=2 * NODES)
     cluster = Cluster(ports=tuple(ports[:NODES]), bus_ports=tuple(ports[NODES:]), password=secrets.token_hex(16))
@@ -115,20 +115,20 @@ def _prepare(*, directory: Path, lock_fd: int) -> tuple[Cluster, list[Part]]:
             port=port,
             password=cluster.password,
         )
-        part = server.part(log_path=directory / f"{port}.log", lock_fd=lock_fd)
+        part = server.process(log_path=directory / f"{port}.log", lock_fd=lock_fd)
         part.argv = [*part.argv, "--cluster-enabled", "yes", "--cluster-port", str(bus_port)]
         parts.append(part)
     return cluster, parts
 
 
-def _start(*, parts: list[Part]) -> None:
+def _start(*, parts: list[Process]) -> None:
     for part in parts:
         part.start()
     deadline = time.monotonic() + FORM_SECONDS_MAX
     for part in parts:
         while not part.answers():
             if time.monotonic() > deadline:
-                raise PartFailed(f"{part.name} gave no answer within {FORM_SECONDS_MAX:.0f} s.\n{part.last_lines()}")
+                raise ProcessFailed(f"{part.name} gave no answer within {FORM_SECONDS_MAX:.0f} s.\n{part.last_lines()}")
             time.sleep(POLL_SECONDS)
 
 

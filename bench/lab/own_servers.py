@@ -13,7 +13,7 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from shop.local.process import POLL_SECONDS, Part, PartFailed
+from shop.local.process import POLL_SECONDS, Process, ProcessFailed
 from shop.local.servers import free_ports
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
 
@@ -38,15 +38,15 @@ class LabStore:
         )
         self.url = server.url
         self._lock = (directory / "lock").open("w")
-        self.part: Part = server.part(log_path=directory / "valkey.log", lock_fd=self._lock.fileno())
+        self.part: Process = server.process(log_path=directory / "valkey.log", lock_fd=self._lock.fileno())
 
     def start(self) -> None:
-        """Start the server and return when it answers, its data read. Raises PartFailed."""
+        """Start the server and return when it answers, its data read. Raises ProcessFailed."""
         self.part.start()
         deadline = time.monotonic() + START_SECONDS
         while not self.part.answers():
             if time.monotonic() > deadline:
-                raise PartFailed(f"The lab's store gave no answer.\n{self.part.last_lines()}")
+                raise ProcessFailed(f"The lab's store gave no answer.\n{self.part.last_lines()}")
             time.sleep(POLL_SECONDS)
 
     def restart(self, *, losing_all: bool = False) -> None:

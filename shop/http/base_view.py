@@ -1,4 +1,4 @@
-"""The base of every view that takes JSON."""
+"""The base class of views that accept JSON."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ class LengthRequired(APIException):
 
 
 class JsonAPIView(APIView):
-    """Refuses a body of unknown length: DRF would take it for no body, and answer as if nothing had been asked."""
+    """Refuses a body of unknown length: DRF would ignore it and answer as if the body were empty."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""`Authorization: Bearer …`: knox's tokens, with a header that cannot be read refused instead of a fault."""
+"""`Authorization: Bearer …`: knox's tokens. An unreadable header is refused with 401 instead of failing with 500."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the OpenAPI file says of every operation: errors are problem documents."""
+"""Adds to each operation of the OpenAPI file that its errors are problem documents."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ PROBLEM_CONTENT = {"application/problem+json": {"schema": {"$ref": "#/components
 
 
 def document_problems(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
-    """A drf-spectacular hook: each error is `application/problem+json`, those that an operation does not name too."""
+    """A drf-spectacular hook: each error is `application/problem+json`, named or not."""
     for path in result["paths"].values():
         for operation in path.values():
             responses = operation["responses"]

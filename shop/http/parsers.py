@@ -9,7 +9,7 @@ from rest_framework import status
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import JSONParser
 
-# The largest request of the API is a cart; a thousand times smaller than what would hurt a worker.
+# Far more than any request of the API needs, and small enough that many of them do not fill a worker's memory.
 BODY_BYTES_MAX = 64 * 1024
 
 
@@ -22,7 +22,7 @@ class BodyTooLarge(APIException):
 
 
 class BoundedJSONParser(JSONParser):
-    """Reads at most BODY_BYTES_MAX bytes, then refuses; takes a JSON object and nothing else."""
+    """Accepts only a JSON object of at most BODY_BYTES_MAX bytes, and reads no more than that."""
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None

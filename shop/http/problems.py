@@ -1,6 +1,6 @@
-"""Errors under /api/ in the form of RFC 9457, `application/problem+json`: one shape for DRF and for Django's own.
+"""Errors under /api/ as `application/problem+json` (RFC 9457), those of DRF as well as Django's own.
 
-`code` is the word that a program acts on; `type` is its address in the documentation; `detail` is for people.
+`code` is for programs, `detail` is for people, and `type` is the address of the code in the documentation.
 """
 
 import math
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
 
-# What is said while a server is away. One that was restarted is back within seconds.
+# The answer while a server is down. A restarted server is back within seconds.
 OUTAGE: dict[str, Any] = {
     "status": 503,
     "code": "unavailable",
@@ -59,7 +59,7 @@ def problem(
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
-    """DRF's exceptions as problems; others go on to Django, and from there to `server_error`."""
+    """DRF's exceptions as problems. Others are left to Django, which calls `server_error`."""
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
@@ -141,12 +141,12 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Whether a server that the shop needs is away: a fault that passes, and no mistake of anybody's."""
+    """Whether the error means that PostgreSQL or a Redis server cannot be reached at the moment."""
     return isinstance(error, OperationalError | InterfaceError | ConnectionInterrupted | RedisError)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """handler500. Says nothing about the cause; the log does. A server that is away makes it a 503."""
+    """handler500. The cause is only in the log. 503 where a server cannot be reached."""
     if is_outage(sys.exc_info()[1]):
         return page_or_problem(request, **OUTAGE)
     return page_or_problem(

@@ -1,4 +1,4 @@
-"""What the API's serializers share: input that takes exactly what it documents."""
+"""Base classes of the API's serializers: input must be exactly as documented."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 class WholeNumberField(serializers.IntegerField):
-    """A JSON integer and nothing that looks like one: no "1", no 1.0, no true."""
+    """A JSON integer: not "1", not 1.0, not true."""
 
     def to_internal_value(self, data: Any) -> int:
         if type(data) is not int:

@@ -1,4 +1,4 @@
-"""`POST /api/v1/auth/token/`: a name and a password for a bearer token."""
+"""`POST /api/v1/auth/token/`: a user name and a password give a bearer token."""
 
 from typing import Any
 

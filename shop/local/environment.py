@@ -1,4 +1,4 @@
-"""What `make run` was told by the environment, and what it tells the shop's processes."""
+"""The environment that `make run` reads, and the one that it writes for the shop's processes."""
 
 import os
 import secrets
@@ -12,16 +12,16 @@ from shop.local.servers import write_private
 SERVER_URLS = ("DATABASE_URL", "SECKILL_REDIS_URL", "REDIS_URL")
 _PORT_DEFAULT = 8000
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+_WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 class BadEnvironment(Exception):
-    """A variable has a value that cannot be meant. The message says what to do."""
+    """A variable has an impossible value. The message says what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """HOST, PORT, the directory for everything that a run leaves behind, and servers that exist already."""
+    """HOST, PORT, the directory for data and logs, and the addresses of servers that are brought along."""
 
     host: str
     port: int
@@ -32,17 +32,17 @@ class RunSettings:
     @property
     def probe_host(self) -> str:
         """The address at which this machine itself reaches the shop."""
-        return _EVERYWHERE.get(self.host, self.host)
+        return _WILDCARD_HOSTS.get(self.host, self.host)
 
     @property
     def allowed_host(self) -> str:
-        """A Host header that ALLOWED_HOSTS lets through."""
+        """A Host header that ALLOWED_HOSTS allows."""
         allowed = [name for name in self.allowed_hosts if name and name[0] not in "*."]
         return allowed[0] if allowed else "127.0.0.1"
 
     @property
     def url(self) -> str:
-        """Where a browser on this machine finds the shop."""
+        """The shop's address for a browser on this machine."""
         host = self.probe_host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
@@ -62,19 +62,19 @@ def read_settings(*, environ: Mapping[str, str], directory: Path) -> RunSettings
 
     Raises BadEnvironment.
     """
-    text = environ.get("PORT") or str(_PORT_DEFAULT)
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65535:
-        raise BadEnvironment(f"PORT is {text!r}, which is not a port: use a number from 1 to 65535.")
+    port = environ.get("PORT") or str(_PORT_DEFAULT)
+    if not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65535:
+        raise BadEnvironment(f"PORT is {port!r}, which is not a port: use a number from 1 to 65535.")
     given = {name: environ[name] for name in SERVER_URLS if environ.get(name)}
     missing = [name for name in SERVER_URLS if name not in given]
     if given and missing:
         raise BadEnvironment(
-            f"{' and '.join(given)} set, but {' and '.join(missing)} missing. Set all three to use servers "
-            "of your own, or none to let `make run` start its own."
+            f"{' and '.join(given)} set, but {' and '.join(missing)} missing. Set all three to use your own "
+            "servers, or none of them to let `make run` start its own."
         )
     return RunSettings(
         host=environ.get("HOST") or "127.0.0.1",
-        port=int(text),
+        port=int(port),
         directory=Path(environ.get("STAMPEDE_DIRECTORY") or directory).resolve(),
         own_servers=given or None,
         allowed_hosts=environ.get("ALLOWED_HOSTS", "").split(","),
@@ -84,18 +84,18 @@ def read_settings(*, environ: Mapping[str, str], directory: Path) -> RunSettings
 def write_environment(*, settings: RunSettings, urls: Mapping[str, str]) -> dict[str, str]:
     """Write `<directory>/env`, which settings.py reads too, so that `manage.py` finds the running servers.
 
-    Secrets are made once and kept; a value in the real environment wins. Returns what was written.
+    Secrets are generated once and kept. A value in the real environment wins. Returns what was written.
     """
     path = settings.directory / "env"
-    made = {
+    generated = {
         "SECRET_KEY": secrets.token_urlsafe(50),
         "STAMPEDE_ADMIN_PASSWORD": secrets.token_urlsafe(12),
         "STAMPEDE_BUYER_PASSWORD": secrets.token_urlsafe(12),
         "LOAD_TESTS": "1",
     }
     kept = _read(path=path)
-    values = {name: os.environ.get(name) or kept.get(name) or value for name, value in made.items()}
-    # Not kept from the last run: mails to real people are sent only by a run that was told to.
+    values = {name: os.environ.get(name) or kept.get(name) or value for name, value in generated.items()}
+    # Not kept from the last run: mails go to real people only where this run names a mail server.
     email_url = os.environ.get("EMAIL_URL") or f"filemail:///{quote(str(settings.mail_directory))}"
     values = {**urls, **values, "EMAIL_URL": email_url, "PORT": str(settings.port)}
     write_private(path=path, text="".join(f"{name}={_quoted(value)}\n" for name, value in values.items()))
@@ -110,5 +110,5 @@ def _read(*, path: Path) -> dict[str, str]:
 
 
 def _quoted(value: str) -> str:
-    """As django-environ reads it: a bare value ends at a hash sign, one in single quotes is taken as is."""
+    """For django-environ: a bare value ends at a hash sign, one in single quotes is read as it is."""
     return f"'{value}'" if set(value) & set('#"\\ $') else value

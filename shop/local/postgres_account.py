@@ -1,4 +1,4 @@
-"""PostgreSQL refuses to run as root: find or make an account for it and let that account reach its files."""
+"""PostgreSQL refuses to run as root: find or create an account for it and let it reach its files."""
 
 import os
 import pwd
@@ -15,16 +15,15 @@ _READ = stat.S_IROTH | stat.S_IXOTH
 
 
 def postgres_account(*, data: Path) -> str | None:
-    """The account that PostgreSQL has to run as; None when we are not root and it runs as ourselves.
+    """The account that PostgreSQL has to run as; None when we are not root and it runs as our own user.
 
-    Existing data is served by its owner, so that one `sudo make run` does not take the data away from the
-    ordinary user.
+    Existing data keeps its owner, so that an ordinary user can still use it after one `sudo make run`.
     """
     if os.geteuid() != 0:
         return None
     if data.exists() and data.stat().st_uid != 0:
         return pwd.getpwuid(data.stat().st_uid).pw_name
-    account = _ACCOUNT if _exists(name=_ACCOUNT) or _make(name=_ACCOUNT) else _FALLBACK
+    account = _ACCOUNT if _exists(name=_ACCOUNT) or _create(name=_ACCOUNT) else _FALLBACK
     if data.exists():
         for path in (data, *data.rglob("*")):
             shutil.chown(path, account)
@@ -32,34 +31,34 @@ def postgres_account(*, data: Path) -> str | None:
 
 
 def make_readable(*, trees: Iterable[Path]) -> None:
-    """Let other users read and reach these directories with all in them, which a umask of 077 has closed."""
+    """Let other users read and reach everything in these directories; a umask of 077 forbids it."""
     for tree in trees:
         make_reachable(place=tree)
         changed = [_add(path=path, bits=_READ) for path in (tree, *tree.rglob("*")) if not path.is_symlink()]
         if any(changed):
-            _tell(f"chmod -R o+rX {tree}")
+            _print_change(f"chmod -R o+rX {tree}")
 
 
 def make_reachable(*, place: Path) -> None:
-    """Let other users pass through, but not list, the directories above it.
+    """Let other users pass through, but not list, the directories above `place`.
 
-    Says on stderr what was changed: these may be directories that somebody closed on purpose.
+    Prints to stderr what it changed, since a directory may have been closed on purpose.
     """
     for directory in sorted({*place.absolute().parents, *place.resolve().parents}):
         if _add(path=directory, bits=stat.S_IXOTH):
-            _tell(f"chmod o+x {directory}")
+            _print_change(f"chmod o+x {directory}")
 
 
 def _add(*, path: Path, bits: int) -> bool:
     """Add permissions; permission to execute only where the owner has it. Returns whether it changed anything."""
     mode = stat.S_IMODE(path.stat().st_mode)
-    wanted = mode | (bits if mode & stat.S_IXUSR else bits & ~stat.S_IXOTH)
-    if mode != wanted:
-        path.chmod(wanted)
-    return mode != wanted
+    new_mode = mode | (bits if mode & stat.S_IXUSR else bits & ~stat.S_IXOTH)
+    if mode != new_mode:
+        path.chmod(new_mode)
+    return mode != new_mode
 
 
-def _tell(what: str) -> None:
+def _print_change(what: str) -> None:
     print(f"PostgreSQL does not run as root: {what}", file=sys.stderr)
 
 
@@ -71,12 +70,12 @@ def _exists(*, name: str) -> bool:
     return True
 
 
-def _make(*, name: str) -> bool:
+def _create(*, name: str) -> bool:
     program = shutil.which("useradd", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
     if program is None:
         return False
     options = ["--system", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/bin/false"]
-    made = subprocess.run([program, *options, name], capture_output=True)
-    if made.returncode == 0:
-        _tell(f"made the system user {name} for it")
-    return made.returncode == 0
+    useradd = subprocess.run([program, *options, name], capture_output=True)
+    if useradd.returncode == 0:
+        _print_change(f"created the system user {name} for it")
+    return useradd.returncode == 0

@@ -1,6 +1,6 @@
 """One child process of `make run`: how it starts, how we know that it answers, how it ends.
 
-No Django in here: the embedded servers have to run before settings can be read.
+This module imports no Django: the embedded servers have to run before the settings can be read.
 """
 
 import contextlib
@@ -17,44 +17,43 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypedDict
 
-# prctl(2): "send me this signal when my parent dies". Looked up once, here, because nothing may be
-# imported or loaded between fork and exec.
+# prctl(2): "send me this signal when my parent dies". The library is loaded here, because nothing may be imported or
+# loaded between fork and exec.
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
-# A log that outgrew this is put aside (one generation) at the next start: months of development in one
-# file help nobody.
+# A longer log is renamed at the next start, and one former log is kept.
 _LOG_BYTES_MAX = 10_000_000
 
 POLL_SECONDS = 0.05
 
 
-class PartFailed(Exception):
-    """A part ended, or did not answer in time. The message is for the person at the terminal."""
+class ProcessFailed(Exception):
+    """A process ended, or did not answer in time. The message is for the person at the terminal."""
 
 
-class PortTaken(PartFailed):
-    """It ended because somebody listens on its port already."""
+class PortTaken(ProcessFailed):
+    """It ended because another program listens on its port already."""
 
 
-def ended_well(part: "Part") -> bool:
-    """`ready` of a part that ends by itself, such as a migration."""
-    return part.exit_code == 0
+def succeeded(process: "Process") -> bool:
+    """`ready` of a process that ends by itself, such as a migration."""
+    return process.exit_code == 0
 
 
 @dataclass(kw_only=True)
-class Part:
+class Process:
     """A supervised process.
 
-    `ready` is asked again and again until it says True; it must not block long. A part that ends by itself
-    has `ready=ended_well`. Neighbours of one `group` are stopped together.
+    `ready` is called again and again until it returns True, so it must not block for long. A process that ends by
+    itself has `ready=succeeded`. Processes of one `group` that stand next to each other are stopped together.
     """
 
     name: str
     title: str
     argv: Sequence[str]
     log_path: Path
-    ready: Callable[["Part"], bool]
+    ready: Callable[["Process"], bool]
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(os.environ))
     directory: Path | None = None
     account: str | None = None
@@ -63,21 +62,20 @@ class Part:
     group: str = ""
     lock_fds: Sequence[int] = ()
 
-    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _child: subprocess.Popen[bytes] | None = field(default=None, init=False)
     _log_offset: int = field(default=0, init=False)
 
     def start(self) -> None:
         """Start the process in a session of its own, so that the terminal's Ctrl-C does not reach it.
 
-        Call it from the main thread only: the kernel takes the death of the *thread* that forked for the
-        death of the parent.
+        Call it from the main thread only: the kernel sends the death signal when the *thread* that forked ends.
         """
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         if self.log_path.exists() and self.log_path.stat().st_size > _LOG_BYTES_MAX:
             self.log_path.replace(self.log_path.with_suffix(".old.log"))
         with self.log_path.open("ab") as log:
             self._log_offset = log.tell()
-            self._process = subprocess.Popen(
+            self._child = subprocess.Popen(
                 self.argv,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -93,22 +91,22 @@ class Part:
     @property
     def pid(self) -> int | None:
         """The process id, or None before the first start."""
-        return self._process.pid if self._process else None
+        return self._child.pid if self._child else None
 
     @property
     def exit_code(self) -> int | None:
         """How the process ended (negative: by that signal); None while it runs or before it was started."""
-        return self._process.poll() if self._process else None
+        return self._child.poll() if self._child else None
 
     @property
     def running(self) -> bool:
-        """Whether the process exists; says nothing about whether it answers."""
-        return self._process is not None and self._process.poll() is None
+        """Whether the process exists. It may not answer yet."""
+        return self._child is not None and self._child.poll() is None
 
     def answers(self) -> bool:
-        """Whether the part does its work, or has done it. Raises PartFailed when its process has failed."""
-        if not self.running and not (self.ready is ended_well and self.exit_code == 0):
-            kind = PortTaken if "Address already in use" in self.log_since_start() else PartFailed
+        """Whether the process is ready, or has ended successfully. Raises ProcessFailed when it has failed."""
+        if not self.running and not (self.ready is succeeded and self.exit_code == 0):
+            kind = PortTaken if "Address already in use" in self.log_since_start() else ProcessFailed
             raise kind(f"{self.name} ended {ending(exit_code=self.exit_code)}.\n{self.last_lines()}")
         return self.ready(self)
 
@@ -119,36 +117,36 @@ class Part:
             return log.read().decode(errors="replace")
 
     def last_lines(self, *, lines_max: int = 15) -> str:
-        """The end of the log, indented, with the place where the rest is."""
+        """The end of the log, indented, and the path of the whole log."""
         lines = self.log_since_start().strip().splitlines()[-lines_max:]
         return "\n".join([*(f"    {line}" for line in lines), f"  The whole log: {self.log_path}"])
 
     def ask_to_stop(self) -> None:
-        """Send the polite stop signal. Does not wait."""
-        if self._process and self.running:
-            self._process.send_signal(self.stop_signal)
+        """Send the stop signal. Does not wait."""
+        if self._child and self.running:
+            self._child.send_signal(self.stop_signal)
 
     def kill(self) -> None:
-        """End the process and whatever it left behind in its session, at once, and reap it."""
-        if self._process is None:
+        """Kill the process and everything that it started in its session, and reap it."""
+        if self._child is None:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+            os.killpg(self._child.pid, signal.SIGKILL)
+        self._child.wait()
 
 
-def stop_parts(*, parts: Sequence[Part], hurry: Callable[[], bool] = lambda: False) -> None:
-    """Stop the parts together: ask each, wait for each its `stop_seconds`, then kill what remains.
+def stop_processes(*, processes: Sequence[Process], hurry: Callable[[], bool] = lambda: False) -> None:
+    """Ask all processes to stop, wait up to `stop_seconds` of each, then kill those that still run.
 
-    `hurry` turning True (a second Ctrl-C) ends the waiting.
+    As soon as `hurry` returns True (a second Ctrl-C), nothing is waited for any more.
     """
-    for part in parts:
-        part.ask_to_stop()
-    asked_at = time.monotonic()
-    for part in parts:
-        while part.running and not hurry() and time.monotonic() - asked_at < part.stop_seconds:
+    for process in processes:
+        process.ask_to_stop()
+    asked_s = time.monotonic()
+    for process in processes:
+        while process.running and not hurry() and time.monotonic() - asked_s < process.stop_seconds:
             time.sleep(POLL_SECONDS)
-        part.kill()
+        process.kill()
 
 
 def ending(*, exit_code: int | None) -> str:
@@ -159,21 +157,21 @@ def ending(*, exit_code: int | None) -> str:
 
 
 def _die_with_parent(*, death_signal: signal.Signals) -> Callable[[], None] | None:
-    """Code for the child, between fork and exec: no orphans after a kill -9 of ours (Linux only)."""
+    """Code that runs in the child between fork and exec: it dies even when we are killed with -9 (Linux only)."""
     if _LIBC is None:
         return None
     prctl, parent = _LIBC.prctl, os.getpid()
 
-    def in_child() -> None:
+    def set_death_signal() -> None:
         prctl(_PR_SET_PDEATHSIG, int(death_signal))
-        if os.getppid() != parent:  # it died before prctl took effect
+        if os.getppid() != parent:  # the parent died before prctl took effect
             os._exit(1)
 
-    return in_child
+    return set_death_signal
 
 
 class AccountOptions(TypedDict):
-    """Options of subprocess that make a child run as somebody else."""
+    """Options of subprocess that make a child run as another user."""
 
     user: int | None
     group: int | None
@@ -181,9 +179,9 @@ class AccountOptions(TypedDict):
 
 
 def as_account(*, name: str | None) -> AccountOptions:
-    """Run a child as this user and its group; None for ourselves.
+    """Run a child as this user and its group; None for our own.
 
-    The group matters: a directory with the mode rwx-----x lets everybody through except members of its group.
+    The group matters: a directory with the mode rwx-----x can be passed by everybody except members of its group.
     """
     if name is None:
         return {"user": None, "group": None, "extra_groups": None}

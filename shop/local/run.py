@@ -1,6 +1,6 @@
-"""`make run`: the whole shop on one machine, from nothing. Ctrl-C stops all of it.
+"""`make run`: the whole shop on one machine. Ctrl-C stops all of it.
 
-python -m shop.local.run        reads HOST, PORT, and DATABASE_URL + SECKILL_REDIS_URL + REDIS_URL
+python -m shop.local.run        reads HOST, PORT, and DATABASE_URL, SECKILL_REDIS_URL, REDIS_URL
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from shop.local.environment import BadEnvironment, RunSettings, read_settings, write_environment
 from shop.local.postgres import DataUnusable
-from shop.local.process import PartFailed, PortTaken
+from shop.local.process import PortTaken, ProcessFailed
 from shop.local.servers import PORT_ATTEMPTS, DirectoryInUse, EmbeddedServers, lock_directory
 from shop.local.shop_processes import ROOT, processes, steps
 from shop.local.supervisor import StopRequested, Supervisor
@@ -37,36 +37,36 @@ def main() -> int:
             _check_port(settings=settings)
             return _supervise(settings=settings)
     except BadEnvironment as error:
-        _complain(error=error)
+        _print_error(error=error)
         return 2
     except (DirectoryInUse, PortUnusable, DataUnusable, WheelMissing) as error:
-        _complain(error=error)
+        _print_error(error=error)
         return 1
 
 
 def _supervise(*, settings: RunSettings) -> int:
-    supervisor = Supervisor(say=_say)
+    supervisor = Supervisor(report=_print)
     supervisor.listen()
     servers = None if settings.own_servers else EmbeddedServers(settings.directory)
     try:
         values = _start(settings=settings, servers=servers, supervisor=supervisor)
-        _say(_welcome(settings=settings, values=values))
+        _print(_welcome(settings=settings, values=values))
         supervisor.watch()
     except StopRequested:
-        _say("Stopping …")
+        _print("Stopping …")
         return 0
-    except PartFailed as error:
-        _complain(error=error)
+    except ProcessFailed as error:
+        _print_error(error=error)
         return 1
     finally:
         supervisor.stop()
         if servers:
             servers.close()
-        _say("Stopped.")
+        _print("Stopped.")
 
 
 def _start(*, settings: RunSettings, servers: EmbeddedServers | None, supervisor: Supervisor) -> Mapping[str, str]:
-    """Bring everything up: servers, then what prepares them, then the shop. Returns the environment file."""
+    """Start the servers, prepare them, start the shop. Returns the content of the environment file."""
     with _CONSOLE.status("Starting …"):
         urls = settings.own_servers or {}
         if servers:
@@ -75,9 +75,9 @@ def _start(*, settings: RunSettings, servers: EmbeddedServers | None, supervisor
         values = write_environment(settings=settings, urls=urls)
         os.environ.update(values)
         compile_translations()
-        supervisor.start(parts=steps(settings=settings))
+        supervisor.start(processes=steps(settings=settings))
         broker_url = os.environ.get("CELERY_BROKER_URL") or urls["REDIS_URL"]
-        supervisor.start(parts=processes(settings=settings, broker_url=broker_url))
+        supervisor.start(processes=processes(settings=settings, broker_url=broker_url))
     return values
 
 
@@ -85,7 +85,7 @@ def _start_servers(*, servers: EmbeddedServers, supervisor: Supervisor) -> None:
     for attempts_left in reversed(range(PORT_ATTEMPTS)):
         servers.prepare()
         try:
-            return supervisor.start(parts=servers.parts)
+            return supervisor.start(processes=servers.processes)
         except PortTaken:
             supervisor.stop()
             if not attempts_left:
@@ -109,18 +109,18 @@ def _welcome(*, settings: RunSettings, values: Mapping[str, str]) -> str:
 
 
 def _mails(*, settings: RunSettings, values: Mapping[str, str]) -> str:
-    """Where to look for what the shop writes to its buyers. The address of a mail server may hold a password."""
+    """Where mails to buyers can be read. The address of a mail server is not shown: it may hold a password."""
     to_files = values["EMAIL_URL"].startswith("filemail:")
     return f"{settings.mail_directory}/" if to_files else "to the mail server of EMAIL_URL"
 
 
 def _check_port(*, settings: RunSettings) -> None:
-    """Raises PortUnusable. Before anything is started: finding it out at the end would waste time."""
+    """Raises PortUnusable. Called before anything is started, so that a taken port is reported at once."""
     host, port = settings.host, settings.port
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family) as listener:
-            # As granian does: a port that only lingers after a stop is free.
+            # As granian does: a port in TIME_WAIT counts as free.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
             listener.listen()
@@ -128,20 +128,20 @@ def _check_port(*, settings: RunSettings) -> None:
         if error.errno == errno.EADDRINUSE:
             reason = f"Port {port} is in use by another program."
         elif error.errno == errno.EACCES:
-            reason = f"Port {port} may be opened by root only."
+            reason = f"Port {port} can be opened by root only."
         else:
             raise PortUnusable(f"Cannot listen on HOST={host}, port {port}: {error}.") from error
         free = port + 1 if 1024 <= port < 65535 else 8001
-        raise PortUnusable(f"{reason} Choose a free one, such as: PORT={free} make run") from error
+        raise PortUnusable(f"{reason} Choose a free one, for example: PORT={free} make run") from error
 
 
-def _say(text: str) -> None:
-    """Print, if anybody still reads: a closed terminal or pipe must not keep us from stopping the parts."""
+def _print(text: str) -> None:
+    """Print. A closed terminal or pipe is ignored, because the processes must still be stopped."""
     with contextlib.suppress(OSError):
         _CONSOLE.print(text)
 
 
-def _complain(*, error: Exception) -> None:
+def _print_error(*, error: Exception) -> None:
     with contextlib.suppress(OSError):
         print(error, file=sys.stderr)
 

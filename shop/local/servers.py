@@ -1,12 +1,12 @@
-"""Real servers with nothing to install: PostgreSQL and two Valkeys from wheels, in one directory.
+"""PostgreSQL and two Valkey servers from Python wheels, in one directory; nothing has to be installed.
 
     .stampede/postgres  store  broker     data
-    .stampede/logs/*.log                  what each server says
+    .stampede/logs/*.log                  the servers' logs
     .stampede/secrets.json                their passwords, kept so that a later start reads the same data
-    .stampede/lock                        held while somebody works in the directory
-    .stampede/servers.lock                inherited and held by each server process until it is gone
+    .stampede/lock                        held by the process that uses the directory
+    .stampede/servers.lock                inherited and held by each server process until it ends
 
-For development, tests and a first look. Production brings its own servers (DATABASE_URL and the rest).
+For development and tests. Production brings its own servers (DATABASE_URL and the rest).
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from shop.local.postgres import DataUnusable, PostgresServer
-from shop.local.process import POLL_SECONDS, Part, PartFailed, PortTaken, stop_parts
+from shop.local.process import POLL_SECONDS, PortTaken, Process, ProcessFailed, stop_processes
 from shop.local.valkey import BROKER_FSYNC, STORE_FSYNC, ValkeyServer
 
 # Below the range from which the kernel takes the ports of outgoing connections (32768 and up on Linux, 49152
@@ -30,30 +30,30 @@ from shop.local.valkey import BROKER_FSYNC, STORE_FSYNC, ValkeyServer
 # machine can be given the server's own port, connect to itself, and keep the server from coming back.
 _PORTS = range(20_000, 32_000)
 
-# Between our choice of a port and the server's listening on it, another shop on the machine may take it.
+# After we have chosen a port and before the server listens on it, another program may take it.
 PORT_ATTEMPTS = 3
 
-# After kill -9 of a supervisor its servers get a signal and close their files; the next start waits for them.
+# After kill -9 of a supervisor its servers get a signal and close their files. The next start waits this long.
 _LEFTOVERS_SECONDS = 10.0
 
 _START_SECONDS = 60.0
 
 
 class DirectoryInUse(Exception):
-    """Another run works in this directory. The message says what to do."""
+    """Another run uses this directory. The message says what to do."""
 
 
 class EmbeddedServers:
     """PostgreSQL, the reservation store, and the cache and broker, under one directory.
 
-    Either `start()` and `stop()`, or `prepare()`, a supervisor of one's own that runs `parts`, and `close()`.
+    Call `start()` and `stop()`; or `prepare()`, run `processes` with a supervisor, and `close()`.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory.resolve()
-        self.parts: Sequence[Part] = ()
+        self.processes: Sequence[Process] = ()
         self._lock: IO[str] | None = None
-        self._inherited: IO[str] | None = None
+        self._servers_lock: IO[str] | None = None
         self._environment: dict[str, str] = {}
 
     def environment(self) -> dict[str, str]:
@@ -61,15 +61,15 @@ class EmbeddedServers:
         return dict(self._environment)
 
     def prepare(self) -> None:
-        """Make what is missing, choose ports, start nothing. The caller holds the directory.
+        """Create what is missing and choose ports. Starts nothing. The caller holds the lock of the directory.
 
-        May be called again before `close()`, with the servers stopped, to have other ports.
+        With the servers stopped it may be called again, which chooses other ports.
 
         Raises DirectoryInUse, WheelMissing, and DataUnusable when the data cannot be read by these servers.
         """
-        if self._inherited is None:
-            self._inherited = _lock_servers(directory=self.directory)
-        lock_fd = self._inherited.fileno()
+        if self._servers_lock is None:
+            self._servers_lock = _lock_servers(directory=self.directory)
+        lock_fd = self._servers_lock.fileno()
         passwords = self._passwords()
         ports = free_ports(count=3)
         postgres = PostgresServer(directory=self.directory / "postgres", port=ports[0], password=passwords["postgres"])
@@ -90,10 +90,10 @@ class EmbeddedServers:
             password=passwords["broker"],
         )
         logs = self.directory / "logs"
-        self.parts = [
-            postgres.part(log_path=logs / "postgres.log", lock_fd=lock_fd),
-            store.part(log_path=logs / "store.log", lock_fd=lock_fd),
-            broker.part(log_path=logs / "broker.log", lock_fd=lock_fd),
+        self.processes = [
+            postgres.process(log_path=logs / "postgres.log", lock_fd=lock_fd),
+            store.process(log_path=logs / "store.log", lock_fd=lock_fd),
+            broker.process(log_path=logs / "broker.log", lock_fd=lock_fd),
         ]
         self._environment = {
             "DATABASE_URL": postgres.url,
@@ -102,69 +102,71 @@ class EmbeddedServers:
         }
 
     def start(self) -> None:
-        """Start the three servers side by side and return when all of them answer.
+        """Start the three servers at the same time and return when all of them answer.
 
-        Raises what `prepare` raises, and PartFailed when a server ends or stays silent.
+        Raises what `prepare` raises, and ProcessFailed when a server ends or does not answer in time.
         """
         self._lock = lock_directory(directory=self.directory)
         try:
             for attempts_left in reversed(range(PORT_ATTEMPTS)):
                 self.prepare()
                 try:
-                    return self._start_parts()
+                    return self._start_processes()
                 except PortTaken:
-                    stop_parts(parts=self.parts)
+                    stop_processes(processes=self.processes)
                     if not attempts_left:
                         raise
         except BaseException:
             self.stop()
             raise
 
-    def _start_parts(self) -> None:
-        for part in self.parts:
-            part.start()
+    def _start_processes(self) -> None:
+        for process in self.processes:
+            process.start()
         deadline = time.monotonic() + _START_SECONDS
-        for part in self.parts:
-            while not part.answers():
+        for process in self.processes:
+            while not process.answers():
                 if time.monotonic() > deadline:
-                    raise PartFailed(f"{part.name} gave no answer within {_START_SECONDS:.0f} s.\n{part.last_lines()}")
+                    raise ProcessFailed(
+                        f"{process.name} gave no answer within {_START_SECONDS:.0f} s.\n{process.last_lines()}"
+                    )
                 time.sleep(POLL_SECONDS)
 
     def stop(self) -> None:
-        """Stop the servers, waiting until they are gone, and give the directory free. May be called twice."""
-        stop_parts(parts=self.parts)
+        """Stop the servers, wait until they have ended, and release the directory. May be called twice."""
+        stop_processes(processes=self.processes)
         self.close()
 
     def close(self) -> None:
-        """Give the directory free."""
-        for lock in (self._inherited, self._lock):
+        """Release the directory."""
+        for lock in (self._servers_lock, self._lock):
             if lock:
                 lock.close()
-        self._inherited = self._lock = None
+        self._servers_lock = self._lock = None
 
     def _passwords(self) -> dict[str, str]:
         path = self.directory / "secrets.json"
         if path.exists():
-            kept: dict[str, str] = json.loads(path.read_text())
-            return kept
+            passwords: dict[str, str] = json.loads(path.read_text())
+            return passwords
         if (self.directory / "postgres").exists():
             raise DataUnusable(
                 f"{self.directory}/postgres holds data, but its password is gone: {path} is missing. "
                 f"Put the file back, or move {self.directory} away to start with empty data."
             )
-        made = {name: secrets.token_hex(16) for name in ("postgres", "store", "broker")}
-        write_private(path=path, text=json.dumps(made))
-        return made
+        passwords = {name: secrets.token_hex(16) for name in ("postgres", "store", "broker")}
+        write_private(path=path, text=json.dumps(passwords))
+        return passwords
 
 
 def lock_directory(*, directory: Path) -> IO[str]:
-    """Make the directory where it is missing, and hold it until the returned file is closed.
+    """Create the directory if it is missing, and lock it until the returned file is closed.
 
-    Raises DirectoryInUse at once when somebody else holds it.
+    Raises DirectoryInUse at once when another process holds it.
     """
     directory.mkdir(parents=True, exist_ok=True)
     lock = _open_lock(path=directory / "lock")
-    if not _locked(lock=lock):
+    if not _try_lock(lock=lock):
         holder = lock.read().strip() or "PID"
         lock.close()
         raise DirectoryInUse(
@@ -178,29 +180,29 @@ def lock_directory(*, directory: Path) -> IO[str]:
 
 
 def _lock_servers(*, directory: Path) -> IO[str]:
-    """A lock that the servers inherit: it is free only when the last process of the last start is gone.
+    """A lock that the servers inherit, so it is free only when all of an earlier start have ended.
 
     Without it, a start right after kill -9 could open an append-only file that a server is still closing.
     """
     lock = _open_lock(path=directory / "servers.lock")
     deadline = time.monotonic() + _LEFTOVERS_SECONDS
-    while not _locked(lock=lock):
+    while not _try_lock(lock=lock):
         if time.monotonic() > deadline:
             lock.close()
             raise DirectoryInUse(
-                f"Servers of an earlier run still work in {directory}. Find them with "
-                f"`fuser {directory}/servers.lock`, end them, and start again."
+                f"Servers of an earlier run still use {directory}. Find them with "
+                f"`fuser {directory}/servers.lock`, stop them, and start again."
             )
         time.sleep(POLL_SECONDS)
     return lock
 
 
 def _open_lock(*, path: Path) -> IO[str]:
-    # Not truncated: until we hold it, what it says belongs to the holder.
+    # Not truncated: until we hold the lock, the file names its holder.
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+")
 
 
-def _locked(*, lock: IO[str]) -> bool:
+def _try_lock(*, lock: IO[str]) -> bool:
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
@@ -208,7 +210,7 @@ def _locked(*, lock: IO[str]) -> bool:
 
 
 def write_private(*, path: Path, text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
+    """Write a file that only its owner can read. It is replaced as a whole."""
     unfinished = path.with_name(path.name + ".new")
     unfinished.unlink(missing_ok=True)
     with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -217,7 +219,7 @@ def write_private(*, path: Path, text: str) -> None:
 
 
 def free_ports(*, count: int) -> list[int]:
-    """Different ports on which nothing listens. All are bound together, so that none is given out twice."""
+    """Different ports on which nothing listens. All are bound at the same time, so that no port is returned twice."""
     with contextlib.ExitStack() as bound:
         ports: list[int] = []
         while len(ports) < count:

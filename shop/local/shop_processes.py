@@ -1,4 +1,4 @@
-"""The processes of the shop itself: the steps before, and web, worker and beat."""
+"""The processes of the shop: migrations and static files first, then web, worker and beat."""
 
 import contextlib
 import http.client
@@ -12,41 +12,41 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from shop.local.environment import RunSettings
-from shop.local.process import Part, ended_well
+from shop.local.process import Process, succeeded
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Stopping has to end within 15 s altogether; with the four of the servers, these are the worst case.
+# Stopping everything must take at most 15 s. These add up to the worst case, with 4 s for the servers.
 _BEAT_STOP_SECONDS = 2.0
 _WORKER_STOP_SECONDS = 5.0
 _WEB_STOP_SECONDS = 4.0
 
 
-def steps(*, settings: RunSettings) -> list[Part]:
-    """What has to be done before the shop's processes start. The steps do not need each other."""
+def steps(*, settings: RunSettings) -> list[Process]:
+    """What has to be done before the shop's processes start. The steps run at the same time."""
     return [
         _manage(settings, "migrate", "--noinput", title="database tables"),
         _manage(settings, "collectstatic", "--noinput", "-v0", title="static files"),
     ]
 
 
-def processes(*, settings: RunSettings, broker_url: str) -> list[Part]:
-    """Web, worker and beat, and the demo data, which needs only the tables and so is loaded beside them."""
+def processes(*, settings: RunSettings, broker_url: str) -> list[Process]:
+    """Web, workers and beat, and the loading of the demo data, which needs only the tables."""
     return [
         _manage(settings, "load_demo", title="demo data"),
         _web(settings=settings),
         _worker(settings=settings, broker_url=broker_url, name="worker", queues="drain,expiry,celery"),
-        # What waits for others has a worker of its own: a mail server that is silent must not keep orders waiting.
+        # Tasks that wait for other companies have their own worker: a slow mail server must not delay orders.
         _worker(settings=settings, broker_url=broker_url, name="errands", queues="payments,mail"),
         _beat(settings=settings),
     ]
 
 
-def _web(*, settings: RunSettings) -> Part:
+def _web(*, settings: RunSettings) -> Process:
     argv = ["-m", "granian", "--interface", "wsgi", "shop.wsgi:application"]
     argv += ["--host", settings.host, "--port", str(settings.port)]
     argv += ["--workers", "2", "--blocking-threads", "8", "--workers-kill-timeout", "3"]
-    # Should one of its processes die, granian starts another; should granian die, we do.
+    # granian restarts its own workers; the supervisor restarts granian.
     argv += ["--respawn-failed-workers"]
     return _python(
         settings,
@@ -58,12 +58,12 @@ def _web(*, settings: RunSettings) -> Part:
     )
 
 
-def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str) -> Part:
+def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str) -> Process:
     node = f"stampede-{name}-{os.getpid()}@{socket.gethostname()}"
     client = Celery(broker=broker_url, set_as_current=False)
     argv = ["-m", "celery", "-A", "shop", "worker", "-n", node, "-l", _log_level()]
     argv += ["-Q", queues, "-c", "2"]
-    # One worker has nobody to talk to, and starts seconds earlier without trying.
+    # Workers need not know each other, and start some seconds sooner without these.
     argv += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     return _python(
         settings,
@@ -76,22 +76,22 @@ def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str) -
     )
 
 
-def _beat(*, settings: RunSettings) -> Part:
+def _beat(*, settings: RunSettings) -> Process:
     argv = ["-m", "celery", "-A", "shop", "beat", "-l", _log_level()]
     return _python(
         settings,
         argv,
         name="beat",
         title="Celery beat",
-        ready=lambda part: "is starting" in part.log_since_start(),
+        ready=lambda process: "is starting" in process.log_since_start(),
         stop_seconds=_BEAT_STOP_SECONDS,
     )
 
 
-def _manage(settings: RunSettings, command: str, *options: str, title: str) -> Part:
-    # The checks are for those who change the code (`make test` runs them); here they would import everything thrice.
+def _manage(settings: RunSettings, command: str, *options: str, title: str) -> Process:
+    # `make test` runs the checks; here each command would import the whole project for them.
     argv = [str(ROOT / "manage.py"), command, "--skip-checks", *options]
-    return _python(settings, argv, name=command, title=title, ready=ended_well)
+    return _python(settings, argv, name=command, title=title, ready=succeeded)
 
 
 def _python(
@@ -100,12 +100,12 @@ def _python(
     *,
     name: str,
     title: str,
-    ready: Callable[[Part], bool],
+    ready: Callable[[Process], bool],
     stop_seconds: float = 4.0,
     group: str = "",
-) -> Part:
-    """A Python program of this virtual environment. It gets the environment as it is now."""
-    return Part(
+) -> Process:
+    """A Python program in this virtual environment, with a copy of the environment as it is now."""
+    return Process(
         name=name,
         title=title,
         argv=[sys.executable, *argv],
@@ -119,12 +119,12 @@ def _python(
 
 
 def _log_level() -> str:
-    """The shop's own: at INFO, Celery would write some ten lines a second about the sweeps."""
+    """The shop's own level: at INFO, Celery writes some ten lines a second about the sweeps."""
     return os.environ.get("LOG_LEVEL") or "WARNING"
 
 
 def _is_ready(*, settings: RunSettings) -> bool:
-    """Whether /readyz says 200. http.client on purpose: it does not read http_proxy."""
+    """Whether /readyz answers 200. http.client is used because it ignores http_proxy."""
     connection = http.client.HTTPConnection(settings.probe_host, settings.port, timeout=2)
     with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
         connection.request("GET", "/readyz", headers={"Host": settings.allowed_host})
@@ -133,7 +133,7 @@ def _is_ready(*, settings: RunSettings) -> bool:
 
 
 def _answers_ping(*, client: Celery, node: str) -> bool:
-    """Whether our worker, and not another one at the same broker, takes messages."""
+    """Whether this worker, and not another one at the same broker, takes messages."""
     with contextlib.suppress(OperationalError):
         return bool(client.control.ping(destination=[node], timeout=0.3, limit=1))
     return False

@@ -1,4 +1,4 @@
-"""Keeps parts running until somebody asks to stop, or one of them cannot be kept running."""
+"""Keeps processes running until a request to stop, or until one of them keeps failing."""
 
 import signal
 import time
@@ -7,93 +7,95 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import NoReturn
 
-from shop.local.process import POLL_SECONDS, Part, PartFailed, ended_well, ending, stop_parts
+from shop.local.process import POLL_SECONDS, Process, ProcessFailed, ending, stop_processes, succeeded
 
-# A part that dies this often within this time has died for good: a restart does not cure it, and a shop that
-# looks alive while its worker comes and goes is worse than one that says what is wrong.
+# A process that dies this often within this time is not restarted any more: a shop that looks alive while its worker
+# keeps crashing is worse than one that stops and says why.
 _DEATHS_MAX = 3
 _DEATHS_SECONDS = 60.0
 
-# Long enough for a cold cache on a slow disk.
+# Enough for a first start on a slow disk.
 _ANSWER_SECONDS = 90.0
 
 
 class StopRequested(Exception):
-    """Ctrl-C, SIGTERM or a closed terminal. Raised where the supervisor waits, never amid a step."""
+    """Ctrl-C, SIGTERM or a closed terminal. Raised only where the supervisor waits."""
 
 
 class Supervisor:
-    """Runs parts in the order given, restarts them, and stops them in the opposite order."""
+    """Starts processes in the order given, restarts them, and stops them in the opposite order."""
 
-    def __init__(self, *, say: Callable[[str], None]) -> None:
-        self._say = say
-        self._parts: list[Part] = []
+    def __init__(self, *, report: Callable[[str], None]) -> None:
+        self._report = report
+        self._processes: list[Process] = []
         self._deaths: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_DEATHS_MAX))
         self._requests = 0
 
     def listen(self) -> None:
-        """Take Ctrl-C, SIGTERM and SIGHUP as requests to stop; a second one as a request to kill."""
+        """Treat Ctrl-C, SIGTERM and SIGHUP as requests to stop, and a second one as a request to kill."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
 
-    def start(self, *, parts: Sequence[Part]) -> None:
-        """Start the parts side by side and return when all of them answer, or have ended well.
+    def start(self, *, processes: Sequence[Process]) -> None:
+        """Start the processes at the same time and return when each answers or has ended successfully.
 
-        Raises StopRequested, and PartFailed when one ends or stays silent.
+        Raises StopRequested, and ProcessFailed when one ends or does not answer in time.
         """
         started_at = time.monotonic()
-        for part in parts:
-            self._parts.append(part)
-            part.start()
-        waiting = list(parts)
+        for process in processes:
+            self._processes.append(process)
+            process.start()
+        waiting = list(processes)
         while waiting:
-            for part in [part for part in waiting if part.answers()]:
-                waiting.remove(part)
-                if part.ready is ended_well:
-                    self._parts.remove(part)
-                self._say(f"[green]✓[/] {part.title} [dim]{time.monotonic() - started_at:.1f} s[/]")
+            for process in [process for process in waiting if process.answers()]:
+                waiting.remove(process)
+                if process.ready is succeeded:
+                    self._processes.remove(process)
+                self._report(f"[green]✓[/] {process.title} [dim]{time.monotonic() - started_at:.1f} s[/]")
             if waiting and time.monotonic() - started_at > _ANSWER_SECONDS:
                 late = waiting[0]
-                raise PartFailed(f"{late.name} gave no answer within {_ANSWER_SECONDS:.0f} s.\n{late.last_lines()}")
+                raise ProcessFailed(f"{late.name} gave no answer within {_ANSWER_SECONDS:.0f} s.\n{late.last_lines()}")
             self.pause()
 
     def watch(self) -> NoReturn:
-        """Restart what dies, until StopRequested, or PartFailed for what keeps dying."""
-        coming_back: list[Part] = []
+        """Restart processes that die. Raises StopRequested, and ProcessFailed for a process that keeps dying."""
+        restarted: list[Process] = []
         while True:
-            for part in self._parts:
-                if not part.running:
-                    self._restart(part=part)
-                    coming_back = [*(other for other in coming_back if other is not part), part]
-            for part in [part for part in coming_back if part.ready(part)]:
-                coming_back.remove(part)
-                self._say(f"[green]✓[/] {part.name} answers again")
+            for process in self._processes:
+                if not process.running:
+                    self._restart(process=process)
+                    restarted = [*(other for other in restarted if other is not process), process]
+            for process in [process for process in restarted if process.ready(process)]:
+                restarted.remove(process)
+                self._report(f"[green]✓[/] {process.name} answers again")
             self.pause()
 
     def pause(self) -> None:
-        """Wait a moment. Raises StopRequested."""
+        """Wait one polling interval. Raises StopRequested."""
         if self._requests:
             raise StopRequested
         time.sleep(POLL_SECONDS)
 
     def stop(self) -> None:
-        """Stop all parts, last started first. A second request to stop ends the patience."""
-        while self._parts:
-            group = [self._parts.pop()]
-            while self._parts and self._parts[-1].group and self._parts[-1].group == group[0].group:
-                group.append(self._parts.pop())
-            stop_parts(parts=group, hurry=lambda: self._requests > 1)
+        """Stop all processes, last started first. After a second request to stop they are killed at once."""
+        while self._processes:
+            group = [self._processes.pop()]
+            while self._processes and self._processes[-1].group and self._processes[-1].group == group[0].group:
+                group.append(self._processes.pop())
+            stop_processes(processes=group, hurry=lambda: self._requests > 1)
 
-    def _restart(self, *, part: Part) -> None:
-        """Start a dead part again. Raises PartFailed when it dies too often."""
-        deaths = self._deaths[part.name]
+    def _restart(self, *, process: Process) -> None:
+        """Start a dead process again. Raises ProcessFailed when it dies too often."""
+        deaths = self._deaths[process.name]
         deaths.append(time.monotonic())
-        died = f"{part.name} ended {ending(exit_code=part.exit_code)}"
+        died = f"{process.name} ended {ending(exit_code=process.exit_code)}"
         if len(deaths) == _DEATHS_MAX and deaths[-1] - deaths[0] < _DEATHS_SECONDS:
-            raise PartFailed(f"{died}, the {_DEATHS_MAX}rd time within {_DEATHS_SECONDS:.0f} s.\n{part.last_lines()}")
-        self._say(f"[yellow]{died}; it is started again.[/]")
-        part.kill()  # what a killed process left behind: granian's workers hold the port
-        part.start()
+            raise ProcessFailed(
+                f"{died}, the {_DEATHS_MAX}rd time within {_DEATHS_SECONDS:.0f} s.\n{process.last_lines()}"
+            )
+        self._report(f"[yellow]{died}; restarting it.[/]")
+        process.kill()  # its children too: granian's workers hold the port
+        process.start()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._requests += 1

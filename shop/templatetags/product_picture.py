@@ -1,4 +1,4 @@
-"""A picture for a product that has none: a pattern of its own, in SVG without style attributes."""
+"""A drawn picture for a product: a pattern in SVG, without style attributes because the CSP forbids them."""
 
 from hashlib import sha256
 from typing import TypedDict
@@ -12,7 +12,7 @@ register = template.Library()
 # The picture is a square of CELLS × CELLS cells, each with a quarter of a disc in one of its corners.
 CELLS = 4
 CELL_SIZE = 25
-# Hue steps between the ground and the pattern: neighbours in the colour wheel never clash.
+# The difference in hue between ground and pattern: colours that are close on the wheel go together.
 HUE_STEPS = (24, 40, 320, 336)
 
 QUARTERS = (
@@ -36,12 +36,12 @@ def product_picture(product: Product) -> ProductPicture:
     """Colours and pattern from the product's slug, and the initial of its name in the reader's language."""
     digest = sha256(product.slug.encode()).digest()
     hue = digest[0] * 360 // 256
-    other = (hue + HUE_STEPS[digest[1] % len(HUE_STEPS)]) % 360
+    shade_hue = (hue + HUE_STEPS[digest[1] % len(HUE_STEPS)]) % 360
     return {
         "product": product,
         "initial": str(product)[:1].upper(),
         "ground": f"hsl({hue},52%,42%)",
-        "shade": f"hsl({other},60%,52%)",
+        "shade": f"hsl({shade_hue},60%,52%)",
         "pattern": pattern_from(digest[2:]),
     }
 

@@ -1,4 +1,4 @@
-"""Moments on a page: a time in the visitor's own zone, a countdown on the server's clock."""
+"""Times on a page: a time in the visitor's time zone, a countdown by the server's clock."""
 
 from datetime import datetime, timedelta
 
@@ -14,24 +14,24 @@ register = template.Library()
 
 @register.simple_tag
 def server_now_ms() -> int:
-    """Milliseconds since 1970 at the moment of rendering: the page's first idea of the server's clock."""
+    """Milliseconds since 1970 at the moment of rendering: lets the page follow the server's clock."""
     return int(timezone.now().timestamp() * 1000)
 
 
 @register.simple_tag
 def local_time(moment: datetime) -> SafeString:
-    """The moment in the server's zone, for page.js to put into the visitor's."""
-    here = timezone.localtime(moment)
+    """A time in the server's zone; page.js replaces it by the visitor's."""
+    local = timezone.localtime(moment)
     return format_html(
         '<time datetime="{}" data-local-time>{}</time>',
         moment.isoformat(),
-        here.strftime("%Y-%m-%d %H:%M %Z"),
+        local.strftime("%Y-%m-%d %H:%M %Z"),
     )
 
 
 @register.simple_tag
 def countdown(moment: datetime) -> SafeString:
-    """The time left until `moment`, counted down by countdown.js. A timer is not announced each second."""
+    """The time left until `moment`, counted down by countdown.js. Screen readers do not announce role="timer"."""
     left = max(moment - timezone.now(), timedelta(0))
     return format_html(
         '<span role="timer" class="countdown" data-countdown="{}">{}</span>',

@@ -1,4 +1,4 @@
-"""Debian's Chromium, a page that fails its test when it complains, and visitors who are signed in or not."""
+"""Debian's Chromium, a page whose console errors fail the test, and visitors who are signed in or not."""
 
 import fcntl
 import os
@@ -25,8 +25,8 @@ os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-def what_is_missing() -> str | None:
-    """Why no browser can be driven here, and what to do about it; None where one can."""
+def reason_for_no_browser() -> str | None:
+    """Why no browser can be started here, and what to do about it; None if one can."""
     if CHROMIUM is None:
         return "Chromium is not installed (Debian: apt install chromium libatomic1)"
     driver = subprocess.run(
@@ -39,7 +39,7 @@ def what_is_missing() -> str | None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _a_browser_that_can_be_driven() -> None:
-    if reason := what_is_missing():
+    if reason := reason_for_no_browser():
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
 
 
@@ -52,7 +52,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 
 @pytest.fixture(scope="session")
 def base_url() -> None:
-    """In place of a plugin's fixture that is written in a way that pytest warns of. Tests name whole addresses."""
+    """Replaces a plugin's fixture, about which pytest warns. Tests use whole addresses."""
 
 
 @pytest.fixture(scope="session")
@@ -62,24 +62,24 @@ def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]
 
 @pytest.fixture
 def page(page: Page) -> Iterator[Page]:
-    """A page that must not write errors into the console: no broken script, no violation of the content policy."""
-    complaints = complaints_of(page)
+    """A page that must not log errors to the console: no broken script, no violation of the content policy."""
+    errors = console_errors_of(page)
     yield page
-    assert not complaints
+    assert not errors
 
 
-def complaints_of(page: Page) -> list[str]:
-    """Fills up while the page is used. That the API says no, or nothing, is no complaint: the page deals with it."""
-    complaints: list[str] = []
+def console_errors_of(page: Page) -> list[str]:
+    """Grows while the page is used. Failed calls of the API do not count: the page handles them."""
+    errors: list[str] = []
 
-    def hear(message: ConsoleMessage) -> None:
-        of_api = message.text.startswith("Failed to load resource") and "/api/v1/" in message.location["url"]
-        if message.type in ("error", "warning") and not of_api:
-            complaints.append(f"{message.text} ({message.location['url']})")
+    def add(message: ConsoleMessage) -> None:
+        is_api_call = message.text.startswith("Failed to load resource") and "/api/v1/" in message.location["url"]
+        if message.type in ("error", "warning") and not is_api_call:
+            errors.append(f"{message.text} ({message.location['url']})")
 
-    page.on("console", hear)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    return complaints
+    page.on("console", add)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    return errors
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def live_shop(transactional_db: None) -> Iterator[str]:
 
 
 def collect_static() -> None:
-    """Into the place from which the web server serves. One at a time: test runs may go on side by side."""
+    """Collect into the folder that the web server serves. Locked, because test runs may run at the same time."""
     root = Path(settings.STATIC_ROOT)
     root.mkdir(parents=True, exist_ok=True)
     with (root.parent / "collectstatic.lock").open("w") as lock:
@@ -114,7 +114,7 @@ def sign_in(live_shop: str) -> Callable[[BrowserContext, User], None]:
 
 @pytest.fixture
 def buyer_with_password(buyer: User) -> User:
-    """A buyer who can sign in with the form: the shop's own hashers do not know those, cheap ones, of the tests."""
+    """A buyer who can sign in with the form: the shop's own hashers do not know the cheap one of the tests."""
     buyer.password = PBKDF2PasswordHasher().encode("a-good-password", "salt", iterations=1_000)
     buyer.save(update_fields=["password"])
     return buyer

@@ -15,7 +15,7 @@ PAGES = sorted(
 )
 REQUIREMENTS = sorted((ROOT / "requirements").glob("*.txt"))
 
-# Names of XML vocabularies look like addresses, and are never fetched.
+# The names of XML vocabularies look like addresses but are never fetched.
 VOCABULARIES = ("http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink", "http://www.w3.org/1999/xhtml")
 
 

@@ -1,4 +1,4 @@
-"""What each outcome is over HTTP, written down once more: a client may rely on it."""
+"""What each outcome is over HTTP. Written down a second time here, because clients rely on it."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from seckill.outcomes import HTTP, Outcome
 
 DESIGN = (Path(__file__).parents[2] / "docs" / "design.md").read_text()
 
-# Outcome, status, and whether the client is told to come again after a while.
+# Outcome, status, and whether the client is asked to try again later.
 TABLE = [
     ("unavailable", 503, True),
     ("already_reserved", 201, False),

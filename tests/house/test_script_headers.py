@@ -1,4 +1,4 @@
-"""The header of a Lua script is its contract: what it says of slots and words is what the body does."""
+"""The header of a Lua script is its contract: its slots and words are those of the body."""
 
 import re
 from dataclasses import astuple, dataclass, fields
@@ -25,10 +25,10 @@ WORDS: dict[str, type[StrEnum]] = {
     "restore": Restored,
 }
 
-# What a script may ask of the store: each takes the same time however large the sale has become.
+# The commands that a script may use: their time does not depend on the size of the sale.
 CONSTANT_TIME = {"TIME", "INFO", "EXISTS", "HEXISTS", "HGET", "HMGET", "HSET", "HDEL", "HINCRBY", "XADD", "XGROUP"}
 
-# What speaks of the server and not of a key.
+# Commands without a key.
 KEYLESS = {"TIME", "INFO"}
 
 each_verb = pytest.mark.parametrize("verb", WORDS)
@@ -36,7 +36,7 @@ each_verb = pytest.mark.parametrize("verb", WORDS)
 
 @dataclass(frozen=True)
 class Contract:
-    """What a header says: the names of the slots, the words in their order, the shape of the reply, the example."""
+    """The header: the names of the slots, the words in their order, the shape of the reply, the example."""
 
     sentence: str
     keys: list[str]
@@ -125,8 +125,8 @@ def test_the_first_line_checks_the_number_of_slots(verb: str) -> None:
 
 @each_verb
 def test_header_body_and_python_have_the_same_words_in_the_same_order(verb: str) -> None:
-    said = re.findall(r"return (?:answer\(|\{)'(\w+)'", split(verb)[1])
-    assert [word for word, _ in groupby(said)] == contract_of(verb).words == [word.value for word in WORDS[verb]]
+    returned = re.findall(r"return (?:answer\(|\{)'(\w+)'", split(verb)[1])
+    assert [word for word, _ in groupby(returned)] == contract_of(verb).words == [word.value for word in WORDS[verb]]
 
 
 @each_verb

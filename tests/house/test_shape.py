@@ -1,4 +1,4 @@
-"""The shape of the code: paths that are followed by clicking, nouns for file names, modules of a size to be read."""
+"""The shape of the code: no hidden imports, no signals, files named for nouns, short modules and functions."""
 
 import ast
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 NAMES_WITHOUT_A_NOUN = {"utils", "util", "helpers", "helper", "services", "service", "common", "misc", "exceptions"}
 
-# About 200 is the habit; more than this is two nouns in one file.
+# About 200 is usual; a longer file holds two nouns.
 MODULE_LINES_MAX = 400
-# About 40 is the habit; a function of more than this has a step that wants a name.
+# About 40 is usual; a longer function has a step that should be a function of its own.
 FUNCTION_LINES_MAX = 70
 
 each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -42,13 +42,13 @@ def test_no_import_hides_in_a_function(path: Path) -> None:
 
 
 @each_module
-def test_nothing_happens_by_signal_or_by_made_up_attribute(path: Path) -> None:
+def test_no_signals_and_no_generated_attributes(path: Path) -> None:
     assert not {"django.dispatch", "django.db.models.signals", "django.core.signals"} & set(imports(path))
     assert "__getattr__" not in [function.name for function in functions(path)]
 
 
 @each_module
-def test_a_module_and_its_functions_can_be_read_in_one_go(path: Path) -> None:
+def test_modules_and_functions_are_short(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= MODULE_LINES_MAX
     lengths = {function.name: (function.end_lineno or 0) - function.lineno + 1 for function in functions(path)}
     assert not {name: lines for name, lines in lengths.items() if lines > FUNCTION_LINES_MAX}

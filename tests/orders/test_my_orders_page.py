@@ -20,7 +20,7 @@ from seckill.models import SaleItem
 from shop.models import Product
 from tests.conftest import make_item
 from tests.orders.payments.payment_steps import message, store_away, tell
-from tests.seckill.staff.filled_form import said
+from tests.seckill.staff.filled_form import messages_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -119,7 +119,7 @@ def test_without_a_provider_the_page_says_how_to_pay_and_has_no_button(
     assert "This shop does not take online payments yet" in text
     assert 'id="pay"' not in text
     answer = client.post(f"{order.get_absolute_url()}pay/", follow=True)
-    assert said(answer) == ["This shop does not take online payments yet."]
+    assert messages_on(answer) == ["This shop does not take online payments yet."]
 
 
 def test_the_button_leads_to_the_payment_page_and_pressed_again_to_the_same(
@@ -229,7 +229,7 @@ def test_a_paid_order_is_not_cancelled_by_its_buyer(client: Client, item: SaleIt
     path = f"{order.get_absolute_url()}cancel/"
     assert client.get(path)["Location"] == order.get_absolute_url()
     answer = client.post(path, follow=True)
-    assert said(answer) == ["The order could not be cancelled: it is no longer awaiting payment."]
+    assert messages_on(answer) == ["The order could not be cancelled: it is no longer awaiting payment."]
     order.refresh_from_db()
     assert order.status == OrderStatus.PAID
 
@@ -256,7 +256,7 @@ def test_a_provider_that_is_away_is_said_in_words(
     order = reserve(item, buyer)
     client.force_login(buyer)
     answer = client.post(f"{order.get_absolute_url()}pay/", follow=True)
-    assert said(answer) == ["The payment company is not answering right now. Please try again in a moment."]
+    assert messages_on(answer) == ["The payment company is not answering right now. Please try again in a moment."]
     assert "We are waiting for your payment to be confirmed." not in answer.content.decode()
 
 

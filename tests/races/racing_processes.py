@@ -1,4 +1,4 @@
-"""Buyers in processes of their own, who all leave one barrier."""
+"""Buyers in several processes, who all start at one barrier."""
 
 import multiprocessing
 import os
@@ -12,10 +12,10 @@ from typing import Any
 
 import django
 
-# Processes run beside each other, threads within them keep commands of one process under way at the same time.
+# Processes run in parallel; threads let each process have several commands on the way at the same time.
 PROCESSES = 4
 THREADS = 8
-# Far beyond what a rush takes, on a machine that does much else.
+# Many times what a race takes, for a busy machine.
 WAIT_SECONDS = 60
 
 Call = dict[str, Any]
@@ -27,7 +27,7 @@ class RacingProcesses:
 
     def __init__(self) -> None:
         spawn = multiprocessing.get_context("spawn")
-        # Kept, since its semaphores are gone with it, and a process that starts slowly would not find them.
+        # Kept in an attribute: its semaphores vanish with it, and a process that starts slowly would not find them.
         self._barrier = spawn.Barrier(PROCESSES * THREADS)
         self._answers: Queue[Any] = spawn.Queue()
         self._orders: list[Queue[Any]] = [spawn.Queue() for _ in range(PROCESSES)]
@@ -39,7 +39,7 @@ class RacingProcesses:
             process.start()
 
     def race(self, act: Act, calls: Sequence[Call]) -> list[Any]:
-        """The answers to `act(call)` for each call, in any order; all callers start at the same moment.
+        """The answers to `act(call)` for each call, in any order; all threads start at the same moment.
 
         `act` and the calls go to other processes, so they must be importable and picklable.
         """
@@ -65,7 +65,7 @@ def racing_processes() -> Iterator[RacingProcesses]:
 
 
 def serve(orders: "Queue[Any]", barrier: Barrier, answers: "Queue[Any]") -> None:
-    """What runs in each process. The addresses of the stores are in the environment."""
+    """The main function of each process. The addresses of the stores are in the environment."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
     django.setup()
     while order := orders.get():

@@ -43,17 +43,17 @@ def postgres_with(directory: Path, *options: str) -> Iterator[PostgresServer]:
     """A PostgreSQL of its own with these settings, which none of the run's may have."""
     server = PostgresServer(directory=directory / "postgres", port=free_port(), password="of-a-test")
     with (directory / "lock").open("w") as lock:
-        part = server.part(log_path=directory / "postgres.log", lock_fd=lock.fileno())
-        part.argv = [*part.argv, *(word for option in options for word in ("-c", option))]
-        part.start()
+        process = server.process(log_path=directory / "postgres.log", lock_fd=lock.fileno())
+        process.argv = [*process.argv, *(word for option in options for word in ("-c", option))]
+        process.start()
         try:
             deadline = time.monotonic() + START_SECONDS
-            while not part.answers():
-                assert time.monotonic() < deadline, part.last_lines()
+            while not process.answers():
+                assert time.monotonic() < deadline, process.last_lines()
                 time.sleep(0.05)
             yield server
         finally:
-            part.kill()
+            process.kill()
 
 
 def test_a_good_installation_has_no_issues() -> None:

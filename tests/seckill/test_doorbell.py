@@ -146,7 +146,7 @@ def test_a_broker_that_hangs_for_a_while_costs_the_buyer_nothing_and_hears_of_it
     bell = connect(broker.url)
     bell.ring(1)
     until(lambda: queued(broker))
-    pid = broker.part.pid
+    pid = broker.process.pid
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
     try:

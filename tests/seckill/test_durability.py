@@ -23,7 +23,7 @@ from seckill.publication import CannotPublish, announce_pending, publish_sale
 from shop.models import Product
 from tests.conftest import make_item
 from tests.own_store import OwnStore, as_reservation_store, running
-from tests.seckill.staff.filled_form import said
+from tests.seckill.staff.filled_form import messages_on
 
 STRONG = {
     "appendonly": "yes",
@@ -225,16 +225,16 @@ def test_staff_read_why_in_their_language(
     own.client.config_set("appendfsync", "everysec")
     client.force_login(shop_manager)
     page = reverse("admin:seckill_sale_publish", args=[draft.sale_id])
-    (refusal,) = said(client.post(page, follow=True))
+    (refusal,) = messages_on(client.post(page, follow=True))
     assert refusal.startswith(
         "“Spring sale” was not published. The reservation store confirms reservations before they are on disk"
     )
-    (refusal,) = said(client.post(page, follow=True, headers={"Accept-Language": "zh-hans"}))
+    (refusal,) = messages_on(client.post(page, follow=True, headers={"Accept-Language": "zh-hans"}))
     assert "请设置 appendfsync always" in refusal
     assert seen(draft) == UNTOUCHED
 
     settings.SECKILL_ALLOW_WEAK_DURABILITY = True
-    published, warning = said(client.post(page, follow=True))
+    published, warning = messages_on(client.post(page, follow=True))
     assert published == "“Spring sale” is published."
     assert warning.startswith("SECKILL_ALLOW_WEAK_DURABILITY lets sales open all the same: The reservation store")
     assert seen(draft) == OPENED

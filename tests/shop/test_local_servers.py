@@ -1,4 +1,4 @@
-"""The embedded servers: real, durable, alone in their directory, and back after kill -9."""
+"""The embedded servers: durable, alone in their directory, and back after kill -9."""
 
 import os
 import signal
@@ -39,8 +39,8 @@ def valkey(servers: EmbeddedServers, name: str) -> redis.Redis:
 
 def test_the_reservation_store_syncs_before_it_answers_and_evicts_nothing(servers: EmbeddedServers) -> None:
     with valkey(servers, "SECKILL_REDIS_URL") as store:
-        said = {name: store.config_get(name)[name] for name in ("appendonly", "appendfsync", "save")}
-        assert said == {"appendonly": "yes", "appendfsync": "always", "save": ""}
+        config = {name: store.config_get(name)[name] for name in ("appendonly", "appendfsync", "save")}
+        assert config == {"appendonly": "yes", "appendfsync": "always", "save": ""}
         assert store.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
         assert store.config_get("no-appendfsync-on-rewrite") == {"no-appendfsync-on-rewrite": "no"}
     assert rows(servers, "SHOW synchronous_commit") == [("on",)]
@@ -68,7 +68,7 @@ def test_data_survives_kill_9_of_all_servers(servers: EmbeddedServers) -> None:
     rows(servers, "CREATE TABLE kept AS SELECT 42 AS answer")
     with valkey(servers, "SECKILL_REDIS_URL") as store:
         store.set("kept", "42")
-    pids = [part.pid for part in servers.parts if part.pid]
+    pids = [process.pid for process in servers.processes if process.pid]
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     servers.stop()
@@ -106,7 +106,7 @@ def test_kill_9_of_the_supervisor_leaves_no_orphans_and_does_not_block_the_next_
 
 def test_a_stop_leaves_nothing_running(servers: EmbeddedServers) -> None:
     children = descendants(pid=os.getpid())
-    pids = {part.pid for part in servers.parts if part.pid}
+    pids = {process.pid for process in servers.processes if process.pid}
     assert len(pids) == 3
     assert pids <= children
 
@@ -133,7 +133,7 @@ def test_data_without_its_password_is_not_touched(servers: EmbeddedServers) -> N
     assert not (servers.directory / "secrets.json").exists()
 
 
-def test_an_interrupted_first_start_is_begun_anew(server_directory: Path) -> None:
+def test_an_interrupted_first_start_is_repeated(server_directory: Path) -> None:
     half = server_directory / "servers" / "postgres.new"
     half.mkdir(parents=True)
     (half / "PG_VERSION").write_text("18\n")
@@ -145,9 +145,7 @@ def test_an_interrupted_first_start_is_begun_anew(server_directory: Path) -> Non
         servers.stop()
 
 
-def test_a_port_taken_in_the_last_moment_is_exchanged_for_another(
-    server_directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_port_taken_at_the_last_moment_is_replaced(server_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     servers = EmbeddedServers(server_directory / "servers")
     with socket.socket() as stranger:
         stranger.bind(("127.0.0.1", 0))

@@ -45,4 +45,4 @@ def test_readiness_names_what_is_missing_but_no_address(db: None) -> None:
     def broken() -> None:
         raise ConnectionError("redis://secret@host")
 
-    assert health.answer_of(broken) == "ConnectionError"
+    assert health.result_of(broken) == "ConnectionError"

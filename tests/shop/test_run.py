@@ -1,4 +1,4 @@
-"""`make run`, as a person at a terminal meets it: the real processes, in a directory of their own."""
+"""`make run` as a person at a terminal sees it: the real processes, in their own directory."""
 
 import contextlib
 import http.client
@@ -45,9 +45,9 @@ class Run:
 
         wait_until(happened, seconds_max=seconds_max)
 
-    def pid_of(self, part: str) -> int:
+    def pid_of(self, words: str) -> int:
         """The process that the supervisor started and whose command line has these words."""
-        found = [pid for pid in descendants(pid=self.process.pid) if part in command_line(pid=pid)]
+        found = [pid for pid in descendants(pid=self.process.pid) if words in command_line(pid=pid)]
         return min(found)
 
     def environment(self) -> dict[str, str]:
@@ -64,9 +64,9 @@ def free_port() -> int:
 
 def run_environment(*, directory: Path, **changes: str) -> dict[str, str]:
     """This process's environment without what tests/embedded_servers.py put there for Django."""
-    made = {"SECRET_KEY", "STAMPEDE_ADMIN_PASSWORD", "STAMPEDE_BUYER_PASSWORD", "LOAD_TESTS", "EMAIL_URL"}
-    ours = {*SERVER_URLS, *made}
-    inherited = {name: value for name, value in os.environ.items() if name not in ours}
+    secrets = {"SECRET_KEY", "STAMPEDE_ADMIN_PASSWORD", "STAMPEDE_BUYER_PASSWORD", "LOAD_TESTS", "EMAIL_URL"}
+    not_inherited = {*SERVER_URLS, *secrets}
+    inherited = {name: value for name, value in os.environ.items() if name not in not_inherited}
     return {**inherited, "STAMPEDE_DIRECTORY": str(directory), **changes}
 
 
@@ -146,7 +146,7 @@ def test_a_killed_worker_and_a_killed_web_server_come_back(run: Run) -> None:
     for name, words in (("worker", "celery -A shop worker"), ("web", "-m granian")):
         killed = run.pid_of(words)
         os.kill(killed, signal.SIGKILL)
-        run.wait_for(f"{name} ended by SIGKILL; it is started again")
+        run.wait_for(f"{name} ended by SIGKILL; restarting it")
         run.wait_for(f"{name} answers again")
         assert run.pid_of(words) != killed
     with urlopen(f"http://127.0.0.1:{run.port}/readyz", timeout=10) as answer:
@@ -184,7 +184,7 @@ def test_kill_9_of_the_supervisor_leaves_nothing_behind(server_directory: Path) 
     wait_until(lambda: not living(pids=started), seconds_max=STOP_SECONDS_MAX)
 
 
-def test_a_request_to_stop_is_heard_during_the_start(server_directory: Path) -> None:
+def test_a_request_to_stop_works_during_the_start(server_directory: Path) -> None:
     run = start_run(directory=server_directory / "stampede", port=free_port())
     run.wait_for("PostgreSQL")
     started = descendants(pid=run.process.pid)
@@ -203,13 +203,14 @@ def test_a_taken_port_is_named_before_anything_starts(server_directory: Path) ->
         code, message = refused(directory=server_directory / "stampede", PORT=str(port))
     assert code == 1
     assert (
-        message == f"Port {port} is in use by another program. Choose a free one, such as: PORT={port + 1} make run\n"
+        message
+        == f"Port {port} is in use by another program. Choose a free one, for example: PORT={port + 1} make run\n"
     )
     assert not (server_directory / "stampede" / "postgres").exists()
 
 
 @pytest.mark.parametrize("port", ["eight thousand", "0", "65536", "-1", "8000.0", "²"])
-def test_a_port_that_is_none_is_a_sentence(server_directory: Path, port: str) -> None:
+def test_an_impossible_port_is_refused_with_a_sentence(server_directory: Path, port: str) -> None:
     code, message = refused(directory=server_directory / "stampede", PORT=port)
     assert code == 2
     assert message == f"PORT is {port!r}, which is not a port: use a number from 1 to 65535.\n"

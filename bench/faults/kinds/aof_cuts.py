@@ -13,7 +13,7 @@ from bench.faults.fault import Fault
 from bench.faults.kinds.data_loss import last_file
 from bench.faults.raw_valkey import client_at
 from seckill.keys import keys_of
-from shop.local.process import Part
+from shop.local.process import Process
 from shop.local.servers import free_ports
 from shop.local.valkey import STORE_FSYNC
 
@@ -67,18 +67,18 @@ class AofCutEverywhere(Fault):
     def took_effect(self) -> bool:
         return bool(self.variant)
 
-    def _server(self, number: int) -> tuple[Part, int]:
+    def _server(self, number: int) -> tuple[Process, int]:
         (port,) = free_ports(count=1)
         return self.shop.valkey(f"aof-cut-{number}", port=port, fsync=STORE_FSYNC), port
 
-    def _copy_files(self, part: Part, tail: bytes) -> None:
+    def _copy_files(self, part: Process, tail: bytes) -> None:
         assert part.directory is not None
         files = part.directory / "appendonlydir"
         shutil.rmtree(files, ignore_errors=True)
         shutil.copytree(self._copy, files)
         last_file(files).write_bytes(tail)
 
-    def _check(self, part: Part, port: int) -> list[str]:
+    def _check(self, part: Process, port: int) -> list[str]:
         give_up_s = time.monotonic() + START_SECONDS_MAX
         while not part.ready(part):
             if time.monotonic() > give_up_s or not part.running:

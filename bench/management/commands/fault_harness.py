@@ -19,7 +19,7 @@ from bench.faults.fault import Fault
 from bench.faults.history import History
 from bench.faults.shop_under_test import ShopUnderTest
 from bench.faults.trial import Trial, failed_trial, run_trial
-from shop.local.process import PartFailed
+from shop.local.process import ProcessFailed
 
 
 class Command(BaseCommand):
@@ -58,7 +58,7 @@ class Command(BaseCommand):
         run = HarnessRun(directory=Path(directory), seed=seed, short=options["quick"], console=console)
         try:
             trials, versions = run.run_all([BY_NAME[name] for name in names])
-        except PartFailed as error:
+        except ProcessFailed as error:
             raise CommandError(str(error), returncode=2) from error
         except KeyboardInterrupt:
             raise CommandError("Stopped before there was a verdict.", returncode=130) from None
@@ -83,7 +83,7 @@ class HarnessRun:
         self._started_s = time.monotonic()
 
     def run_all(self, kinds: Sequence[type[Fault]]) -> tuple[list[Trial], dict[str, str]]:
-        """All trials on one shop, and the versions of what ran. Raises PartFailed."""
+        """All trials on one shop, and the versions of what ran. Raises ProcessFailed."""
         self.print_line(f"seed {self._seed}, {len(kinds)} faults; logs in {self._directory / 'logs'}")
         shop = ShopUnderTest(self._directory, log=lambda text: self.print_line(f"  [yellow]{text}[/]"))
         history = History(self._directory / "history.jsonl")
@@ -102,7 +102,7 @@ class HarnessRun:
         began_s = time.monotonic()
         try:
             trial = run_trial(kind, shop=shop, history=history, seed=self._seed, short=self._short)
-        except PartFailed:
+        except ProcessFailed:
             raise
         except Exception as error:
             # The other trials can still run; the whole run counts as broken.

@@ -26,7 +26,7 @@ from bench.lab.series import SeriesReport, run_series, steps_of
 from bench.lab.strategy_servers import open_sites
 from bench.strategies.all import BY_ID
 from bench.strategies.strategy import Fault
-from shop.local.process import PartFailed
+from shop.local.process import ProcessFailed
 from shop.local.wheel import WheelMissing
 
 # More would measure the clients: they share the processors with the store.
@@ -72,7 +72,7 @@ class Command(BaseCommand):
             not_shown = show_flaws(options, console)
             series = series_of(options)
             reports, versions = run_all(series) if series else ([], {})
-        except (PartFailed, WheelMissing, ClusterFailed, CrowdFailed) as error:
+        except (ProcessFailed, WheelMissing, ClusterFailed, CrowdFailed) as error:
             raise CommandError(str(error)) from error
         except psycopg.OperationalError as error:
             raise CommandError(f"PostgreSQL, which some strategies sell from, does not answer: {error}") from error

@@ -1,4 +1,4 @@
-"""A small mail server for tests: speaks SMTP on a real socket, keeps what it accepts, and misbehaves when told to."""
+"""A small mail server for tests: SMTP on a real socket. It keeps accepted mails and can be made to misbehave."""
 
 import asyncio
 import threading
@@ -12,8 +12,8 @@ from functools import partial
 
 @dataclass
 class MailServer:
-    """What came, and how to answer: `refuses` holds addresses that get 550; at the command `silent_at` it says nothing
-    any more, which `heard` tells; at `drops_at` it drops the connection. CONNECT and END (of a mail) count as commands.
+    """The mails received, and how to answer: addresses in `refuses` get 550; at the command `silent_at` it stops to
+    answer and sets `is_silent`; at `drops_at` it drops the connection. CONNECT and END (of a mail) count as commands.
     """
 
     port: int = 0
@@ -22,7 +22,7 @@ class MailServer:
     refuses: set[str] = field(default_factory=set)
     silent_at: str = ""
     drops_at: str = ""
-    heard: threading.Event = field(default_factory=threading.Event)
+    is_silent: threading.Event = field(default_factory=threading.Event)
 
     async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
@@ -45,7 +45,7 @@ class MailServer:
 
     async def answer(self, writer: asyncio.StreamWriter, command: str, line: str) -> None:
         if command == self.silent_at:
-            self.heard.set()
+            self.is_silent.set()
             await asyncio.Event().wait()
         if command == self.drops_at:
             raise ConnectionError

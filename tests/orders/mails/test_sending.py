@@ -265,7 +265,7 @@ def test_a_silent_server_costs_a_timeout_and_holds_no_transaction_open(
     with ThreadPoolExecutor(1) as thread:
         started = time.monotonic()
         sending = thread.submit(send_and_disconnect)
-        assert server.heard.wait(10)
+        assert server.is_silent.wait(10)
         # Then meanwhile no transaction is open and no row is locked
         with connection.cursor() as cursor:
             cursor.execute(

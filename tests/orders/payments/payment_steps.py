@@ -76,9 +76,9 @@ def message(payment: Payment, kind: str = "captured", **changes: Any) -> dict[st
     }
 
 
-def tell(said: dict[str, Any], *, signed_ago_seconds: int = 0, signature: str | None = None) -> Any:
+def tell(event: dict[str, Any], *, signed_ago_seconds: int = 0, signature: str | None = None) -> Any:
     """Send a webhook as the simulated provider does. The client takes no session and no CSRF token along."""
-    body = json.dumps(said).encode()
+    body = json.dumps(event).encode()
     signed_s = int(database_now().timestamp()) - signed_ago_seconds
     header = signature or signature_header(body=body, signed_s=signed_s)
     client = Client(enforce_csrf_checks=True)

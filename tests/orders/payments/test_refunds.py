@@ -40,8 +40,8 @@ def test_the_provider_is_asked_and_its_event_ends_it(order: Order, item: SaleIte
     assert lifecycle.refund(order_id=order.pk, units_back=True)
     assert tasks.move_refunds() == 0
     assert stands(order) == (OrderStatus.REFUND_DUE, Payment.Status.REFUND_DUE)
-    said = SimulatedMessage.objects.get()
-    assert tell(json.loads(said.body)).status_code == 200
+    event = SimulatedMessage.objects.get()
+    assert tell(json.loads(event.body)).status_code == 200
     assert stands(order) == (OrderStatus.REFUNDED, Payment.Status.REFUNDED)
     assert order.mails.filter(kind=Mail.Kind.REFUNDED).count() == 1
     assert figures(item) == (5, 0, 0, 0)

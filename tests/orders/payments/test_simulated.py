@@ -181,6 +181,6 @@ def test_the_company_refuses_to_be_called_within_a_transaction(payment: Payment)
 
 def test_what_a_message_says(order: Order, payment: Payment) -> None:
     company.pay(reference=payment.provider_reference)
-    said = json.loads(SimulatedMessage.objects.get().body)
-    assert (said["kind"], said["payment"], said["amount_minor"]) == ("captured", str(payment.pk), 1900)
-    assert (said["currency"], said["reservation"]) == ("CNY", str(order.reservation_id))
+    event = json.loads(SimulatedMessage.objects.get().body)
+    assert (event["kind"], event["payment"], event["amount_minor"]) == ("captured", str(payment.pk), 1900)
+    assert (event["currency"], event["reservation"]) == ("CNY", str(order.reservation_id))

@@ -84,8 +84,8 @@ def refund_event(payment: Payment, type_: str, **changes: Any) -> dict[str, Any]
     return event(payment, type_, amount=1900, **changes)
 
 
-def tell(said: dict[str, Any], *, signed_s: int | None = None, secret: str = SECRET) -> Any:
-    body = json.dumps(said)
+def tell(stripe_event: dict[str, Any], *, signed_s: int | None = None, secret: str = SECRET) -> Any:
+    body = json.dumps(stripe_event)
     header = stripe.WebhookSignature.generate_signature_header(body, secret, signed_s)
     return Client().post(
         "/api/v1/payments/stripe/webhook/",

@@ -69,9 +69,9 @@ def test_the_signature_is_of_the_body_as_it_came(
     item: SaleItem, buyer: User, settings: LazySettings, client: Any
 ) -> None:
     order = order_of(item, buyer)
-    said = message(payment_of(order))
+    event = message(payment_of(order))
     settings.SIMULATED_WEBHOOK_SECRET, known = "another", settings.SIMULATED_WEBHOOK_SECRET
-    answer = tell(said)
+    answer = tell(event)
     assert answer.status_code == 200  # signed and read with the same secret
     settings.SIMULATED_WEBHOOK_SECRET = known
     assert client.post(WEBHOOK, b"{}", content_type="application/json").json()["code"] == "signature_invalid"
@@ -85,8 +85,8 @@ def test_a_signed_message_that_says_nothing_of_ours_is_refused(item: SaleItem, b
 
 def test_a_message_that_comes_twice_is_applied_once(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
-    said = message(payment_of(order))
-    assert [tell(said).status_code for _ in range(3)] == [200, 200, 200]
+    event = message(payment_of(order))
+    assert [tell(event).status_code for _ in range(3)] == [200, 200, 200]
     assert PaymentEvent.objects.count() == 1
     assert stands(order) == (OrderStatus.PAID, "")
     # The same fact in a message of its own.
@@ -97,13 +97,13 @@ def test_a_message_that_comes_twice_is_applied_once(item: SaleItem, buyer: User)
 
 def test_a_message_that_comes_ten_times_at_once_is_applied_once(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
-    said = message(payment_of(order))
+    event = message(payment_of(order))
     barrier = threading.Barrier(10)
     answers: list[int] = []
 
     def send() -> None:
         barrier.wait(timeout=20)
-        answers.append(tell(said).status_code)
+        answers.append(tell(event).status_code)
 
     threads = [threading.Thread(target=run_and_close(send)) for _ in range(10)]
     for thread in threads:
@@ -118,9 +118,9 @@ def test_a_message_that_comes_ten_times_at_once_is_applied_once(item: SaleItem, 
 def test_a_message_that_comes_before_its_payment_waits_for_it(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
     payment = payment_of(order)
-    said = message(payment)
+    event = message(payment)
     Payment.objects.all().delete()
-    assert tell(said).status_code == 200
+    assert tell(event).status_code == 200
     assert PaymentEvent.objects.get().applied_at is None
     assert tasks.apply_waiting_events() == 0
     payment.save(force_insert=True)

@@ -22,9 +22,9 @@ from orders.staff.needs_attention import LABELS as ATTENTION_LABELS
 from orders.staff.payment_admin import KINDS, OUTCOMES
 from seckill import ledger
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import message as said_of
+from tests.orders.payments.payment_steps import message as provider_message
 from tests.orders.payments.payment_steps import payment_of, tell
-from tests.seckill.staff.filled_form import said
+from tests.seckill.staff.filled_form import messages_on
 
 ORDERS = "/admin/orders/order/"
 LOOK_AT = "/admin/orders/ordertolookat/"
@@ -96,7 +96,7 @@ def test_an_order_is_found_by_its_number_its_buyer_and_its_status(client: Client
 
 def test_a_recorded_payment_pays_the_order_and_sells_the_unit(client: Client, order: Order, item: SaleItem) -> None:
     response = client.post(ORDERS, chosen("record_payment", order), follow=True)
-    assert said(response) == ["1 order is now paid."]
+    assert messages_on(response) == ["1 order is now paid."]
     assert status_of(order) == OrderStatus.PAID
     assert counters_of(item) == (4, 0, 1)
 
@@ -104,7 +104,7 @@ def test_a_recorded_payment_pays_the_order_and_sells_the_unit(client: Client, or
 def test_a_payment_that_comes_too_late_is_not_recorded(client: Client, order: Order) -> None:
     Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     response = client.post(ORDERS, chosen("record_payment", order), follow=True)
-    assert said(response) == [
+    assert messages_on(response) == [
         "1 order was not marked as paid: it was not awaiting payment, or its deadline had passed. "
         f"({str(order.number)[:8]})"
     ]
@@ -119,7 +119,7 @@ def test_cancelling_asks_first(client: Client, order: Order) -> None:
 
 def test_a_cancelled_order_puts_its_units_back_on_sale(client: Client, order: Order, item: SaleItem) -> None:
     response = client.post(ORDERS, chosen("cancel_orders", order, confirmed="yes"), follow=True)
-    assert said(response) == ["1 order is cancelled."]
+    assert messages_on(response) == ["1 order is cancelled."]
     assert status_of(order) == OrderStatus.CANCELLED
     assert counters_of(item) == (5, 0, 0)
     assert SaleItem.objects.get().taken == 0
@@ -128,7 +128,9 @@ def test_a_cancelled_order_puts_its_units_back_on_sale(client: Client, order: Or
 def test_a_paid_order_is_not_cancelled(client: Client, order: Order) -> None:
     client.post(ORDERS, chosen("record_payment", order), follow=True)
     response = client.post(ORDERS, chosen("cancel_orders", order, confirmed="yes"), follow=True)
-    assert said(response) == [f"1 order was not cancelled: it was not awaiting payment. ({str(order.number)[:8]})"]
+    assert messages_on(response) == [
+        f"1 order was not cancelled: it was not awaiting payment. ({str(order.number)[:8]})"
+    ]
     assert status_of(order) == OrderStatus.PAID
 
 
@@ -138,7 +140,7 @@ def test_with_the_store_down_a_payment_is_recorded_and_the_pages_open(
     down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
     settings.CACHES = settings.CACHES | {"seckill": down}
     response = client.post(ORDERS, chosen("record_payment", order), follow=True)
-    assert said(response) == ["1 order is now paid."]
+    assert messages_on(response) == ["1 order is now paid."]
     assert client.get(f"{ORDERS}{order.pk}/change/").status_code == 200
 
 
@@ -181,7 +183,7 @@ def test_a_paid_order_is_shipped_and_then_completed(client: Client, order: Order
         ("ship_orders", f"1 order was not shipped: it is not paid, or was shipped before. ({number})"),
         ("complete_orders", "1 order is completed."),
     ):
-        assert said(client.post(ORDERS, chosen(action, order), follow=True))[-1] == words
+        assert messages_on(client.post(ORDERS, chosen(action, order), follow=True))[-1] == words
     assert status_of(order) == OrderStatus.COMPLETED
 
 
@@ -208,7 +210,7 @@ def test_a_refund_asks_first_and_says_how_much_and_for_which_orders(client: Clie
 def test_a_refund_keeps_the_units_sold_unless_staff_say_otherwise(client: Client, order: Order, item: SaleItem) -> None:
     client.post(ORDERS, chosen("record_payment", order))
     response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"), follow=True)
-    assert said(response)[-1] == "1 order is being refunded."
+    assert messages_on(response)[-1] == "1 order is being refunded."
     assert status_of(order) == OrderStatus.REFUNDED
     assert counters_of(item) == (4, 0, 1)
     assert LogEntry.objects.latest("pk").change_message == "Refunded, units stay sold."
@@ -227,13 +229,15 @@ def test_an_order_that_is_not_paid_is_not_refunded(client: Client, order: Order)
     assert "1 of the selected orders is not paid or was already shipped, and will not change." in page
     assert 'name="units_back"' not in page
     response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"), follow=True)
-    assert said(response) == [f"1 order was not refunded: it is not paid, or was shipped. ({str(order.number)[:8]})"]
+    assert messages_on(response) == [
+        f"1 order was not refunded: it is not paid, or was shipped. ({str(order.number)[:8]})"
+    ]
 
 
 @pytest.mark.django_db(transaction=True)
 def test_the_page_of_an_order_shows_its_payments_events_and_mails(client: Client, order: Order) -> None:
     payment = payment_of(order)
-    assert tell(said_of(payment)).status_code == 200
+    assert tell(provider_message(payment)).status_code == 200
     sending.send_due(seconds_max=10)
     for language, texts in {
         "en": ("captured", "order paid", "confirmation", "The buyer has no address."),
@@ -247,8 +251,8 @@ def test_the_page_of_an_order_shows_its_payments_events_and_mails(client: Client
 @pytest.mark.django_db(transaction=True)
 def test_events_and_mails_have_lists_of_their_own(client: Client, order: Order) -> None:
     payment = payment_of(order)
-    tell(said_of(payment))
-    tell({**said_of(payment), "payment": str(uuid4()), "id": "evt_of_a_payment_to_come"})
+    tell(provider_message(payment))
+    tell({**provider_message(payment), "payment": str(uuid4()), "id": "evt_of_a_payment_to_come"})
     for query, count in (({}, 2), ({"applied": "no"}, 1), ({"applied": "yes"}, 1), ({"q": str(payment.pk)[:8]}, 1)):
         assert client.get(EVENTS, query).context["cl"].result_count == count, query
     page = client.get(EVENTS).content.decode()
@@ -269,9 +273,9 @@ def test_a_mail_that_was_not_sent_is_sent_again_when_staff_say_so(client: Client
     assert client.get(MAILS, {"state": "given_up"}).context["cl"].result_count == 1
     User.objects.filter(pk=buyer.pk).update(email="buyer@example.com")
     again = {"action": "send_again", "_selected_action": [Mail.objects.get().pk]}
-    assert said(client.post(MAILS, again, follow=True))[-1] == "1 mail will be sent in a moment."
+    assert messages_on(client.post(MAILS, again, follow=True))[-1] == "1 mail will be sent in a moment."
     assert sending.send_due(seconds_max=10) == 1
-    assert said(client.post(MAILS, again, follow=True)) == ["1 mail was sent before, and is not sent twice."]
+    assert messages_on(client.post(MAILS, again, follow=True)) == ["1 mail was sent before, and is not sent twice."]
 
 
 def test_orders_that_need_attention_have_a_list_with_the_reason_until_somebody_has_dealt_with_them(
@@ -288,7 +292,7 @@ def test_orders_that_need_attention_have_a_list_with_the_reason_until_somebody_h
     # When somebody has dealt with it
     response = client.post(LOOK_AT, chosen("deal_with", order), follow=True)
     # Then it is off the list, and the order's history says who and what
-    assert said(response) == ["1 order is dealt with."]
+    assert messages_on(response) == ["1 order is dealt with."]
     assert response.context["cl"].result_count == 0
     assert badge() == ""
     history = client.get(f"{ORDERS}{order.pk}/history/").content.decode()
@@ -306,7 +310,9 @@ def test_every_word_of_the_code_has_words_for_people() -> None:
 def test_a_product_with_orders_cannot_be_deleted(client: Client, order: Order, item: SaleItem) -> None:
     url = reverse("admin:shop_product_delete", args=[item.product_id])
     response = client.post(url, {"post": "yes"}, follow=True)
-    assert said(response) == ["“Longjing tea” has orders, so it cannot be deleted. Hide it from the shop instead."]
+    assert messages_on(response) == [
+        "“Longjing tea” has orders, so it cannot be deleted. Hide it from the shop instead."
+    ]
 
 
 def test_each_status_has_a_label_in_the_reader_s_language() -> None:

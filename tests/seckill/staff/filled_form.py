@@ -70,6 +70,6 @@ def errors_of_rows(response: Any) -> list[dict[str, list[str]]]:
     return [dict(form.errors) for form in formset.forms]
 
 
-def said(response: Any) -> list[str]:
-    """The messages on the page."""
+def messages_on(response: Any) -> list[str]:
+    """The messages that the page shows."""
     return [str(message) for message in response.context["messages"]]

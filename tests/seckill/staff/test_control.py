@@ -16,7 +16,7 @@ from seckill.changes.journal import make_change, sweep_changes
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.conftest import make_item
-from tests.seckill.staff.filled_form import said
+from tests.seckill.staff.filled_form import messages_on
 
 Kind = SaleChange.Kind
 JOURNAL = "/admin/seckill/salechange/"
@@ -73,7 +73,7 @@ def test_units_are_added_with_a_reason_and_all_of_it_is_written_down(
     client: Client, running: SaleItem, shop_manager: User
 ) -> None:
     response = client.post(control_page(running, Kind.ADD_UNITS), sent(units=50), follow=True)
-    assert said(response) == ["50 units were added to “Longjing tea”. Sold 1, held 1, left 53."]
+    assert messages_on(response) == ["50 units were added to “Longjing tea”. Sold 1, held 1, left 53."]
     assert counters(running).quantity == SaleItem.objects.get().quantity == 55
     entry = SaleChange.objects.get()
     assert (entry.made_by, entry.reason, entry.status) == (shop_manager, "a second delivery", "applied")
@@ -102,7 +102,7 @@ def test_the_preview_shows_the_figures_and_after_a_form_with_a_mistake_the_effec
 
 def test_a_withdrawal_of_more_than_is_free_is_refused_with_the_figures(client: Client, running: SaleItem) -> None:
     response = client.post(control_page(running, Kind.WITHDRAW_UNITS), sent(units=4), follow=True)
-    assert said(response) == [
+    assert messages_on(response) == [
         "The change to “Longjing tea” (withdraw 4 units) was refused. "
         "Only 3 left (sold 1, held 1). Nothing was changed."
     ]
@@ -111,7 +111,7 @@ def test_a_withdrawal_of_more_than_is_free_is_refused_with_the_figures(client: C
 
 def test_a_sale_is_paused_resumed_moved_and_ended(client: Client, item: SaleItem) -> None:
     def press(kind: Kind, **fields: Any) -> list[str]:
-        return said(client.post(control_page(item, kind), sent(**fields), follow=True))
+        return messages_on(client.post(control_page(item, kind), sent(**fields), follow=True))
 
     assert press(Kind.PAUSE) == ["The sale is paused."]
     assert "paused" in client.get(sale_page(item)).content.decode()
@@ -137,7 +137,7 @@ def test_a_form_that_is_sent_twice_makes_one_change(client: Client, item: SaleIt
     form = sent(units=50)
     for _ in range(2):
         response = client.post(control_page(item, Kind.ADD_UNITS), form, follow=True)
-        assert said(response) == ["50 units were added to “Longjing tea”. Sold 0, held 0, left 55."]
+        assert messages_on(response) == ["50 units were added to “Longjing tea”. Sold 0, held 0, left 55."]
     assert (SaleChange.objects.count(), LogEntry.objects.count(), counters(item).quantity) == (1, 1, 55)
 
 
@@ -161,7 +161,7 @@ def test_with_the_store_down_the_change_waits_and_the_manager_is_told(
     settings.CACHES = before | {"seckill": down}
     assert client.get(control_page(item, Kind.ADD_UNITS)).status_code == 200
     response = client.post(control_page(item, Kind.ADD_UNITS), sent(units=50), follow=True)
-    assert said(response) == [
+    assert messages_on(response) == [
         "The change to “Longjing tea” (add 50 units) is recorded. "
         "It takes effect as soon as the reservation store is available again."
     ]

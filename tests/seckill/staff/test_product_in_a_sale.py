@@ -8,7 +8,7 @@ from django.urls import reverse
 from seckill.models import Sale, SaleItem
 from shop.models import Product
 from tests.conftest import make_item
-from tests.seckill.staff.filled_form import errors_of_sale, said
+from tests.seckill.staff.filled_form import errors_of_sale, messages_on
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def test_a_draft_does_not_bind_its_price_but_staff_are_told(client: Client, prod
     make_item(product, published=False)
     response = client.post(page_of(product), product_form(product, price="18.99"), follow=True)
     warning = "The sale “Spring sale” offers this product for more: 19.00 CNY. Lower that before publishing it."
-    assert warning in said(response)
+    assert warning in messages_on(response)
     assert Product.objects.get().price_minor == 1899
 
 
@@ -52,12 +52,14 @@ def test_a_draft_does_not_bind_its_price_but_staff_are_told(client: Client, prod
 def test_it_cannot_be_deleted(client: Client, item: SaleItem, product: Product, method: str) -> None:
     url = reverse("admin:shop_product_delete", args=[product.pk])
     response = getattr(client, method)(url, {"post": "yes"}, follow=True)
-    assert said(response) == ["“Longjing tea” is in a sale, so it cannot be deleted. Hide it from the shop instead."]
+    assert messages_on(response) == [
+        "“Longjing tea” is in a sale, so it cannot be deleted. Hide it from the shop instead."
+    ]
     assert Product.objects.exists()
 
 
 def test_its_category_cannot_be_deleted(client: Client, product: Product) -> None:
     url = reverse("admin:shop_category_delete", args=[product.category_id])
     response = client.post(url, {"post": "yes"}, follow=True)
-    assert said(response) == ["“Tea” has products, so it cannot be deleted."]
+    assert messages_on(response) == ["“Tea” has products, so it cannot be deleted."]
     assert Product.objects.exists()

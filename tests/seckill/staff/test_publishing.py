@@ -12,7 +12,7 @@ from seckill import ledger
 from seckill.models import LatePayment, Sale, SaleItem
 from shop.models import Product
 from tests.conftest import make_item
-from tests.seckill.staff.filled_form import form_of, said
+from tests.seckill.staff.filled_form import form_of, messages_on
 
 SALES = "/admin/seckill/sale/"
 
@@ -45,7 +45,7 @@ def test_publishing_asks_first(client: Client, shop_manager: User, draft: SaleIt
 def test_a_published_sale_has_its_terms_in_the_store(client: Client, shop_manager: User, draft: SaleItem) -> None:
     client.force_login(shop_manager)
     response = client.post(publish_page(draft.sale), follow=True)
-    assert said(response) == ["“Spring sale” is published."]
+    assert messages_on(response) == ["“Spring sale” is published."]
     counters = ledger.read(item_id=draft.pk)
     assert counters is not None
     assert (counters.quantity, counters.left) == (5, 5)
@@ -58,7 +58,7 @@ def test_a_second_publish_changes_nothing_and_says_so(
     key = f"seckill:{{{item.pk}}}:item"
     terms = store.hgetall(key)
     response = client.post(publish_page(item.sale), follow=True)
-    assert said(response) == ["“Spring sale” is already published. Nothing was changed."]
+    assert messages_on(response) == ["“Spring sale” is already published. Nothing was changed."]
     assert store.hgetall(key) == terms
     assert Sale.objects.get().published_at == item.sale.published_at
 
@@ -70,7 +70,7 @@ def test_looking_at_the_question_of_a_published_sale_changes_nothing(
     store.flushdb()
     SaleItem.objects.update(announced_at=None)
     response = client.get(publish_page(item.sale), follow=True)
-    assert said(response) == ["“Spring sale” is already published. Nothing was changed."]
+    assert messages_on(response) == ["“Spring sale” is already published. Nothing was changed."]
     assert store.dbsize() == 0
 
 
@@ -79,7 +79,7 @@ def test_the_list_publishes_what_was_chosen(client: Client, shop_manager: User, 
     client.force_login(shop_manager)
     chosen = {"action": "publish_selected", "_selected_action": [draft.sale_id, empty.pk]}
     response = client.post(SALES, chosen, follow=True)
-    assert sorted(said(response)) == [
+    assert sorted(messages_on(response)) == [
         "“Empty” was not published. A sale needs at least one item before it can be published.",
         "“Spring sale” is published.",
     ]
@@ -90,7 +90,7 @@ def test_a_sale_that_may_not_be_published_says_why(client: Client, shop_manager:
     over = make_item(product, opens_in_seconds=-120, closes_in_seconds=-60, published=False)
     client.force_login(shop_manager)
     response = client.post(publish_page(over.sale), follow=True)
-    assert said(response) == [
+    assert messages_on(response) == [
         "“Spring sale” was not published. The closing time of this sale has passed. Change it before you publish."
     ]
     assert not Sale.objects.get().is_published
@@ -103,7 +103,7 @@ def test_with_the_store_down_the_sale_is_published_and_opens_later(
     down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
     settings.CACHES = settings.CACHES | {"seckill": down}
     response = client.post(publish_page(draft.sale), follow=True)
-    assert said(response) == [
+    assert messages_on(response) == [
         "“Spring sale” is published and opens for buyers as soon as the reservation store answers."
     ]
     assert Sale.objects.get().is_published
@@ -167,7 +167,7 @@ def test_a_form_opened_before_the_publication_saves_the_names_only_and_says_so(
     response = client.post(reverse("admin:seckill_sale_change", args=[item.sale_id]), form, follow=True)
     assert (
         "This sale was published while you were editing it. Only its names and the late-payment setting were saved."
-        in said(response)
+        in messages_on(response)
     )
     sale = Sale.objects.get()
     assert (sale.name, sale.hold_seconds) == ("Summer sale", 900)

@@ -9,7 +9,7 @@ from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.conftest import make_item
-from tests.seckill.staff.filled_form import said
+from tests.seckill.staff.filled_form import messages_on
 
 SALES = "/admin/seckill/sale/"
 WHY = (
@@ -41,7 +41,7 @@ def test_chosen_drafts_are_deleted_after_a_question(client: Client, product: Pro
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_a_published_sale_stays(client: Client, item: SaleItem, method: str) -> None:
     response = getattr(client, method)(f"{SALES}{item.sale_id}/delete/", {"post": "yes"}, follow=True)
-    assert said(response) == [WHY]
+    assert messages_on(response) == [WHY]
     assert Sale.objects.exists()
 
 
@@ -50,7 +50,7 @@ def test_a_published_sale_among_those_chosen_keeps_all_of_them(
 ) -> None:
     draft = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000, published=False)
     chosen = {"action": "delete_selected", "_selected_action": [item.sale_id, draft.sale_id], "post": "yes"}
-    assert said(client.post(SALES, chosen, follow=True)) == [WHY]
+    assert messages_on(client.post(SALES, chosen, follow=True)) == [WHY]
     assert Sale.objects.count() == 2
 
 
@@ -69,5 +69,5 @@ def test_deleting_a_sale_that_is_gone_is_no_crash(client: Client, db: None) -> N
 def test_a_sale_that_is_over_stays_with_its_orders(client: Client, item: SaleItem) -> None:
     make_change(kind=SaleChange.Kind.END_NOW, sale_id=item.sale_id, reason="because", made_by=None)
     response = client.post(f"{SALES}{item.sale_id}/delete/", {"post": "yes"}, follow=True)
-    assert said(response) == ["“Spring sale” is over, and stays for its orders and its journal."]
+    assert messages_on(response) == ["“Spring sale” is over, and stays for its orders and its journal."]
     assert Sale.objects.exists()

@@ -1,4 +1,4 @@
-"""Whoever hangs in the middle of a transaction must not hold a sale's rows for hours."""
+"""A client that hangs in a transaction must not keep the rows of a sale locked for hours."""
 
 import pytest
 from django.db import DatabaseError, connection, connections
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
     ("setting", "value"),
     [("idle_in_transaction_session_timeout", "30s"), ("tcp_keepalives_idle", "10"), ("tcp_keepalives_count", "3")],
 )
-def test_the_server_waits_for_so_long(setting: str, value: str) -> None:
+def test_the_server_has_the_timeouts_of_the_settings(setting: str, value: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"SHOW {setting}")
         assert cursor.fetchone() == (value,)
@@ -25,7 +25,7 @@ def test_a_transaction_in_which_nothing_happens_is_ended_by_the_server() -> None
             cursor.execute("SET idle_in_transaction_session_timeout = '200ms'")
             cursor.execute("SELECT pg_advisory_xact_lock(1)")
         with connection.cursor() as cursor:
-            # Waits until the server has ended the other: nobody sleeps here.
+            # Waits until the server has ended the other transaction.
             cursor.execute("SELECT pg_advisory_lock(1)")
             cursor.execute("SELECT pg_advisory_unlock(1)")
         with pytest.raises(DatabaseError), hanging.cursor() as cursor:
