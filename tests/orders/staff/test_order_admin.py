@@ -177,9 +177,9 @@ def test_a_paid_order_is_shipped_and_then_completed(client: Client, order: Order
     client.post(ORDERS, chosen("record_payment", order))
     for action, words in (
         ("complete_orders", f"1 order was not marked as completed: it is not shipped yet. ({number})"),
-        ("ship_orders", "1 order is shipped."),
-        ("ship_orders", f"1 order was not shipped: it is not paid, or was shipped before. ({number})"),
-        ("complete_orders", "1 order is completed."),
+        ("ship_orders", "1 order is marked as shipped."),
+        ("ship_orders", f"1 order was not marked as shipped: it is not paid, or was already shipped. ({number})"),
+        ("complete_orders", "1 order is marked as completed."),
     ):
         assert said(client.post(ORDERS, chosen(action, order), follow=True))[-1] == words
     assert status_of(order) == OrderStatus.COMPLETED
@@ -227,7 +227,9 @@ def test_an_order_that_is_not_paid_is_not_refunded(client: Client, order: Order)
     assert "1 of the selected orders is not paid or was already shipped, and will not change." in page
     assert 'name="units_back"' not in page
     response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"), follow=True)
-    assert said(response) == [f"1 order was not refunded: it is not paid, or was shipped. ({str(order.number)[:8]})"]
+    assert said(response) == [
+        f"1 order was not refunded: it is not paid, or was already shipped. ({str(order.number)[:8]})"
+    ]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -271,7 +273,7 @@ def test_a_mail_that_was_not_sent_is_sent_again_when_staff_say_so(client: Client
     again = {"action": "send_again", "_selected_action": [Mail.objects.get().pk]}
     assert said(client.post(MAILS, again, follow=True))[-1] == "1 mail will be sent in a moment."
     assert sending.send_due(seconds_max=10) == 1
-    assert said(client.post(MAILS, again, follow=True)) == ["1 mail was sent before, and is not sent twice."]
+    assert said(client.post(MAILS, again, follow=True)) == ["1 mail was already sent and will not be sent again."]
 
 
 def test_orders_that_need_attention_have_a_list_with_the_reason_until_somebody_has_dealt_with_them(
@@ -288,7 +290,7 @@ def test_orders_that_need_attention_have_a_list_with_the_reason_until_somebody_h
     # When somebody has dealt with it
     response = client.post(LOOK_AT, chosen("deal_with", order), follow=True)
     # Then it is off the list, and the order's history says who and what
-    assert said(response) == ["1 order is dealt with."]
+    assert said(response) == ["1 order is marked as resolved."]
     assert response.context["cl"].result_count == 0
     assert badge() == ""
     history = client.get(f"{ORDERS}{order.pk}/history/").content.decode()
