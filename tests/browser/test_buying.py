@@ -63,7 +63,7 @@ def test_a_buyer_gets_ready_by_keyboard_and_has_the_order_after_the_start(
     page.keyboard.press("Enter")
     expect(outcome).to_contain_text("Cancelled")
     page.keyboard.press("Enter")
-    expect(button).to_contain_text("Ready for the start")
+    expect(button).to_contain_text("Waiting for the start")
 
     # Then the page reserves at the start by itself, says yes, and goes on to the order
     expect(outcome).to_contain_text("Yes! 1 × Longjing tea reserved", timeout=20_000)

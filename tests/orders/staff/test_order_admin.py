@@ -294,7 +294,7 @@ def test_orders_that_need_attention_have_a_list_with_the_reason_until_somebody_h
     assert response.context["cl"].result_count == 0
     assert badge() == ""
     history = client.get(f"{ORDERS}{order.pk}/history/").content.decode()
-    assert "Dealt with: refund keeps failing." in history
+    assert "Resolved: refund keeps failing." in history
     assert "manager" in history
 
 
