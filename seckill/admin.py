@@ -242,7 +242,7 @@ class SaleAdmin(StaffAdmin):
             return
         except StoreUnreachable:
             level = messages.WARNING
-            said = _("“%(sale)s” is published. Buyers can see it as soon as the reservation store is available again.")
+            said = _("“%(sale)s” is published. It can open as soon as the reservation store is available again.")
         self.message_user(request, said % {"sale": sale}, level)
         for weakness in durability.allowed_weaknesses():
             self.message_user(request, WEAKNESS_ALLOWED % {"weakness": weakness.text}, messages.WARNING)

@@ -53,7 +53,9 @@ class Sale(models.Model):
         _("listed"),
         default=True,
         db_default=True,
-        help_text=_("On the home page and in the lists of the API. Otherwise only those who have its address find it."),
+        help_text=_(
+            "Shown on the home page and in the API's lists. If unchecked, only people who have the link can find it."
+        ),
     )
     published_at = models.DateTimeField(_("published at"), null=True, blank=True, editable=False)
     paused = models.BooleanField(_("paused"), default=False, editable=False)

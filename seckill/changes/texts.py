@@ -79,7 +79,10 @@ def answer_text(change: SaleChange) -> str:
         )
     if change.status == Status.REFUSED:
         return _("The change to “%(target)s” (%(what)s) was refused. %(outcome)s") % values
-    return applied_text(change) + (f" {values['outcome']}" if change.kind in OF_ITEM else "")
+    applied = applied_text(change)
+    if change.kind in OF_ITEM:
+        return _("%(applied)s %(outcome)s") % {"applied": applied, "outcome": values["outcome"]}
+    return applied
 
 
 def applied_text(change: SaleChange) -> str:

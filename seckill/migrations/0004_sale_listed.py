@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='sale',
             name='listed',
-            field=models.BooleanField(db_default=True, default=True, help_text='On the home page and in the lists of the API. Otherwise only those who have its address find it.', verbose_name='listed'),
+            field=models.BooleanField(db_default=True, default=True, help_text="Shown on the home page and in the API's lists. If unchecked, only people who have the link can find it.", verbose_name='listed'),
         ),
     ]

@@ -49,7 +49,7 @@ def test_the_preview_follows_typing_and_buyers_and_the_change_holds(
     page.get_by_role("link", name="Withdraw units").click()
     expect(page.locator("#id_units")).to_be_focused()
     page.keyboard.type("9")
-    expect(page.locator("[data-warning]")).to_have_text("Only 8 are free: this would be refused.")
+    expect(page.locator("[data-warning]")).to_have_text("Only 8 left: this change would be refused.")
     page.keyboard.press("Backspace")
     page.keyboard.type("3")
     assert figures_of_preview(page) == "sold 0 held 2 left 8 → 5 quantity 10 → 7"

@@ -58,12 +58,12 @@ def test_a_buyer_gets_ready_by_keyboard_and_has_the_order_after_the_start(
     focus_by_tab(page, "Reserve at the start")
     page.keyboard.press("Enter")
     button, outcome = page.locator("[data-buy]"), page.locator("[data-outcome]")
-    expect(outcome).to_contain_text("At the start this page reserves 1 × Longjing tea by itself.")
+    expect(outcome).to_contain_text("This page will reserve 1 × Longjing tea for you at the start.")
     expect(button).to_be_focused()
     page.keyboard.press("Enter")
     expect(outcome).to_contain_text("Cancelled")
     page.keyboard.press("Enter")
-    expect(button).to_contain_text("Ready for the start")
+    expect(button).to_contain_text("Waiting for the start")
 
     # Then the page reserves at the start by itself, says yes, and goes on to the order
     expect(outcome).to_contain_text("Yes! 1 × Longjing tea reserved", timeout=20_000)
@@ -177,7 +177,7 @@ def test_nothing_is_wider_than_a_phone(
         sign_in(phone, buyer)
         page.goto(f"{live_shop}/sales/{item.sale_id}/")
         page.click("[data-buy]")
-        expect(page.locator(".outcome.yes")).to_be_visible()
+        expect(page.locator(".outcome.reserved")).to_be_visible()
         assert width_of(page) == 360
         page.wait_for_url("**/orders/*/")
         assert width_of(page) == 360

@@ -88,9 +88,9 @@ def test_whoever_walks_away_from_the_payment_page_goes_on_paying_on_the_same_one
     page.click("#pay")
     page.wait_for_url("**/pay/simulated/*/")
     first = page.url
-    page.get_by_role("link", name="Walk away").click()
+    page.get_by_role("link", name="Return to the shop without paying").click()
     page.wait_for_url(AN_ORDER)
-    expect(page.locator(".order-state")).to_contain_text("If you have not paid yet, go on paying")
+    expect(page.locator(".order-state")).to_contain_text("If you have not paid yet, continue the payment")
     # The page asks anew every three seconds; whoever has come to the button by keyboard stays there.
     page.focus("#pay")
     with page.expect_response(lambda response: "hx-request" in response.request.headers):

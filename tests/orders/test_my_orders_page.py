@@ -82,7 +82,7 @@ def test_the_list_asks_again_only_while_something_awaits_payment(client: Client,
 @pytest.mark.parametrize(
     ("status", "words", "words_zh"),
     [
-        (OrderStatus.AWAITING_PAYMENT, "Reserved for you until the countdown ends", "这些商品为您保留"),
+        (OrderStatus.AWAITING_PAYMENT, "Reserved for you until the countdown ends", "商品为您保留"),
         (OrderStatus.PAID, "We have received your payment. Thank you!", "已收到您的付款"),
         (OrderStatus.SHIPPED, "on its way to you", "正在配送途中"),
         (OrderStatus.COMPLETED, "Your order is complete.", "订单已完成"),
@@ -190,7 +190,7 @@ def test_a_late_payment_says_what_became_of_the_money(
     # And when units are left, that they are the buyer's
     settings.CACHES = healthy
     assert late_money.settle_late_payment(order_id=order.pk) is late_money.Decided.KEPT
-    assert "there were units left, and they are yours" in text_of(client, order.get_absolute_url())
+    assert "units were still left, so your order stands" in text_of(client, order.get_absolute_url())
 
 
 def test_a_late_payment_for_units_that_are_gone_says_that_the_money_goes_back(

@@ -83,14 +83,14 @@ def test_every_weak_setting_is_an_error_that_says_what_to_set(server_directory: 
         code, printed = check("--deploy", **urls, SECKILL_ALLOW_WEAK_DURABILITY="1")
         assert code == 0
         assert printed.count("(seckill.W001)") == 5
-        assert printed.count("HINT: Sales open all the same, since SECKILL_ALLOW_WEAK_DURABILITY is set.") == 5
+        assert printed.count("HINT: Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set.") == 5
 
 
 def test_the_setting_of_the_role_or_the_connection_counts() -> None:
     url = f"{os.environ['DATABASE_URL']}?options=-c%20synchronous_commit%3Doff"
     code, printed = check("--deploy", DATABASE_URL=url)
     assert code == 1
-    assert "(seckill.E001) PostgreSQL confirms orders before its disk has them" in printed
+    assert "(seckill.E001) PostgreSQL confirms orders before they are on disk" in printed
     assert "identified 1 issue " in printed
 
 

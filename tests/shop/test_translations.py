@@ -8,6 +8,7 @@ import pytest
 from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import DEFAULT_KEYWORDS, extract
 from babel.messages.pofile import read_po
+from django.contrib.auth.password_validation import password_validators_help_texts
 from django.template import Context, Template
 from django.utils import translation
 from django.utils.translation.template import templatize
@@ -85,6 +86,13 @@ def messages_of(app: str) -> list[Message]:
 def strings_of(text: str | Sequence[str] | None) -> Sequence[str]:
     """Singular and plural, or the only form there is."""
     return [text] if isinstance(text, str) else text or [""]
+
+
+def test_the_hints_for_a_password_address_the_buyer_as_the_shop_does() -> None:
+    with translation.override("zh-hans"):
+        hints = password_validators_help_texts()
+    assert len(hints) == 4
+    assert all(hint.startswith("您的密码") and "你" not in hint for hint in hints)
 
 
 @pytest.mark.parametrize(

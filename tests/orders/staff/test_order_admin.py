@@ -179,9 +179,9 @@ def test_a_paid_order_is_shipped_and_then_completed(client: Client, order: Order
     client.post(ORDERS, chosen("record_payment", order))
     for action, words in (
         ("complete_orders", f"1 order was not marked as completed: it is not shipped yet. ({number})"),
-        ("ship_orders", "1 order is shipped."),
-        ("ship_orders", f"1 order was not shipped: it is not paid, or was shipped before. ({number})"),
-        ("complete_orders", "1 order is completed."),
+        ("ship_orders", "1 order is marked as shipped."),
+        ("ship_orders", f"1 order was not marked as shipped: it is not paid, or was already shipped. ({number})"),
+        ("complete_orders", "1 order is marked as completed."),
     ):
         assert messages_on(client.post(ORDERS, chosen(action, order), follow=True))[-1] == words
     assert status_of(order) == OrderStatus.COMPLETED
@@ -230,7 +230,7 @@ def test_an_order_that_is_not_paid_is_not_refunded(client: Client, order: Order)
     assert 'name="units_back"' not in page
     response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"), follow=True)
     assert messages_on(response) == [
-        f"1 order was not refunded: it is not paid, or was shipped. ({str(order.number)[:8]})"
+        f"1 order was not refunded: it is not paid, or was already shipped. ({str(order.number)[:8]})"
     ]
 
 
@@ -275,7 +275,9 @@ def test_a_mail_that_was_not_sent_is_sent_again_when_staff_say_so(client: Client
     again = {"action": "send_again", "_selected_action": [Mail.objects.get().pk]}
     assert messages_on(client.post(MAILS, again, follow=True))[-1] == "1 mail will be sent in a moment."
     assert sending.send_due(seconds_max=10) == 1
-    assert messages_on(client.post(MAILS, again, follow=True)) == ["1 mail was sent before, and is not sent twice."]
+    assert messages_on(client.post(MAILS, again, follow=True)) == [
+        "1 mail was already sent and will not be sent again."
+    ]
 
 
 def test_orders_that_need_attention_have_a_list_with_the_reason_until_somebody_has_dealt_with_them(
@@ -292,11 +294,11 @@ def test_orders_that_need_attention_have_a_list_with_the_reason_until_somebody_h
     # When somebody has dealt with it
     response = client.post(LOOK_AT, chosen("deal_with", order), follow=True)
     # Then it is off the list, and the order's history says who and what
-    assert messages_on(response) == ["1 order is dealt with."]
+    assert messages_on(response) == ["1 order is marked as resolved."]
     assert response.context["cl"].result_count == 0
     assert badge() == ""
     history = client.get(f"{ORDERS}{order.pk}/history/").content.decode()
-    assert "Dealt with: refund keeps failing." in history
+    assert "Resolved: refund keeps failing." in history
     assert "manager" in history
 
 

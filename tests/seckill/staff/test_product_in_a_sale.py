@@ -26,7 +26,9 @@ def product_form(product: Product, *, price: str) -> dict[str, str]:
 
 def test_its_price_cannot_go_below_that_of_a_published_sale(client: Client, item: SaleItem, product: Product) -> None:
     response = client.post(page_of(product), product_form(product, price="18.99"))
-    sentence = "The published sale “Spring sale” offers this product for 19.00 CNY, which would be more."
+    sentence = (
+        "The published sale “Spring sale” sells this product for 19.00 CNY. The ordinary price must not be lower."
+    )
     assert errors_of_sale(response) == {"price_minor": [sentence]}
     assert Product.objects.get().price_minor == 9900
 
@@ -43,7 +45,9 @@ def test_a_sale_that_is_over_does_not_bind_its_price(client: Client, item: SaleI
 def test_a_draft_does_not_bind_its_price_but_staff_are_told(client: Client, product: Product) -> None:
     make_item(product, published=False)
     response = client.post(page_of(product), product_form(product, price="18.99"), follow=True)
-    warning = "The sale “Spring sale” offers this product for more: 19.00 CNY. Lower that before publishing it."
+    warning = (
+        "The sale “Spring sale” has a higher price for this product: 19.00 CNY. Lower it before you publish the sale."
+    )
     assert warning in messages_on(response)
     assert Product.objects.get().price_minor == 1899
 

@@ -104,7 +104,7 @@ def test_with_the_store_down_the_sale_is_published_and_opens_later(
     settings.CACHES = settings.CACHES | {"seckill": down}
     response = client.post(publish_page(draft.sale), follow=True)
     assert messages_on(response) == [
-        "“Spring sale” is published and opens for buyers as soon as the reservation store answers."
+        "“Spring sale” is published. It can open as soon as the reservation store is available again."
     ]
     assert Sale.objects.get().is_published
 

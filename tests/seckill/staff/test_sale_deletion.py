@@ -13,8 +13,8 @@ from tests.seckill.staff.filled_form import messages_on
 
 SALES = "/admin/seckill/sale/"
 WHY = (
-    "“Spring sale” is published and buyers may hold its units, so it cannot be deleted. "
-    "End it instead, with “End now” on its page: what buyers hold then stays theirs to pay."
+    "“Spring sale” is published and buyers may hold units of it, so it cannot be deleted. "
+    "Use “End now” on its page instead: buyers can still pay for the units they hold."
 )
 
 
@@ -69,5 +69,7 @@ def test_deleting_a_sale_that_is_gone_is_no_crash(client: Client, db: None) -> N
 def test_a_sale_that_is_over_stays_with_its_orders(client: Client, item: SaleItem) -> None:
     make_change(kind=SaleChange.Kind.END_NOW, sale_id=item.sale_id, reason="because", made_by=None)
     response = client.post(f"{SALES}{item.sale_id}/delete/", {"post": "yes"}, follow=True)
-    assert messages_on(response) == ["“Spring sale” is over, and stays for its orders and its journal."]
+    assert messages_on(response) == [
+        "“Spring sale” is over. It cannot be deleted: its orders and its journal are kept."
+    ]
     assert Sale.objects.exists()
