@@ -20,8 +20,8 @@ from redis.exceptions import ConnectionError as StoreAway
 
 from bench.lab.calls import ERROR, NOT_SENT, Call, Result
 from bench.lab.strategy_clients import client_of
-from bench.strategies.all import BY_ID
-from bench.strategies.strategy import Strategy, Surroundings
+from bench.strategies.all_strategies import BY_ID
+from bench.strategies.base.strategy import Strategy, Surroundings
 
 # Other processes may need this long to start.
 BARRIER_SECONDS = 60.0

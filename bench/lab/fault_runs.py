@@ -18,7 +18,7 @@ from bench.lab.measures import units_sold, unsold
 from bench.lab.run import Site, run_once, strategy_of, teach
 from bench.lab.stopping_buyer import Fate
 from bench.lab.strategy_servers import Sites
-from bench.strategies.strategy import Fault, Home, Strategy
+from bench.strategies.base.strategy import Fault, Home, Strategy
 
 # Two units, so that one of a stopped buyer and one of a rival can both be right.
 STOCK = 2

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bench.lab.measures import Measures
-from bench.strategies.strategy import Strategy
+from bench.strategies.base.strategy import Strategy
 
 
 @dataclass(frozen=True, slots=True)

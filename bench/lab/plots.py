@@ -10,8 +10,8 @@ from matplotlib.patches import Patch
 
 from bench.lab.fault_runs import Damage
 from bench.lab.series import Run, SeriesReport
-from bench.strategies.all import BY_ID
-from bench.strategies.strategy import Fault
+from bench.strategies.all_strategies import BY_ID
+from bench.strategies.base.strategy import Fault
 
 GREEN, PALE, AMBER, RED, GREY, BLUE = "#2f855a", "#9ccfae", "#c98a00", "#c53030", "#a0aec0", "#2b6cb0"
 

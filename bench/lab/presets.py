@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bench.lab.calls import Setting
-from bench.strategies.all import ALL
-from bench.strategies.strategy import Fault
+from bench.strategies.all_strategies import ALL
+from bench.strategies.base.strategy import Fault
 
 EVERY = tuple(strategy.id for strategy in ALL)
 LUA_AND_WATCH = ("watch_multi", "all_in_lua", "lua_purchase", "lua_purchase_cluster", "ledger")

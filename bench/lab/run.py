@@ -11,7 +11,7 @@ from bench.lab.crowd import Crowd
 from bench.lab.measures import Measures, measured, units_sold
 from bench.lab.server_counters import ServerCounters, read_counters
 from bench.lab.strategy_clients import client_of
-from bench.strategies.strategy import Home, Strategy, Surroundings
+from bench.strategies.base.strategy import Home, Strategy, Surroundings
 
 # So many fresh buyers in a row must fail before a strategy that has units left is called stuck.
 PROBES = 2

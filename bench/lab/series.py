@@ -12,7 +12,7 @@ from bench.lab.measures import Measures
 from bench.lab.presets import Series
 from bench.lab.run import run_once
 from bench.lab.strategy_servers import Sites
-from bench.strategies.all import BY_ID
+from bench.strategies.all_strategies import BY_ID
 
 # Is told what is done next; called once for each step of `steps_of`.
 Tick = Callable[[str], object]

@@ -14,8 +14,8 @@ from bench.lab.buyer_process import LOCK_WAIT_MS, attempt
 from bench.lab.calls import Call
 from bench.lab.own_servers import CLIENT_SECONDS_MAX
 from bench.lab.schedules.stepped_store import SteppedConnection, SteppedStore
-from bench.strategies.all import BY_ID
-from bench.strategies.strategy import Home, Surroundings
+from bench.strategies.all_strategies import BY_ID
+from bench.strategies.base.strategy import Home, Surroundings
 
 BUYER = 1
 

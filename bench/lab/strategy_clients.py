@@ -5,7 +5,7 @@ from typing import Any
 from redis.cluster import RedisCluster
 
 from bench.lab.own_servers import CLIENT_SECONDS_MAX, store_client
-from bench.strategies.strategy import Home
+from bench.strategies.base.strategy import Home
 
 
 def client_of(url: str, *, home: Home, retries: int = 0) -> Any:

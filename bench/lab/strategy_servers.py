@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bench.lab.cluster import NODES, running_cluster
 from bench.lab.own_servers import LabStore, lab_store, store_client
 from bench.lab.run import Site
-from bench.strategies.strategy import Home, Strategy
+from bench.strategies.base.strategy import Home, Strategy
 
 
 @dataclass(frozen=True, slots=True)

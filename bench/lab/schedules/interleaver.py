@@ -20,7 +20,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from bench.lab.schedules.stepped_buyer import STEP_SECONDS_MAX, Killed, Puppet, State, WorkFailed
 from bench.lab.schedules.watched_store import WatchedCluster, WatchedConnection, WatchedStore
 from bench.lab.strategy_clients import client_of
-from bench.strategies.strategy import Answer, Home, Strategy
+from bench.strategies.base.strategy import Answer, Home, Strategy
 from seckill.scripts import Script
 
 # Between two questions to PostgreSQL whether a buyer is blocked there.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.lab.schedules.interleaver import Interleaver
-from bench.strategies.strategy import Strategy
+from bench.strategies.base.strategy import Strategy
 
 
 @dataclass(frozen=True, kw_only=True)

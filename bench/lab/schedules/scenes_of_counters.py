@@ -4,12 +4,12 @@ from django.utils.translation import gettext_lazy as _
 
 from bench.lab.schedules.interleaver import Interleaver
 from bench.lab.schedules.scene import Scene
-from bench.strategies.check_then_decr import CheckThenDecr
-from bench.strategies.decr_then_rollback import DecrThenRollback
-from bench.strategies.decrby_refund import DecrbyRefund
-from bench.strategies.get_set import GetSet
-from bench.strategies.overflow_check import OverflowCheck
-from bench.strategies.strategy import Answer
+from bench.strategies.base.strategy import Answer
+from bench.strategies.counters.check_then_decr import CheckThenDecr
+from bench.strategies.counters.decr_then_rollback import DecrThenRollback
+from bench.strategies.counters.decrby_refund import DecrbyRefund
+from bench.strategies.counters.get_set import GetSet
+from bench.strategies.counters.overflow_check import OverflowCheck
 
 
 def both_read_before_either_writes(sale: Interleaver) -> bool:

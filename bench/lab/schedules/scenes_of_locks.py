@@ -4,15 +4,15 @@ from django.utils.translation import gettext_lazy as _
 
 from bench.lab.schedules.interleaver import Interleaver
 from bench.lab.schedules.scene import Scene
-from bench.strategies.getset_lock import GetsetLock
-from bench.strategies.lua_lock import LuaLock
-from bench.strategies.redisson_lock import RedissonLock
-from bench.strategies.redisson_lock_fenced import RedissonLockFenced
-from bench.strategies.set_nx_ex_lock import SetNxExLock
-from bench.strategies.setnx_lock_expire import SetnxLockExpire
-from bench.strategies.setnx_lock_finally import SetnxLockFinally
-from bench.strategies.setnx_lock_plain import SetnxLockPlain
-from bench.strategies.strategy import Answer
+from bench.strategies.base.strategy import Answer
+from bench.strategies.locks.getset_lock import GetsetLock
+from bench.strategies.locks.lua_lock import LuaLock
+from bench.strategies.locks.redisson_lock import RedissonLock
+from bench.strategies.locks.redisson_lock_fenced import RedissonLockFenced
+from bench.strategies.locks.set_nx_ex_lock import SetNxExLock
+from bench.strategies.locks.setnx_lock_expire import SetnxLockExpire
+from bench.strategies.locks.setnx_lock_finally import SetnxLockFinally
+from bench.strategies.locks.setnx_lock_plain import SetnxLockPlain
 
 DAY_SECONDS = 86_400.0
 # A third of the lease.

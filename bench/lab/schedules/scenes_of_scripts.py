@@ -7,12 +7,12 @@ from django.utils.translation import gettext_lazy as _
 from bench.lab.schedules.interleaver import Interleaver
 from bench.lab.schedules.scene import Scene
 from bench.lab.schedules.stepped_buyer import WorkFailed
-from bench.strategies.all_in_lua import AllInLua
-from bench.strategies.lua_decr import LuaDecr
-from bench.strategies.lua_purchase import LuaPurchase
-from bench.strategies.order_queue import RetryingConsumer, consume_once
-from bench.strategies.strategy import Answer
-from bench.strategies.watch_multi import WatchMulti
+from bench.strategies.atomic.all_in_lua import AllInLua
+from bench.strategies.atomic.lua_decr import LuaDecr
+from bench.strategies.atomic.lua_purchase import LuaPurchase
+from bench.strategies.atomic.order_queue import RetryingConsumer, consume_once
+from bench.strategies.atomic.watch_multi import WatchMulti
+from bench.strategies.base.strategy import Answer
 
 RETRY_SECONDS = 30.0
 

@@ -18,9 +18,9 @@ from bench.lab.schedules.interleaver import Aside, Done, Interleaver, Place, int
 from bench.lab.schedules.scene import TRIES_MAX, Scene
 from bench.lab.schedules.stepped_buyer import CLOCK, SLEEP
 from bench.lab.schedules.watched_store import WAIT
-from bench.strategies.all import BY_ID
-from bench.strategies.locked_stock import LockedStock
-from bench.strategies.strategy import Answer
+from bench.strategies.all_strategies import BY_ID
+from bench.strategies.base.strategy import Answer
+from bench.strategies.locks.locked_stock import LockedStock
 from shop.translations import compile_translations
 
 SCENES: tuple[Scene, ...] = (*scenes_of_counters.SCENES, *scenes_of_locks.SCENES, *scenes_of_scripts.SCENES)

@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 
-from bench.strategies.strategy import Answer, Surroundings
+from bench.strategies.base.strategy import Answer, Surroundings
 
 # A step takes less than a millisecond. This is for a machine that does much else, and against hanging for ever.
 STEP_SECONDS_MAX = 30.0

@@ -24,8 +24,8 @@ from bench.lab.presets import EVERY, PRESETS, Series, quick
 from bench.lab.schedules import slow_motion
 from bench.lab.series import SeriesReport, run_series, steps_of
 from bench.lab.strategy_servers import open_sites
-from bench.strategies.all import BY_ID
-from bench.strategies.strategy import Fault
+from bench.strategies.all_strategies import BY_ID
+from bench.strategies.base.strategy import Fault
 from shop.local.process import PartFailed
 from shop.local.wheel import WheelMissing
 

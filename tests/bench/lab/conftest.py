@@ -8,8 +8,8 @@ import pytest
 from bench.lab.calls import Setting
 from bench.lab.crowd import Crowd, crowd_of
 from bench.lab.strategy_servers import Sites, open_sites
-from bench.strategies.all import ALL
-from bench.strategies.strategy import Home
+from bench.strategies.all_strategies import ALL
+from bench.strategies.base.strategy import Home
 
 SMALL = Setting(buyers=30, stock=12, units_max=1, processes=2, clients=2, seconds_max=20)
 

@@ -7,8 +7,8 @@ import pytest
 from bench.lab.crowd import Crowd, crowd_of
 from bench.lab.fault_runs import CROWD, suffer
 from bench.lab.strategy_servers import Sites
-from bench.strategies.all import BY_ID
-from bench.strategies.strategy import Fault
+from bench.strategies.all_strategies import BY_ID
+from bench.strategies.base.strategy import Fault
 
 
 @pytest.fixture(scope="module")

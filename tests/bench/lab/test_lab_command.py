@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from bench.management.commands import seckill_lab
-from bench.strategies.get_set import GetSet
+from bench.strategies.counters.get_set import GetSet
 
 SMALL = ("--buyers", "40", "--stock", "30", "--processes", "2", "--clients", "2")
 

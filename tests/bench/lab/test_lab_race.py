@@ -9,8 +9,8 @@ from bench.lab.crowd import Crowd
 from bench.lab.judgement import broken_promises
 from bench.lab.run import run_once
 from bench.lab.strategy_servers import Sites
-from bench.strategies.all import ALL, BY_ID
-from bench.strategies.strategy import Home, Strategy
+from bench.strategies.all_strategies import ALL, BY_ID
+from bench.strategies.base.strategy import Home, Strategy
 from tests.bench.lab.conftest import SMALL
 
 CAREFUL = [

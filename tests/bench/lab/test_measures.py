@@ -5,8 +5,8 @@ import pytest
 from bench.lab.calls import REFUSED, SOLD, Result, Setting, calls_of
 from bench.lab.judgement import broken_promises, in_words
 from bench.lab.measures import false_refusals, measured, percentiles, unsold
-from bench.strategies.get_set import GetSet
-from bench.strategies.ledger import Ledger
+from bench.strategies.atomic.ledger import Ledger
+from bench.strategies.counters.get_set import GetSet
 
 
 def result(word: str, units: int, started_s: float, ended_s: float) -> Result:

@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from bench.lab.schedules.stepped_store import SteppedStore
-from bench.strategies.strategy import Answer, Strategy, Surroundings
+from bench.strategies.base.strategy import Answer, Strategy, Surroundings
 
 # Starting Python and importing takes a second or two on a machine that does much else.
 SECONDS_MAX = 30.0

@@ -10,7 +10,7 @@ import pytest
 from bench.lab.cluster import Cluster, running_cluster
 from bench.lab.schedules.interleaver import Place
 from bench.lab.strategy_clients import client_of
-from bench.strategies.strategy import Home, Strategy, Surroundings
+from bench.strategies.base.strategy import Home, Strategy, Surroundings
 
 # Databases are shared by the workers of a parallel run; their tables must not be.
 RUN = f"run-{os.getpid()}"

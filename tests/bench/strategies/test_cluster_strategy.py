@@ -8,8 +8,8 @@ import pytest
 from redis.crc import key_slot
 
 from bench.lab.cluster import Cluster, running_cluster
-from bench.strategies.lua_purchase_cluster import LuaPurchaseCluster
-from bench.strategies.strategy import Answer
+from bench.strategies.atomic.lua_purchase_cluster import LuaPurchaseCluster
+from bench.strategies.base.strategy import Answer
 from tests.processes import living
 
 BUYERS, UNITS = 12, 5

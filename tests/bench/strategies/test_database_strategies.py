@@ -9,11 +9,11 @@ import psycopg
 import pytest
 
 from bench.lab.schedules.interleaver import Done, Place, interleaved
-from bench.strategies.database_stock import DatabaseStock
-from bench.strategies.pg_conditional import PgConditional
-from bench.strategies.pg_row_lock import PgRowLock
-from bench.strategies.pg_skip_locked import PgSkipLocked
-from bench.strategies.strategy import Answer, Strategy
+from bench.strategies.base.strategy import Answer, Strategy
+from bench.strategies.database.database_stock import DatabaseStock
+from bench.strategies.database.pg_conditional import PgConditional
+from bench.strategies.database.pg_row_lock import PgRowLock
+from bench.strategies.database.pg_skip_locked import PgSkipLocked
 from tests.bench.strategies.conftest import RUN
 
 Places = Callable[[type[Strategy]], Place]

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from bench.lab.schedules.interleaver import Interleaver, Place, interleaved
 from bench.lab.schedules.stepped_buyer import State
-from bench.strategies.redisson_lock import RedissonLock
-from bench.strategies.redisson_lock_fenced import RedissonLockFenced
-from bench.strategies.strategy import Strategy
+from bench.strategies.base.strategy import Strategy
+from bench.strategies.locks.redisson_lock import RedissonLock
+from bench.strategies.locks.redisson_lock_fenced import RedissonLockFenced
 from tests.bench.strategies.conftest import RUN
 
 Places = Callable[[type[Strategy]], Place]

@@ -11,11 +11,11 @@ from rich.console import Console
 from bench.lab.schedules.interleaver import BUYERS, Aside, Done, OutOfTurn, Place, interleaved
 from bench.lab.schedules.scene import Scene
 from bench.lab.schedules.slow_motion import SCENES, play, scenes_of, show
-from bench.strategies.all import ALL
-from bench.strategies.check_then_decr import CheckThenDecr
-from bench.strategies.get_set import GetSet
-from bench.strategies.locked_stock import LockedStock
-from bench.strategies.strategy import Answer, Fault, Home, Strategy
+from bench.strategies.all_strategies import ALL
+from bench.strategies.base.strategy import Answer, Fault, Home, Strategy
+from bench.strategies.counters.check_then_decr import CheckThenDecr
+from bench.strategies.counters.get_set import GetSet
+from bench.strategies.locks.locked_stock import LockedStock
 from tests.bench.strategies.conftest import RUN
 
 Places = Callable[[type[Strategy]], Place]

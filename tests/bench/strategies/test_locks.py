@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from bench.strategies.redisson_lock import RedissonLock
-from bench.strategies.redisson_lock_fenced import FENCED_DECRBY, RedissonLockFenced
-from bench.strategies.set_nx_ex_lock import SetNxExLock
-from bench.strategies.setnx_lock_expire import SetnxLockExpire
-from bench.strategies.setnx_lock_finally import SetnxLockFinally
-from bench.strategies.setnx_lock_plain import SetnxLockPlain
-from bench.strategies.strategy import Answer, Strategy
+from bench.strategies.base.strategy import Answer, Strategy
+from bench.strategies.locks.redisson_lock import RedissonLock
+from bench.strategies.locks.redisson_lock_fenced import FENCED_DECRBY, RedissonLockFenced
+from bench.strategies.locks.set_nx_ex_lock import SetNxExLock
+from bench.strategies.locks.setnx_lock_expire import SetnxLockExpire
+from bench.strategies.locks.setnx_lock_finally import SetnxLockFinally
+from bench.strategies.locks.setnx_lock_plain import SetnxLockPlain
 from tests.bench.strategies.buyer_process import BuyerProcess
 from tests.bench.strategies.conftest import RUN
 from tests.processes import wait_until
@@ -121,7 +121,7 @@ def test_nobody_gives_back_the_lock_of_another(make: Make) -> None:
 
 def test_a_waiter_is_woken_by_a_message(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     # Without a message it would look again only when the test has given up.
-    monkeypatch.setattr("bench.strategies.redisson_lock.LOOK_AGAIN_SECONDS", 3 * SECONDS_MAX)
+    monkeypatch.setattr("bench.strategies.locks.redisson_lock.LOOK_AGAIN_SECONDS", 3 * SECONDS_MAX)
     holder, waiter = make(RedissonLock, stock=1, lease_seconds=600.0), make(RedissonLock, lease_seconds=600.0)
     waiter.wait_seconds_max = 3 * SECONDS_MAX
     answers: list[Answer] = []

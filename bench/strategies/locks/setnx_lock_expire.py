@@ -5,8 +5,8 @@ commands are two chances: killed between them, the holder leaves a lock without 
 ever. And under load nearly everybody is a loser: most buyers are sent away while units are left.
 """
 
-from bench.strategies.locked_stock import LockedStock
-from bench.strategies.strategy import Answer, Fault
+from bench.strategies.base.strategy import Answer, Fault
+from bench.strategies.locks.locked_stock import LockedStock
 
 
 class SetnxLockExpire(LockedStock):

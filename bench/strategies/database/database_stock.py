@@ -8,7 +8,7 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg import sql
 
-from bench.strategies.strategy import Home, Strategy, Surroundings
+from bench.strategies.base.strategy import Home, Strategy, Surroundings
 
 
 class DatabaseStock(Strategy):

@@ -5,11 +5,11 @@ the counter dips below zero so that readers see nonsense, a restock that comes i
 client that dies between the two takes its units along.
 """
 
-from bench.strategies.counter import CounterStrategy
-from bench.strategies.strategy import Answer
+from bench.strategies.base.counter_stock import CounterStock
+from bench.strategies.base.strategy import Answer
 
 
-class DecrThenRollback(CounterStrategy):
+class DecrThenRollback(CounterStock):
     id = "decr_then_rollback"
     expected = "never oversells; writes twice per refusal, and the counter dips below zero"
     correct = False

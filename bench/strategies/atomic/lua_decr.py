@@ -5,8 +5,8 @@ of a stock that was never initialised and of a stock of -1, which means unlimite
 do, sells without end where the key is lost.
 """
 
-from bench.strategies.counter import CounterStrategy
-from bench.strategies.strategy import Answer, Fault
+from bench.strategies.base.counter_stock import CounterStock
+from bench.strategies.base.strategy import Answer, Fault
 from seckill.scripts import Script
 
 SCRIPT = Script(
@@ -28,7 +28,7 @@ return {stock}
 )
 
 
-class LuaDecr(CounterStrategy):
+class LuaDecr(CounterStock):
     id = "lua_decr"
     expected = "correct; its answer -1 has two meanings: not initialised, and unlimited"
     correct = True

@@ -6,8 +6,8 @@ sale is as slow as one transaction after the other, each with four round trips a
 refused stood in the queue too.
 """
 
-from bench.strategies.database_stock import DatabaseStock
-from bench.strategies.strategy import Answer
+from bench.strategies.base.strategy import Answer
+from bench.strategies.database.database_stock import DatabaseStock
 
 
 class PgRowLock(DatabaseStock):

@@ -4,13 +4,13 @@ An old trick: MAX - value overflows exactly where value is negative. Python's in
 range is written out. Guarantee and doubled writes are those of `decr_then_rollback`: it gains nothing over `< 0`.
 """
 
-from bench.strategies.counter import CounterStrategy
-from bench.strategies.strategy import Answer
+from bench.strategies.base.counter_stock import CounterStock
+from bench.strategies.base.strategy import Answer
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
-class OverflowCheck(CounterStrategy):
+class OverflowCheck(CounterStock):
     id = "overflow_check"
     expected = "the same as decr_then_rollback: the trick gains nothing"
     correct = False

@@ -8,7 +8,7 @@ it there after `retry_seconds` works on it again, unless its deadline has passed
 from collections.abc import Callable
 from typing import Any
 
-from bench.strategies.lua_purchase import LuaPurchase
+from bench.strategies.atomic.lua_purchase import LuaPurchase
 from seckill.scripts import Script
 
 # What becomes of an order; may raise, and may never return.

@@ -5,8 +5,8 @@ every test it works. The lock has no end of its own. A holder that raises, is ki
 and DEL leaves it behind, and nobody can buy any more until somebody deletes the key by hand.
 """
 
-from bench.strategies.locked_stock import LockedStock
-from bench.strategies.strategy import Answer, Fault
+from bench.strategies.base.strategy import Answer, Fault
+from bench.strategies.locks.locked_stock import LockedStock
 
 
 class SetnxLockPlain(LockedStock):

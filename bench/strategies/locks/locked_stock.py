@@ -1,6 +1,6 @@
 """What the locks of group B guard: a plain counter, read and then decremented in two commands."""
 
-from bench.strategies.strategy import Answer, Strategy, Surroundings
+from bench.strategies.base.strategy import Answer, Strategy, Surroundings
 
 # A second of trying in all: many times what a queue of live holders takes, and an end where the holder is dead.
 TRIES_MAX = 200

@@ -5,8 +5,8 @@ price is as many rows as units, and the dead rows of the sold ones to step over.
 finds too few free rows is refused although another, who holds the rest, may yet fail and give them back.
 """
 
-from bench.strategies.database_stock import DatabaseStock
-from bench.strategies.strategy import Answer
+from bench.strategies.base.strategy import Answer
+from bench.strategies.database.database_stock import DatabaseStock
 
 
 class PgSkipLocked(DatabaseStock):

@@ -5,8 +5,8 @@ The repair that follows the first exception in production: whatever happens to t
 is there to keep it, and the lock has still no end of its own.
 """
 
-from bench.strategies.locked_stock import LockedStock
-from bench.strategies.strategy import Answer, Fault
+from bench.strategies.base.strategy import Answer, Fault
+from bench.strategies.locks.locked_stock import LockedStock
 
 
 class SetnxLockFinally(LockedStock):

@@ -6,14 +6,14 @@ one of those who read the same stock, so the more buyers there are, the more of 
 
 from redis.exceptions import WatchError
 
-from bench.strategies.counter import CounterStrategy
-from bench.strategies.strategy import Answer
+from bench.strategies.base.counter_stock import CounterStock
+from bench.strategies.base.strategy import Answer
 
 # A bound must be: without one, a crowd retries itself into a standstill. Three is what articles show.
 TRIES_MAX = 3
 
 
-class WatchMulti(CounterStrategy):
+class WatchMulti(CounterStock):
     id = "watch_multi"
     expected = "correct; a large share of attempts fails on conflict, and it is slower than Lua"
     correct = True

@@ -22,8 +22,8 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-from bench.strategies.locked_stock import LockedStock
-from bench.strategies.strategy import Answer, Fault, Surroundings
+from bench.strategies.base.strategy import Answer, Fault, Surroundings
+from bench.strategies.locks.locked_stock import LockedStock
 
 # A fresh take draws the next fencing token; a second take by the same owner keeps it.
 # Returns {0, token} or {ttl_ms, 0}.

@@ -6,8 +6,8 @@ it is, and one that is paused past the end works beside the next. The same scrip
 needed no lock.
 """
 
-from bench.strategies.locked_stock import LockedStock
-from bench.strategies.strategy import Answer, Fault
+from bench.strategies.base.strategy import Answer, Fault
+from bench.strategies.locks.locked_stock import LockedStock
 
 ACQUIRE = """\
 if redis.call('SETNX', KEYS[1], ARGV[1]) == 1 then

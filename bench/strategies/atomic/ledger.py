@@ -12,7 +12,7 @@ from zlib import crc32
 from redis.exceptions import ConnectionError as StoreAway
 from redis.exceptions import TimeoutError as StoreSilent
 
-from bench.strategies.strategy import Answer, Strategy, Surroundings
+from bench.strategies.base.strategy import Answer, Strategy, Surroundings
 from seckill.keys import keys_of
 from seckill.outcomes import Outcome
 from seckill.scripts import PUBLISH, RESERVE, Argument

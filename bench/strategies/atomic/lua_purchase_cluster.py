@@ -5,8 +5,8 @@ and the keys of one item must share a slot, so one sale uses one primary: the ot
 for finding the way. A cluster helps a shop with many sales, not one sale with many buyers.
 """
 
-from bench.strategies.lua_purchase import LuaPurchase
-from bench.strategies.strategy import Home
+from bench.strategies.atomic.lua_purchase import LuaPurchase
+from bench.strategies.base.strategy import Home
 
 
 class LuaPurchaseCluster(LuaPurchase):

@@ -9,8 +9,8 @@ able to check the number; and a stock that can run a script could have decided t
 
 from typing import Any
 
-from bench.strategies.redisson_lock import RedissonLock
-from bench.strategies.strategy import Answer, Fault, Surroundings
+from bench.strategies.base.strategy import Answer, Fault, Surroundings
+from bench.strategies.locks.redisson_lock import RedissonLock
 
 # Reading counts too: else a late writer slips in between the next holder's read and its write. -1: the token is stale.
 FENCED_GET = """\

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from bench.strategies.strategy import Strategy, Surroundings
+from bench.strategies.base.strategy import Strategy, Surroundings
 
 
-class CounterStrategy(Strategy):
+class CounterStock(Strategy):
     """The stock is the integer at `<name>:stock`."""
 
     def __init__(self, surroundings: Surroundings, name: str) -> None:

@@ -5,8 +5,8 @@ still its own. One that is paused past the end (garbage collection, a swapped pa
 in the lock, works beside it on what it read before, and then deletes the other's lock and lets a third one in.
 """
 
-from bench.strategies.locked_stock import LockedStock
-from bench.strategies.strategy import Answer, Fault
+from bench.strategies.base.strategy import Answer, Fault
+from bench.strategies.locks.locked_stock import LockedStock
 
 
 class SetNxExLock(LockedStock):

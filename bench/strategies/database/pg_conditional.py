@@ -5,8 +5,8 @@ read before can be stale. It is still one row, held from the UPDATE to the COMMI
 `pg_row_lock` by one round trip and one decision in Python, and refused buyers hold nothing.
 """
 
-from bench.strategies.database_stock import DatabaseStock
-from bench.strategies.strategy import Answer
+from bench.strategies.base.strategy import Answer
+from bench.strategies.database.database_stock import DatabaseStock
 
 
 class PgConditional(DatabaseStock):

@@ -4,8 +4,8 @@ People write it because a script is one atom, and it is correct. The convenience
 flaw: where the key is lost (eviction, FLUSHALL, failover to an empty replica), ten units appear out of nothing.
 """
 
-from bench.strategies.counter import CounterStrategy
-from bench.strategies.strategy import Answer, Fault
+from bench.strategies.base.counter_stock import CounterStock
+from bench.strategies.base.strategy import Answer, Fault
 from seckill.scripts import Script
 
 SCRIPT = Script(
@@ -25,7 +25,7 @@ return {'sold'}
 )
 
 
-class AllInLua(CounterStrategy):
+class AllInLua(CounterStock):
     id = "all_in_lua"
     expected = "correct count; silently invents stock when the key is lost"
     correct = True

@@ -4,11 +4,11 @@ People write it because DECR is atomic, and so no update is lost. But the check 
 see the last unit both take it, and the counter ends below zero.
 """
 
-from bench.strategies.counter import CounterStrategy
-from bench.strategies.strategy import Answer
+from bench.strategies.base.counter_stock import CounterStock
+from bench.strategies.base.strategy import Answer
 
 
-class CheckThenDecr(CounterStrategy):
+class CheckThenDecr(CounterStock):
     id = "check_then_decr"
     expected = "oversells when two buyers both see the last unit"
     correct = False

@@ -7,8 +7,8 @@ rests on the clocks of the clients: one that is ahead takes over from a live hol
 from like a dead one.
 """
 
-from bench.strategies.locked_stock import LockedStock
-from bench.strategies.strategy import Answer, Fault
+from bench.strategies.base.strategy import Answer, Fault
+from bench.strategies.locks.locked_stock import LockedStock
 
 
 class GetsetLock(LockedStock):

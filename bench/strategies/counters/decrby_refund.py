@@ -4,11 +4,11 @@ People write it for baskets: buyers ask for 1 to 3 units, and the GET spares mos
 oversell. But while a buyer of 3 is being refunded, a buyer of 1 is refused although a unit is left for him.
 """
 
-from bench.strategies.counter import CounterStrategy
-from bench.strategies.strategy import Answer
+from bench.strategies.base.counter_stock import CounterStock
+from bench.strategies.base.strategy import Answer
 
 
-class DecrbyRefund(CounterStrategy):
+class DecrbyRefund(CounterStock):
     id = "decrby_refund"
     expected = "never oversells; may refuse a buyer of 1 while a buyer of 3 is being refunded"
     correct = False

@@ -7,7 +7,7 @@ What follows is the weak place: the queue is a list, and a consumer that dies af
 
 from typing import Any
 
-from bench.strategies.strategy import Answer, Strategy, Surroundings
+from bench.strategies.base.strategy import Answer, Strategy, Surroundings
 from seckill.scripts import Script
 
 SCRIPT = Script(

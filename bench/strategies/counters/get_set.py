@@ -4,11 +4,11 @@ People write it because it is how one changes a variable. Between GET and SET an
 the same number back, and one of two sales is forgotten. It oversells massively under load.
 """
 
-from bench.strategies.counter import CounterStrategy
-from bench.strategies.strategy import Answer
+from bench.strategies.base.counter_stock import CounterStock
+from bench.strategies.base.strategy import Answer
 
 
-class GetSet(CounterStrategy):
+class GetSet(CounterStock):
     id = "get_set"
     expected = "oversells massively: updates are lost"
     correct = False
