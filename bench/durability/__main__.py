@@ -18,9 +18,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bench.durability import price_table
 from bench.durability.disk import NoSlowDisk, build_library, file_system_of, sync_ms
+from bench.durability.measured_store import Address, PricedStore
 from bench.durability.prices import WAYS, Price, lines_of, price_list
 from bench.durability.rounds import RoundFailed, crowd_of
-from bench.durability.valkey_to_kill import Address, PricedStore
 from seckill.ledger import StoreUnreachable
 from shop.local.process import PartFailed
 from shop.local.servers import free_ports

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.durability.measured_store import Address
 from bench.durability.rounds import Crowd, Round, RoundFailed, run_round
-from bench.durability.valkey_to_kill import Address
 
 # What a store is told about its disk. The shop asks for the last (seckill/durability.py).
 WAYS = {

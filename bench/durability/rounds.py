@@ -15,8 +15,8 @@ from typing import Any
 
 from bench.durability import reserving_process
 from bench.durability.disk import Disk, Syncs
+from bench.durability.measured_store import Address, PricedStore, reservations_in
 from bench.durability.reserving_process import ITEM_ID, Heard, Told
-from bench.durability.valkey_to_kill import Address, PricedStore, reservations_in
 from seckill import ledger
 
 # Connecting and the first calls are not what is priced.

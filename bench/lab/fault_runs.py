@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
 
-from bench.lab import stopping_buyer
-from bench.lab.buyer_process import attempt, leave
-from bench.lab.calls import ERROR, SOLD, Call, Result, Setting
-from bench.lab.crowd import Crowd
+from bench.lab.buyers import stopping_buyer
+from bench.lab.buyers.buyer_pool import Crowd
+from bench.lab.buyers.buyer_process import attempt, leave
+from bench.lab.buyers.calls import ERROR, SOLD, Call, Result, Setting
+from bench.lab.buyers.stopping_buyer import Fate
 from bench.lab.measures import units_sold, unsold
-from bench.lab.run import Site, run_once, strategy_of, teach
-from bench.lab.stopping_buyer import Fate
-from bench.lab.strategy_servers import Sites
+from bench.lab.servers.lab_servers import Site, Sites
+from bench.lab.strategy_run import run_once, strategy_of, teach
 from bench.strategies.base.strategy import Fault, Home, Strategy
 
 # Two units, so that one of a stopped buyer and one of a rival can both be right.
@@ -112,7 +112,7 @@ def stopped_at(kind: type[Strategy], fault: Fault, step: int, *, site: Site) -> 
     judge.set_stock(STOCK)
     # Forked from a server that has read the modules already: dozens of victims would take a minute to start.
     context = get_context("forkserver")
-    context.set_forkserver_preload(["bench.lab.stopping_buyer"])
+    context.set_forkserver_preload(["bench.lab.buyers.stopping_buyer"])
     ours, theirs = context.Pipe()
     fate = Fate(kind.id, name, site.store_url, site.database_url, LEASE_SECONDS, step, SIGNALS[fault])
     process = context.Process(target=stopping_buyer.run, args=(fate, theirs), daemon=True)

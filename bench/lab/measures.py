@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import quantiles
 
-from bench.lab.calls import BUSY, ERROR, NOT_SENT, REFUSED, SOLD, Result
-from bench.lab.server_counters import ServerCounters
+from bench.lab.buyers.calls import BUSY, ERROR, NOT_SENT, REFUSED, SOLD, Result
+from bench.lab.servers.server_counters import ServerCounters
 
 
 @dataclass(frozen=True, slots=True)

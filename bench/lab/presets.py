@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bench.lab.calls import Setting
+from bench.lab.buyers.calls import Setting
 from bench.strategies.all_strategies import ALL
 from bench.strategies.base.strategy import Fault
 

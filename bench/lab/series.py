@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from bench.lab.calls import Setting
-from bench.lab.crowd import Crowd
+from bench.lab.buyers.buyer_pool import Crowd
+from bench.lab.buyers.calls import Setting
 from bench.lab.fault_runs import CROWD, Damage, suffer
 from bench.lab.judgement import Verdict, verdict_on
 from bench.lab.measures import Measures
 from bench.lab.presets import Series
-from bench.lab.run import run_once
-from bench.lab.strategy_servers import Sites
+from bench.lab.servers.lab_servers import Sites
+from bench.lab.strategy_run import run_once
 from bench.strategies.all_strategies import BY_ID
 
 # Is told what is done next; called once for each step of `steps_of`.

@@ -18,8 +18,8 @@ import psycopg
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from bench.lab.schedules.stepped_buyer import STEP_SECONDS_MAX, Killed, Puppet, State, WorkFailed
-from bench.lab.schedules.watched_store import WatchedCluster, WatchedConnection, WatchedStore
-from bench.lab.strategy_clients import client_of
+from bench.lab.schedules.traced_store import WatchedCluster, WatchedConnection, WatchedStore
+from bench.lab.servers.strategy_client import client_of
 from bench.strategies.base.strategy import Answer, Home, Strategy
 from seckill.scripts import Script
 

@@ -12,18 +12,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bench.lab.own_servers import lab_store
-from bench.lab.schedules import scenes_of_counters, scenes_of_locks, scenes_of_scripts
+from bench.lab.schedules import atomic_schedules, counter_schedules, lock_schedules
 from bench.lab.schedules.interleaver import Aside, Done, Interleaver, Place, interleaved, scripts_of
-from bench.lab.schedules.scene import TRIES_MAX, Scene
+from bench.lab.schedules.schedule import TRIES_MAX, Scene
 from bench.lab.schedules.stepped_buyer import CLOCK, SLEEP
-from bench.lab.schedules.watched_store import WAIT
+from bench.lab.schedules.traced_store import WAIT
+from bench.lab.servers.lab_store import lab_store
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Answer
 from bench.strategies.locks.locked_stock import LockedStock
 from shop.translations import compile_translations
 
-SCENES: tuple[Scene, ...] = (*scenes_of_counters.SCENES, *scenes_of_locks.SCENES, *scenes_of_scripts.SCENES)
+SCENES: tuple[Scene, ...] = (*counter_schedules.SCENES, *lock_schedules.SCENES, *atomic_schedules.SCENES)
 
 LOCALE = Path(__file__).parents[2] / "locale"
 

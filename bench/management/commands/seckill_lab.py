@@ -15,15 +15,15 @@ from rich.console import Console
 from rich.progress import Progress
 
 from bench.argument_types import span, whole
-from bench.lab import plots, results
-from bench.lab.calls import Setting
-from bench.lab.cluster import ClusterFailed
-from bench.lab.crowd import CrowdFailed
-from bench.lab.own_servers import lab_store
+from bench.lab import output, plots
+from bench.lab.buyers.buyer_pool import CrowdFailed
+from bench.lab.buyers.calls import Setting
 from bench.lab.presets import EVERY, PRESETS, Series, quick
 from bench.lab.schedules import slow_motion
 from bench.lab.series import SeriesReport, run_series, steps_of
-from bench.lab.strategy_servers import open_sites
+from bench.lab.servers.cluster import ClusterFailed
+from bench.lab.servers.lab_servers import open_sites
+from bench.lab.servers.lab_store import lab_store
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Fault
 from shop.local.process import PartFailed
@@ -78,9 +78,9 @@ class Command(BaseCommand):
             raise CommandError(f"PostgreSQL, which some strategies sell from, does not answer: {error}") from error
         except KeyboardInterrupt:
             raise CommandError("Stopped before the verdict.", returncode=130) from None
-        results.show(reports, console=console)
+        output.show(reports, console=console)
         if options["json"]:
-            options["json"].write_text(results.as_json(reports, versions=versions))
+            options["json"].write_text(output.as_json(reports, versions=versions))
         if options["plots"]:
             plots.draw(reports, directory=options["plots"])
         misbehaved = [what for one in reports for what in one.misbehaved()]

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.lab.calls import Setting
-from bench.lab.crowd import Crowd, crowd_of
-from bench.lab.strategy_servers import Sites, open_sites
+from bench.lab.buyers.buyer_pool import Crowd, crowd_of
+from bench.lab.buyers.calls import Setting
+from bench.lab.servers.lab_servers import Sites, open_sites
 from bench.strategies.all_strategies import ALL
 from bench.strategies.base.strategy import Home
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from bench.lab.calls import Setting
-from bench.lab.crowd import Crowd
+from bench.lab.buyers.buyer_pool import Crowd
+from bench.lab.buyers.calls import Setting
 from bench.lab.judgement import broken_promises
-from bench.lab.run import run_once
-from bench.lab.strategy_servers import Sites
+from bench.lab.servers.lab_servers import Sites
+from bench.lab.strategy_run import run_once
 from bench.strategies.all_strategies import ALL, BY_ID
 from bench.strategies.base.strategy import Home, Strategy
 from tests.bench.lab.conftest import SMALL

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.lab.calls import REFUSED, SOLD, Result, Setting, calls_of
+from bench.lab.buyers.calls import REFUSED, SOLD, Result, Setting, calls_of
 from bench.lab.judgement import broken_promises, in_words
 from bench.lab.measures import false_refusals, measured, percentiles, unsold
 from bench.strategies.atomic.ledger import Ledger

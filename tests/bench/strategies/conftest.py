@@ -7,9 +7,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from bench.lab.cluster import Cluster, running_cluster
 from bench.lab.schedules.interleaver import Place
-from bench.lab.strategy_clients import client_of
+from bench.lab.servers.cluster import Cluster, running_cluster
+from bench.lab.servers.strategy_client import client_of
 from bench.strategies.base.strategy import Home, Strategy, Surroundings
 
 # Databases are shared by the workers of a parallel run; their tables must not be.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from redis.crc import key_slot
 
-from bench.lab.cluster import Cluster, running_cluster
+from bench.lab.servers.cluster import Cluster, running_cluster
 from bench.strategies.atomic.lua_purchase_cluster import LuaPurchaseCluster
 from bench.strategies.base.strategy import Answer
 from tests.processes import living

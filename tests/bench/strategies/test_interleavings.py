@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from bench.lab.schedules.interleaver import BUYERS, Aside, Done, OutOfTurn, Place, interleaved
-from bench.lab.schedules.scene import Scene
+from bench.lab.schedules.schedule import Scene
 from bench.lab.schedules.slow_motion import SCENES, play, scenes_of, show
 from bench.strategies.all_strategies import ALL
 from bench.strategies.base.strategy import Answer, Fault, Home, Strategy

@@ -15,8 +15,8 @@ from bench.strategies.locks.set_nx_ex_lock import SetNxExLock
 from bench.strategies.locks.setnx_lock_expire import SetnxLockExpire
 from bench.strategies.locks.setnx_lock_finally import SetnxLockFinally
 from bench.strategies.locks.setnx_lock_plain import SetnxLockPlain
-from tests.bench.strategies.buyer_process import BuyerProcess
 from tests.bench.strategies.conftest import RUN
+from tests.bench.strategies.paused_buyer import BuyerProcess
 from tests.processes import wait_until
 
 # Short enough to be waited for, long enough for the steps of a live buyer.

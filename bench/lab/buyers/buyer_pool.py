@@ -9,9 +9,9 @@ from multiprocessing.context import SpawnProcess
 from threading import BrokenBarrierError
 from typing import Any
 
-from bench.lab import buyer_process
-from bench.lab.buyer_process import Orders
-from bench.lab.calls import Result
+from bench.lab.buyers import buyer_process
+from bench.lab.buyers.buyer_process import Orders
+from bench.lab.buyers.calls import Result
 
 # A run ends at the latest this long after its last call may have been sent.
 LATE_SECONDS = 30.0

@@ -2,28 +2,18 @@
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
-from bench.lab.buyer_process import Orders, attempt, database_of, leave
-from bench.lab.calls import SOLD, Call, Result, Setting, calls_of, dealt
-from bench.lab.crowd import Crowd
+from bench.lab.buyers.buyer_pool import Crowd
+from bench.lab.buyers.buyer_process import Orders, attempt, database_of, leave
+from bench.lab.buyers.calls import SOLD, Call, Result, Setting, calls_of, dealt
 from bench.lab.measures import Measures, measured, units_sold
-from bench.lab.server_counters import ServerCounters, read_counters
-from bench.lab.strategy_clients import client_of
+from bench.lab.servers.lab_servers import Site
+from bench.lab.servers.server_counters import ServerCounters, read_counters
+from bench.lab.servers.strategy_client import client_of
 from bench.strategies.base.strategy import Home, Strategy, Surroundings
 
 # So many fresh buyers in a row must fail before a strategy that has units left is called stuck.
 PROBES = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Where strategies of one home keep their stock: the address for clients, and our own eyes on each server."""
-
-    store_url: str
-    database_url: str | None
-    watched: Sequence[Any]
 
 
 def run_once(

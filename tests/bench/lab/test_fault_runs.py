@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.lab.crowd import Crowd, crowd_of
+from bench.lab.buyers.buyer_pool import Crowd, crowd_of
 from bench.lab.fault_runs import CROWD, suffer
-from bench.lab.strategy_servers import Sites
+from bench.lab.servers.lab_servers import Sites
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Fault
 

@@ -18,8 +18,8 @@ from typing import Any
 import psycopg
 from redis.exceptions import ConnectionError as StoreAway
 
-from bench.lab.calls import ERROR, NOT_SENT, Call, Result
-from bench.lab.strategy_clients import client_of
+from bench.lab.buyers.calls import ERROR, NOT_SENT, Call, Result
+from bench.lab.servers.strategy_client import client_of
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Strategy, Surroundings
 

@@ -1,13 +1,22 @@
 """The servers that a set of strategies needs, brought up for as long as the lab is open."""
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from bench.lab.cluster import NODES, running_cluster
-from bench.lab.own_servers import LabStore, lab_store, store_client
-from bench.lab.run import Site
+from bench.lab.servers.cluster import NODES, running_cluster
+from bench.lab.servers.lab_store import LabStore, lab_store, store_client
 from bench.strategies.base.strategy import Home, Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where strategies of one home keep their stock: the address for clients, and our own eyes on each server."""
+
+    store_url: str
+    database_url: str | None
+    watched: Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from django.utils.translation import gettext_lazy as _
 
 from bench.lab.schedules.interleaver import Interleaver
-from bench.lab.schedules.scene import Scene
+from bench.lab.schedules.schedule import Scene
 from bench.lab.schedules.stepped_buyer import WorkFailed
 from bench.strategies.atomic.all_in_lua import AllInLua
 from bench.strategies.atomic.lua_decr import LuaDecr

@@ -3,7 +3,7 @@
 from django.utils.translation import gettext_lazy as _
 
 from bench.lab.schedules.interleaver import Interleaver
-from bench.lab.schedules.scene import Scene
+from bench.lab.schedules.schedule import Scene
 from bench.strategies.base.strategy import Answer
 from bench.strategies.locks.getset_lock import GetsetLock
 from bench.strategies.locks.lua_lock import LuaLock

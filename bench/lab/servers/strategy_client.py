@@ -4,7 +4,7 @@ from typing import Any
 
 from redis.cluster import RedisCluster
 
-from bench.lab.own_servers import CLIENT_SECONDS_MAX, store_client
+from bench.lab.servers.lab_store import CLIENT_SECONDS_MAX, store_client
 from bench.strategies.base.strategy import Home
 
 

@@ -10,10 +10,10 @@ from typing import Any
 from psycopg.sql import Composable
 from redis.cluster import RedisCluster
 
-from bench.lab.buyer_process import LOCK_WAIT_MS, attempt
-from bench.lab.calls import Call
-from bench.lab.own_servers import CLIENT_SECONDS_MAX
+from bench.lab.buyers.buyer_process import LOCK_WAIT_MS, attempt
+from bench.lab.buyers.calls import Call
 from bench.lab.schedules.stepped_store import SteppedConnection, SteppedStore
+from bench.lab.servers.lab_store import CLIENT_SECONDS_MAX
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Home, Surroundings
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bench.durability.disk import Disk
-from bench.lab.own_servers import START_SECONDS, store_client
+from bench.lab.servers.lab_store import START_SECONDS, store_client
 from seckill.keys import keys_of
 from shop.local.process import POLL_SECONDS, Part, PartFailed
 from shop.local.valkey import ValkeyServer
