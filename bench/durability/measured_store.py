@@ -1,4 +1,4 @@
-"""A Valkey of the lab's own with one way of writing to disk, to be killed and to be looked at afterwards."""
+"""A Valkey with one way of writing to disk, which is killed and read again afterwards."""
 
 import os
 import shutil
@@ -18,14 +18,14 @@ from shop.local.valkey import ValkeyServer
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where every store of a run listens, one after the other: the clients keep their settings."""
+    """Where the stores of a run listen, one after the other, so that the clients keep their settings."""
 
     port: int
     password: str
 
 
-class PricedStore:
-    """One server in one directory. Its append-only file is never rewritten, so that it can be cut."""
+class MeasuredStore:
+    """One server in one directory. It never rewrites its append-only file, so that the file can be cut."""
 
     def __init__(
         self,
@@ -38,8 +38,8 @@ class PricedStore:
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self._server = ValkeyServer(
-            name="priced-store",
-            title="Valkey of the price list",
+            name="measured-store",
+            title="Valkey of the durability measurement",
             directory=directory / "data",
             fsync=options["appendfsync"],
             port=address.port,
@@ -51,8 +51,8 @@ class PricedStore:
         self._part.argv = [*self._part.argv, *(word for name in more for word in (f"--{name}", more[name]))]
         self._part.environment = {**os.environ, **environment}
 
-    def __enter__(self) -> "PricedStore":
-        """Start the server and return when it answers, its data read. Raises PartFailed."""
+    def __enter__(self) -> "MeasuredStore":
+        """Start the server and return when it has read its data and answers. Raises PartFailed."""
         try:
             self._part.start()
             deadline = time.monotonic() + START_SECONDS
@@ -77,12 +77,12 @@ class PricedStore:
         self._lock.close()
 
     def copy_after_power_cut(self, directory: Path, *, disk: Disk) -> None:
-        """Copy the killed store's data as a power cut leaves it: without what the disk did not have for certain."""
+        """Copy the killed store's data as a power cut would leave it: without what was not synced for certain."""
         shutil.copytree(self.directory / "data", directory / "data")
         for file in (directory / "data").glob("appendonlydir/*.incr.aof"):
             os.truncate(file, min(disk.synced_bytes, file.stat().st_size))
 
 
-def reservations_in(store: PricedStore, *, item_id: int) -> set[str]:
+def reservations_in(store: MeasuredStore, *, item_id: int) -> set[str]:
     """The ids of the reservations that the store knows."""
     return {name.decode() for name in store.client().hkeys(keys_of(item_id).holds)}

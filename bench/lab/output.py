@@ -1,4 +1,4 @@
-"""The report for people, as tables in the terminal, and for programs, as JSON."""
+"""What the lab prints and writes: tables for the terminal, JSON for programs."""
 
 import json
 import os
@@ -10,29 +10,29 @@ from importlib.metadata import version
 from rich.console import Console
 from rich.table import Table
 
-from bench.lab.fault_runs import Damage
-from bench.lab.series import Run, SeriesReport
+from bench.lab.fault_runs import FaultRun
+from bench.lab.series import Run, SeriesResult
 
 
-def show(reports: Sequence[SeriesReport], *, console: Console) -> None:
+def show(results: Sequence[SeriesResult], *, console: Console) -> None:
     """Print every series."""
-    for report in reports:
-        for table in tables_of(report):
+    for result in results:
+        for table in tables_of(result):
             console.print(table)
-        if report.runs:
-            console.print(f"seed {report.runs[0].setting.seed}", style="dim")
+        if result.runs:
+            console.print(f"seed {result.runs[0].setting.seed}", style="dim")
 
 
-def tables_of(report: SeriesReport) -> list[Table]:
+def tables_of(result: SeriesResult) -> list[Table]:
     tables = []
-    for setting in dict.fromkeys(run.setting for run in report.runs):
-        runs = [run for run in report.runs if run.setting == setting]
-        tables += [verdicts_table(report.name, runs), costs_table(runs)]
-    return [*tables, damages_table(report.damages)] if report.damages else tables
+    for setting in dict.fromkeys(run.setting for run in result.runs):
+        runs = [run for run in result.runs if run.setting == setting]
+        tables += [judgements_table(result.name, runs), costs_table(runs)]
+    return [*tables, fault_runs_table(result.fault_runs)] if result.fault_runs else tables
 
 
-def verdicts_table(name: str, runs: Sequence[Run]) -> Table:
-    """What each strategy sold in one setting, and its verdict beside the expected one."""
+def judgements_table(name: str, runs: Sequence[Run]) -> Table:
+    """What each strategy sold in one setting, and what was expected of it."""
     setting = runs[0].setting
     title = f"{name}: {setting.buyers:,} buyers, {setting.stock:,} units, {setting.concurrency} clients at a time"
     table = Table(title=title, title_justify="left")
@@ -41,16 +41,16 @@ def verdicts_table(name: str, runs: Sequence[Run]) -> Table:
     table.add_column("verdict")
     table.add_column("expected", style="dim")
     for run in runs:
-        style = "bold red" if run.verdict.misbehaved else style_of(run)
+        style = "bold red" if run.judgement.unexpected else style_of(run)
         table.add_row(
-            run.measures.strategy, f"{run.measures.sold:,}", run.verdict.words, run.verdict.expected, style=style
+            run.measures.strategy, f"{run.measures.sold:,}", run.judgement.words, run.judgement.expected, style=style
         )
     return table
 
 
 def costs_table(runs: Sequence[Run]) -> Table:
     """What each strategy cost in the same setting."""
-    table = Table(title="What an attempt cost; all but the times is counted at the server", title_justify="left")
+    table = Table(title="Cost of an attempt; all but the times is counted by the server", title_justify="left")
     table.add_column("strategy", no_wrap=True)
     for column in ("calls/s", "p50 ms", "p95", "p99", "trips", "cmds", "bytes", "CPU µs"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -77,26 +77,32 @@ def style_of(run: Run) -> str:
 
 
 def figure(value: float | None, digits: int) -> str:
-    """A figure per attempt; a dash where the stock is in the database, whose commands we do not count."""
+    """A figure per attempt; a dash for strategies that use the database, whose commands are not counted."""
     return "–" if value is None else f"{value:,.{digits}f}"
 
 
-def damages_table(damages: Sequence[Damage]) -> Table:
+def fault_runs_table(fault_runs: Sequence[FaultRun]) -> Table:
     """What each fault did to each strategy."""
     table = Table("strategy", "fault", title="Under faults", title_justify="left")
     for column in ("oversold", "unsold", "stuck", "errors"):
         table.add_column(column, justify="right")
     table.add_column("stopped before")
-    for damage in damages:
+    for fault_run in fault_runs:
         table.add_row(
-            damage.strategy,
-            str(damage.fault),
-            str(damage.oversold or "–"),
-            str(damage.unsold or "–"),
-            "stuck" if damage.stuck else "–",
-            str(damage.errors or "–"),
-            ", ".join(damage.stops),
-            style="bold red" if damage.misbehaved else "red" if damage.oversold else "yellow" if damage.stuck else "",
+            fault_run.strategy,
+            str(fault_run.fault),
+            str(fault_run.oversold or "–"),
+            str(fault_run.unsold or "–"),
+            "stuck" if fault_run.stuck else "–",
+            str(fault_run.errors or "–"),
+            ", ".join(fault_run.stops),
+            style="bold red"
+            if fault_run.unexpected
+            else "red"
+            if fault_run.oversold
+            else "yellow"
+            if fault_run.stuck
+            else "",
         )
     return table
 
@@ -113,6 +119,6 @@ def machine(versions: dict[str, str]) -> dict[str, str]:
     }
 
 
-def as_json(reports: Sequence[SeriesReport], *, versions: dict[str, str]) -> str:
-    everything = {"machine": machine(versions), "series": [asdict(report) for report in reports]}
+def as_json(results: Sequence[SeriesResult], *, versions: dict[str, str]) -> str:
+    everything = {"machine": machine(versions), "series": [asdict(result) for result in results]}
     return json.dumps(everything, indent=1) + "\n"

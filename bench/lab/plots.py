@@ -1,4 +1,4 @@
-"""The plots of a session, as SVG files."""
+"""The plots of a run of the lab, as SVG files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from bench.lab.fault_runs import Damage
-from bench.lab.series import Run, SeriesReport
+from bench.lab.fault_runs import FaultRun
+from bench.lab.series import Run, SeriesResult
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Fault
 
@@ -27,18 +27,18 @@ WHEN = {
 rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "stampede", "font.size": 9})
 
 
-def draw(reports: Sequence[SeriesReport], *, directory: Path) -> list[Path]:
-    """Draw what each series has to show."""
+def draw(reports: Sequence[SeriesResult], *, directory: Path) -> list[Path]:
+    """Draw the plots of each series; of its settings, the last one."""
     directory.mkdir(parents=True, exist_ok=True)
     made = []
-    damages = [damage for report in reports for damage in report.damages]
+    fault_runs = [fault_run for report in reports for fault_run in report.fault_runs]
     for report in reports:
         if not report.runs:
             continue
         last = report.runs[-1].setting
         runs = [run for run in report.runs if run.setting == last]
         pictures = {
-            "which-one": which_one(runs, damages),
+            "which-one": which_one(runs, fault_runs),
             "sold": sold_against_stock(runs),
             "latency": latency(runs),
             "commands": commands_per_attempt(runs),
@@ -75,9 +75,9 @@ def subject(runs: Sequence[Run]) -> str:
     return f"{setting.buyers:,} buyers, {setting.stock:,} units, {setting.concurrency} clients at a time"
 
 
-def which_one(runs: Sequence[Run], damages: Sequence[Damage]) -> Figure:
+def which_one(runs: Sequence[Run], fault_runs: Sequence[FaultRun]) -> Figure:
     """Calls answered in a second, and what was wrong, here or under a fault: the answer to "which one, and why"."""
-    shades = {run.measures.strategy: shade_of(run, damages) for run in runs}
+    shades = {run.measures.strategy: shade_of(run, fault_runs) for run in runs}
     order = [GREEN, PALE, AMBER, RED]
     ordered = sorted(
         runs, key=lambda run: (order.index(shades[run.measures.strategy][0]), -run.measures.attempts_per_second)
@@ -101,27 +101,27 @@ def which_one(runs: Sequence[Run], damages: Sequence[Damage]) -> Figure:
     return picture
 
 
-def shade_of(run: Run, damages: Sequence[Damage]) -> tuple[str, str]:
+def shade_of(run: Run, fault_runs: Sequence[FaultRun]) -> tuple[str, str]:
     """The colour of a strategy, and why it has it."""
     colour = colour_of(run)
     if colour != GREEN:
-        return colour, run.verdict.words.split(" though")[0]
+        return colour, run.judgement.words.split(" though")[0]
     strategy = BY_ID[run.measures.strategy]
-    own = [damage for damage in damages if damage.strategy == strategy.id]
-    wrong = [f"oversold {WHEN[damage.fault]}" for damage in own if damage.oversold]
+    own = [fault_run for fault_run in fault_runs if fault_run.strategy == strategy.id]
+    wrong = [f"oversold {WHEN[fault_run.fault]}" for fault_run in own if fault_run.oversold]
     wrong += [
-        f"stuck {WHEN[damage.fault]}"
-        for damage in own
-        if damage.stuck and not damage.oversold and damage.fault is not Fault.STORE_LOST
+        f"stuck {WHEN[fault_run.fault]}"
+        for fault_run in own
+        if fault_run.stuck and not fault_run.oversold and fault_run.fault is not Fault.STORE_LOST
     ]
     if wrong:
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         return PALE, wrong[0] + more
     if not strategy.correct:
         return PALE, "flawed, as its schedule shows"
-    lost = sum(damage.unsold for damage in own if damage.fault is Fault.STORE_RESTARTED)
+    lost = sum(fault_run.unsold for fault_run in own if fault_run.fault is Fault.STORE_RESTARTED)
     units = "1 unit" if lost == 1 else f"{lost} units"
-    return GREEN, f"{run.verdict.words}; {units} lost {WHEN[Fault.STORE_RESTARTED]}" if lost else run.verdict.words
+    return GREEN, f"{run.judgement.words}; {units} lost {WHEN[Fault.STORE_RESTARTED]}" if lost else run.judgement.words
 
 
 def sold_against_stock(runs: Sequence[Run]) -> Figure:

@@ -1,50 +1,50 @@
-"""One run: one strategy, one setting, one crowd; set the stock, open the barrier, count, see whether it still sells."""
+"""One run of one strategy: set the stock, start the buyers, count what they bought, check that it still sells."""
 
 import secrets
 from collections.abc import Callable, Sequence
 
-from bench.lab.buyers.buyer_pool import Crowd
-from bench.lab.buyers.buyer_process import Orders, attempt, database_of, leave
-from bench.lab.buyers.calls import SOLD, Call, Result, Setting, calls_of, dealt
+from bench.lab.buyers.buyer_pool import BuyerPool
+from bench.lab.buyers.buyer_process import BuyerTask, attempt, database_connector, disconnect
+from bench.lab.buyers.calls import SOLD, Call, Result, Setting, calls_of, split_among_clients
 from bench.lab.measures import Measures, measured, units_sold
-from bench.lab.servers.lab_servers import Site
+from bench.lab.servers.lab_servers import BackendServers
 from bench.lab.servers.server_counters import ServerCounters, read_counters
-from bench.lab.servers.strategy_client import client_of
-from bench.strategies.base.strategy import Home, Strategy, Surroundings
+from bench.lab.servers.strategy_client import strategy_client
+from bench.strategies.base.strategy import Backend, Strategy, Surroundings
 
-# So many fresh buyers in a row must fail before a strategy that has units left is called stuck.
+# A strategy with units left is called stuck when so many new buyers in a row get none.
 PROBES = 2
 
 
-def run_once(
+def run_strategy(
     kind: type[Strategy],
     setting: Setting,
     *,
-    crowd: Crowd,
-    site: Site,
+    pool: BuyerPool,
+    servers: BackendServers,
     clocks_ahead: Sequence[float] = (),
     lease_seconds: float | None = None,
-    meanwhile: Callable[[], object] = lambda: None,
+    during_sale: Callable[[], object] = lambda: None,
 ) -> tuple[Measures, list[Result]]:
-    """Let the crowd buy, and measure.
+    """Let the buyers of the pool buy, and measure.
 
-    `meanwhile` is called when the barrier has opened. `clocks_ahead` are seconds, one for each process.
+    `during_sale` is called when the buyers have started. `clocks_ahead` are seconds, one for each process.
     """
     name = f"lab-{kind.id}-{secrets.token_hex(4)}"
-    teach(kind, site)
+    load_scripts(kind, servers)
     calls = calls_of(setting)
-    hands = dealt(calls, setting.concurrency)
-    judge = strategy_of(kind, site, name, lease_seconds)
-    judge.set_stock(setting.stock)
+    calls_by_client = split_among_clients(calls, setting.concurrency)
+    seller = lab_strategy(kind, servers, name, lease_seconds)
+    seller.set_stock(setting.stock)
     try:
-        crowd.gather(
+        pool.prepare(
             [
-                Orders(
+                BuyerTask(
                     strategy_id=kind.id,
                     name=name,
-                    store_url=site.store_url,
-                    database_url=site.database_url,
-                    hands=hands[number * setting.clients : (number + 1) * setting.clients],
+                    store_url=servers.store_url,
+                    database_url=servers.database_url,
+                    calls_by_client=calls_by_client[number * setting.clients : (number + 1) * setting.clients],
                     seconds_max=setting.seconds_max,
                     clock_ahead_seconds=clocks_ahead[number] if clocks_ahead else 0.0,
                     lease_seconds=lease_seconds,
@@ -52,15 +52,15 @@ def run_once(
                 for number in range(setting.processes)
             ]
         )
-        before = counters_of(kind, site)
-        crowd.rush()
-        meanwhile()
-        results = crowd.results(seconds_max=setting.seconds_max)
-        after = counters_of(kind, site)
-        left = judge.left()
-        # Before the buyers leave: what a process of theirs still holds may be what blocks the sale.
-        stuck = is_stuck(judge, left, setting, results)
-        crowd.leave()
+        before = counters_of(kind, servers)
+        pool.start()
+        during_sale()
+        results = pool.results(seconds_max=setting.seconds_max)
+        after = counters_of(kind, servers)
+        left = seller.left()
+        # Before the buyers disconnect: a lock that one of their processes still holds may be what blocks the sale.
+        stuck = is_stuck(seller, left, setting, results)
+        pool.disconnect()
         measures = measured(
             strategy=kind.id,
             stock=setting.stock,
@@ -71,40 +71,42 @@ def run_once(
             stuck=stuck,
         )
     finally:
-        judge.tear_down()
-        leave(judge)
+        seller.tear_down()
+        disconnect(seller)
     return measures, results
 
 
-def teach(kind: type[Strategy], site: Site) -> None:
-    """Let the servers see the strategy's scripts once: a sale is not judged by its very first call."""
-    strategy = strategy_of(kind, site, f"lab-first-{secrets.token_hex(4)}")
+def load_scripts(kind: type[Strategy], servers: BackendServers) -> None:
+    """Make one attempt outside the measurement, so that the servers know the strategy's scripts."""
+    strategy = lab_strategy(kind, servers, f"lab-first-{secrets.token_hex(4)}")
     strategy.set_stock(1)
     strategy.attempt(1)
     strategy.tear_down()
-    leave(strategy)
+    disconnect(strategy)
 
 
-def strategy_of(kind: type[Strategy], site: Site, name: str, lease_seconds: float | None = None) -> Strategy:
-    """The strategy for us who are no buyer."""
+def lab_strategy(
+    kind: type[Strategy], servers: BackendServers, name: str, lease_seconds: float | None = None
+) -> Strategy:
+    """The strategy as the lab itself uses it, to set the stock and to read what is left. Not a buyer."""
     surroundings = Surroundings(
-        store=client_of(site.store_url, home=kind.home, retries=1),
-        database=database_of(site.database_url),
+        store=strategy_client(servers.store_url, backend=kind.backend, retries=1),
+        database=database_connector(servers.database_url),
         lease_seconds=lease_seconds,
     )
     return kind(surroundings, name)
 
 
-def counters_of(kind: type[Strategy], site: Site) -> ServerCounters | None:
-    return None if kind.home is Home.DATABASE else read_counters(site.watched)
+def counters_of(kind: type[Strategy], servers: BackendServers) -> ServerCounters | None:
+    return None if kind.backend is Backend.DATABASE else read_counters(servers.monitors)
 
 
-def is_stuck(judge: Strategy, left: int | None, setting: Setting, results: Sequence[Result]) -> bool:
-    """Whether units are left by what the buyers were told, and fresh buyers still get none."""
+def is_stuck(seller: Strategy, left: int | None, setting: Setting, results: Sequence[Result]) -> bool:
+    """Whether units are left, by what the buyers were told, and new buyers still get none."""
     if units_sold(results) >= setting.stock:
         return False
     if left is not None and left <= 0:
-        # Units that were taken and never told to anybody are lost, which is something else.
+        # Units that were taken without any buyer being told are lost. That is not the same as stuck.
         return False
-    probes = (attempt(judge, Call(setting.buyers + probe, 1)) for probe in range(1, PROBES + 1))
-    return all(result.word != SOLD for result in probes)
+    probes = (attempt(seller, Call(setting.buyers + probe, 1)) for probe in range(1, PROBES + 1))
+    return all(result.answer != SOLD for result in probes)

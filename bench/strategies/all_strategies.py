@@ -1,4 +1,4 @@
-"""The strategies, in the order of the tables."""
+"""The strategies, in the order in which tables show them."""
 
 from bench.strategies.atomic.all_in_lua import AllInLua
 from bench.strategies.atomic.ledger import Ledger
@@ -25,13 +25,13 @@ from bench.strategies.locks.setnx_lock_finally import SetnxLockFinally
 from bench.strategies.locks.setnx_lock_plain import SetnxLockPlain
 
 ALL: tuple[type[Strategy], ...] = (
-    # A. Counters without a guard around check and act
+    # Counters without a guard
     GetSet,
     CheckThenDecr,
     DecrThenRollback,
     OverflowCheck,
     DecrbyRefund,
-    # B. Locks around check and act
+    # Locks
     SetnxLockPlain,
     SetnxLockFinally,
     SetnxLockExpire,
@@ -40,14 +40,14 @@ ALL: tuple[type[Strategy], ...] = (
     LuaLock,
     RedissonLock,
     RedissonLockFenced,
-    # C. One atomic step
+    # One atomic step
     WatchMulti,
     AllInLua,
     LuaDecr,
     LuaPurchase,
     LuaPurchaseCluster,
     Ledger,
-    # D. In the database, for comparison
+    # Stock in the database
     PgRowLock,
     PgConditional,
     PgSkipLocked,

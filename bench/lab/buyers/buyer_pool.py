@@ -1,4 +1,4 @@
-"""A crowd of buyers: processes that are started once and run one strategy after the other."""
+"""Processes of buyers that are started once and then run one strategy after the other."""
 
 import contextlib
 import time
@@ -10,27 +10,26 @@ from threading import BrokenBarrierError
 from typing import Any
 
 from bench.lab.buyers import buyer_process
-from bench.lab.buyers.buyer_process import Orders
+from bench.lab.buyers.buyer_process import BuyerTask
 from bench.lab.buyers.calls import Result
 
 # A run ends at the latest this long after its last call may have been sent.
 LATE_SECONDS = 30.0
 
 
-class CrowdFailed(Exception):
-    """A process of buyers did not start, died, or did not come back. The run says nothing."""
+class BuyersFailed(Exception):
+    """A process of buyers did not start, died, or did not answer. The run has no result."""
 
 
-class Crowd:
-    """So many processes with so many clients each."""
+class BuyerPool:
+    """The processes. In each run: `prepare`, `start`, `results`, `disconnect`."""
 
     def __init__(self, *, processes: int, clients: int) -> None:
-        # Fork would hand connections and threads of this process to the children.
+        # Fork would copy connections and threads of this process into the children.
         context = get_context("spawn")
-        self.clients = clients
-        # Every client waits at the barrier, and so do we.
+        # Every client waits at the barrier, and so does this process.
         self._barrier = context.Barrier(processes * clients + 1)
-        self._team: list[tuple[SpawnProcess, Connection]] = []
+        self._processes: list[tuple[SpawnProcess, Connection]] = []
         for number in range(processes):
             ours, theirs = context.Pipe()
             process = context.Process(
@@ -38,57 +37,57 @@ class Crowd:
             )
             process.start()
             theirs.close()
-            self._team.append((process, ours))
+            self._processes.append((process, ours))
 
-    def gather(self, orders: Sequence[Orders]) -> None:
-        """Hand each process its orders; they connect and wait at the barrier."""
-        for (_process, pipe), order in zip(self._team, orders, strict=True):
-            pipe.send(order)
+    def prepare(self, tasks: Sequence[BuyerTask]) -> None:
+        """Give each process its task. Its clients connect and wait at the barrier."""
+        for (_process, pipe), task in zip(self._processes, tasks, strict=True):
+            pipe.send(task)
         deadline_s = time.monotonic() + buyer_process.BARRIER_SECONDS
         while self._barrier.n_waiting < self._barrier.parties - 1:
-            if time.monotonic() > deadline_s or not all(process.is_alive() for process, _pipe in self._team):
-                raise CrowdFailed("A process of buyers did not come to the barrier.")
+            if time.monotonic() > deadline_s or not all(process.is_alive() for process, _pipe in self._processes):
+                raise BuyersFailed("A process of buyers did not reach the barrier.")
             time.sleep(0.005)
 
-    def rush(self) -> None:
+    def start(self) -> None:
         """Open the barrier."""
         try:
             self._barrier.wait(buyer_process.BARRIER_SECONDS)
         except BrokenBarrierError:
-            raise CrowdFailed("A process of buyers left the barrier.") from None
+            raise BuyersFailed("A process of buyers left the barrier.") from None
 
     def results(self, *, seconds_max: float) -> list[Result]:
-        """What became of every call. The clients stay connected until `leave`."""
+        """The result of every call, in the order of their start. The clients stay connected until `disconnect`."""
         results: list[Result] = []
         for part in self._answers(seconds_max + LATE_SECONDS):
             results += part
         return sorted(results, key=lambda result: result.started_s)
 
-    def leave(self) -> None:
-        """The clients close their connections."""
-        for _process, pipe in self._team:
-            pipe.send("leave")
+    def disconnect(self) -> None:
+        """Let the clients close their connections."""
+        for _process, pipe in self._processes:
+            pipe.send("disconnect")
         for _answer in self._answers(LATE_SECONDS):
             pass
 
     def _answers(self, seconds_max: float) -> Iterator[Any]:
-        waiting: list[Any] = [pipe for _process, pipe in self._team]
+        waiting: list[Any] = [pipe for _process, pipe in self._processes]
         deadline_s = time.monotonic() + seconds_max
         while waiting:
             ready = wait(waiting, timeout=max(0.0, deadline_s - time.monotonic()))
             if not ready:
-                raise CrowdFailed("A process of buyers did not come back.")
+                raise BuyersFailed("A process of buyers did not answer.")
             for pipe in ready:
                 waiting.remove(pipe)
                 assert isinstance(pipe, Connection)
                 try:
                     yield pipe.recv()
                 except EOFError:
-                    raise CrowdFailed("A process of buyers died.") from None
+                    raise BuyersFailed("A process of buyers died.") from None
 
-    def send_home(self) -> None:
+    def stop(self) -> None:
         """End the processes."""
-        for process, pipe in self._team:
+        for process, pipe in self._processes:
             with contextlib.suppress(OSError):
                 pipe.send(None)
             process.join(1)
@@ -98,10 +97,10 @@ class Crowd:
 
 
 @contextlib.contextmanager
-def crowd_of(*, processes: int, clients: int) -> Iterator[Crowd]:
-    """A crowd for the length of a `with`."""
-    crowd = Crowd(processes=processes, clients=clients)
+def running_pool(*, processes: int, clients: int) -> Iterator[BuyerPool]:
+    """A pool for the length of a `with`."""
+    pool = BuyerPool(processes=processes, clients=clients)
     try:
-        yield crowd
+        yield pool
     finally:
-        crowd.send_home()
+        pool.stop()

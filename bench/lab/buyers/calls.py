@@ -1,4 +1,4 @@
-"""Who asks for what in a run, and what became of it. Plain data that travels between processes."""
+"""The calls of a run and their results: plain data that is sent between processes."""
 
 import random
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a call.
+    """How a call ended.
 
-    `word` is an Answer, `error` for an exception (its text in `error`), `not_sent` where time was over before. Times
-    are the machine's monotonic clock, which all processes share.
+    `answer` is an Answer; or `error` for an exception, with its text in `error`; or `not_sent` if the run's time was
+    over before. Times are those of the machine's monotonic clock, which all processes share.
     """
 
     buyer: int
     units: int
-    word: str
+    answer: str
     started_s: float = 0.0
     ended_s: float = 0.0
     error: str = ""
@@ -34,7 +34,7 @@ SOLD, REFUSED, BUSY, ERROR, NOT_SENT = "sold", "refused", "busy", "error", "not_
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A run: so many buyers, one attempt each, for so many units, from so many processes with so many clients each."""
+    """The size of a run. Each buyer makes one attempt; `clients` are per process."""
 
     buyers: int
     stock: int
@@ -51,13 +51,13 @@ class Setting:
 
 
 def calls_of(setting: Setting) -> list[Call]:
-    """The calls of a run in the order of the buyers; the seed decides who asks for how much, and who comes when."""
-    dice = random.Random(setting.seed)
-    calls = [Call(buyer, dice.randint(setting.units_min, setting.units_max)) for buyer in range(1, setting.buyers + 1)]
-    dice.shuffle(calls)
+    """The calls of a run. The seed decides how many units each buyer asks for, and the order of the buyers."""
+    rng = random.Random(setting.seed)
+    calls = [Call(buyer, rng.randint(setting.units_min, setting.units_max)) for buyer in range(1, setting.buyers + 1)]
+    rng.shuffle(calls)
     return calls
 
 
-def dealt(calls: Sequence[Call], hands: int) -> list[list[Call]]:
-    """The calls dealt out to so many clients, one after the other as cards are."""
-    return [list(calls[hand::hands]) for hand in range(hands)]
+def split_among_clients(calls: Sequence[Call], clients: int) -> list[list[Call]]:
+    """The calls of each client: the first for the first client, the second for the second, and so on in turn."""
+    return [list(calls[client::clients]) for client in range(clients)]

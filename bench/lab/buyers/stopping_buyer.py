@@ -1,4 +1,4 @@
-"""The buyer to whom it happens: stops or kills its own process before the nth command of its attempt."""
+"""A buyer that stops or kills its own process before the nth command of its attempt."""
 
 import os
 import signal
@@ -15,14 +15,14 @@ from bench.lab.buyers.calls import Call
 from bench.lab.schedules.stepped_store import SteppedConnection, SteppedStore
 from bench.lab.servers.lab_store import CLIENT_SECONDS_MAX
 from bench.strategies.all_strategies import BY_ID
-from bench.strategies.base.strategy import Home, Surroundings
+from bench.strategies.base.strategy import Backend, Surroundings
 
 BUYER = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
-    """What happens to the victim: `signal_number` before command number `step` of its attempt, the first being 1."""
+class StopTask:
+    """The buyer sends itself `signal_number` before command number `step` of its attempt; the first is 1."""
 
     strategy_id: str
     name: str
@@ -33,51 +33,51 @@ class Fate:
     signal_number: int
 
 
-class Steps:
-    """Counts the commands of an attempt, and does what fate says when the number is reached."""
+class CommandCounter:
+    """Counts the commands of the attempt, and sends the signal before the one that the task names."""
 
-    def __init__(self, fate: Fate, pipe: Connection) -> None:
-        self.fate = fate
+    def __init__(self, task: StopTask, pipe: Connection) -> None:
+        self.task = task
         self.pipe = pipe
-        self.done: int | None = None
+        self.count: int | None = None
 
     def __call__(self, command: tuple[Any, ...]) -> None:
-        if self.done is None:
+        if self.count is None:
             return
-        self.done += 1
-        if self.done == self.fate.step:
+        self.count += 1
+        if self.count == self.task.step:
             text = command[0].as_string() if isinstance(command[0], Composable) else str(command[0])
             self.pipe.send(text.split()[0].upper())
-            os.kill(os.getpid(), self.fate.signal_number)
+            os.kill(os.getpid(), self.task.signal_number)
 
 
-def run(fate: Fate, pipe: Connection) -> None:
-    """Body of the process: one attempt. Sends the command before which it stops, and what became of the attempt."""
+def run(task: StopTask, pipe: Connection) -> None:
+    """Body of the process: one attempt. Sends the command before which it stops, and then the attempt's result."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    steps = Steps(fate, pipe)
-    kind = BY_ID[fate.strategy_id]
+    counter = CommandCounter(task, pipe)
+    kind = BY_ID[task.strategy_id]
     surroundings = Surroundings(
-        store=stepped_store(fate.store_url, home=kind.home, steps=steps),
-        database=partial(stepped_connection, fate.database_url, steps) if fate.database_url else None,
-        lease_seconds=fate.lease_seconds,
+        store=stepped_store(task.store_url, backend=kind.backend, counter=counter),
+        database=partial(stepped_connection, task.database_url, counter) if task.database_url else None,
+        lease_seconds=task.lease_seconds,
     )
-    strategy = kind(surroundings, fate.name)
+    strategy = kind(surroundings, task.name)
     strategy.left()
-    steps.done = 0
+    counter.count = 0
     pipe.send(attempt(strategy, Call(BUYER, 1)))
 
 
-def stepped_store(url: str, *, home: Home, steps: Steps) -> Any:
-    """A store that steps; the cluster's client does not, since what runs there is one command."""
-    if home is Home.DATABASE:
+def stepped_store(url: str, *, backend: Backend, counter: CommandCounter) -> Any:
+    """A client whose commands are counted. Not for the cluster: the strategy there sends a single command."""
+    if backend is Backend.DATABASE:
         return None
-    if home is Home.CLUSTER:
+    if backend is Backend.CLUSTER:
         return RedisCluster.from_url(url, socket_timeout=CLIENT_SECONDS_MAX)
-    return SteppedStore.at(url, steps, socket_timeout=CLIENT_SECONDS_MAX)
+    return SteppedStore.at(url, counter, socket_timeout=CLIENT_SECONDS_MAX)
 
 
-def stepped_connection(url: str, steps: Steps) -> SteppedConnection:
-    connection = SteppedConnection.at(url, steps)
+def stepped_connection(url: str, counter: CommandCounter) -> SteppedConnection:
+    connection = SteppedConnection.at(url, counter)
     connection.execute(f"SET lock_timeout = {LOCK_WAIT_MS}")
     connection.commit()
     return connection

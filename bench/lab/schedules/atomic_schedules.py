@@ -1,11 +1,11 @@
-"""Schedules that show what atoms get wrong: the step is one, and the flaw lies before, beside or behind it."""
+"""Schedules that show the flaws of strategies with one atomic step: these lie before or after that step."""
 
 from collections.abc import Callable
 
 from django.utils.translation import gettext_lazy as _
 
 from bench.lab.schedules.interleaver import Interleaver
-from bench.lab.schedules.schedule import Scene
+from bench.lab.schedules.schedule import Schedule
 from bench.lab.schedules.stepped_buyer import WorkFailed
 from bench.strategies.atomic.all_in_lua import AllInLua
 from bench.strategies.atomic.lua_decr import LuaDecr
@@ -19,30 +19,32 @@ RETRY_SECONDS = 30.0
 
 def the_key_is_lost(sale: Interleaver) -> bool:
     sale.finish("A")
-    sale.aside(_("The store loses the key: eviction, or a failover to an empty replica"), lambda: lose(sale))
+    sale.side_event(_("The store loses the key: eviction, or a failover to an empty replica"), lambda: lose(sale))
     sale.finish("B")
     return sale.sold > sale.stock
 
 
-def the_consumer_dies(sale: Interleaver) -> bool:
+def the_consumer_crashes(sale: Interleaver) -> bool:
     sale.finish("A")
-    sale.aside(_("A consumer pops the order and is killed before it has written it"), lambda: consume_and_die(sale))
-    return sale.sold == 1 and orders_known(sale) == 0
+    sale.side_event(_("A consumer pops the order and is killed before writing it"), lambda: consume_and_crash(sale))
+    return sale.sold == 1 and queue_length(sale) == 0
 
 
-def the_retrying_consumer_dies(sale: Interleaver) -> bool:
-    """Beside it: the order is put off in the atom of the pop, and comes again."""
+def the_retrying_consumer_crashes(sale: Interleaver) -> bool:
+    """The pop also moves the order to a delayed queue, so another consumer gets it."""
     consumer = RetryingConsumer(
         purchase(sale), retry_seconds=RETRY_SECONDS, deadline_of=lambda order: sale.now_seconds + 1
     )
     written: list[str] = []
     sale.finish("A")
-    sale.aside(
-        _("A consumer moves the order to the delayed queue and is killed before it has written it"),
-        lambda: dying(lambda: consumer.consume_once(die)),
+    sale.side_event(
+        _("A consumer moves the order to the delayed queue and is killed before writing it"),
+        lambda: until_crash(lambda: consumer.consume_once(crash)),
     )
-    sale.aside(_("The time to retry comes"), lambda: sale.pass_time(RETRY_SECONDS + 1))
-    sale.aside(_("Another consumer finds the order there and writes it"), lambda: consumer.consume_once(written.append))
+    sale.side_event(_("The retry is due"), lambda: sale.pass_time(RETRY_SECONDS + 1))
+    sale.side_event(
+        _("Another consumer finds the order there and writes it"), lambda: consumer.consume_once(written.append)
+    )
     sale.client.delete(consumer.delayed)
     return written == ["1:1"]
 
@@ -59,15 +61,15 @@ def lose(sale: Interleaver) -> None:
     sale.client.delete(f"{sale.name}:stock")
 
 
-def consume_and_die(sale: Interleaver) -> None:
-    dying(lambda: consume_once(purchase(sale), die))
+def consume_and_crash(sale: Interleaver) -> None:
+    until_crash(lambda: consume_once(purchase(sale), crash))
 
 
-def die(order: str) -> None:
+def crash(order: str) -> None:
     raise WorkFailed(order)
 
 
-def dying(work: Callable[[], object]) -> None:
+def until_crash(work: Callable[[], object]) -> None:
     try:
         work()
     except WorkFailed:
@@ -75,48 +77,54 @@ def dying(work: Callable[[], object]) -> None:
 
 
 def purchase(sale: Interleaver) -> LuaPurchase:
-    assert isinstance(sale.shopkeeper, LuaPurchase)
-    return sale.shopkeeper
+    assert isinstance(sale.seller, LuaPurchase)
+    return sale.seller
 
 
-def orders_known(sale: Interleaver) -> int:
+def queue_length(sale: Interleaver) -> int:
     return int(sale.client.llen(purchase(sale).queue))
 
 
-SCENES = (
-    Scene(
+SCHEDULES = (
+    Schedule(
         id="three_conflicts",
         strategy=WatchMulti,
         stock=5,
-        play=each_try_meets_a_rival,
+        run=each_try_meets_a_rival,
         conclusion=_(
-            "Each time somebody else bought between A's WATCH and A's EXEC. After three tries A was sent away although "
-            "units were left."
+            "Each time another buyer bought between A's WATCH and A's EXEC. After three tries A was turned away "
+            "although units were left."
         ),
     ),
-    Scene(
+    Schedule(
         id="stock_invented",
         strategy=AllInLua,
-        play=the_key_is_lost,
-        conclusion=_("The script took the lost key for a new sale and began with 10: B bought a unit that never was."),
+        run=the_key_is_lost,
+        conclusion=_(
+            "The script took the missing key for a new sale and started with 10: B bought a unit that does not exist."
+        ),
     ),
-    Scene(
+    Schedule(
         id="sentinel",
         strategy=LuaDecr,
-        play=the_key_is_lost,
-        conclusion=_("The script said -1, not initialised; the shop read -1, unlimited. Now it sells without end."),
+        run=the_key_is_lost,
+        conclusion=_(
+            "The script returned -1 for not initialised, and the shop read -1 as unlimited. Now it sells without end."
+        ),
     ),
-    Scene(
+    Schedule(
         id="order_lost",
         strategy=LuaPurchase,
-        play=the_consumer_dies,
-        conclusion=_("The unit has left the stock, A is among the buyers, the order is nowhere: A waits for ever."),
+        run=the_consumer_crashes,
+        conclusion=_(
+            "The unit is gone from the stock and A is among the buyers, but the order is lost: A waits for ever."
+        ),
     ),
-    Scene(
-        id="order_comes_again",
+    Schedule(
+        id="order_retried",
         strategy=LuaPurchase,
-        play=the_retrying_consumer_dies,
+        run=the_retrying_consumer_crashes,
         flaw=False,
-        conclusion=_("The order was never only in the memory of a consumer: the next one wrote it."),
+        conclusion=_("The order was never only in the memory of one consumer: the next one wrote it."),
     ),
 )

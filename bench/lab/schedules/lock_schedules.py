@@ -1,9 +1,9 @@
-"""Schedules that show what locks get wrong: a holder fails, dies, or is away for too long, or a clock is wrong."""
+"""Schedules that show the flaws of locks: a holder fails, is killed, or is paused for too long, or a clock is wrong."""
 
 from django.utils.translation import gettext_lazy as _
 
 from bench.lab.schedules.interleaver import Interleaver
-from bench.lab.schedules.schedule import Scene
+from bench.lab.schedules.schedule import Schedule
 from bench.strategies.base.strategy import Answer
 from bench.strategies.locks.getset_lock import GetsetLock
 from bench.strategies.locks.lua_lock import LuaLock
@@ -37,41 +37,41 @@ def killed_between_setnx_and_expire(sale: Interleaver) -> bool:
     return nobody_can_buy_a_day_later(sale)
 
 
-def the_lock_cannot_be_given_back(sale: Interleaver) -> bool:
+def the_lock_cannot_be_released(sale: Interleaver) -> bool:
     sale.go("A", 3)
-    sale.aside(_("The store is restarted"))
+    sale.side_event(_("The store restarts"))
     sale.lose_command("A")
     return nobody_can_buy_a_day_later(sale)
 
 
-def the_end_does_not_reach_the_store(sale: Interleaver) -> bool:
+def the_expiry_does_not_reach_the_store(sale: Interleaver) -> bool:
     sale.go("A")
-    sale.aside(_("The store is restarted"))
+    sale.side_event(_("The store restarts"))
     sale.lose_command("A")
     return nobody_can_buy_a_day_later(sale)
 
 
 def the_answer_of_the_lock_is_lost(sale: Interleaver) -> bool:
-    """A takes the lock and does not hear of it, takes it again as the owner that it is, and gives it back once."""
+    """A takes the lock but does not get the answer, takes it again since it is the owner, and releases it once."""
     sale.lose_answer("A")
-    sale.aside(_("A tries again, over a new connection"))
+    sale.side_event(_("A tries again on a new connection"))
     sale.finish("A")
     for _time in range(2):
         sale.pass_time(RENEWAL_SECONDS)
-        sale.aside(_("Ten seconds later A's watchdog renews the lease"), lambda: redisson(sale, "A").renew_held())
+        sale.side_event(_("Ten seconds later A's watchdog renews the lease"), lambda: redisson(sale, "A").renew_held())
     redisson(sale, "B").wait_seconds_max = 1.0
     sale.finish("B")
     return sale.answer_of("B") is Answer.BUSY and sale.left() == 1
 
 
 def redisson(sale: Interleaver, who: str) -> RedissonLock:
-    sale.puppet(who)
+    sale.buyer(who)
     strategy = sale.strategies[who]
     assert isinstance(strategy, RedissonLock)
     return strategy
 
 
-def the_loser_is_sent_away(sale: Interleaver) -> bool:
+def the_loser_is_turned_away(sale: Interleaver) -> bool:
     sale.go("A", 2)
     sale.finish("B")
     sale.finish("A")
@@ -79,30 +79,30 @@ def the_loser_is_sent_away(sale: Interleaver) -> bool:
 
 
 def the_holder_is_paused(sale: Interleaver) -> bool:
-    """It has read the stock and is away for longer than its lease; the next one buys; then it goes on."""
+    """The holder has read the stock and is paused for longer than its lease. B buys, and then the holder continues."""
     take_and_read(sale)
-    sale.aside(
+    sale.side_event(
         _("A is paused, with all its threads, for longer than its lease"),
-        lambda: sale.pass_time(sale.shopkeeper.lease_seconds * 1.1),
+        lambda: sale.pass_time(sale.seller.lease_seconds * 1.1),
     )
     sale.finish("B")
-    sale.aside(_("A goes on"))
+    sale.side_event(_("A continues"))
     sale.finish("A")
     return sale.sold > sale.stock
 
 
 def the_holder_is_paused_and_frees_anothers_lock(sale: Interleaver) -> bool:
-    """The same; but the next one is still at work when the lock is freed, and a third comes in."""
+    """The same, but B still holds the lock when the first holder deletes it, and C takes it."""
     take_and_read(sale)
-    sale.aside(
+    sale.side_event(
         _("A is paused, with all its threads, for longer than its lease"),
-        lambda: sale.pass_time(sale.shopkeeper.lease_seconds * 1.1),
+        lambda: sale.pass_time(sale.seller.lease_seconds * 1.1),
     )
     sale.go("B", 2)
-    sale.aside(_("A goes on"))
+    sale.side_event(_("A continues"))
     sale.finish("A")
     sale.go("C", 1)
-    both_in_the_lock = bool(sale.puppet("C").seen[-1])
+    both_in_the_lock = bool(sale.buyer("C").seen[-1])
     sale.finish("B")
     sale.finish("C")
     return both_in_the_lock and sale.sold > sale.stock
@@ -123,114 +123,120 @@ def the_stock_refuses_the_late_write(sale: Interleaver) -> bool:
 
 def take_and_read(sale: Interleaver) -> None:
     """A has taken the lock and has read the stock: the next command is the write."""
-    # One looks at its clock first, the other sets the end of its lock in a command of its own.
+    # GetsetLock reads its clock first; SetnxLockExpire sets the expiry in a separate command.
     sale.go("A", 3 if sale.strategy in {GetsetLock, SetnxLockExpire} else 2)
 
 
 def nobody_can_buy_a_day_later(sale: Interleaver) -> bool:
-    sale.aside(_("A day passes"), lambda: sale.pass_time(DAY_SECONDS))
+    sale.side_event(_("A day passes"), lambda: sale.pass_time(DAY_SECONDS))
     sale.finish("B")
     return sale.answer_of("B") is Answer.BUSY and (sale.left() or 0) > 0
 
 
-STUCK_BY_DEATH = _("A was killed with the lock in its hand, and the lock has no end: nobody will ever buy again.")
+STUCK_BY_DEATH = _("A was killed while it held the lock, and the lock never expires: nobody can ever buy again.")
 PAUSED = _(
-    "A's lease ended while A was away. B took the lock and bought the last unit; then A went on with what it had "
-    "read before, and sold the unit once more."
+    "A's lease ended during the pause. B took the lock and bought the last unit. Then A continued with the stock that "
+    "it had read before, and sold the unit again."
 )
 FREED = _(
-    "A's lease ended while A was away. A sold the unit that B was about to sell, and then deleted B's lock: C could "
-    "walk in while B was still at work."
+    "A's lease ended during the pause. A sold the unit that B was about to sell, and then deleted B's lock: C got the "
+    "lock while B was still working."
 )
 
-NEVER_GIVEN_BACK = _("The store was away when A gave the lock back. It kept the lock, and nobody will ever delete it.")
+NEVER_RELEASED = _(
+    "The store was down when A released the lock. The lock is still there, and nothing will ever delete it."
+)
 HELD_TWICE = _(
-    "A took the lock and did not hear of it; as its owner it took it once more, and gave it back once. The lock "
-    "counts one still, and A's watchdog renews it for as long as A lives: B waits in vain."
+    "A took the lock but did not get the answer. As its owner it took the lock a second time, and released it once. "
+    "The count is still one, and A's watchdog renews the lock for as long as A lives: B waits in vain."
 )
 
-SCENES = (
-    Scene(
+SCHEDULES = (
+    Schedule(
         id="holder_fails",
         strategy=SetnxLockPlain,
-        play=the_holder_fails,
-        conclusion=_("An exception came before DEL. The lock has no owner and no end: nobody will ever buy again."),
+        run=the_holder_fails,
+        conclusion=_(
+            "An exception was raised before DEL. The lock was not deleted and never expires: nobody can ever buy again."
+        ),
     ),
-    Scene(id="holder_killed", strategy=SetnxLockPlain, play=the_holder_is_killed, conclusion=STUCK_BY_DEATH),
-    Scene(id="holder_killed", strategy=SetnxLockFinally, play=the_holder_is_killed, conclusion=STUCK_BY_DEATH),
-    Scene(
+    Schedule(id="holder_killed", strategy=SetnxLockPlain, run=the_holder_is_killed, conclusion=STUCK_BY_DEATH),
+    Schedule(id="holder_killed", strategy=SetnxLockFinally, run=the_holder_is_killed, conclusion=STUCK_BY_DEATH),
+    Schedule(
         id="release_lost",
         strategy=SetnxLockPlain,
         stock=2,
-        play=the_lock_cannot_be_given_back,
-        conclusion=NEVER_GIVEN_BACK,
+        run=the_lock_cannot_be_released,
+        conclusion=NEVER_RELEASED,
     ),
-    Scene(
+    Schedule(
         id="release_lost",
         strategy=SetnxLockFinally,
         stock=2,
-        play=the_lock_cannot_be_given_back,
-        conclusion=NEVER_GIVEN_BACK,
+        run=the_lock_cannot_be_released,
+        conclusion=NEVER_RELEASED,
     ),
-    Scene(
-        id="end_lost",
+    Schedule(
+        id="expiry_lost",
         strategy=SetnxLockExpire,
-        play=the_end_does_not_reach_the_store,
-        conclusion=_("The store was away between SETNX and EXPIRE. The end was never set: nobody will ever buy again."),
+        run=the_expiry_does_not_reach_the_store,
+        conclusion=_("The store was down between SETNX and EXPIRE. The lock never expires: nobody can ever buy again."),
     ),
-    Scene(
+    Schedule(
         id="killed_between",
         strategy=SetnxLockExpire,
-        play=killed_between_setnx_and_expire,
-        conclusion=_("A was killed between SETNX and EXPIRE. The end was never set: nobody will ever buy again."),
+        run=killed_between_setnx_and_expire,
+        conclusion=_("A was killed between SETNX and EXPIRE. The lock never expires: nobody can ever buy again."),
     ),
-    Scene(
-        id="loser_sent_away",
+    Schedule(
+        id="loser_turned_away",
         strategy=SetnxLockExpire,
         stock=2,
-        play=the_loser_is_sent_away,
-        conclusion=_("There were two units for two buyers. B was sent away because A was at work: one unit is left."),
-    ),
-    Scene(id="holder_paused", strategy=SetnxLockExpire, play=the_holder_is_paused, conclusion=PAUSED),
-    Scene(id="holder_paused", strategy=SetNxExLock, play=the_holder_is_paused, conclusion=PAUSED),
-    Scene(
-        id="anothers_lock_freed",
-        strategy=SetNxExLock,
-        play=the_holder_is_paused_and_frees_anothers_lock,
-        conclusion=FREED,
-    ),
-    Scene(id="holder_paused", strategy=GetsetLock, play=the_holder_is_paused, conclusion=PAUSED),
-    Scene(
-        id="clock_ahead",
-        strategy=GetsetLock,
-        play=a_clock_is_an_hour_ahead,
+        run=the_loser_is_turned_away,
         conclusion=_(
-            "B's clock is an hour ahead: to B the lock of A, a moment old, had ended long ago. Both sold the unit."
+            "There were two units for two buyers. B was turned away because A held the lock: one unit is left."
         ),
     ),
-    Scene(id="holder_paused", strategy=LuaLock, play=the_holder_is_paused, conclusion=PAUSED),
-    Scene(
-        id="anothers_lock_freed", strategy=LuaLock, play=the_holder_is_paused_and_frees_anothers_lock, conclusion=FREED
+    Schedule(id="holder_paused", strategy=SetnxLockExpire, run=the_holder_is_paused, conclusion=PAUSED),
+    Schedule(id="holder_paused", strategy=SetNxExLock, run=the_holder_is_paused, conclusion=PAUSED),
+    Schedule(
+        id="anothers_lock_freed",
+        strategy=SetNxExLock,
+        run=the_holder_is_paused_and_frees_anothers_lock,
+        conclusion=FREED,
     ),
-    Scene(id="holder_paused", strategy=RedissonLock, play=the_holder_is_paused, conclusion=PAUSED),
+    Schedule(id="holder_paused", strategy=GetsetLock, run=the_holder_is_paused, conclusion=PAUSED),
+    Schedule(
+        id="clock_ahead",
+        strategy=GetsetLock,
+        run=a_clock_is_an_hour_ahead,
+        conclusion=_(
+            "B's clock is an hour ahead, so the lock that A had just taken looked expired to B. Both sold the unit."
+        ),
+    ),
+    Schedule(id="holder_paused", strategy=LuaLock, run=the_holder_is_paused, conclusion=PAUSED),
+    Schedule(
+        id="anothers_lock_freed", strategy=LuaLock, run=the_holder_is_paused_and_frees_anothers_lock, conclusion=FREED
+    ),
+    Schedule(id="holder_paused", strategy=RedissonLock, run=the_holder_is_paused, conclusion=PAUSED),
     *(
-        Scene(
+        Schedule(
             id="answer_lost",
             strategy=strategy,
             stock=2,
-            play=the_answer_of_the_lock_is_lost,
+            run=the_answer_of_the_lock_is_lost,
             conclusion=HELD_TWICE,
         )
         for strategy in (RedissonLock, RedissonLockFenced)
     ),
-    Scene(
+    Schedule(
         id="late_write_refused",
         strategy=RedissonLockFenced,
-        play=the_stock_refuses_the_late_write,
+        run=the_stock_refuses_the_late_write,
         flaw=False,
         conclusion=_(
-            "A's lease ended while A was away, and B bought with a higher token. When A went on, the stock knew its "
-            "token for an old one and refused: one unit, sold once."
+            "A's lease ended during the pause, and B bought with a higher token. When A continued, the stock refused "
+            "its old token: one unit, sold once."
         ),
     ),
 )

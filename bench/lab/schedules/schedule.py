@@ -1,4 +1,4 @@
-"""What a scene is: a schedule for the buyers of one strategy, and what it shows."""
+"""A schedule: the order in which the buyers of one strategy continue, and what that shows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,18 +9,18 @@ from bench.strategies.base.strategy import Strategy
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scene:
-    """`play` goes through the schedule and says whether what the conclusion says has happened."""
+class Schedule:
+    """`run` lets the buyers continue in this order, and returns whether what the conclusion says has happened."""
 
     id: str
     strategy: type[Strategy]
     conclusion: Any
-    play: Callable[[Interleaver], bool]
+    run: Callable[[Interleaver], bool]
     stock: int = 1
     units: dict[str, int] = field(default_factory=dict)
-    # Whether what is shown is a flaw, or how a flaw is met.
+    # False if the schedule shows how a flaw is avoided.
     flaw: bool = True
 
 
-# In a schedule a waiter tries twice and gives up: it shows as much as two hundred times, and can be read.
+# In a schedule a waiting buyer tries twice and gives up: two hundred tries would show no more, and could not be read.
 TRIES_MAX = 2

@@ -1,7 +1,4 @@
-"""Stepped clients that also tell what came back: the interleaver's eyes and reins.
-
-Each asks its rein before a command is sent (`step`, which may wait, or never return), and tells it the answer (`saw`).
-"""
+"""Clients that call a tracer before each command and after each answer."""
 
 from typing import Any, Protocol
 
@@ -16,11 +13,11 @@ from bench.lab.schedules.stepped_store import SteppedConnection, SteppedCursor, 
 WAIT = "wait for a message"
 
 
-class Rein(Protocol):
-    """Who holds a client."""
+class Tracer(Protocol):
+    """What a traced client calls."""
 
     def step(self, args: tuple[Any, ...]) -> None:
-        """Called before a command is sent."""
+        """Called before a command is sent. May wait, or raise."""
 
     def saw(self, answer: Any) -> None:
         """Called with the answer, or with the error."""
@@ -29,127 +26,127 @@ class Rein(Protocol):
         """Called with each new connection to the database."""
 
     def waited(self, seconds: float) -> None:
-        """Called when a wait for a message was in vain."""
+        """Called when no message came within so many seconds."""
 
 
-class WatchedStore(SteppedStore):
-    rein: Rein
+class TracedStore(SteppedStore):
+    tracer: Tracer
 
     @classmethod
-    def held_by(cls, rein: Rein, url: str, **options: Any) -> "WatchedStore":
+    def traced_by(cls, tracer: Tracer, url: str, **options: Any) -> "TracedStore":
         client: Any = cls.from_url(url, **options)
-        client.rein, client.step = rein, rein.step
-        held: WatchedStore = client
-        return held
+        client.tracer, client.step = tracer, tracer.step
+        traced: TracedStore = client
+        return traced
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         try:
             answer = super().execute_command(*args, **options)
         except RedisError as error:
-            self.rein.saw(error)
+            self.tracer.saw(error)
             raise
-        self.rein.saw(answer)
+        self.tracer.saw(answer)
         return answer
 
-    def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> "WatchedPipeline":
-        pipeline = WatchedPipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
-        pipeline.rein, pipeline.step = self.rein, self.rein.step
+    def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> "TracedPipeline":
+        pipeline = TracedPipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
+        pipeline.tracer, pipeline.step = self.tracer, self.tracer.step
         return pipeline
 
-    def pubsub(self, **options: Any) -> "WatchedMessages":
-        messages: Any = WatchedMessages(self.connection_pool, **options)
-        messages.rein, messages.client = self.rein, self
-        held: WatchedMessages = messages
-        return held
+    def pubsub(self, **options: Any) -> "TracedMessages":
+        messages: Any = TracedMessages(self.connection_pool, **options)
+        messages.tracer, messages.client = self.tracer, self
+        traced: TracedMessages = messages
+        return traced
 
 
-class WatchedPipeline(SteppedPipeline):
-    rein: Rein
+class TracedPipeline(SteppedPipeline):
+    tracer: Tracer
 
     def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
         answer = super().immediate_execute_command(*args, **options)
-        self.rein.saw(answer)
+        self.tracer.saw(answer)
         return answer
 
     def execute(self, raise_on_error: bool = True) -> list[Any]:
         try:
             answers = super().execute(raise_on_error)
         except RedisError as error:
-            self.rein.saw(error)
+            self.tracer.saw(error)
             raise
-        self.rein.saw(answers)
+        self.tracer.saw(answers)
         return answers
 
 
-class WatchedMessages(PubSub):
-    """A subscription. Waiting for a message takes no time: it is there when its buyer is let go, or it is not."""
+class TracedMessages(PubSub):
+    """A subscription. Waiting takes no real time: the message is there when the buyer continues, or it is not."""
 
-    rein: Rein
-    client: WatchedStore
+    tracer: Tracer
+    client: TracedStore
 
     def subscribe(self, *args: Any, **kwargs: Any) -> Any:
-        self.rein.step(("SUBSCRIBE", *args))
+        self.tracer.step(("SUBSCRIBE", *args))
         answer: Any = super().subscribe(*args, **kwargs)
-        self.rein.saw(None)
+        self.tracer.saw(None)
         return answer
 
     def get_message(self, ignore_subscribe_messages: bool = False, timeout: float = 0.0) -> Any:
-        self.rein.step((WAIT, round(timeout, 3)))
-        # Whatever was published before this answer lies in our socket after it.
+        self.tracer.step((WAIT, round(timeout, 3)))
+        # Whatever was published before this answer has then arrived in the socket.
         Redis.execute_command(self.client, "PING")  # type: ignore[no-untyped-call]
         while message := super().get_message(timeout=0):
             if message["type"] == "message":
-                self.rein.saw(message["data"])
+                self.tracer.saw(message["data"])
                 return message
-        self.rein.waited(timeout)
-        self.rein.saw(None)
+        self.tracer.waited(timeout)
+        self.tracer.saw(None)
         return None
 
 
-class WatchedCluster(RedisCluster):
-    rein: Rein
+class TracedCluster(RedisCluster):
+    tracer: Tracer
 
     @classmethod
-    def held_by(cls, rein: Rein, url: str, **options: Any) -> "WatchedCluster":
+    def traced_by(cls, tracer: Tracer, url: str, **options: Any) -> "TracedCluster":
         client: Any = cls.from_url(url, **options)
-        client.rein = rein
-        held: WatchedCluster = client
-        return held
+        client.tracer = tracer
+        traced: TracedCluster = client
+        return traced
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        rein: Rein | None = getattr(self, "rein", None)  # not yet, while the client looks round in the cluster
-        if rein is None:
+        tracer: Tracer | None = getattr(self, "tracer", None)  # not set yet while the client looks up the nodes
+        if tracer is None:
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        rein.step(args)
+        tracer.step(args)
         try:
             answer: Any = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         except RedisError as error:
-            rein.saw(error)
+            tracer.saw(error)
             raise
-        rein.saw(answer)
+        tracer.saw(answer)
         return answer
 
 
-class WatchedConnection(SteppedConnection):
-    rein: Rein
+class TracedConnection(SteppedConnection):
+    tracer: Tracer
 
     @classmethod
-    def held_by(cls, rein: Rein, url: str, **options: Any) -> "WatchedConnection":
+    def traced_by(cls, tracer: Tracer, url: str, **options: Any) -> "TracedConnection":
         connection = cls.connect(url, **options)
-        connection.rein, connection.step = rein, rein.step
-        connection.cursor_factory = WatchedCursor
-        rein.connected(connection)
+        connection.tracer, connection.step = tracer, tracer.step
+        connection.cursor_factory = TracedCursor
+        tracer.connected(connection)
         return connection
 
     def commit(self) -> None:
         super().commit()
-        self.rein.saw(None)
+        self.tracer.saw(None)
 
 
-class WatchedCursor(SteppedCursor):
-    def execute(self, query: Any, params: Any = None, **options: Any) -> "WatchedCursor":
+class TracedCursor(SteppedCursor):
+    def execute(self, query: Any, params: Any = None, **options: Any) -> "TracedCursor":
         super().execute(query, params, **options)
         connection = self.connection
-        if isinstance(connection, WatchedConnection):
-            connection.rein.saw(self.statusmessage)
+        if isinstance(connection, TracedConnection):
+            connection.tracer.saw(self.statusmessage)
         return self

@@ -18,7 +18,7 @@ from shop.local.process import POLL_SECONDS, Part, PartFailed, PortTaken, stop_p
 from shop.local.servers import PORT_ATTEMPTS, free_ports
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
 
-# The least that is a cluster: with fewer primaries no majority could be left.
+# The smallest cluster: with fewer primaries no majority would remain after a failure.
 NODES = 3
 SLOTS = 16384
 
@@ -44,7 +44,7 @@ class Cluster:
         return f"redis://:{self.password}@127.0.0.1:{self.ports[0]}/0"
 
     def client(self) -> RedisCluster:
-        """A client that knows which node has which slot. To be made in the process that uses it."""
+        """A client that knows which node has which slot. Make it in the process that uses it."""
         node: Any = ClusterNode  # redis-py has no types for it
         nodes = [node("127.0.0.1", port) for port in self.ports]
         return RedisCluster(startup_nodes=nodes, password=self.password, socket_timeout=5, socket_connect_timeout=5)
@@ -54,13 +54,13 @@ class Cluster:
         return Redis(port=self.ports[number], password=self.password, socket_timeout=5, socket_connect_timeout=5)
 
     def form(self) -> None:
-        """Make the nodes know each other and share out the slots. Raises ClusterFailed."""
+        """Connect the nodes to each other and assign the slots. Raises ClusterFailed."""
         nodes = [self.node(number) for number in range(NODES)]
         try:
             for number, node in enumerate(nodes):
                 first, end = SLOTS * number // NODES, SLOTS * (number + 1) // NODES
                 node.execute_command("CLUSTER ADDSLOTSRANGE", first, end - 1)
-                # Else all three begin with the epoch 0, and spend seconds on settling which of them changes it.
+                # Else all three start with epoch 0, and take seconds to agree on which of them changes it.
                 node.execute_command("CLUSTER SET-CONFIG-EPOCH", number + 1)
             for port, bus_port in zip(self.ports[1:], self.bus_ports[1:], strict=True):
                 nodes[0].execute_command("CLUSTER MEET", "127.0.0.1", port, bus_port)
@@ -76,10 +76,10 @@ class Cluster:
 
 @contextmanager
 def running_cluster() -> Iterator[Cluster]:
-    """Three servers for the length of a `with`, in a directory that goes with them.
+    """Three servers for the length of a `with`, in a temporary directory.
 
-    They are stopped on any error, and by the kernel should this process be killed. To be called in the main thread.
-    Raises ClusterFailed, and PartFailed when a server ends or stays silent.
+    They are stopped on any error, and by the kernel if this process is killed. Call it in the main thread.
+    Raises ClusterFailed, and PartFailed when a server ends or does not answer.
     """
     with TemporaryDirectory(prefix="stampede-cluster-") as directory:
         lock_fd = os.open(Path(directory) / "lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -102,7 +102,7 @@ def running_cluster() -> Iterator[Cluster]:
 
 
 def _prepare(*, directory: Path, lock_fd: int) -> tuple[Cluster, list[Part]]:
-    # Ports twice: the nodes' own bus is 10000 above the port by default, where outgoing connections have theirs.
+    # The bus gets ports of its own: by default it is 10000 above the port, in the range of outgoing connections.
     ports = free_ports(count=2 * NODES)
     cluster = Cluster(ports=tuple(ports[:NODES]), bus_ports=tuple(ports[NODES:]), password=secrets.token_hex(16))
     parts = []

@@ -1,4 +1,4 @@
-"""The servers that a set of strategies needs, brought up for as long as the lab is open."""
+"""Starts the servers that a set of strategies needs."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,47 +7,46 @@ from typing import Any
 
 from bench.lab.servers.cluster import NODES, running_cluster
 from bench.lab.servers.lab_store import LabStore, lab_store, store_client
-from bench.strategies.base.strategy import Home, Strategy
+from bench.strategies.base.strategy import Backend, Strategy
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """Where strategies of one home keep their stock: the address for clients, and our own eyes on each server."""
+class BackendServers:
+    """Where strategies of one backend keep their stock. `monitors` are the lab's connections, one to each server."""
 
     store_url: str
     database_url: str | None
-    watched: Sequence[Any]
+    monitors: Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Sites:
-    """A site for each home that is needed, and the store itself, which a fault may restart."""
+class LabServers:
+    """The servers of each backend that is needed, and the store itself, which a fault may restart."""
 
     store: LabStore
-    by_home: dict[Home, Site]
+    by_backend: dict[Backend, BackendServers]
     versions: dict[str, str]
 
-    def of(self, kind: type[Strategy]) -> Site:
-        return self.by_home[kind.home]
+    def of(self, kind: type[Strategy]) -> BackendServers:
+        return self.by_backend[kind.backend]
 
 
 @contextlib.contextmanager
-def open_sites(kinds: Iterable[type[Strategy]], *, database_url: str) -> Iterator[Sites]:
-    """Start what these strategies need. The database is there already: the lab makes tables of its own in it."""
-    homes = {kind.home for kind in kinds}
+def running_lab_servers(kinds: Iterable[type[Strategy]], *, database_url: str) -> Iterator[LabServers]:
+    """The servers for the length of a `with`. The database runs already: the lab makes tables of its own in it."""
+    backends = {kind.backend for kind in kinds}
     with contextlib.ExitStack() as open_servers:
         store = open_servers.enter_context(lab_store())
-        eyes = store_client(store.url, retries=1)
-        open_servers.callback(eyes.close)
-        plain = Site(store.url, None, [eyes])
-        by_home = {Home.STORE: plain, Home.DATABASE: Site(store.url, database_url, [])}
-        if Home.CLUSTER in homes:
+        monitor = store_client(store.url, retries=1)
+        open_servers.callback(monitor.close)
+        plain = BackendServers(store.url, None, [monitor])
+        by_backend = {Backend.STORE: plain, Backend.DATABASE: BackendServers(store.url, database_url, [])}
+        if Backend.CLUSTER in backends:
             cluster = open_servers.enter_context(running_cluster())
             nodes = [cluster.node(number) for number in range(NODES)]
             for node in nodes:
                 open_servers.callback(node.close)
-            url = f"redis://:{cluster.password}@127.0.0.1:{cluster.ports[0]}/0"
-            by_home[Home.CLUSTER] = Site(url, None, nodes)
-        server = eyes.info("server")
+            by_backend[Backend.CLUSTER] = BackendServers(cluster.url, None, nodes)
+        server = monitor.info("server")
         version = server.get("valkey_version") or server["redis_version"]
-        yield Sites(store, by_home, {str(server.get("server_name", "redis")): str(version)})
+        yield LabServers(store, by_backend, {str(server.get("server_name", "redis")): str(version)})

@@ -1,4 +1,4 @@
-"""The servers of a run: a Valkey of the lab's own, started for it and thrown away. Nothing else lives there."""
+"""A Valkey that is started for the lab alone and thrown away afterwards."""
 
 import contextlib
 import secrets
@@ -18,12 +18,12 @@ from shop.local.servers import free_ports
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
 
 START_SECONDS = 20.0
-# A store that is restarted is away for some tenths of a second; a client must not wait longer than it would live.
+# A restart takes some tenths of a second; a client that waits longer than this fails instead of hanging.
 CLIENT_SECONDS_MAX = 5.0
 
 
 class LabStore:
-    """One Valkey, durable as the shop's own, on one port for its whole life so that clients find it after a restart."""
+    """One Valkey, as durable as the shop's own. It keeps its port, so that clients find it after a restart."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ class LabStore:
             time.sleep(POLL_SECONDS)
 
     def restart(self, *, losing_all: bool = False) -> None:
-        """kill -9 and start again: with the data as it stands on the disk, or without any, as an unlucky host does."""
+        """kill -9 and start again, with the data that is on the disk, or without any."""
         self.part.kill()
         if losing_all:
             for data in self.directory.glob("appendonlydir*"):
@@ -75,7 +75,7 @@ def lab_store() -> Iterator[LabStore]:
 
 
 def store_client(url: str, *, retries: int = 0) -> Any:
-    """A client that does what it is told once, as the shop's own: repeating is the caller's business."""
+    """A client that sends each command once, as the shop's own does: retrying is up to the caller."""
     return Redis.from_url(
         url,
         retry=Retry(NoBackoff(), retries),

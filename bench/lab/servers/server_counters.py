@@ -1,13 +1,13 @@
-"""What the servers themselves count: commands, bytes, processor time. Nothing here is estimated."""
+"""The servers' own counters of commands, bytes and processor time. Nothing is estimated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Ours, or those of a client that connects: they are no part of an attempt.
+# Commands of the lab itself, or of a client that connects: not part of an attempt.
 OVERHEAD = ("info", "client", "hello", "auth", "ping", "config", "command", "select", "cluster")
 
-# What `read_counters` itself asks, so that of two readings only what came between them remains.
+# How many commands `read_counters` itself sends, to be subtracted from the difference of two readings.
 OWN_READS = 4
 
 
@@ -15,8 +15,8 @@ OWN_READS = 4
 class ServerCounters:
     """Sums over the servers of a run.
 
-    `executed` are commands, those inside scripts too; `round_trips` the times that a server read from a connection: one
-    for a command, one for a script, one for a MULTI … EXEC that came as one packet.
+    `executed` counts commands, also those inside scripts. `round_trips` counts how often a server read from a
+    connection: once for a command, a script, or a MULTI … EXEC sent as one packet.
     """
 
     executed: int
@@ -36,7 +36,7 @@ class ServerCounters:
 
 
 def read_counters(clients: Sequence[Any]) -> ServerCounters:
-    """The counters now, without what our own looking costs. `clients` are connections of ours, one to each server."""
+    """The counters now, without the bytes of these readings. `clients` are the lab's, one connected to each server."""
     executed = round_trips = net_bytes = 0
     cpu_seconds = 0.0
     for client in clients:
@@ -48,7 +48,7 @@ def read_counters(clients: Sequence[Any]) -> ServerCounters:
         own = client.client_info()
         stats = client.info("stats")
         round_trips += stats["total_reads_processed"]
-        # Servers before Valkey 8 do not count for each connection; there the kilobytes of our looking are in the sum.
+        # Servers before Valkey 8 do not count by connection; there the sum has a few kilobytes of these readings.
         ours = int(own.get("tot-net-in", 0)) + int(own.get("tot-net-out", 0))
         net_bytes += stats["total_net_input_bytes"] + stats["total_net_output_bytes"] - ours
     return ServerCounters(executed, round_trips, net_bytes, cpu_seconds, len(clients))

@@ -1,7 +1,7 @@
-"""One script: GET; if there is enough, DECRBY, else refuse; an absent key is first set to 10.
+"""One script: GET the stock; if there is enough, DECRBY, else refuse. A missing key is first set to 10.
 
-People write it because a script is one atom, and it is correct. The convenience that it initialises the stock is the
-flaw: where the key is lost (eviction, FLUSHALL, failover to an empty replica), ten units appear out of nothing.
+People write it because a script is atomic, and the count is correct. The flaw is that it initialises the stock: when
+the key is lost (eviction, FLUSHALL, failover to an empty replica), it sells ten units that do not exist.
 """
 
 from bench.strategies.base.counter_stock import CounterStock

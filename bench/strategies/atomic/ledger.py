@@ -1,8 +1,8 @@
-"""The shop's own reserve.lua, with the terms that publish.lua writes.
+"""The shop's own reserve.lua, on an item published by publish.lua.
 
-Beside the count it checks the window, the pause and the buyer's limit, holds the units until a deadline, writes the
-outbox entry that becomes the order, and answers a repeated call with its first answer. A store that lost the item says
-`unavailable`, which is neither sold out nor unlimited.
+Besides the stock it checks the times of the sale, the pause and the buyer's limit, holds the units until a deadline,
+writes the outbox entry that becomes the order, and answers a retried call with its first answer. If the store has lost
+the item, the answer is `unavailable`, not "sold out" and not "unlimited".
 """
 
 import time
@@ -19,14 +19,14 @@ from seckill.scripts import PUBLISH, RESERVE, Argument
 
 WINDOW_MS = 3_600_000
 HOLD_MS = 900_000
-# Above what a buyer of a run asks for: the limit is checked, and no run is about it.
+# More than any buyer of a run asks for, so that the limit is checked and never reached.
 PER_BUYER_MAX = 1_000
 TRIES_MAX = 6
-REST_SECONDS = 0.2
+RETRY_SECONDS = 0.2
 
 
 class Unavailable(Exception):
-    """The store does not know the item, or lost a part of it: a fault, and no refusal."""
+    """The store has lost the item, or a part of it. This is a fault and not a refusal."""
 
 
 class Ledger(Strategy):
@@ -47,14 +47,14 @@ class Ledger(Strategy):
     def attempt(self, buyer: int, units: int = 1) -> Answer:
         reservation_id = str(uuid4())
         word = self.reserve(reservation_id, buyer, units)
-        if word == Outcome.UNAVAILABLE and self.vouch():
+        if word == Outcome.UNAVAILABLE and self.accept_restarted_store():
             word = self.reserve(reservation_id, buyer, units)
         if word == Outcome.UNAVAILABLE:
-            raise Unavailable("the store does not know the item any more")
+            raise Unavailable("the store has lost the item")
         return Answer.SOLD if word in {Outcome.RESERVED, Outcome.ALREADY_RESERVED} else Answer.REFUSED
 
     def reserve(self, reservation_id: str, buyer: int, units: int) -> str:
-        """The ledger's word. A call without an answer is repeated with the same pass, as the shop's clients do."""
+        """The ledger's answer. A call without an answer is retried with the same id, as the shop's clients do."""
         for tries_left in reversed(range(TRIES_MAX)):
             try:
                 return RESERVE.run(
@@ -65,13 +65,14 @@ class Ledger(Strategy):
             except (StoreAway, StoreSilent):
                 if not tries_left:
                     raise
-                self.surroundings.sleep(REST_SECONDS)
+                self.surroundings.sleep(RETRY_SECONDS)
         raise AssertionError("unreachable")
 
-    def vouch(self) -> bool:
-        """What the shop's sweep does for a store that came back, once it has compared the holds with the orders.
+    def accept_restarted_store(self) -> bool:
+        """What the shop's sweep does after a restart of the store, once it has compared the holds with the orders.
 
-        A run of the lab has no orders to compare with: an item that is there is sold from again. False where it is not.
+        A run of the lab has no orders to compare with, so it continues to sell an item that is still there. False if
+        the item is lost.
         """
         if not self.store.exists(self.keys.item):
             return False

@@ -1,8 +1,8 @@
 """One script with three answers: -1, 0 for sold out, else the stock before the decrement.
 
-People write it because one number carries the whole answer. It is correct while the key is there. But -1 is said both
-of a stock that was never initialised and of a stock of -1, which means unlimited: the caller, which here sells as most
-do, sells without end where the key is lost.
+People write it because one number carries the whole answer. It is correct while the key exists. But -1 means both
+"never initialised" and "unlimited" (a stock of -1). The caller here reads it as unlimited, as most do, so it sells
+without end once the key is lost.
 """
 
 from bench.strategies.base.counter_stock import CounterStock

@@ -1,8 +1,8 @@
-"""One script: refuse who has bought, refuse without stock; DECRBY, SADD the buyer, LPUSH him to a queue of orders.
+"""One script: refuse a buyer who has bought before, refuse without stock; DECRBY, SADD the buyer, LPUSH the order.
 
-People write it because everything that a sale needs happens in one atom, and it is correct, one purchase per buyer.
-What follows is the weak place: the queue is a list, and a consumer that dies after its pop takes the order along. See
-`order_queue` for that consumer and for one that gets such orders back.
+People write it because all that a sale needs happens in one atomic step, and it is correct: one purchase per buyer.
+The weak point is the queue of orders. It is a list, so a consumer that crashes after its pop loses the order. See
+`order_queue` for that consumer and for one that does not lose it.
 """
 
 from typing import Any
@@ -30,10 +30,10 @@ return {'sold'}
 
 
 class LuaPurchase(Strategy):
-    """The keys of one run share a hash tag, so that they would share a slot of a cluster."""
+    """The keys of one run have the same hash tag, so that they are in one slot of a cluster."""
 
     id = "lua_purchase"
-    expected = "correct, one purchase per buyer; a consumer that dies after its pop loses the order"
+    expected = "correct, one purchase per buyer; a consumer that crashes after its pop loses the order"
     correct = True
 
     def __init__(self, surroundings: Surroundings, name: str) -> None:

@@ -1,8 +1,9 @@
-"""What drains the queue of `lua_purchase`: a consumer that loses orders when it dies, and one that gets them back.
+"""Two consumers for the queue of `lua_purchase`: one loses orders when it crashes, the other retries them.
 
-The plain consumer pops an order and then works on it: between the two, the order is nowhere but in its memory. The
-retrying one moves the order to a delayed queue in the atom of its pop, and takes it out when it is done; whoever finds
-it there after `retry_seconds` works on it again, unless its deadline has passed: then the units go back on sale.
+The plain consumer pops an order and then works on it; between the two, the order is in its memory only. The retrying
+one moves the order to a delayed queue in the same atomic step as the pop, and removes it when the work is done. If the
+order is still there after `retry_seconds`, a consumer works on it again; if its deadline has passed by then, its units
+go back on sale.
 """
 
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 from bench.strategies.atomic.lua_purchase import LuaPurchase
 from seckill.scripts import Script
 
-# What becomes of an order; may raise, and may never return.
+# Processes an order. May raise, and may never return.
 Work = Callable[[str], object]
 
 POP_DELAYED = Script(
@@ -26,7 +27,7 @@ return {order}
 """,
 )
 
-# The check and the give-back are one atom: two consumers that find the same order must not give its units back twice.
+# One atomic step: two consumers that find the same order must not give its units back twice.
 EXPIRE_DELAYED = Script(
     "expire_delayed",
     """
@@ -43,7 +44,7 @@ return {'expired'}
 
 
 def consume_once(sale: LuaPurchase, work: Work) -> bool:
-    """The plain consumer: one order from the queue. False where there was none."""
+    """The plain consumer: process one order of the queue. False if there was none."""
     order: Any = sale.store.rpop(sale.queue)
     if order is None:
         return False
@@ -52,7 +53,7 @@ def consume_once(sale: LuaPurchase, work: Work) -> bool:
 
 
 class RetryingConsumer:
-    """The consumer with a delayed queue. `deadline_of` is when an order must have been worked on, client's clock."""
+    """The consumer with a delayed queue. `deadline_of` gives an order's deadline, by the client's clock."""
 
     def __init__(self, sale: LuaPurchase, *, retry_seconds: float, deadline_of: Callable[[str], float]) -> None:
         self.sale = sale
@@ -61,11 +62,11 @@ class RetryingConsumer:
         self.delayed = f"{sale.queue}:delayed"
 
     def consume_once(self, work: Work) -> bool:
-        """One order: one that is due again, or else the next of the queue. False where there was none."""
+        """Process one order: one that is due for a retry, or else the next of the queue. False if there was none."""
         now_s = self.sale.surroundings.clock()
         due: Any = self.sale.store.zrangebyscore(self.delayed, "-inf", now_s, start=0, num=1)
         if due:
-            return self._again(due[0].decode(), work, now_s)
+            return self._retry(due[0].decode(), work, now_s)
         popped = POP_DELAYED.run(
             self.sale.store, keys=[self.sale.queue, self.delayed], args=[str(now_s + self.retry_seconds)]
         )
@@ -74,12 +75,12 @@ class RetryingConsumer:
         self._work_on(popped[0], work)
         return True
 
-    def _again(self, order: str, work: Work, now_s: float) -> bool:
+    def _retry(self, order: str, work: Work, now_s: float) -> bool:
         if self.deadline_of(order) <= now_s:
             keys = [self.delayed, self.sale.stock, self.sale.buyers]
             EXPIRE_DELAYED.run(self.sale.store, keys=keys, args=[order])
             return True
-        # Put off before the work starts, or every consumer would find it at once.
+        # Postponed before the work starts, otherwise every consumer would find it at once.
         self.sale.store.zadd(self.delayed, {order: now_s + self.retry_seconds}, xx=True)
         self._work_on(order, work)
         return True

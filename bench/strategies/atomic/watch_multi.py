@@ -1,7 +1,7 @@
-"""WATCH the stock; GET it; MULTI, DECRBY, EXEC; try again where somebody else wrote in between.
+"""WATCH the stock; GET it; MULTI, DECRBY, EXEC; try again if somebody else wrote in between.
 
-People write it because it is Redis's own answer to check-and-act, and it is correct. But EXEC fails for every buyer but
-one of those who read the same stock, so the more buyers there are, the more of their work is thrown away.
+People write it because it is Redis's own way to check and then act, and it is correct. But of all buyers who read the
+same stock, EXEC succeeds for only one. The more buyers there are, the more of their work is wasted.
 """
 
 from redis.exceptions import WatchError
@@ -9,7 +9,7 @@ from redis.exceptions import WatchError
 from bench.strategies.base.counter_stock import CounterStock
 from bench.strategies.base.strategy import Answer
 
-# A bound must be: without one, a crowd retries itself into a standstill. Three is what articles show.
+# Without a bound, many buyers would retry until nothing moves. Articles use three.
 TRIES_MAX = 3
 
 

@@ -1,4 +1,4 @@
-"""A stock that is one counter under one key: what many strategies share, and no more than that."""
+"""A stock that is one counter under one key. Several strategies share this."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The interface that every strategy has, and the world that it may use."""
+"""The interface of a strategy, and what it may use of its surroundings."""
 
 import time
 from abc import ABC, abstractmethod
@@ -11,16 +11,16 @@ import psycopg
 
 
 class Answer(StrEnum):
-    """What an attempt to buy ends in. A fault of the store or the database is an exception."""
+    """How an attempt to buy ends. A fault of the store or the database is an exception."""
 
     SOLD = "sold"
     REFUSED = "refused"
-    # Gave up for want of a lock, or of retries: nothing was bought, though units may be left.
+    # Did not get the lock, or had no retries left: nothing was bought, though units may be left.
     BUSY = "busy"
 
 
-class Home(StrEnum):
-    """Where a strategy keeps its stock, and so which servers a run must bring up."""
+class Backend(StrEnum):
+    """Where a strategy keeps its stock. Decides which servers a run needs."""
 
     STORE = "store"
     CLUSTER = "cluster"
@@ -28,7 +28,7 @@ class Home(StrEnum):
 
 
 class Fault(StrEnum):
-    """What the lab does to the world while a sale runs."""
+    """What the lab does to a buyer, a store or a clock while a sale runs."""
 
     PAUSED = "paused"
     KILLED = "killed"
@@ -39,11 +39,11 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """All that a strategy may use of the world, so that a schedule can be deterministic and a clock can be wrong.
+    """All that a strategy may use besides its own code, so that schedules and faults can replace it.
 
-    `store` is a redis-py client with `decode_responses` off (a RedisCluster where the strategy's home is the cluster);
-    the interleaver hands in one that stops before each command. `database` opens a connection. `clock` is the client's
-    own, seconds since 1970. `lease_seconds` replaces a lock's own lease, so that a fault run need not wait for 30 s.
+    `store` is a redis-py client with `decode_responses` off (a RedisCluster for the backend `cluster`). `database`
+    opens a connection. `clock` is the client's own, in seconds since 1970. `lease_seconds` replaces a lock's own
+    lease, so that a run under a fault need not wait for 30 s.
     """
 
     store: Any
@@ -56,24 +56,24 @@ class Surroundings:
 class Strategy(ABC):
     """One way to sell units of one item.
 
-    A process makes one with the `name` of the run: the prefix of its keys, or the mark of its rows. Strategies with the
-    same name share their stock, wherever they run.
+    `name` is the prefix of the keys or tables of a run. Strategies with the same name share their stock, also between
+    processes.
     """
 
-    # The name in STRATEGIES and on the command line; the file has the same.
+    # The name on the command line and of the file.
     id: ClassVar[str]
-    # What engineers should expect of it, in one sentence.
+    # What to expect of it, in one sentence.
     expected: ClassVar[str]
-    # Whether it must never oversell, stick or refuse what it could sell, on live hosts with good clocks.
+    # Whether it never oversells, gets stuck or refuses units that it has, as long as no fault happens.
     correct: ClassVar[bool]
-    # Whether it is expected never to oversell on live hosts, though it may have other flaws. True of correct ones.
+    # Whether it never oversells as long as no fault happens, though it has other flaws. Not needed for correct ones.
     never_oversells: ClassVar[bool] = False
-    # Whether that holds for buyers of several units too: some who cannot have all of them block what others could have.
-    sells_baskets: ClassVar[bool] = True
-    # The faults under which it is expected to oversell, to stick or to lose units.
+    # False if it refuses units that it has when buyers ask for several: one who cannot get all blocks some for others.
+    sells_several_units: ClassVar[bool] = True
+    # The faults under which it is expected to oversell, to get stuck or to lose units.
     breaks_under: ClassVar[frozenset[Fault]] = frozenset()
-    home: ClassVar[Home] = Home.STORE
-    # How long a lock of it lasts unless it is renewed or given back; 0 where it has no lock, or one without an end.
+    backend: ClassVar[Backend] = Backend.STORE
+    # How long its lock lasts unless it is renewed or released; 0 if it has no lock, or one that never expires.
     lease_seconds: float = 0.0
 
     def __init__(self, surroundings: Surroundings, name: str) -> None:
@@ -91,11 +91,11 @@ class Strategy(ABC):
 
     @abstractmethod
     def left(self) -> int | None:
-        """What the strategy itself believes to be left; None where it does not know."""
+        """The units left according to the strategy itself; None if it does not know."""
 
     @abstractmethod
     def tear_down(self) -> None:
-        """Remove what `set_stock` and the attempts left behind, once no process uses it any more."""
+        """Remove all that `set_stock` and the attempts created, when no process uses it any more."""
 
     def close(self) -> None:  # noqa: B027 -- most have nothing to close
-        """End what this process holds open for it: threads, connections."""
+        """End its threads and connections in this process."""

@@ -1,7 +1,7 @@
-"""GET the stock; if there is enough, DECRBY, as a second command.
+"""GET the stock; if there is enough, DECRBY in a second command.
 
-People write it because DECR is atomic, and so no update is lost. But the check is not part of it: two buyers who both
-see the last unit both take it, and the counter ends below zero.
+People write it because DECR is atomic, so no update is lost. But the check is a separate step: two buyers who both see
+the last unit both take it, and the counter falls below zero.
 """
 
 from bench.strategies.base.counter_stock import CounterStock

@@ -1,8 +1,8 @@
-"""DECRBY first; where the result is below zero, INCRBY back and refuse.
+"""DECRBY first; if the result is below zero, INCRBY back and refuse.
 
-People write it because the answer of one atomic command decides. It does not oversell. But each refusal writes twice,
-the counter dips below zero so that readers see nonsense, a restock that comes in between is eaten for a moment, and a
-client that dies between the two takes its units along.
+People write it because the answer of one atomic command decides, and it does not oversell. But each refusal writes
+twice, readers see a stock below zero in between, units added at that moment are not sold at once, and a client that is
+killed between the two commands loses units.
 """
 
 from bench.strategies.base.counter_stock import CounterStock
@@ -11,7 +11,7 @@ from bench.strategies.base.strategy import Answer
 
 class DecrThenRollback(CounterStock):
     id = "decr_then_rollback"
-    expected = "never oversells; writes twice per refusal, and the counter dips below zero"
+    expected = "never oversells; writes twice per refusal, and the counter falls below zero for a moment"
     correct = False
     never_oversells = True
 

@@ -1,7 +1,7 @@
-"""GET, and refuse at zero or below; DECRBY the units; where the result is below zero, INCRBY back and refuse.
+"""GET, and refuse at zero or below; DECRBY the units; if the result is below zero, INCRBY back and refuse.
 
-People write it for baskets: buyers ask for 1 to 3 units, and the GET spares most refusals their two writes. It does not
-oversell. But while a buyer of 3 is being refunded, a buyer of 1 is refused although a unit is left for him.
+People write it for buyers who ask for 1 to 3 units, and the GET saves most refusals the two writes. It does not
+oversell. But before a buyer of 3 has given its units back, a buyer of 1 is refused although a unit is left.
 """
 
 from bench.strategies.base.counter_stock import CounterStock
@@ -10,7 +10,7 @@ from bench.strategies.base.strategy import Answer
 
 class DecrbyRefund(CounterStock):
     id = "decrby_refund"
-    expected = "never oversells; may refuse a buyer of 1 while a buyer of 3 is being refunded"
+    expected = "never oversells; may refuse a buyer of 1 before a buyer of 3 has given its units back"
     correct = False
     never_oversells = True
 

@@ -1,7 +1,7 @@
 """GET the stock; if there is enough, SET it to what should be left.
 
-People write it because it is how one changes a variable. Between GET and SET anybody else may have bought: both write
-the same number back, and one of two sales is forgotten. It oversells massively under load.
+People write it because this is how one changes a variable. But another buyer may buy between GET and SET: both write
+the same number, and one of the two sales is not counted. It oversells a lot under load.
 """
 
 from bench.strategies.base.counter_stock import CounterStock
@@ -10,7 +10,7 @@ from bench.strategies.base.strategy import Answer
 
 class GetSet(CounterStock):
     id = "get_set"
-    expected = "oversells massively: updates are lost"
+    expected = "oversells a lot: updates are lost"
     correct = False
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:

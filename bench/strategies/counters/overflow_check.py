@@ -1,7 +1,8 @@
-"""DECRBY first, and INCRBY back where the largest integer minus the result overflows.
+"""DECRBY first, and INCRBY back if the largest integer minus the result overflows.
 
-An old trick: MAX - value overflows exactly where value is negative. Python's integers do not overflow, so the native
-range is written out. Guarantee and doubled writes are those of `decr_then_rollback`: it gains nothing over `< 0`.
+An old trick: MAX - value overflows exactly when value is negative. Python's integers do not overflow, so the native
+range is checked explicitly. The guarantee and the double writes are those of `decr_then_rollback`: the trick gains
+nothing over `< 0`.
 """
 
 from bench.strategies.base.counter_stock import CounterStock

@@ -1,4 +1,4 @@
-"""What the strategies of group D share: tables of their own, and a connection for each thread."""
+"""What the strategies on PostgreSQL share: tables of their own, and a connection for each thread."""
 
 import threading
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg import sql
 
-from bench.strategies.base.strategy import Home, Strategy, Surroundings
+from bench.strategies.base.strategy import Backend, Strategy, Surroundings
 
 
 class DatabaseStock(Strategy):
     """Tables named after the run, made by `set_stock` and dropped by `tear_down`."""
 
-    home = Home.DATABASE
+    backend = Backend.DATABASE
 
     def __init__(self, surroundings: Surroundings, name: str) -> None:
         super().__init__(surroundings, name)
@@ -25,7 +25,7 @@ class DatabaseStock(Strategy):
 
     @property
     def connection(self) -> psycopg.Connection[Any]:
-        """This thread's own: a transaction must not be shared."""
+        """This thread's own connection: threads must not share a transaction."""
         connection: psycopg.Connection[Any] | None = getattr(self._local, "connection", None)
         if connection is None:
             assert self.surroundings.database is not None, f"{self.id} needs a database"
@@ -35,7 +35,7 @@ class DatabaseStock(Strategy):
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:
-        """The connection, for a transaction that the caller ends. After a fault the next attempt has a fresh one."""
+        """The connection, for a transaction that the caller ends. After an exception it is closed."""
         connection = self.connection
         try:
             yield connection
@@ -46,12 +46,12 @@ class DatabaseStock(Strategy):
             raise
 
     def sql(self, text: LiteralString) -> sql.Composed:
-        """A statement with the names of this run's tables in it."""
+        """A statement with the names of this run's tables."""
         return sql.SQL(text).format(stock=self.stock_table, orders=self.orders_table)
 
     def left(self) -> int | None:
         row = self.connection.execute(self.sql("SELECT coalesce(sum(stock), 0) FROM {stock}")).fetchone()
-        self.connection.rollback()  # reading began a transaction, and DROP TABLE would wait for it
+        self.connection.rollback()  # the read began a transaction, and DROP TABLE would wait for it
         return None if row is None else int(row[0])
 
     def tear_down(self) -> None:

@@ -1,8 +1,8 @@
-"""UPDATE … SET stock = stock - n WHERE stock >= n decides and acts in one statement; INSERT the order; COMMIT.
+"""UPDATE … SET stock = stock - n WHERE stock >= n checks and changes in one statement; INSERT the order; COMMIT.
 
-What a shop without Redis should do: the condition is checked again by the database once the row is free, so nothing
-read before can be stale. It is still one row, held from the UPDATE to the COMMIT and its disk flush: shorter than
-`pg_row_lock` by one round trip and one decision in Python, and refused buyers hold nothing.
+What a shop without Redis should do: the database checks the condition again once the row is free, so it never acts on
+a stale value. All buyers still use one row, locked from the UPDATE until the COMMIT has reached the disk. That is one
+round trip less than `pg_row_lock`, and refused buyers lock nothing.
 """
 
 from bench.strategies.base.strategy import Answer
@@ -11,7 +11,7 @@ from bench.strategies.database.database_stock import DatabaseStock
 
 class PgConditional(DatabaseStock):
     id = "pg_conditional"
-    expected = "correct; the same one row as pg_row_lock, held for a shorter time"
+    expected = "correct; the same one row as pg_row_lock, locked for a shorter time"
     correct = True
 
     def set_stock(self, units: int) -> None:

@@ -1,9 +1,8 @@
 """SELECT … FOR UPDATE locks the product's row; check; UPDATE; INSERT the order; COMMIT.
 
-How every textbook sells the last unit, and correct: the row is one buyer's until its transaction ends, however long
-that one is paused, and the database frees the row of a client that died. Every buyer queues on that one row, so a
-sale is as slow as one transaction after the other, each with four round trips and a disk flush; and every one of the
-refused stood in the queue too.
+The textbook way, and correct: one buyer has the row until its transaction ends, however long that buyer is paused, and
+the database unlocks the row of a client that was killed. But all buyers queue on this one row, also those who are
+refused. The transactions run one after the other, each with four round trips and a flush to disk.
 """
 
 from bench.strategies.base.strategy import Answer

@@ -1,8 +1,8 @@
-"""One row a unit; SELECT … FOR UPDATE SKIP LOCKED LIMIT n takes n rows that nobody else takes; DELETE; INSERT; COMMIT.
+"""One row per unit; SELECT … FOR UPDATE SKIP LOCKED LIMIT n takes n free rows; DELETE them; INSERT the order; COMMIT.
 
-The way of the database queues (solid_queue, pgmq): buyers do not wait for each other, each takes rows of its own. The
-price is as many rows as units, and the dead rows of the sold ones to step over. With several units a buyer, one that
-finds too few free rows is refused although another, who holds the rest, may yet fail and give them back.
+Database queues work this way (solid_queue, pgmq): buyers do not wait for each other, each takes rows of its own. The
+cost is one row per unit, and scans that pass over the dead rows of sold units. If buyers ask for several units, one
+who finds too few free rows is refused, although a buyer who has the others locked may still give them back.
 """
 
 from bench.strategies.base.strategy import Answer
@@ -13,8 +13,8 @@ class PgSkipLocked(DatabaseStock):
     id = "pg_skip_locked"
     expected = "correct; no queue on one row, but as many rows as units"
     correct = True
-    # Who wants three rows and finds two locks both until it gives up, and a buyer of one skips them.
-    sells_baskets = False
+    # A buyer of three who finds two rows keeps both locked until it gives up, and a buyer of one skips them.
+    sells_several_units = False
 
     def set_stock(self, units: int) -> None:
         self.make_tables()

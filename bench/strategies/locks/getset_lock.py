@@ -1,10 +1,10 @@
-"""The lock's value is its deadline by the client's clock; who finds the deadline past takes over with GETSET.
+"""The lock's value is its deadline by the client's clock; a client that finds it past takes over with GETSET.
 
-From the days before SET NX PX, and long in Redis's own documentation: a dead holder's lock is taken over without any
-expiry in the store. Of several that find it past, GETSET gives the old deadline to one alone; the others read the
-winner's new deadline, know that they came too late, and have overwritten it with their own, a little later. All of it
-rests on the clocks of the clients: one that is ahead takes over from a live holder, and a paused holder is taken over
-from like a dead one.
+From the time before SET NX PX, and long in Redis's own documentation: the lock of a killed holder is taken over without
+any expiry in the store. If several clients find the deadline past, GETSET returns the old deadline to only one of them.
+The others get the winner's new deadline and know that they were too late, but have overwritten it with a slightly later
+one. All this depends on the clocks of the clients: one whose clock is ahead takes the lock from a live holder, and a
+paused holder loses it just like a killed one.
 """
 
 from bench.strategies.base.strategy import Answer, Fault
@@ -25,14 +25,14 @@ class GetsetLock(LockedStock):
                 try:
                     return self.check_then_decr(units)
                 finally:
-                    # After the deadline the lock may be another's: leave it to be taken over.
+                    # After the deadline another client may have the lock: do not delete it.
                     if self.surroundings.clock() < deadline:
                         self.store.delete(self.lock)
             self.surroundings.sleep(self.pause_seconds)
         return Answer.BUSY
 
     def _acquire(self) -> float | None:
-        """Our deadline where the lock is ours, None where it is another's."""
+        """Our deadline if we have got the lock, else None."""
         now = self.surroundings.clock()
         deadline = now + self.lease_seconds
         if self.store.setnx(self.lock, deadline):

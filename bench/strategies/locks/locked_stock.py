@@ -1,14 +1,14 @@
-"""What the locks of group B guard: a plain counter, read and then decremented in two commands."""
+"""What the locks guard: a plain counter, read and then decremented in two commands."""
 
 from bench.strategies.base.strategy import Answer, Strategy, Surroundings
 
-# A second of trying in all: many times what a queue of live holders takes, and an end where the holder is dead.
+# One second of tries in all: much longer than a queue of live holders takes, and a bound if the holder was killed.
 TRIES_MAX = 200
 PAUSE_SECONDS = 0.005
 
 
 class LockedStock(Strategy):
-    """The counter and the two commands on it. Each strategy brings its own way to take and to give back the lock."""
+    """The counter and the two commands on it. Each strategy has its own way to take and to release the lock."""
 
     tries_max = TRIES_MAX
     pause_seconds = PAUSE_SECONDS
@@ -29,7 +29,7 @@ class LockedStock(Strategy):
         self.store.set(self.stock, units)
 
     def check_then_decr(self, units: int) -> Answer:
-        """Check and act, in two commands, as one may who is alone."""
+        """Check and decrement in two commands, which is safe for whoever holds the lock."""
         if int(self.store.get(self.stock) or 0) < units:
             return Answer.REFUSED
         self.store.decrby(self.stock, units)

@@ -1,9 +1,9 @@
-"""One Lua script takes the lock and gives it an end (SETNX + PEXPIRE); then GET and DECR in two commands; DEL.
+"""One Lua script takes the lock and sets its expiry (SETNX + PEXPIRE); then GET and DECR in two commands; DEL.
 
-"Put it into Lua and it is atomic" is good advice, taken half-way here: the taking of the lock is atomic, what the
-lock is for is not. It is SET NX PX spelt longer, with the same flaw: the holder deletes the lock without asking whose
-it is, and one that is paused past the end works beside the next. The same script could have decremented the stock and
-needed no lock.
+"Put it into Lua and it is atomic" is good advice, but only taking the lock is atomic here, not the sale. It does the
+same as SET NX PX and has the same flaw: the holder deletes the lock without checking whose it is, and a holder that is
+paused past the expiry works at the same time as the next. The same script could have decremented the stock without any
+lock.
 """
 
 from bench.strategies.base.strategy import Answer, Fault
@@ -23,7 +23,7 @@ class LuaLock(LockedStock):
     expected = "atomic acquire, the rest as set_nx_ex_lock: oversells when a holder is paused past the lease"
     correct = True
     breaks_under = frozenset({Fault.PAUSED})
-    # Long against the millisecond that the work takes, short for a shop that waits for a dead holder's lock to end.
+    # Much longer than the millisecond of the work, and short enough to wait for after a holder was killed.
     lease_seconds = 10.0
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:

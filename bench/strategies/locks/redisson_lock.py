@@ -1,19 +1,18 @@
-"""The lock of Redisson, rebuilt from its description: the best that is made of a lock in Redis.
+"""The lock of Redisson, written from its description: the most careful lock in Redis.
 
-A hash counts per owner how often it holds the lock, so that it is re-entrant; taking and giving back are Lua scripts
-that ask for the owner; a watchdog renews the lease for as long as the holder's process lives; waiters sleep until a
-message of the one who gives the lock back wakes them. A dead holder is forgotten after the lease, and nobody frees
-another's lock.
+It is re-entrant: a hash counts how often each owner holds the lock. Lua scripts check the owner when they take and
+release it. A watchdog renews the lease as long as the holder's process lives. Waiting clients sleep until a message
+tells them that the lock was released. The lock of a killed holder expires, and no client releases another's lock.
 
-What breaks: a holder whose whole process is paused longer than the lease. Its watchdog is paused with it, the lock
-goes to the next, and when the paused one wakes up, it acts on what it read before. No lock service can prevent it;
-the resource can, by asking for a fencing token (see `redisson_lock_fenced`).
+It fails when the holder's whole process is paused for longer than the lease. Its watchdog is paused as well, another
+client takes the lock, and when the paused one continues, it acts on what it read before. No lock service can prevent
+this; the resource can, by checking a fencing token (see `redisson_lock_fenced`).
 
-Where it differs: Redisson lets one waiter of each process look again when a message comes, this one lets all of them,
-which costs more commands where a process has many threads.
+One difference: in Redisson one waiting thread of each process tries again after a message, here all of them do, which
+costs more commands if a process has many threads.
 
-Being re-entrant has a price as well: a holder whose answer got lost, because the store was restarted, takes the lock a
-second time, gives it back once, and its watchdog renews what is left for as long as its process lives.
+Being re-entrant has a flaw of its own. A holder that did not get the answer because the store restarted takes the lock
+a second time and releases it once, and its watchdog renews the lock as long as its process lives.
 """
 
 import threading
@@ -25,7 +24,7 @@ from uuid import uuid4
 from bench.strategies.base.strategy import Answer, Fault, Surroundings
 from bench.strategies.locks.locked_stock import LockedStock
 
-# A fresh take draws the next fencing token; a second take by the same owner keeps it.
+# Taking a free lock draws the next fencing token; taking it again as its owner keeps the token.
 # Returns {0, token} or {ttl_ms, 0}.
 ACQUIRE = """\
 if redis.call('EXISTS', KEYS[1]) == 0 then
@@ -41,7 +40,7 @@ end
 return {math.max(redis.call('PTTL', KEYS[1]), 1), 0}
 """
 
-# Returns 1 where the lock is free now, 0 where the owner holds it still, -1 where it was not the owner's.
+# Returns 1 if the lock is free now, 0 if the owner still holds it, -1 if it was not the owner's.
 RELEASE = """\
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
   return -1
@@ -62,13 +61,13 @@ end
 return 0
 """
 
-# Redisson renews at a third of the lease: two renewals may be lost before the lock is.
+# Redisson renews at a third of the lease: the lock survives two failed renewals.
 RENEWALS_PER_LEASE = 3
 
 # How long a buyer waits for the lock before it gives up.
 WAIT_SECONDS_MAX = 5.0
-# A message lost with its connection must not let a waiter sleep on: it looks again after this long.
-LOOK_AGAIN_SECONDS = 1.0
+# A message can be lost with its connection, so a waiting client tries again after this long.
+TRY_AGAIN_SECONDS = 1.0
 
 
 class RedissonLock(LockedStock):
@@ -80,7 +79,7 @@ class RedissonLock(LockedStock):
     wait_seconds_max = WAIT_SECONDS_MAX
 
     def __init__(self, surroundings: Surroundings, name: str, *, renewal_seconds: float | None = None) -> None:
-        """`renewal_seconds`: how often the watchdog renews; a third of the lease where none is given (10 s of 30 s)."""
+        """`renewal_seconds` is how often the watchdog renews, by default a third of the lease (10 s of 30 s)."""
         super().__init__(surroundings, name)
         self.renewal_seconds = renewal_seconds or self.lease_seconds / RENEWALS_PER_LEASE
         self.token = f"{name}:token"
@@ -93,7 +92,7 @@ class RedissonLock(LockedStock):
         self._subscriptions: list[Any] = []
         self._held: set[str] = set()
         self._ending = threading.Event()
-        self._waking = threading.Lock()
+        self._watchdog_guard = threading.Lock()
         self._watchdog: threading.Thread | None = None
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:
@@ -101,51 +100,51 @@ class RedissonLock(LockedStock):
             return Answer.BUSY if token is None else self.act(units, token)
 
     def act(self, units: int, token: int) -> Answer:
-        """What the lock is for. The token is of no use to a stock that does not ask for it."""
+        """Sell the units. This stock does not check the token."""
         return self.check_then_decr(units)
 
     @contextmanager
     def holding(self) -> Iterator[int | None]:
-        """The lock, with its fencing token; None where it was not to be had in time. May be nested."""
+        """Hold the lock. Yields the fencing token, or None if the lock was not free in time. May be nested."""
         token = self._acquire_waiting()
         try:
             yield token
         finally:
             if token is not None:
-                self._give_back()
+                self._release_lock()
 
     @property
     def owner(self) -> str:
         """This thread of this process."""
         return f"{self._id}:{threading.get_ident()}"
 
-    def _take(self) -> tuple[int, int]:
-        """The milliseconds for which the lock is another's yet, and 0; or 0 and the token."""
+    def _try_acquire(self) -> tuple[int, int]:
+        """0 and the token; or, if another holds the lock, the milliseconds until that lease ends, and 0."""
         ttl_ms, token = self._acquire(keys=[self.lock, self.token], args=[self.owner, self.lease_ms])
         if token:
             self._held.add(self.owner)
-            self._wake_watchdog()
+            self._start_watchdog()
         return ttl_ms, token
 
     def _acquire_waiting(self) -> int | None:
-        ttl_ms, token = self._take()
+        ttl_ms, token = self._try_acquire()
         if token:
             return token
         deadline = self.surroundings.clock() + self.wait_seconds_max
-        # Subscribed before the next look: a lock given back in between is found, one given back later is heard.
+        # Subscribed before the next try: that try finds a lock released until then, a later release sends a message.
         with self._listening() as messages:
             while True:
-                ttl_ms, token = self._take()
+                ttl_ms, token = self._try_acquire()
                 if token:
                     return token
-                rest = deadline - self.surroundings.clock()
-                if rest <= 0:
+                seconds_left = deadline - self.surroundings.clock()
+                if seconds_left <= 0:
                     return None
-                messages.get_message(timeout=min(ttl_ms / 1000, rest, LOOK_AGAIN_SECONDS))
+                messages.get_message(timeout=min(ttl_ms / 1000, seconds_left, TRY_AGAIN_SECONDS))
 
     @contextmanager
     def _listening(self) -> Iterator[Any]:
-        """Subscribed to the message that the lock is free, on a connection that the thread keeps for its next wait."""
+        """Subscribe to the message that the lock is free, on a connection that the thread keeps for its next wait."""
         messages = getattr(self._local, "messages", None)
         if messages is None:
             messages = self._local.messages = self.store.pubsub()
@@ -155,23 +154,23 @@ class RedissonLock(LockedStock):
             yield messages
             messages.unsubscribe(self.freed)
         except BaseException:
-            messages.close()  # it connects anew when it is used again
+            messages.close()  # it connects again when it is used
             raise
 
-    def _give_back(self) -> None:
+    def _release_lock(self) -> None:
         free = 1
         try:
             free = self._release(keys=[self.lock, self.freed], args=[self.owner, self.lease_ms])
         finally:
-            # Also where the store was away: a lock that could not be given back must not be renewed for ever.
+            # Also if the store was away: a lock that could not be released must not be renewed for ever.
             if free != 0:
                 self._held.discard(self.owner)
 
     # --- the watchdog ---
 
-    def _wake_watchdog(self) -> None:
-        """One thread for all locks of this process. It is paused when the process is, and dies when it does."""
-        with self._waking:
+    def _start_watchdog(self) -> None:
+        """One thread for all locks of this process. It is paused and ends with the process."""
+        with self._watchdog_guard:
             if self._watchdog is None:
                 self._watchdog = threading.Thread(target=self._renew_until_closed, daemon=True, name="watchdog")
                 self._watchdog.start()
@@ -181,7 +180,7 @@ class RedissonLock(LockedStock):
             self.renew_held()
 
     def renew_held(self) -> None:
-        """Begin the lease anew for each owner of this process that holds the lock."""
+        """Renew the lease for each owner of this process that holds the lock."""
         for owner in list(self._held):
             if not self._renew(keys=[self.lock], args=[owner, self.lease_ms]):
                 self._held.discard(owner)

@@ -1,10 +1,10 @@
-"""The lock of Redisson, and a stock that asks for its fencing token.
+"""The lock of Redisson, and a stock that checks its fencing token.
 
-Each fresh take of the lock draws the next number. The stock remembers the highest number that came to it, by a read
-or by a write, and lets nobody with a lower one do anything. A holder that was paused past its lease may still believe
-that it holds the lock; the next holder has read with a higher number since, so the late write is refused, and its
-buyer is told "busy". Martin Kleppmann, "How to do distributed locking" (2016). The price is that the resource must be
-able to check the number; and a stock that can run a script could have decided there without any lock.
+Each time the free lock is taken, the token is the next number. The stock remembers the highest token that came with a
+read or a write, and refuses lower ones. A holder that was paused past its lease may still believe that it holds the
+lock. But the next holder has read with a higher token since, so the late write is refused and the buyer is told "busy".
+From Martin Kleppmann, "How to do distributed locking" (2016). The resource must be able to check the token, and a stock
+that can run a script could have decided there without any lock.
 """
 
 from typing import Any
@@ -12,7 +12,8 @@ from typing import Any
 from bench.strategies.base.strategy import Answer, Fault, Surroundings
 from bench.strategies.locks.redisson_lock import RedissonLock
 
-# Reading counts too: else a late writer slips in between the next holder's read and its write. -1: the token is stale.
+# A read raises the token as well, or a late write could come between the next holder's read and its write.
+# Returns -1 if the token is stale.
 FENCED_GET = """\
 if tonumber(ARGV[1]) < tonumber(redis.call('GET', KEYS[2]) or 0) then
   return -1

@@ -1,8 +1,9 @@
-"""SET NX PX takes the lock and gives it an end, in one command; DEL gives it back, whoever holds it.
+"""SET NX PX takes the lock and sets its expiry in one command; DEL releases it, whoever holds it.
 
-What most articles end with: the gap between SETNX and EXPIRE is closed. But the holder never asks whether the lock is
-still its own. One that is paused past the end (garbage collection, a swapped page, a stopped container) finds another
-in the lock, works beside it on what it read before, and then deletes the other's lock and lets a third one in.
+Most articles end here: the gap between SETNX and EXPIRE is closed. But the holder never checks whether the lock is
+still its own. If it is paused past the expiry (garbage collection, a swapped page, a stopped container), another client
+takes the lock. The paused one then continues with the stock it read before, and deletes the other's lock, so that a
+third client gets it.
 """
 
 from bench.strategies.base.strategy import Answer, Fault
@@ -11,10 +12,10 @@ from bench.strategies.locks.locked_stock import LockedStock
 
 class SetNxExLock(LockedStock):
     id = "set_nx_ex_lock"
-    expected = "oversells when a holder is paused past the lease: it acts late and frees the next holder's lock"
+    expected = "oversells when a holder is paused past the lease: it acts late and deletes the next holder's lock"
     correct = True
     breaks_under = frozenset({Fault.PAUSED})
-    # Long against the millisecond that the work takes, short for a shop that waits for a dead holder's lock to end.
+    # Much longer than the millisecond of the work, and short enough to wait for after a holder was killed.
     lease_seconds = 10.0
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:

@@ -1,8 +1,8 @@
-"""SETNX takes the lock, EXPIRE gives it an end in a second command; who does not get it is told "busy" at once.
+"""SETNX takes the lock, EXPIRE sets its expiry in a second command; a buyer who does not get it is told "busy" at once.
 
-The end lets a dead holder be forgotten, and telling the losers at once keeps web workers from waiting. But two
-commands are two chances: killed between them, the holder leaves a lock without an end, and the sale is blocked for
-ever. And under load nearly everybody is a loser: most buyers are sent away while units are left.
+The expiry frees the lock of a killed holder, and answering at once keeps web workers from waiting. But a holder that is
+killed between the two commands leaves a lock that never expires, and the sale is blocked for ever. And under load
+hardly any buyer gets the lock: most are turned away while units are left.
 """
 
 from bench.strategies.base.strategy import Answer, Fault
@@ -15,7 +15,7 @@ class SetnxLockExpire(LockedStock):
     correct = False
     never_oversells = True
     breaks_under = frozenset({Fault.PAUSED, Fault.KILLED, Fault.STORE_RESTARTED})
-    # Long against the millisecond that the work takes, short for a shop that waits for a dead holder's lock to end.
+    # Much longer than the millisecond of the work, and short enough to wait for after a holder was killed.
     lease_seconds = 10.0
 
     def attempt(self, buyer: int, units: int = 1) -> Answer:

@@ -1,8 +1,7 @@
-"""SETNX takes the lock, and a `finally` gives it back.
+"""SETNX takes the lock, and a `finally` releases it.
 
-The repair that follows the first exception in production: whatever happens to the work, the lock is deleted. But
-`finally` is a promise of the language, not of the machine: after kill -9, an out-of-memory kill or a power cut nobody
-is there to keep it, and the lock has still no end of its own.
+The usual repair after the first exception in production: the lock is deleted even if the work fails. But `finally` does
+not run after kill -9, an out-of-memory kill or a power cut, and the lock still has no expiry.
 """
 
 from bench.strategies.base.strategy import Answer, Fault
@@ -11,7 +10,7 @@ from bench.strategies.locks.locked_stock import LockedStock
 
 class SetnxLockFinally(LockedStock):
     id = "setnx_lock_finally"
-    expected = "no oversell while all live; survives exceptions, not kill -9: then the sale is blocked for ever"
+    expected = "correct while no holder is killed; survives exceptions, but kill -9 blocks the sale for ever"
     correct = True
     breaks_under = frozenset({Fault.KILLED, Fault.STORE_RESTARTED})
 

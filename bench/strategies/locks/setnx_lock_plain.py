@@ -1,8 +1,8 @@
-"""SETNX takes the lock, the work is done, DEL gives it back.
+"""SETNX takes the lock, the work is done, DEL releases it.
 
-The oldest Redis lock there is, and the first that most people write: one command to take, one to give back, and in
-every test it works. The lock has no end of its own. A holder that raises, is killed, or loses its host between SETNX
-and DEL leaves it behind, and nobody can buy any more until somebody deletes the key by hand.
+The oldest lock in Redis, and the first that most people write: one command to take it, one to release it, and it works
+in every test. But the lock has no expiry. If its holder raises an exception, is killed, or loses its host between SETNX
+and DEL, the lock stays, and no buyer can buy until somebody deletes the key by hand.
 """
 
 from bench.strategies.base.strategy import Answer, Fault
@@ -11,7 +11,7 @@ from bench.strategies.locks.locked_stock import LockedStock
 
 class SetnxLockPlain(LockedStock):
     id = "setnx_lock_plain"
-    expected = "no oversell while all live; a holder that raises or is killed blocks the sale for ever"
+    expected = "correct while no holder fails; one that raises an exception or is killed blocks the sale for ever"
     correct = True
     breaks_under = frozenset({Fault.KILLED, Fault.STORE_RESTARTED})
 

@@ -1,49 +1,57 @@
-"""Faults: what happens to whom when a buyer is stopped between two commands, or the store goes away."""
+"""Faults: a buyer is stopped between two commands, or the store restarts during a sale."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from bench.lab.buyers.buyer_pool import Crowd, crowd_of
-from bench.lab.fault_runs import CROWD, suffer
-from bench.lab.servers.lab_servers import Sites
+from bench.lab.buyers.buyer_pool import BuyerPool, running_pool
+from bench.lab.fault_runs import FAULT_SETTING, run_under_fault
+from bench.lab.servers.lab_servers import LabServers
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Fault
 
 
 @pytest.fixture(scope="module")
-def full_crowd() -> Iterator[Crowd]:
-    with crowd_of(processes=CROWD.processes, clients=CROWD.clients) as gathered:
+def full_pool() -> Iterator[BuyerPool]:
+    with running_pool(processes=FAULT_SETTING.processes, clients=FAULT_SETTING.clients) as gathered:
         yield gathered
 
 
-def test_a_paused_buyer_oversells_what_a_lease_protects_and_not_the_ledger(sites: Sites, crowd: Crowd) -> None:
-    lock = suffer(BY_ID["set_nx_ex_lock"], Fault.PAUSED, sites=sites, crowd=crowd)
+def test_a_paused_buyer_oversells_what_a_lease_protects_and_not_the_ledger(
+    lab_servers: LabServers, pool: BuyerPool
+) -> None:
+    lock = run_under_fault(BY_ID["set_nx_ex_lock"], Fault.PAUSED, lab_servers=lab_servers, pool=pool)
     assert lock is not None
-    assert (lock.oversold, lock.misbehaved) == (1, False)
+    assert (lock.oversold, lock.unexpected) == (1, False)
     assert list(lock.stops) == ["GET", "DECRBY", "DEL"]
-    ledger = suffer(BY_ID["ledger"], Fault.PAUSED, sites=sites, crowd=crowd)
+    ledger = run_under_fault(BY_ID["ledger"], Fault.PAUSED, lab_servers=lab_servers, pool=pool)
     assert ledger is not None
     assert (ledger.oversold, ledger.unsold, ledger.stuck, list(ledger.stops)) == (0, 0, False, [])
 
 
-def test_a_killed_holder_of_a_lock_without_an_end_leaves_the_sale_stuck(sites: Sites, crowd: Crowd) -> None:
-    damage = suffer(BY_ID["setnx_lock_plain"], Fault.KILLED, sites=sites, crowd=crowd)
-    assert damage is not None
-    assert damage.stuck
-    assert not damage.misbehaved
+def test_a_killed_holder_of_a_lock_without_expiry_leaves_the_sale_stuck(
+    lab_servers: LabServers, pool: BuyerPool
+) -> None:
+    fault_run = run_under_fault(BY_ID["setnx_lock_plain"], Fault.KILLED, lab_servers=lab_servers, pool=pool)
+    assert fault_run is not None
+    assert fault_run.stuck
+    assert not fault_run.unexpected
 
 
-def test_the_ledger_loses_nothing_when_the_store_is_killed_and_comes_back(sites: Sites, full_crowd: Crowd) -> None:
-    damage = suffer(BY_ID["ledger"], Fault.STORE_RESTARTED, sites=sites, crowd=full_crowd)
-    assert damage is not None
-    assert (damage.oversold, damage.unsold, damage.stuck) == (0, 0, False)
+def test_the_ledger_loses_nothing_when_the_store_is_killed_and_comes_back(
+    lab_servers: LabServers, full_pool: BuyerPool
+) -> None:
+    fault_run = run_under_fault(BY_ID["ledger"], Fault.STORE_RESTARTED, lab_servers=lab_servers, pool=full_pool)
+    assert fault_run is not None
+    assert (fault_run.oversold, fault_run.unsold, fault_run.stuck) == (0, 0, False)
 
 
-def test_a_lost_store_makes_all_in_lua_invent_stock_and_the_ledger_stop(sites: Sites, full_crowd: Crowd) -> None:
-    invented = suffer(BY_ID["all_in_lua"], Fault.STORE_LOST, sites=sites, crowd=full_crowd)
+def test_a_lost_store_makes_all_in_lua_invent_stock_and_the_ledger_stop(
+    lab_servers: LabServers, full_pool: BuyerPool
+) -> None:
+    invented = run_under_fault(BY_ID["all_in_lua"], Fault.STORE_LOST, lab_servers=lab_servers, pool=full_pool)
     assert invented is not None
     assert invented.oversold == 10
-    stopped = suffer(BY_ID["ledger"], Fault.STORE_LOST, sites=sites, crowd=full_crowd)
+    stopped = run_under_fault(BY_ID["ledger"], Fault.STORE_LOST, lab_servers=lab_servers, pool=full_pool)
     assert stopped is not None
     assert stopped.oversold == 0

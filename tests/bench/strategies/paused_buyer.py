@@ -1,4 +1,4 @@
-"""A buyer in a process of its own, which stops itself with SIGSTOP before a command: to be let on, or killed, there."""
+"""A buyer in a process of its own that stops itself with SIGSTOP before a command, and is continued or killed there."""
 
 import multiprocessing
 import os
@@ -9,14 +9,14 @@ from typing import Any
 from bench.lab.schedules.stepped_store import SteppedStore
 from bench.strategies.base.strategy import Answer, Strategy, Surroundings
 
-# Starting Python and importing takes a second or two on a machine that does much else.
+# Starting Python and importing takes a second or two on a busy machine.
 SECONDS_MAX = 30.0
 
 _SPAWN = multiprocessing.get_context("spawn")
 
 
-class BuyerProcess:
-    """One attempt of one buyer. It stands still before the first command that has `stop_before` among its words."""
+class PausedBuyer:
+    """One attempt of one buyer. It stops before the first command that has `stop_before` among its arguments."""
 
     def __init__(
         self, strategy: type[Strategy], *, url: str, name: str, stop_before: str, lease_seconds: float
@@ -29,13 +29,13 @@ class BuyerProcess:
         answers.close()
 
     def wait_until_stopped(self) -> None:
-        assert self._answers.poll(SECONDS_MAX), "the buyer did not come to its stop"
+        assert self._answers.poll(SECONDS_MAX), "the buyer did not stop"
         assert self._answers.recv() == "stopping"
         assert self._process.pid is not None
         os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOWAIT)
 
     def go_on(self) -> Answer:
-        """Let it go on; its answer."""
+        """Let it continue, and return its answer."""
         assert self._process.pid is not None
         os.kill(self._process.pid, signal.SIGCONT)
         assert self._answers.poll(SECONDS_MAX), "the buyer gave no answer"
