@@ -54,9 +54,7 @@ class Round:
     confirmed: int
     lost_to_kill: int
     lost_to_power_cut: int | None
-    syncs_per_second: float | None
     sync_ms: float | None
-    delayed_fsyncs: int
 
 
 def run_round(
@@ -83,15 +81,14 @@ def run_round(
         if disk and delay_s:
             disk.slow_down(delay_s=delay_s)
             wait_for_sync(disk)  # the first one may have begun before the slowdown
-        watched_from_s, syncs_before = time.monotonic(), syncs_of(disk)
+        syncs_before = syncs_of(disk)
         if disk and delay_s:
             wait_for_sync(disk)
         started_s = time.monotonic()
         time.sleep(seconds)
         ended_s = time.monotonic()
-        delayed_fsyncs = int(store.client().info("persistence").get("aof_delayed_fsync", 0))
         wait_for_kill_time(disk=disk, delay_s=delay_s)
-        syncs, watched_s = syncs_of(disk).since(syncs_before), time.monotonic() - watched_from_s
+        syncs = syncs_of(disk).since(syncs_before)
         store.kill()
     answers = pool.stop()
     confirmed = {confirmation.reservation_id for confirmation in [*alone, *answers.confirmed]}
@@ -110,9 +107,7 @@ def run_round(
         confirmed=len(confirmed),
         lost_to_kill=len(confirmed - found_in(directory / "killed", address=address, options=options)),
         lost_to_power_cut=lost_to_power_cut,
-        syncs_per_second=syncs.done / watched_s if disk else None,
         sync_ms=syncs.spent_s / syncs.done * 1000 if disk and syncs.done else None,
-        delayed_fsyncs=delayed_fsyncs,
     )
 
 

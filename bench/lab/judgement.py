@@ -58,7 +58,7 @@ def in_words(measures: Measures) -> str:
     if measures.false_refusals:
         phrases.append(f"{measures.false_refusals:,} refused although units were left")
     if measures.errors:
-        phrases.append(f"{measures.errors:,} errors")
+        phrases.append(f"{measures.errors:,} errors, the first: {measures.first_error}")
     if measures.not_sent:
         phrases.append(f"{measures.not_sent:,} buyers not served in time")
     return "; ".join(phrases)

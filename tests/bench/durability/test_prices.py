@@ -30,9 +30,7 @@ KEPT = Round(
     confirmed=24_000,
     lost_to_kill=0,
     lost_to_power_cut=0,
-    syncs_per_second=1500.0,
     sync_ms=0.5,
-    delayed_fsyncs=0,
 )
 MEASURED_ON = {"cores": "2"}
 
