@@ -14,6 +14,7 @@ from bench.lab.buyers import stopping_buyer
 from bench.lab.buyers.buyer_pool import BuyerPool
 from bench.lab.buyers.buyer_process import attempt, disconnect
 from bench.lab.buyers.calls import ERROR, SOLD, Call, Result, Setting
+from bench.lab.buyers.sale_progress import SaleProgress
 from bench.lab.buyers.stopping_buyer import StopTask
 from bench.lab.measures import units_sold, unsold
 from bench.lab.servers.lab_servers import BackendServers, LabServers
@@ -30,14 +31,14 @@ PAST_LEASE_SECONDS = 0.15
 # More commands than any attempt sends when no other buyer interferes.
 STEPS_MAX = 8
 MESSAGE_SECONDS_MAX = 20.0
-# Before the store is killed, the sale should be in full swing.
-SWING_SECONDS = 0.03
 HOUR_SECONDS = 3_600.0
 # Many more calls than fail during one outage.
 FAULT_SETTING = Setting(buyers=600, stock=300, seconds_max=6.0)
-# Few units: they are sold out when the store loses its data, so all that is sold afterwards was invented.
+# The store is killed after so many answers, when half of the stock is sold by a strategy that refuses nobody.
+RESTART_AFTER_ANSWERS = 150
+# Few units: the store loses its data when they are sold out, so all that is sold afterwards was invented.
 LOST_SETTING = Setting(buyers=2_000, stock=10, seconds_max=2.5)
-LOST_AFTER_SECONDS = 0.06
+PROGRESS_POLL_SECONDS = 0.0005
 
 SIGNALS = {Fault.PAUSED: signal.SIGSTOP, Fault.KILLED: signal.SIGKILL}
 
@@ -46,8 +47,9 @@ SIGNALS = {Fault.PAUSED: signal.SIGSTOP, Fault.KILLED: signal.SIGKILL}
 class FaultRun:
     """What one fault did to one strategy; where the buyer was stopped at several commands, the worst of each figure.
 
-    `stops` are the commands before which the buyer was stopped. `unsold` are units that a buyer asked for and that are
-    left, or that were taken without any buyer being told so.
+    `stops` are the commands before which the buyer was stopped; `answers_before` is how many answers the buyers had
+    got when the store was killed. `unsold` are units that a buyer asked for and that are left, or that were taken
+    without any buyer being told so.
     """
 
     strategy: str
@@ -57,6 +59,7 @@ class FaultRun:
     stuck: bool
     errors: int
     stops: Sequence[str] = ()
+    answers_before: int | None = None
     unexpected: bool = False
 
 
@@ -170,23 +173,25 @@ def rivals(kind: type[Strategy], servers: BackendServers, name: str, *, first: i
 
 def fault_during_sale(kind: type[Strategy], fault: Fault, *, lab_servers: LabServers, pool: BuyerPool) -> FaultRun:
     """A sale to the whole pool, during which the fault strikes."""
+    setting = LOST_SETTING if fault is Fault.STORE_LOST else FAULT_SETTING
+    answers_before: int | None = None
 
-    def during_sale() -> None:
-        if fault is not Fault.CLOCK_AHEAD:
-            time.sleep(LOST_AFTER_SECONDS if fault is Fault.STORE_LOST else SWING_SECONDS)
-            lab_servers.store.restart(losing_all=fault is Fault.STORE_LOST)
+    def restart_store(progress: SaleProgress) -> None:
+        nonlocal answers_before
+        wait_until_due(fault, setting, progress)
+        lab_servers.store.kill()
+        answers_before = progress.answers
+        lab_servers.store.restart(losing_all=fault is Fault.STORE_LOST)
 
-    clocks = [
-        HOUR_SECONDS if fault is Fault.CLOCK_AHEAD and not number else 0.0 for number in range(FAULT_SETTING.processes)
-    ]
+    clocks = [HOUR_SECONDS if fault is Fault.CLOCK_AHEAD and not number else 0.0 for number in range(setting.processes)]
     measures, _results = run_strategy(
         kind,
-        LOST_SETTING if fault is Fault.STORE_LOST else FAULT_SETTING,
+        setting,
         pool=pool,
         servers=lab_servers.of(kind),
         clocks_ahead=clocks,
         lease_seconds=LEASE_SECONDS,
-        during_sale=during_sale,
+        fault=None if fault is Fault.CLOCK_AHEAD else restart_store,
     )
     return FaultRun(
         strategy=kind.id,
@@ -195,5 +200,20 @@ def fault_during_sale(kind: type[Strategy], fault: Fault, *, lab_servers: LabSer
         unsold=measures.unsold,
         stuck=measures.stuck,
         errors=measures.errors,
+        answers_before=answers_before,
         unexpected=is_unexpected(kind, fault, oversold=measures.oversold, stuck=measures.stuck),
     )
+
+
+def wait_until_due(fault: Fault, setting: Setting, progress: SaleProgress) -> None:
+    """Wait until the fault should strike. Never after the calls that buyers make before it, nor after the run's end.
+
+    A fixed time would strike before the sale on a slow machine, and after it on a fast one.
+    """
+    deadline_s = time.monotonic() + setting.seconds_max
+    while time.monotonic() < deadline_s and progress.answers < setting.calls_before_fault:
+        if fault is Fault.STORE_LOST and progress.units_sold >= setting.stock:
+            return
+        if fault is Fault.STORE_RESTARTED and progress.answers >= RESTART_AFTER_ANSWERS:
+            return
+        time.sleep(PROGRESS_POLL_SECONDS)

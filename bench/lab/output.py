@@ -86,7 +86,7 @@ def fault_runs_table(fault_runs: Sequence[FaultRun]) -> Table:
     table = Table("strategy", "fault", title="Under faults", title_justify="left")
     for column in ("oversold", "unsold", "stuck", "errors"):
         table.add_column(column, justify="right")
-    table.add_column("stopped before")
+    table.add_column("struck")
     for fault_run in fault_runs:
         table.add_row(
             fault_run.strategy,
@@ -95,7 +95,7 @@ def fault_runs_table(fault_runs: Sequence[FaultRun]) -> Table:
             str(fault_run.unsold or "–"),
             "stuck" if fault_run.stuck else "–",
             str(fault_run.errors or "–"),
-            ", ".join(fault_run.stops),
+            moment_of(fault_run),
             style="bold red"
             if fault_run.unexpected
             else "red"
@@ -105,6 +105,13 @@ def fault_runs_table(fault_runs: Sequence[FaultRun]) -> Table:
             else "",
         )
     return table
+
+
+def moment_of(fault_run: FaultRun) -> str:
+    """When the fault struck: the commands before which the buyer was stopped, or the answers given before."""
+    if fault_run.answers_before is not None:
+        return f"after {fault_run.answers_before:,} answers"
+    return f"before {', '.join(fault_run.stops)}" if fault_run.stops else ""
 
 
 def machine(versions: dict[str, str]) -> dict[str, str]:

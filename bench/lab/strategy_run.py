@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from bench.lab.buyers.buyer_pool import BuyerPool
 from bench.lab.buyers.buyer_process import BuyerTask, attempt, database_connector, disconnect
 from bench.lab.buyers.calls import SOLD, Call, Result, Setting, calls_of, split_among_clients
+from bench.lab.buyers.sale_progress import SaleProgress
 from bench.lab.measures import Measures, measured, units_sold
 from bench.lab.servers.lab_servers import BackendServers
 from bench.lab.servers.server_counters import ServerCounters, read_counters
@@ -24,11 +25,12 @@ def run_strategy(
     servers: BackendServers,
     clocks_ahead: Sequence[float] = (),
     lease_seconds: float | None = None,
-    during_sale: Callable[[], object] = lambda: None,
+    fault: Callable[[SaleProgress], object] | None = None,
 ) -> tuple[Measures, list[Result]]:
     """Let the buyers of the pool buy, and measure.
 
-    `during_sale` is called when the buyers have started. `clocks_ahead` are seconds, one for each process.
+    `fault` is called when the buyers have started; they keep half of their calls until it returns. `clocks_ahead` are
+    seconds, one for each process.
     """
     name = f"lab-{kind.id}-{secrets.token_hex(4)}"
     load_scripts(kind, servers)
@@ -48,13 +50,16 @@ def run_strategy(
                     seconds_max=setting.seconds_max,
                     clock_ahead_seconds=clocks_ahead[number] if clocks_ahead else 0.0,
                     lease_seconds=lease_seconds,
+                    calls_before_fault=setting.calls_before_fault // setting.concurrency if fault else None,
                 )
                 for number in range(setting.processes)
             ]
         )
         before = counters_of(kind, servers)
         pool.start()
-        during_sale()
+        if fault:
+            fault(pool.progress)
+            pool.progress.fault_is_over.set()
         results = pool.results(seconds_max=setting.seconds_max)
         after = counters_of(kind, servers)
         left = seller.left()

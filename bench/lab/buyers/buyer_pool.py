@@ -12,6 +12,7 @@ from typing import Any
 from bench.lab.buyers import buyer_process
 from bench.lab.buyers.buyer_process import BuyerTask
 from bench.lab.buyers.calls import Result
+from bench.lab.buyers.sale_progress import SaleProgress
 
 # A run ends at the latest this long after its last call may have been sent.
 LATE_SECONDS = 30.0
@@ -29,11 +30,15 @@ class BuyerPool:
         context = get_context("spawn")
         # Every client waits at the barrier, and so does this process.
         self._barrier = context.Barrier(processes * clients + 1)
+        self.progress = SaleProgress(context, clients=processes * clients)
         self._processes: list[tuple[SpawnProcess, Connection]] = []
         for number in range(processes):
             ours, theirs = context.Pipe()
             process = context.Process(
-                target=buyer_process.run, args=(self._barrier, theirs), name=f"buyers-{number + 1}", daemon=True
+                target=buyer_process.run,
+                args=(self._barrier, theirs, self.progress, number * clients),
+                name=f"buyers-{number + 1}",
+                daemon=True,
             )
             process.start()
             theirs.close()
@@ -41,6 +46,7 @@ class BuyerPool:
 
     def prepare(self, tasks: Sequence[BuyerTask]) -> None:
         """Give each process its task. Its clients connect and wait at the barrier."""
+        self.progress.reset()
         for (_process, pipe), task in zip(self._processes, tasks, strict=True):
             pipe.send(task)
         deadline_s = time.monotonic() + buyer_process.BARRIER_SECONDS

@@ -19,6 +19,7 @@ import psycopg
 from redis.exceptions import ConnectionError as StoreAway
 
 from bench.lab.buyers.calls import ERROR, NOT_SENT, Call, Result
+from bench.lab.buyers.sale_progress import SaleProgress
 from bench.lab.servers.strategy_client import strategy_client
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Strategy, Surroundings
@@ -33,7 +34,10 @@ LOCK_WAIT_MS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class BuyerTask:
-    """What one process does in one run. `calls_by_client` has one list of calls for each of its clients."""
+    """What one process does in one run. `calls_by_client` has one list of calls for each of its clients.
+
+    Each client makes `calls_before_fault` calls and keeps the rest until the fault is over; None if there is no fault.
+    """
 
     strategy_id: str
     name: str
@@ -43,9 +47,10 @@ class BuyerTask:
     seconds_max: float
     clock_ahead_seconds: float = 0.0
     lease_seconds: float | None = None
+    calls_before_fault: int | None = None
 
 
-def run(barrier: Barrier, pipe: Connection) -> None:
+def run(barrier: Barrier, pipe: Connection, progress: SaleProgress, first_client: int) -> None:
     """Body of the process: for each task received, send the results and wait for "disconnect". None ends it."""
     # Ctrl-C reaches the whole group of processes; only the parent acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -54,8 +59,10 @@ def run(barrier: Barrier, pipe: Connection) -> None:
         clients = [connected_strategy(task) for _ in task.calls_by_client]
         results: list[list[Result]] = [[] for _ in task.calls_by_client]
         threads = [
-            threading.Thread(target=buy, args=(strategy, calls, task.seconds_max, barrier, own_results))
-            for strategy, calls, own_results in zip(clients, task.calls_by_client, results, strict=True)
+            threading.Thread(target=buy, args=(strategy, calls, task, barrier, own_results, progress, client))
+            for client, (strategy, calls, own_results) in enumerate(
+                zip(clients, task.calls_by_client, results, strict=True), start=first_client
+            )
         ]
         for thread in threads:
             thread.start()
@@ -99,12 +106,23 @@ def disconnect(strategy: Strategy) -> None:
         strategy.store.close()
 
 
-def buy(strategy: Strategy, calls: Sequence[Call], seconds_max: float, barrier: Barrier, results: list[Result]) -> None:
-    """Body of a client's thread."""
+def buy(
+    strategy: Strategy,
+    calls: Sequence[Call],
+    task: BuyerTask,
+    barrier: Barrier,
+    results: list[Result],
+    progress: SaleProgress,
+    client: int,
+) -> None:
+    """Body of a client's thread. `client` is its number in the whole pool."""
     barrier.wait(BARRIER_SECONDS)
-    deadline_s = time.monotonic() + seconds_max
-    for call in calls:
+    deadline_s = time.monotonic() + task.seconds_max
+    for number, call in enumerate(calls):
+        if number == task.calls_before_fault:
+            progress.fault_is_over.wait(deadline_s - time.monotonic())
         results.append(attempt(strategy, call, deadline_s))
+        progress.add(results[-1], client=client)
 
 
 def attempt(strategy: Strategy, call: Call, deadline_s: float = float("inf")) -> Result:

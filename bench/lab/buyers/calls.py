@@ -49,6 +49,11 @@ class Setting:
     def concurrency(self) -> int:
         return self.processes * self.clients
 
+    @property
+    def calls_before_fault(self) -> int:
+        """The calls that buyers make before a fault is over: half of them, the same number for each client."""
+        return self.buyers // 2 // self.concurrency * self.concurrency
+
 
 def calls_of(setting: Setting) -> list[Call]:
     """The calls of a run. The seed decides how many units each buyer asks for, and the order of the buyers."""

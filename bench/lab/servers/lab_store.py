@@ -51,14 +51,18 @@ class LabStore:
 
     def restart(self, *, losing_all: bool = False) -> None:
         """kill -9 and start again, with the data that is on the disk, or without any."""
-        self.part.kill()
+        self.kill()
         if losing_all:
             for data in self.directory.glob("appendonlydir*"):
                 shutil.rmtree(data)
         self.start()
 
-    def stop(self) -> None:
+    def kill(self) -> None:
+        """kill -9. May be called twice."""
         self.part.kill()
+
+    def stop(self) -> None:
+        self.kill()
         self._lock.close()
 
 

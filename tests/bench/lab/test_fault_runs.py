@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from bench.lab.buyers.buyer_pool import BuyerPool, running_pool
-from bench.lab.fault_runs import FAULT_SETTING, run_under_fault
+from bench.lab.fault_runs import FAULT_SETTING, LOST_SETTING, RESTART_AFTER_ANSWERS, run_under_fault
 from bench.lab.servers.lab_servers import LabServers
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Fault
@@ -44,6 +44,8 @@ def test_the_ledger_loses_nothing_when_the_store_is_killed_and_comes_back(
     fault_run = run_under_fault(BY_ID["ledger"], Fault.STORE_RESTARTED, lab_servers=lab_servers, pool=full_pool)
     assert fault_run is not None
     assert (fault_run.oversold, fault_run.unsold, fault_run.stuck) == (0, 0, False)
+    assert fault_run.answers_before is not None
+    assert RESTART_AFTER_ANSWERS <= fault_run.answers_before <= FAULT_SETTING.calls_before_fault
 
 
 def test_a_lost_store_makes_all_in_lua_invent_stock_and_the_ledger_stop(
@@ -52,6 +54,8 @@ def test_a_lost_store_makes_all_in_lua_invent_stock_and_the_ledger_stop(
     invented = run_under_fault(BY_ID["all_in_lua"], Fault.STORE_LOST, lab_servers=lab_servers, pool=full_pool)
     assert invented is not None
     assert invented.oversold == 10
+    assert invented.answers_before is not None
+    assert LOST_SETTING.stock <= invented.answers_before <= LOST_SETTING.calls_before_fault
     stopped = run_under_fault(BY_ID["ledger"], Fault.STORE_LOST, lab_servers=lab_servers, pool=full_pool)
     assert stopped is not None
     assert stopped.oversold == 0
