@@ -34,7 +34,7 @@ MESSAGE_SECONDS_MAX = 20.0
 HOUR_SECONDS = 3_600.0
 # Many more calls than fail during one outage.
 FAULT_SETTING = Setting(buyers=600, stock=300, seconds_max=6.0)
-# The store is killed after so many answers, when half of the stock is sold by a strategy that refuses nobody.
+# The store is killed after so many answers: by then half of the stock is sold, unless buyers were turned away.
 RESTART_AFTER_ANSWERS = 150
 # Few units: the store loses its data when they are sold out, so all that is sold afterwards was invented.
 LOST_SETTING = Setting(buyers=2_000, stock=10, seconds_max=2.5)

@@ -2,8 +2,8 @@
 
 Each buyer is a thread. It stops before each command, each statement, each look at the clock and each sleep, and only
 one buyer continues at a time, so a schedule always ends in the same way. Time is simulated: it passes when a buyer
-sleeps or the schedule says so, and the leases in the store are shortened by as much. Whether a buyer is blocked in
-PostgreSQL by another's row lock, PostgreSQL itself is asked; meanwhile the other buyers may continue.
+sleeps or the schedule says so, and the leases in the store are shortened by as much. If PostgreSQL says that a buyer is
+blocked by another's row lock, the other buyers may continue.
 """
 
 import itertools
@@ -243,7 +243,7 @@ class Interleaver:
         raise TimeoutError("a buyer did not come to its next step")
 
     def end(self) -> None:
-        """Let nobody go on, and leave nothing behind."""
+        """End all threads and connections, and remove the data of the run."""
         for buyer in self.buyers.values():
             buyer.end()
         for strategy in self.strategies.values():

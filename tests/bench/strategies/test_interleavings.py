@@ -158,7 +158,7 @@ def test_faults_that_break_a_lock_are_among_its_schedules() -> None:
         ids = [schedule.id for schedule in schedules_of(strategy.id)]
         for fault in strategy.breaks_under & words.keys():
             if issubclass(strategy, LockedStock):
-                assert any(words[fault] in scene_id for scene_id in ids), (strategy.id, fault)
+                assert any(words[fault] in schedule_id for schedule_id in ids), (strategy.id, fault)
 
 
 def lines_of(schedule: Schedule, urls: ServerUrls) -> tuple[str, ...]:
