@@ -1,12 +1,14 @@
 """`manage.py seckill_lab`: what it prints and writes, and when its exit code is 1."""
 
 import json
+import re
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from bench.lab import results_page
 from bench.management.commands import seckill_lab
 from bench.strategies.counters.get_set import GetSet
 
@@ -34,6 +36,16 @@ def test_a_flawed_strategy_that_oversells_does_not_make_the_lab_fail(tmp_path: P
         "own-commands.svg",
     }
     assert "<svg" in (tmp_path / "own-sold.svg").read_text()
+
+
+def test_the_results_page_has_the_figures_of_the_json(tmp_path: Path) -> None:
+    path = tmp_path / "lab.json"
+    lab("--quick", "--preset", "mixed-units", "--preset", "faults", "--strategies", "all_in_lua", "--json", str(path))
+    text = results_page.page(json.loads(path.read_text()))
+    assert "## mixed-units\n\n100 buyers, 10 units, 1 to 3 for each buyer, 10 clients in 5 processes." in text
+    assert "| `all_in_lua` | sold exactly the stock | 10 | – | – | 2.0 |" in text
+    assert "| strategy | paused | killed | restarted | lost | clock |" in text
+    assert re.search(r"^\| `all_in_lua` \| – \| – \| [^|]+ \| \+10 \| – \|$", text, re.MULTILINE)
 
 
 def test_the_exit_code_is_1_if_a_strategy_is_expected_to_be_correct_and_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
