@@ -83,7 +83,9 @@ def figure(value: float | None, digits: int) -> str:
 
 def fault_runs_table(fault_runs: Sequence[FaultRun]) -> Table:
     """What each fault did to each strategy."""
-    table = Table("strategy", "fault", title="Under faults", title_justify="left")
+    table = Table(title="Under faults", title_justify="left")
+    for column in ("strategy", "fault"):
+        table.add_column(column, no_wrap=True)
     for column in ("oversold", "unsold", "stuck", "errors"):
         table.add_column(column, justify="right")
     table.add_column("struck")

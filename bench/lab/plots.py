@@ -67,6 +67,11 @@ def bars(runs: Sequence[Run], *, title: str) -> tuple[Figure, Axes]:
     return picture, axes
 
 
+def label(axes: Axes, length: float, row: int, text: str) -> None:
+    """Write a text at the end of a bar."""
+    axes.annotate(text, (length, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+
+
 def subject(runs: Sequence[Run]) -> str:
     setting = runs[0].setting
     return f"{setting.buyers:,} buyers, {setting.stock:,} units, {setting.concurrency} clients at a time"
@@ -84,7 +89,7 @@ def which_one(runs: Sequence[Run], fault_runs: Sequence[FaultRun]) -> Figure:
     colours = [ratings[run.measures.strategy][0] for run in ordered]
     axes.barh(range(len(ordered)), speeds, color=colours)
     for row, (run, speed) in enumerate(zip(ordered, speeds, strict=True)):
-        axes.text(speed, row, "  " + ratings[run.measures.strategy][1], va="center", fontsize=8)
+        label(axes, speed, row, ratings[run.measures.strategy][1])
     axes.set_xlabel("calls per second")
     axes.set_xlim(0, max(speeds) * 1.5)
     right = "right, here and under every fault tried" if fault_runs else "right here; no fault was tried"
@@ -111,6 +116,9 @@ def rating_of(run: Run, fault_runs: Sequence[FaultRun]) -> tuple[str, str]:
         return PALE, flaws[0] + more
     if not strategy.correct:
         return PALE, "flawed, as its schedule shows"
+    restarted = {one.strategy for one in fault_runs if one.fault is Fault.STORE_RESTARTED}
+    if restarted and strategy.id not in restarted:
+        return GREEN, f"{run.judgement.words}; its servers were not restarted"
     return GREEN, run.judgement.words
 
 
@@ -134,7 +142,7 @@ def sold_against_stock(runs: Sequence[Run]) -> Figure:
     axes.barh(range(len(runs)), sold, color=[colour_of(run) for run in runs])
     axes.axvline(runs[0].setting.stock, color="black", linewidth=1)
     for row, units in enumerate(sold):
-        axes.text(units, row, f" {units:,}", va="center", fontsize=8)
+        label(axes, units, row, f"{units:,}")
     axes.set_xlabel("units sold; the line is the stock")
     return picture
 
@@ -164,7 +172,7 @@ def commands_per_attempt(runs: Sequence[Run]) -> Figure:
     axes.barh(rows, commands, height=0.8, color=GREY, label="commands, those inside scripts too")
     axes.barh(rows, trips, height=0.4, color=BLUE, label="round trips")
     for row, number in enumerate(commands):
-        axes.text(number, row, f" {number:.1f}", va="center", fontsize=8)
+        label(axes, number, row, f"{number:.1f}")
     axes.legend(loc="best")
     axes.set_xlabel("per attempt")
     return picture
