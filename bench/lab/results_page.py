@@ -1,6 +1,6 @@
 """The tables of docs/results/lab.md, from the JSON that `seckill_lab --json` wrote.
 
-python -m bench.lab.results_page lab.json > docs/results/lab.md
+python -m bench.lab.results_page docs/results/lab.json > docs/results/lab.md
 """
 
 import json
@@ -19,11 +19,13 @@ HEAD = """\
 One run of
 
     make lab ARGS="--preset classic-505 --preset mixed-units --preset lua-watch-cluster --preset faults \\
-        --json lab.json --plots docs/results/lab"
-    python -m bench.lab.results_page lab.json > docs/results/lab.md
+        --json docs/results/lab.json --plots docs/results/lab"
+    python -m bench.lab.results_page docs/results/lab.json > docs/results/lab.md
 
-on {machine}. Buyers and stores share the cores, so compare the rows of a table and not its times with those of another
-machine. What the strategies are and what the tables show: [docs/lab.md](../lab.md).
+on {machine}.
+
+Buyers and stores share the cores, so compare the rows of a table and not its times with those of another machine. What
+the strategies are and what the tables show: [docs/lab.md](../lab.md). All figures of this run: [lab.json](lab.json).
 """
 
 COST = """\
@@ -42,7 +44,7 @@ FAULTS = """\
   more come. Two units are on sale; the worst sale counts. An attempt of a single command cannot be stopped in between.
 - *restarted*: the store gets SIGKILL after 150 answers of a sale of 300 units to 600 buyers, and starts again with its
   data.
-- *lost*: the same, but the data is gone: 10 units for 2,000 buyers, when all are sold.
+- *lost*: the same, but the data is gone, and the sale is one of 10 units to 2,000 buyers, when all are sold.
 - *clock*: the clock of one process of four is an hour ahead.
 
 `+n` units were oversold; `−n` were left although a buyer asked for them, or were taken without any buyer being told;

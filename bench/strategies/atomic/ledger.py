@@ -31,7 +31,7 @@ class Unavailable(Exception):
 
 class Ledger(Strategy):
     id = "ledger"
-    expected = "correct, with windows, limits, holds, an outbox and repeatable calls"
+    expected = "correct, with sale times, limits, holds, an outbox and calls that may be retried"
     correct = True
 
     def __init__(self, surroundings: Surroundings, name: str) -> None:

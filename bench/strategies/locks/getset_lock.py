@@ -13,7 +13,7 @@ from bench.strategies.locks.locked_stock import LockedStock
 
 class GetsetLock(LockedStock):
     id = "getset_lock"
-    expected = "correct on live hosts with one clock; oversells with a skewed clock or a paused holder"
+    expected = "correct if all clocks agree; oversells if one is wrong or a holder is paused"
     correct = True
     breaks_under = frozenset({Fault.PAUSED, Fault.CLOCK_AHEAD})
     lease_seconds = 0.1

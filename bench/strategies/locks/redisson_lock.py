@@ -72,7 +72,7 @@ TRY_AGAIN_SECONDS = 1.0
 
 class RedissonLock(LockedStock):
     id = "redisson_lock"
-    expected = "correct on live hosts; a holder paused longer than its lease oversells"
+    expected = "correct without faults; a holder paused longer than its lease oversells"
     correct = True
     breaks_under = frozenset({Fault.PAUSED, Fault.STORE_RESTARTED})
     lease_seconds = 30.0

@@ -11,7 +11,7 @@ from bench.strategies.locks.locked_stock import LockedStock
 
 class SetnxLockExpire(LockedStock):
     id = "setnx_lock_expire"
-    expected = "stuck when killed between SETNX and EXPIRE; refuses most buyers as busy: undersells under load"
+    expected = 'stuck when killed between SETNX and EXPIRE; under load it tells most buyers "busy"'
     correct = False
     never_oversells = True
     breaks_under = frozenset({Fault.PAUSED, Fault.KILLED, Fault.STORE_RESTARTED})
