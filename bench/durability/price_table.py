@@ -20,7 +20,7 @@ HEADINGS = (
     "p50",
     "p99",
     "gave up",
-    "confirmed",
+    "told yes",
     "lost: kill -9",
     "lost: power cut",
 )
