@@ -1,1 +1,1 @@
-"""`make durability`: what each way of writing to disk costs, and how many answers it loses."""
+"""`make durability`: what each way of writing to disk costs, and how many confirmed reservations it loses."""

@@ -1,7 +1,7 @@
-"""`make durability`: what each way of writing to disk costs, and what it loses.
+"""Measures what each way of writing to disk costs the reservation store, and how many confirmed reservations it loses.
 
-Starts Valkeys of its own on 127.0.0.1, one after the other, and kills them under load; the shop's servers are not
-touched. Exit code 1 where the way that the shop asks for lost an answer, 2 where nothing could be measured.
+Starts Valkeys of its own on 127.0.0.1, one after the other, and kills them under load. The shop's servers are not
+touched. Exit code 1 if the way that the shop requires lost a reservation, 2 if nothing could be measured.
 """
 
 import os
@@ -18,18 +18,19 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bench.durability import price_table
 from bench.durability.disk import NoSlowDisk, build_library, file_system_of, sync_ms
+from bench.durability.measured_store import Address, MeasuredStore
 from bench.durability.prices import WAYS, Price, lines_of, price_list
-from bench.durability.rounds import RoundFailed, crowd_of
-from bench.durability.valkey_to_kill import Address, PricedStore
+from bench.durability.reserving_pool import ReservingFailed, running_pool
+from bench.durability.rounds import RoundFailed
 from seckill.ledger import StoreUnreachable
 from shop.local.process import ProcessFailed
 from shop.local.servers import free_ports
 from shop.local.wheel import WheelMissing
 
 ROOT = Path(__file__).resolve().parents[2]
-# Options that together took longer than four minutes would not be used twice.
+# So that no combination of options takes much longer than four minutes.
 SECONDS_MAX, ROUNDS_MAX, CLIENTS_MAX = 5.0, 5, 64
-# Twice this and the clients' patience of 0.9 s is not over: a call can wait for the sync before its own.
+# A call can wait for two syncs, and clients give up after 0.9 s.
 DELAY_MS_MAX = 400.0
 
 
@@ -41,10 +42,10 @@ def main(arguments: list[str]) -> int:
     use_settings_of_the_shop(address)
     console = Console(highlight=False)
     try:
-        # Not below /tmp, which may be memory: this is about disks.
-        with tempfile.TemporaryDirectory(prefix="durability-", dir=directory) as place:
-            prices, measured_on, why_not_slowed = measure(Path(place), options=options, address=address)
-    except (ProcessFailed, RoundFailed, StoreUnreachable, WheelMissing) as error:
+        # Not in /tmp, which may be in memory.
+        with tempfile.TemporaryDirectory(prefix="durability-", dir=directory) as working_directory:
+            prices, measured_on, why_not_slowed = measure(Path(working_directory), options=options, address=address)
+    except (ProcessFailed, ReservingFailed, RoundFailed, StoreUnreachable, WheelMissing) as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -56,43 +57,43 @@ def main(arguments: list[str]) -> int:
         console.print(f"No slowed disk, and no power cuts: {why_not_slowed}.", style="yellow")
     if measured_on["file system"] in ("tmpfs", "ramfs"):
         console.print(
-            "This directory is in memory, so syncing cost nothing: choose another with --directory.", style="red"
+            "This directory is in memory, so syncs took no time: choose another with --directory.", style="red"
         )
     for write, name in ((price_table.as_json, "durability.json"), (price_table.markdown_of, "durability.md")):
         (directory / name).write_text(write(prices, measured_on=measured_on, why_not_slowed=why_not_slowed))
     console.print(f"{directory}/durability.json, durability.md", style="dim")
-    return 1 if any(price.broke_its_word for price in prices) else 0
+    return 1 if any(price.lost_confirmed for price in prices) else 0
 
 
-def measure(place: Path, *, options: Namespace, address: Address) -> tuple[list[Price], Mapping[str, str], str]:
-    """The lines of the list, what they were measured on, and why there is none on a slowed disk."""
+def measure(directory: Path, *, options: Namespace, address: Address) -> tuple[list[Price], Mapping[str, str], str]:
+    """The prices, the machine, and why there are none on a slowed disk (empty if there are)."""
     try:
-        library, why_not_slowed = build_library(place), ""
+        library, why_not_slowed = build_library(directory), ""
     except NoSlowDisk as reason:
         library, why_not_slowed = None, str(reason)
-    measured_on = machine(place, address=address, options=options)
+    measured_on = machine(directory, address=address, options=options)
     delay_s = options.delay_ms / 1000
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with (
-        crowd_of(processes=options.processes, threads=options.threads) as crowd,
+        running_pool(processes=options.processes, threads=options.threads) as pool,
         Progress(*columns, console=Console(stderr=True), transient=True) as progress,
     ):
         task = progress.add_task("Starting", total=len(lines_of(delay_s if library else 0.0)) * options.rounds)
         prices = price_list(
-            place,
+            directory,
             address=address,
             library=library,
             delay_s=delay_s,
             seconds=options.seconds,
             rounds=options.rounds,
-            crowd=crowd,
+            pool=pool,
             tick=lambda text: progress.update(task, advance=1, description=text),
         )
         return prices, measured_on, why_not_slowed
 
 
 def use_settings_of_the_shop(address: Address) -> None:
-    """The ledger reads its store's address from the settings, here and in the buyers' processes. No other is opened."""
+    """Set what the settings read, here and in the buyers' processes. Only the store's address is ever used."""
     store = f"redis://:{address.password}@127.0.0.1:{address.port}/0"
     os.environ.update(
         DJANGO_SETTINGS_MODULE="shop.settings",
@@ -104,17 +105,17 @@ def use_settings_of_the_shop(address: Address) -> None:
     )
 
 
-def machine(place: Path, *, address: Address, options: Namespace) -> dict[str, str]:
+def machine(directory: Path, *, address: Address, options: Namespace) -> dict[str, str]:
     """What the figures were measured on."""
-    with PricedStore(place / "version", address=address, options=WAYS["no AOF"]) as store:
+    with MeasuredStore(directory / "version", address=address, options=WAYS["no AOF"]) as store:
         server = store.client().info("server")
     return {
         "cores": str(os.cpu_count()),
         "load before": f"{os.getloadavg()[0]:.1f}",
         "processor": price_table.processor(),
         "system": f"{platform.system()} {platform.release()}",
-        "file system": file_system_of(place),
-        "fdatasync of one small write": f"{sync_ms(place):.2f} ms",
+        "file system": file_system_of(directory),
+        "fdatasync of one small write": f"{sync_ms(directory):.2f} ms",
         "Python": platform.python_version(),
         "Valkey": str(server.get("valkey_version") or server["redis_version"]),
         "clients": f"{options.processes} × {options.threads}",
@@ -125,11 +126,11 @@ def machine(place: Path, *, address: Address, options: Namespace) -> dict[str, s
 def parsed(arguments: list[str]) -> Namespace:
     parser = ArgumentParser(prog="make durability", description=__doc__)
     add = parser.add_argument
-    add("--rounds", type=number_up_to(ROUNDS_MAX), default=5, help="of each line; the median counts (5)")
-    add("--seconds", type=seconds, default=3.0, help="that a round is measured (3)")
-    add("--processes", type=number_up_to(CLIENTS_MAX), default=4, help="of buyers (4)")
-    add("--threads", type=number_up_to(CLIENTS_MAX), default=8, help="in each process (8)")
-    add("--delay-ms", type=milliseconds, default=300.0, help="that each sync of a slowed disk takes longer (300)")
+    add("--rounds", type=number_up_to(ROUNDS_MAX), default=5, help="rounds of each way; the median counts (5)")
+    add("--seconds", type=seconds, default=3.0, help="length of a round (3)")
+    add("--processes", type=number_up_to(CLIENTS_MAX), default=4, help="processes of buyers (4)")
+    add("--threads", type=number_up_to(CLIENTS_MAX), default=8, help="buyers in each process (8)")
+    add("--delay-ms", type=milliseconds, default=300.0, help="how much longer a sync of the slowed disk takes (300)")
     add("--directory", type=Path, default=ROOT / ".stampede", help="for the servers' files and the results (.stampede)")
     return parser.parse_args(arguments)
 

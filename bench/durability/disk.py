@@ -1,7 +1,7 @@
-"""The disk under a store of the lab: what it is, how to slow it, and what it has for certain.
+"""The disk of a measured store: what it is, how to slow it down, and what is on it for certain.
 
-A library is preloaded into the server (slow_disk.c). It needs a C compiler and Linux; without them the disk stays as
-fast as it is, and nobody knows what a power cut would leave.
+This is done by a library that is preloaded into the server (slow_disk.c). It needs Linux and a C compiler. Without
+them there is no slowed disk, and power cuts cannot be simulated.
 """
 
 import mmap
@@ -29,7 +29,7 @@ class NoSlowDisk(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Syncs:
-    """How often the server told the disk to keep what it was given, and how long that took altogether."""
+    """How often the server synced, and how long that took in all."""
 
     done: int
     spent_s: float
@@ -39,7 +39,7 @@ class Syncs:
 
 
 class Disk:
-    """The page of memory that a server shares with us. A fresh one for each start of a server."""
+    """The page of memory that the preloaded library shares with us. Each start of a server has a new one."""
 
     def __init__(self, *, library: Path, path: Path) -> None:
         self._library = library
@@ -50,11 +50,11 @@ class Disk:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What the server's process must find in its environment."""
+        """What the server's process needs in its environment."""
         return {"LD_PRELOAD": str(self._library), "SLOW_DISK": str(self._path)}
 
     def slow_down(self, *, delay_s: float) -> None:
-        """From now on each sync takes so much longer."""
+        """From now on, make each sync take so much longer."""
         struct.pack_into("=q", self._page, DELAY * 8, int(delay_s * 1e9))
 
     @property
@@ -63,11 +63,11 @@ class Disk:
 
     @property
     def synced_bytes(self) -> int:
-        """So much of the append-only file is on the disk for certain."""
+        """How much of the append-only file is on the disk for certain."""
         return self._read(SYNCED)
 
     def sync_under_way_s(self) -> float:
-        """For how long the server has been waiting for the disk; 0 where it is not."""
+        """For how long the current sync has been running; 0 if there is none."""
         return (time.monotonic_ns() - self._read(BEGAN)) / 1e9 if self._read(UNDER_WAY) else 0.0
 
     def _read(self, field: int) -> int:
@@ -91,7 +91,7 @@ def build_library(directory: Path) -> Path:
 
 
 def sync_ms(directory: Path) -> float:
-    """How long this disk takes to keep one small write: the median of some."""
+    """How long a sync of one small write takes on this disk: the median of several."""
     taken = []
     path = directory / "probe"
     with path.open("wb", buffering=0) as file:
@@ -105,7 +105,7 @@ def sync_ms(directory: Path) -> float:
 
 
 def file_system_of(directory: Path) -> str:
-    """The kind of file system, such as ext4. One in memory has no disk, and its figures say nothing."""
+    """The kind of file system, such as ext4. If it is one in memory, the figures mean nothing."""
     try:
         lines = Path("/proc/mounts").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""The price list for people, in the terminal and as markdown, and for programs, as JSON."""
+"""The results as a table in the terminal, as Markdown, and as JSON."""
 
 import json
 import re
@@ -27,8 +27,8 @@ HEADINGS = (
 
 
 def table_of(prices: Sequence[Price]) -> Table:
-    """The most that a round lost, in red where it was the shop's own way."""
-    title = "Durability price list: times in ms, and the most yeses that a round lost to a kill and to a power cut"
+    """The table for the terminal, with the highest loss of a round; in red if the shop's own way lost something."""
+    title = "Durability price list: times in ms, confirmed reservations lost to a kill and to a power cut (worst round)"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for heading in ("way", "disk"):
         table.add_column(heading, no_wrap=True)
@@ -44,19 +44,19 @@ def table_of(prices: Sequence[Price]) -> Table:
             f"{price.p99_ms:.0f}",
             f"{max(price.lost_to_kill):,}",
             f"{max(price.lost_to_power_cut):,}" if price.lost_to_power_cut else "–",
-            style="bold red" if price.broke_its_word else "green" if price.way == SHOPS_OWN else "",
+            style="bold red" if price.lost_confirmed else "green" if price.way == SHOPS_OWN else "",
         )
     return table
 
 
 def markdown_of(prices: Sequence[Price], *, measured_on: Mapping[str, str], why_not_slowed: str) -> str:
-    """The table, with the range of losses over the rounds, and what it was measured on."""
+    """The table as Markdown, with the range of losses over the rounds and the machine."""
     lines = [HEADINGS, ["---"] * 2 + ["---:"] * (len(HEADINGS) - 2), *map(cells_of, prices)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    said = [table, ", ".join(f"{name} {value}" for name, value in measured_on.items()) + "."]
+    paragraphs = [table, ", ".join(f"{name} {value}" for name, value in measured_on.items()) + "."]
     if why_not_slowed:
-        said.append(f"No slowed disk, and no power cuts: {why_not_slowed}.")
-    return "\n\n".join(said) + "\n"
+        paragraphs.append(f"No slowed disk, and no power cuts: {why_not_slowed}.")
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def cells_of(price: Price) -> list[str]:
@@ -69,7 +69,7 @@ def cells_of(price: Price) -> list[str]:
         f"{price.p50_ms:.1f} ms",
         f"{price.p99_ms:.1f} ms",
         f"{price.unanswered:,}",
-        f"{price.told:,}",
+        f"{price.confirmed:,}",
         losses(price.lost_to_kill),
         losses(price.lost_to_power_cut),
     ]
@@ -80,7 +80,7 @@ def disk_of(price: Price) -> str:
 
 
 def losses(counts: Sequence[int]) -> str:
-    """The range over the rounds; a dash where nobody knows."""
+    """The range over the rounds; a dash if it is not known."""
     if not counts:
         return "–"
     return f"{counts[0]:,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
@@ -90,13 +90,13 @@ def as_json(prices: Sequence[Price], *, measured_on: Mapping[str, str], why_not_
     everything = {
         "machine": measured_on,
         "not_slowed": why_not_slowed,
-        "prices": [asdict(price) | {"broke_its_word": price.broke_its_word} for price in prices],
+        "prices": [asdict(price) | {"lost_confirmed": price.lost_confirmed} for price in prices],
     }
     return json.dumps(everything, indent=1) + "\n"
 
 
 def processor() -> str:
-    """The model of the processor, as far as Linux says."""
+    """The model of the processor, if Linux says it."""
     try:
         found = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:

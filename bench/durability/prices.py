@@ -1,27 +1,28 @@
-"""The price list: each way of writing to disk, on the disk as it is and on a slowed one, in several rounds."""
+"""Measures each way of writing to disk in several rounds, on the disk as it is and on a slowed one."""
 
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.durability.rounds import Crowd, Round, RoundFailed, run_round
-from bench.durability.valkey_to_kill import Address
+from bench.durability.measured_store import Address
+from bench.durability.reserving_pool import ReservingPool
+from bench.durability.rounds import Round, RoundFailed, run_round
 
-# What a store is told about its disk. The shop asks for the last (seckill/durability.py).
+# The store's settings for each way. The shop requires the last (seckill/durability.py).
 WAYS = {
     "no AOF": {"appendonly": "no", "appendfsync": "no"},
     "everysec": {"appendonly": "yes", "appendfsync": "everysec"},
     "always": {"appendonly": "yes", "appendfsync": "always"},
 }
 SHOPS_OWN = "always"
-# A disk that was slowed by less was not slowed.
+# If a sync took less than this share of the delay, the disk was not slowed and the figures are wrong.
 SLOWED_SHARE_MIN = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A line of the list. `delay_s` is 0 for the disk as it is."""
+    """One way of writing on one disk. `delay_s` is 0 for the disk as it is."""
 
     way: str
     delay_s: float
@@ -49,12 +50,12 @@ class Price:
         return statistics.median(known) if known else None
 
     @property
-    def told(self) -> int:
-        return sum(one.told for one in self.rounds)
+    def confirmed(self) -> int:
+        return sum(one.confirmed for one in self.rounds)
 
     @property
     def unanswered(self) -> int:
-        """Calls that the clients gave up while the store lived."""
+        """Calls that the clients gave up before the store was killed."""
         return sum(one.unanswered for one in self.rounds)
 
     @property
@@ -63,12 +64,12 @@ class Price:
 
     @property
     def lost_to_power_cut(self) -> Sequence[int]:
-        """Empty where nobody knows."""
+        """Empty if power cuts could not be simulated."""
         return [one.lost_to_power_cut for one in self.rounds if one.lost_to_power_cut is not None]
 
     @property
-    def broke_its_word(self) -> bool:
-        """The way that the shop asks for lost an answer."""
+    def lost_confirmed(self) -> bool:
+        """Whether the way that the shop requires lost a confirmed reservation."""
         return self.way == SHOPS_OWN and any([*self.lost_to_kill, *self.lost_to_power_cut])
 
 
@@ -80,12 +81,12 @@ def price_list(
     delay_s: float,
     seconds: float,
     rounds: int,
-    crowd: Crowd,
+    pool: ReservingPool,
     tick: Callable[[str], None],
 ) -> list[Price]:
-    """All lines, those on a slowed disk only where there is a library to slow it.
+    """All measurements; those on a slowed disk only if there is a library to slow it.
 
-    The lines take turns, so that what else the machine does meanwhile is shared out among them.
+    The ways take turns, so that other work of the machine affects them all alike.
     """
     done: dict[tuple[str, float], list[Round]] = {line: [] for line in lines_of(delay_s if library else 0.0)}
     for number in range(rounds):
@@ -99,17 +100,17 @@ def price_list(
                     library=library,
                     delay_s=delay,
                     seconds=seconds,
-                    crowd=crowd,
+                    pool=pool,
                 )
             )
     prices = [Price(way, delay, its_rounds) for (way, delay), its_rounds in done.items()]
     for price in prices:
         if price.delay_s and (price.sync_ms or 0.0) < price.delay_s * 1000 * SLOWED_SHARE_MIN:
-            raise RoundFailed(f"The disk was to take {price.delay_s * 1000:.0f} ms a sync and took {price.sync_ms} ms.")
+            raise RoundFailed(f"A sync should take {price.delay_s * 1000:.0f} ms and took {price.sync_ms} ms.")
     return prices
 
 
 def lines_of(delay_s: float) -> list[tuple[str, float]]:
-    """Way and delay of each line. A store that never writes does not feel the disk, so it has one line."""
+    """Way and delay of each measurement. A store that never writes is not measured on the slowed disk."""
     slowed = [(way, delay_s) for way, options in WAYS.items() if options["appendonly"] == "yes"]
     return [*((way, 0.0) for way in WAYS), *(slowed if delay_s else [])]

@@ -1,6 +1,6 @@
-"""One process of buyers: threads that reserve through the ledger, as the shop does, as fast as they are answered.
+"""One process of buyers: its threads reserve through the ledger, as the shop does, as fast as they can.
 
-Started fresh (spawn), with the address of the store in its environment: settings are read from there.
+It is started fresh (spawn), with the address of the store in its environment, where the settings read it.
 """
 
 import random
@@ -15,17 +15,17 @@ from seckill import ledger
 from seckill.outcomes import Outcome
 
 ITEM_ID = 1
-# The store has gone, or is slower than the shop waits. Not at once again: there is nobody to answer.
-REST_SECONDS = 0.02
-# A buyer id of each call, and no limit on how much one buys: refusals are not what is priced here.
+# The pause after a call that got no answer, since the next one would get none either.
+PAUSE_SECONDS = 0.02
+# Each call has a random buyer id, so that hardly any buyer has many reservations.
 BUYERS = 1_000_000
-# Whatever happens to the process that counts, this one does not run on for ever.
+# If the parent fails, this process does not run for ever.
 SECONDS_MAX = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A yes that a buyer heard: when, and how long after the question."""
+class Confirmation:
+    """A reservation that a buyer was told about: when, and how long the call took."""
 
     reservation_id: str
     at_s: float
@@ -33,63 +33,66 @@ class Told:
 
 
 @dataclass(slots=True)
-class Heard:
-    """What a buyer heard in one round; `unanswered` are the times of calls that may have been reserved or not."""
+class Answers:
+    """What a thread was told in one round. `unanswered` are the times of calls that got no answer."""
 
-    told: list[Told] = field(default_factory=list)
+    confirmed: list[Confirmation] = field(default_factory=list)
     unanswered: list[float] = field(default_factory=list)
-    surprises: list[str] = field(default_factory=list)
+    unexpected: list[str] = field(default_factory=list)
 
 
 def run(pipe: Connection, threads: int) -> None:
-    """Body of the process: "ready" back, then "go", later "stop", and back what was heard; until the parent is gone."""
-    # Ctrl-C reaches the whole group of processes; the parent is the one that acts on it.
+    """Body of the process: send "ready"; then, for each "go", reserve until "stop" and send the answers.
+
+    Ends when the parent is gone.
+    """
+    # Ctrl-C reaches the whole group of processes; only the parent acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Reads the settings, which takes most of a second, and connects to nobody yet.
+    # Reads the settings, which takes most of a second, and does not connect yet.
     with ledger.store():
         pipe.send("ready")
-    while hear(pipe):
+    while receive(pipe):
         stop = threading.Event()
-        heard = [Heard() for _ in range(threads)]
-        team = [threading.Thread(target=reserve_on_and_on, args=(one, stop), daemon=True) for one in heard]
-        for thread in team:
+        answers = [Answers() for _ in range(threads)]
+        pool = [threading.Thread(target=reserve_until_stopped, args=(one, stop), daemon=True) for one in answers]
+        for thread in pool:
             thread.start()
         pipe.poll(SECONDS_MAX)
         stop.set()
-        for thread in team:
+        for thread in pool:
             thread.join()
-        if hear(pipe):
-            pipe.send(heard)
+        if receive(pipe):
+            pipe.send(answers)
 
 
-def hear(pipe: Connection) -> str | None:
-    """The next word of the parent; None where it is gone."""
+def receive(pipe: Connection) -> str | None:
+    """The next message of the parent; None if it is gone."""
     try:
-        word: str | None = pipe.recv()
+        message: str | None = pipe.recv()
     except EOFError:
         return None
-    return word
+    return message
 
 
-def reserve_on_and_on(heard: Heard, stop: threading.Event) -> None:
+def reserve_until_stopped(answers: Answers, stop: threading.Event) -> None:
     """Body of a thread."""
-    while not stop.is_set() and not heard.surprises:
-        reserve_once(heard, stop)
+    while not stop.is_set() and not answers.unexpected:
+        reserve_once(answers, stop)
 
 
-def reserve_once(heard: Heard, stop: threading.Event) -> None:
-    """One call of the ledger; where the store does not answer, with a rest after it."""
+def reserve_once(answers: Answers, stop: threading.Event) -> None:
+    """One call of the ledger, and a pause if the store does not answer."""
     reservation_id = uuid4()
     buyer_id = random.randrange(BUYERS)
     started_s = time.monotonic()
     try:
         answer = ledger.reserve(item_id=ITEM_ID, reservation_id=reservation_id, buyer_id=buyer_id, units=1)
     except ledger.StoreUnreachable:
-        heard.unanswered.append(time.monotonic())
-        stop.wait(REST_SECONDS)
+        answers.unanswered.append(time.monotonic())
+        stop.wait(PAUSE_SECONDS)
         return
     now_s = time.monotonic()
     if answer.outcome == Outcome.RESERVED:
-        heard.told.append(Told(str(reservation_id), now_s, now_s - started_s))
+        answers.confirmed.append(Confirmation(str(reservation_id), now_s, now_s - started_s))
     else:
-        heard.surprises.append(answer.outcome)
+        answers.unexpected.append(answer.outcome)

@@ -1,9 +1,9 @@
-/* A slower disk, and a memory of what it has for certain: preloaded into a Valkey of the lab (disk.py builds it).
+/* Slows the disk and records what is on it for certain. Preloaded into a measured Valkey; disk.py builds it.
  *
- * Waits in fdatasync and fsync before the real call, as a disk does that is busy with something else, in whichever
- * thread calls. Notes how long the append-only file was when the last completed call began: all before that is on the
- * disk, and what comes after it a power cut may take. The page of shared memory named by SLOW_DISK holds both; its
- * fields are those of `Disk` in disk.py, in the same order.
+ * Waits in fdatasync and fsync before the real call, in whichever thread calls, as if the disk were busy. Records how
+ * long the append-only file was when the last completed call began: everything before that is on the disk, and a power
+ * cut may lose what comes after it. Both are in the page of shared memory that SLOW_DISK names; its fields are those of
+ * disk.py, in the same order.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -58,7 +58,7 @@ static int is_append_only_file(int fd) {
 
 static int slowly(long call, int fd) {
     struct stat file;
-    /* Before the call: what is written while it runs may or may not reach the disk with it. */
+    /* Before the call: what is written during the call may or may not be synced by it. */
     int64_t bytes = fstat(fd, &file) == 0 && is_append_only_file(fd) ? (int64_t)file.st_size : -1;
     int64_t began = now_ns();
     __atomic_store_n(&page->began_ns, began, __ATOMIC_SEQ_CST);

@@ -1,6 +1,6 @@
-"""`make lab`: `manage.py seckill_lab` with everything it needs, from nothing. Nothing else uses these servers.
+"""`make lab`: `manage.py seckill_lab` on servers that are started for it alone.
 
-python -m bench.lab ARGUMENTS   servers of one's own: DATABASE_URL + SECKILL_REDIS_URL + REDIS_URL
+It uses other servers if DATABASE_URL, SECKILL_REDIS_URL and REDIS_URL are set, and the running shop for --http.
 """
 
 import os
@@ -18,9 +18,9 @@ from shop.local.wheel import WheelMissing
 
 
 def main(arguments: list[str]) -> int:
-    """Run the lab and return its exit code; 2 where its servers could not be had."""
+    """Run the lab and return its exit code; 2 if its servers could not be started."""
     if "--http" in arguments:
-        # The shop that runs here has its servers and its secret key in .stampede/env.
+        # The running shop has the addresses of its servers and its secret key in .stampede/env.
         return run_lab(arguments, environment=os.environ)
     own_key = {"SECRET_KEY": secrets.token_urlsafe(50), **os.environ, "LOAD_TESTS": "1"}
     if all(os.environ.get(name) for name in SERVER_URLS):
@@ -44,7 +44,7 @@ def run_lab(arguments: list[str], *, environment: Mapping[str, str]) -> int:
         try:
             return lab.wait()
         except KeyboardInterrupt:
-            # The lab has heard it as well, and ends what it started before it ends itself.
+            # The lab got the signal as well. It first ends what it started.
             continue
 
 

@@ -1,4 +1,4 @@
-"""What a fault did to a sale: the world goes wrong while a strategy sells, and we count what the buyers were told."""
+"""One run of one strategy under one fault: what the buyers were told, compared with the stock."""
 
 import os
 import secrets
@@ -10,44 +10,46 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
 
-from bench.lab import stopping_buyer
-from bench.lab.buyer_process import attempt, leave
-from bench.lab.calls import ERROR, SOLD, Call, Result, Setting
-from bench.lab.crowd import Crowd
+from bench.lab.buyers import stopping_buyer
+from bench.lab.buyers.buyer_pool import BuyerPool
+from bench.lab.buyers.buyer_process import attempt, disconnect
+from bench.lab.buyers.calls import ERROR, SOLD, Call, Result, Setting
+from bench.lab.buyers.sale_progress import SaleProgress
+from bench.lab.buyers.stopping_buyer import StopTask
 from bench.lab.measures import units_sold, unsold
-from bench.lab.run import Site, run_once, strategy_of, teach
-from bench.lab.stopping_buyer import Fate
-from bench.lab.strategy_servers import Sites
-from bench.strategies.strategy import Fault, Home, Strategy
+from bench.lab.servers.lab_servers import BackendServers, LabServers
+from bench.lab.strategy_run import lab_strategy, load_scripts, run_strategy
+from bench.strategies.base.strategy import Backend, Fault, Strategy
 
-# Two units, so that one of a stopped buyer and one of a rival can both be right.
+# Two units, so that the stopped buyer and a rival can each rightly have one.
 STOCK = 2
 RIVALS = 3
-# Short, so that a run need not wait for 30 s; long against the milliseconds that an attempt takes.
+# Short, so that a run need not wait for 30 s, but much longer than the milliseconds of an attempt.
 LEASE_SECONDS = 0.3
-# Beyond the lease: the store's clock, the message of the victim, and the timer of a busy machine.
+# Waited in addition to the lease, for inexact timers and the message from the stopped buyer.
 PAST_LEASE_SECONDS = 0.15
-# More commands than any attempt has when nobody is in its way.
+# More commands than any attempt sends when no other buyer interferes.
 STEPS_MAX = 8
-VICTIM_SECONDS_MAX = 20.0
-# Before the store is killed, the sale should be in full swing.
-SWING_SECONDS = 0.03
+MESSAGE_SECONDS_MAX = 20.0
 HOUR_SECONDS = 3_600.0
-# A crowd with a fault in its midst: many more calls than one outage can swallow.
-CROWD = Setting(buyers=600, stock=300, seconds_max=6.0)
-# Sold out when the store loses everything, so that whatever is sold afterwards was invented.
-LOST_CROWD = Setting(buyers=2_000, stock=10, seconds_max=2.5)
-LOST_AFTER_SECONDS = 0.06
+# Many more calls than fail during one outage.
+FAULT_SETTING = Setting(buyers=600, stock=300, seconds_max=6.0)
+# The store is killed after so many answers: by then half of the stock is sold, unless buyers were turned away.
+RESTART_AFTER_ANSWERS = 150
+# Few units: the store loses its data when they are sold out, so all that is sold afterwards was invented.
+LOST_SETTING = Setting(buyers=2_000, stock=10, seconds_max=2.5)
+PROGRESS_POLL_SECONDS = 0.0005
 
 SIGNALS = {Fault.PAUSED: signal.SIGSTOP, Fault.KILLED: signal.SIGKILL}
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
-    """What one fault did to one strategy; of several places to stop, the worst of each figure.
+class FaultRun:
+    """What one fault did to one strategy; where the buyer was stopped at several commands, the worst of each figure.
 
-    `stops` are the commands before which the victim was stopped; `unsold` are units that are left, or taken and told to
-    nobody, though somebody asked for them.
+    `stops` are the commands before which the buyer was stopped; `answers_before` is how many answers the buyers had
+    got when the store was killed. `unsold` are units that a buyer asked for and that are left, or that were taken
+    without any buyer being told so.
     """
 
     strategy: str
@@ -57,137 +59,161 @@ class Damage:
     stuck: bool
     errors: int
     stops: Sequence[str] = ()
-    misbehaved: bool = False
+    answers_before: int | None = None
+    unexpected: bool = False
 
 
-def suffer(kind: type[Strategy], fault: Fault, *, sites: Sites, crowd: Crowd) -> Damage | None:
-    """Let the fault happen to the strategy. None where it means nothing there."""
+def run_under_fault(kind: type[Strategy], fault: Fault, *, lab_servers: LabServers, pool: BuyerPool) -> FaultRun | None:
+    """Run the strategy under the fault. None if the lab cannot restart the servers of this strategy."""
     if fault in SIGNALS:
-        damage = stopped_in_the_middle(kind, fault, site=sites.of(kind))
-    elif fault is Fault.CLOCK_AHEAD or kind.home is Home.STORE:
-        damage = in_a_crowd(kind, fault, sites=sites, crowd=crowd)
-    else:
-        return None
-    return damage
+        return stop_between_commands(kind, fault, servers=lab_servers.of(kind))
+    if fault is Fault.CLOCK_AHEAD or kind.backend is Backend.STORE:
+        return fault_during_sale(kind, fault, lab_servers=lab_servers, pool=pool)
+    return None
 
 
-def misbehaved(kind: type[Strategy], fault: Fault, *, oversold: int, stuck: bool) -> bool:
-    """Whether the strategy broke what it is expected to keep under this fault."""
+def is_unexpected(kind: type[Strategy], fault: Fault, *, oversold: int, stuck: bool) -> bool:
+    """Whether the strategy oversold or got stuck although it is expected to survive this fault."""
     if fault in kind.breaks_under:
         return False
-    # A store that lost everything has nothing to sell; it must only not sell it.
-    sticks = stuck and kind.correct and fault is not Fault.STORE_LOST
-    return sticks or bool(oversold and (kind.correct or kind.never_oversells))
+    # A store that lost everything has nothing left to sell, so selling nothing is right.
+    wrongly_stuck = stuck and kind.correct and fault is not Fault.STORE_LOST
+    return wrongly_stuck or bool(oversold and (kind.correct or kind.never_oversells))
 
 
-# --- one buyer stopped between two of its commands ---
+# --- one buyer is stopped between two of its commands ---
 
 
-def stopped_in_the_middle(kind: type[Strategy], fault: Fault, *, site: Site) -> Damage:
-    """A trial for each command of the attempt but the first: the victim is stopped before it while rivals buy."""
-    teach(kind, site)
+def stop_between_commands(kind: type[Strategy], fault: Fault, *, servers: BackendServers) -> FaultRun:
+    """For each command but the first, a sale in which one buyer is stopped before that command while rivals buy."""
+    load_scripts(kind, servers)
     steps = range(2, STEPS_MAX + 1)
-    # Side by side: a trial is mostly waiting for a lease to end.
-    with ThreadPoolExecutor(len(steps)) as pool:
-        found = list(pool.map(lambda step: stopped_at(kind, fault, step, site=site), steps))
-    trials = [trial for trial in found if trial is not None]
-    oversold = max((units_sold(results) - STOCK for _stop, results, _stuck in trials), default=0)
-    stuck = any(stuck for _stop, _results, stuck in trials)
-    return Damage(
+    # At the same time: such a sale is mostly waiting for a lease to end.
+    with ThreadPoolExecutor(len(steps)) as executor:
+        found = list(executor.map(lambda step: stop_before_command(kind, fault, step, servers=servers), steps))
+    sales = [sale for sale in found if sale is not None]
+    oversold = max((units_sold(results) - STOCK for _stop, results, _stuck in sales), default=0)
+    stuck = any(stuck for _stop, _results, stuck in sales)
+    return FaultRun(
         strategy=kind.id,
         fault=fault,
         oversold=max(0, oversold),
-        unsold=max((max(0, unsold(results, stock=STOCK)) for _stop, results, _stuck in trials), default=0),
+        unsold=max((max(0, unsold(results, stock=STOCK)) for _stop, results, _stuck in sales), default=0),
         stuck=stuck,
-        errors=sum(result.word == ERROR for _stop, results, _stuck in trials for result in results),
-        stops=[stop for stop, _results, _stuck in trials],
-        misbehaved=misbehaved(kind, fault, oversold=max(0, oversold), stuck=stuck),
+        errors=sum(result.answer == ERROR for _stop, results, _stuck in sales for result in results),
+        stops=[stop for stop, _results, _stuck in sales],
+        unexpected=is_unexpected(kind, fault, oversold=max(0, oversold), stuck=stuck),
     )
 
 
-def stopped_at(kind: type[Strategy], fault: Fault, step: int, *, site: Site) -> tuple[str, list[Result], bool] | None:
-    """One trial: where the victim stopped, all results, and whether the sale is stuck. None past the last command."""
+def stop_before_command(
+    kind: type[Strategy], fault: Fault, step: int, *, servers: BackendServers
+) -> tuple[str, list[Result], bool] | None:
+    """One sale: the command before which the buyer stopped, all results, and whether the sale is stuck.
+
+    None if the attempt has fewer commands.
+    """
     name = f"lab-{kind.id}-{secrets.token_hex(4)}"
-    judge = strategy_of(kind, site, name, LEASE_SECONDS)
-    judge.set_stock(STOCK)
-    # Forked from a server that has read the modules already: dozens of victims would take a minute to start.
+    seller = lab_strategy(kind, servers, name, LEASE_SECONDS)
+    seller.set_stock(STOCK)
+    # Forked from a server that has imported the modules: starting dozens of processes would take a minute.
     context = get_context("forkserver")
-    context.set_forkserver_preload(["bench.lab.stopping_buyer"])
+    context.set_forkserver_preload(["bench.lab.buyers.stopping_buyer"])
     ours, theirs = context.Pipe()
-    fate = Fate(kind.id, name, site.store_url, site.database_url, LEASE_SECONDS, step, SIGNALS[fault])
-    process = context.Process(target=stopping_buyer.run, args=(fate, theirs), daemon=True)
+    task = StopTask(kind.id, name, servers.store_url, servers.database_url, LEASE_SECONDS, step, SIGNALS[fault])
+    process = context.Process(target=stopping_buyer.run, args=(task, theirs), daemon=True)
     try:
         process.start()
         theirs.close()
-        stop = heard(ours)
+        stop = next_message(ours)
         if not isinstance(stop, str):
             return None
         time.sleep(LEASE_SECONDS + PAST_LEASE_SECONDS if kind.lease_seconds else PAST_LEASE_SECONDS)
-        results = rivals(kind, site, name, first=10)
+        results = rivals(kind, servers, name, first=10)
         if fault is Fault.PAUSED:
             os.kill(process.pid or 0, signal.SIGCONT)
-            end = heard(ours)
-            results += [end] if isinstance(end, Result) else []
-        late = rivals(kind, site, name, first=100)
-        results += late
-        left = judge.left()
-        stuck = units_sold(results) < STOCK and (left is None or left > 0) and all(r.word != SOLD for r in late)
+            result = next_message(ours)
+            results += [result] if isinstance(result, Result) else []
+        last_results = rivals(kind, servers, name, first=100)
+        results += last_results
+        left = seller.left()
+        none_sold = all(result.answer != SOLD for result in last_results)
+        stuck = units_sold(results) < STOCK and (left is None or left > 0) and none_sold
         return stop, results, stuck
     finally:
         process.kill()
         process.join()
         ours.close()
-        judge.tear_down()
-        leave(judge)
+        seller.tear_down()
+        disconnect(seller)
 
 
-def heard(pipe: Any) -> Any:
-    """The next message of the victim; None where none comes."""
+def next_message(pipe: Any) -> Any:
+    """The next message of the stopped buyer; None if none comes."""
     try:
-        return pipe.recv() if pipe.poll(VICTIM_SECONDS_MAX) else None
+        return pipe.recv() if pipe.poll(MESSAGE_SECONDS_MAX) else None
     except EOFError:
         return None
 
 
-def rivals(kind: type[Strategy], site: Site, name: str, *, first: int) -> list[Result]:
-    """A few buyers at once, each a client of its own, numbered from `first`."""
-    clients = [strategy_of(kind, site, name, LEASE_SECONDS) for _ in range(RIVALS)]
+def rivals(kind: type[Strategy], servers: BackendServers, name: str, *, first: int) -> list[Result]:
+    """The results of a few buyers at once, each with a client of its own, numbered from `first`."""
+    clients = [lab_strategy(kind, servers, name, LEASE_SECONDS) for _ in range(RIVALS)]
     try:
-        with ThreadPoolExecutor(RIVALS) as pool:
+        with ThreadPoolExecutor(RIVALS) as executor:
             calls = (Call(buyer, 1) for buyer in range(first, first + RIVALS))
-            return list(pool.map(attempt, clients, calls))
+            return list(executor.map(attempt, clients, calls))
     finally:
         for client in clients:
-            leave(client)
+            disconnect(client)
 
 
-# --- a crowd whose store goes away, or one of whose clocks is wrong ---
+# --- the store restarts during a sale, or the clock of one process is wrong ---
 
 
-def in_a_crowd(kind: type[Strategy], fault: Fault, *, sites: Sites, crowd: Crowd) -> Damage:
-    """The crowd buys, and meanwhile it happens."""
+def fault_during_sale(kind: type[Strategy], fault: Fault, *, lab_servers: LabServers, pool: BuyerPool) -> FaultRun:
+    """A sale to the whole pool, during which the fault strikes."""
+    setting = LOST_SETTING if fault is Fault.STORE_LOST else FAULT_SETTING
+    answers_before: int | None = None
 
-    def meanwhile() -> None:
-        if fault is not Fault.CLOCK_AHEAD:
-            time.sleep(LOST_AFTER_SECONDS if fault is Fault.STORE_LOST else SWING_SECONDS)
-            sites.store.restart(losing_all=fault is Fault.STORE_LOST)
+    def restart_store(progress: SaleProgress) -> None:
+        nonlocal answers_before
+        wait_until_due(fault, setting, progress)
+        lab_servers.store.kill()
+        answers_before = progress.answers
+        lab_servers.store.restart(losing_all=fault is Fault.STORE_LOST)
 
-    clocks = [HOUR_SECONDS if fault is Fault.CLOCK_AHEAD and not number else 0.0 for number in range(CROWD.processes)]
-    measures, _results = run_once(
+    clocks = [HOUR_SECONDS if fault is Fault.CLOCK_AHEAD and not number else 0.0 for number in range(setting.processes)]
+    measures, _results = run_strategy(
         kind,
-        LOST_CROWD if fault is Fault.STORE_LOST else CROWD,
-        crowd=crowd,
-        site=sites.of(kind),
+        setting,
+        pool=pool,
+        servers=lab_servers.of(kind),
         clocks_ahead=clocks,
         lease_seconds=LEASE_SECONDS,
-        meanwhile=meanwhile,
+        fault=None if fault is Fault.CLOCK_AHEAD else restart_store,
     )
-    return Damage(
+    return FaultRun(
         strategy=kind.id,
         fault=fault,
         oversold=measures.oversold,
         unsold=measures.unsold,
         stuck=measures.stuck,
         errors=measures.errors,
-        misbehaved=misbehaved(kind, fault, oversold=measures.oversold, stuck=measures.stuck),
+        answers_before=answers_before,
+        unexpected=is_unexpected(kind, fault, oversold=measures.oversold, stuck=measures.stuck),
     )
+
+
+def wait_until_due(fault: Fault, setting: Setting, progress: SaleProgress) -> None:
+    """Wait until the fault should strike. Never after the calls that buyers make before it, nor after the run's end.
+
+    A fixed time would strike before the sale on a slow machine, and after it on a fast one.
+    """
+    deadline_s = time.monotonic() + setting.seconds_max
+    while time.monotonic() < deadline_s and progress.answers < setting.calls_before_fault:
+        if fault is Fault.STORE_LOST and progress.units_sold >= setting.stock:
+            return
+        if fault is Fault.STORE_RESTARTED and progress.answers >= RESTART_AFTER_ANSWERS:
+            return
+        time.sleep(PROGRESS_POLL_SECONDS)

@@ -1,64 +1,64 @@
-"""The verdict: what a run showed of a strategy, in words, and whether it broke what is expected of it."""
+"""What a run shows of a strategy, in words, and whether that is a flaw that was not expected."""
 
 from dataclasses import dataclass
 
 from bench.lab.measures import Measures
-from bench.strategies.strategy import Strategy
+from bench.strategies.base.strategy import Strategy
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """`misbehaved`: expected to be correct, and was not. A flawed strategy cannot misbehave."""
+class Judgement:
+    """`words` describe what happened; `unexpected` says that the strategy was expected to be correct and was not."""
 
     words: str
     expected: str
-    misbehaved: bool
+    unexpected: bool
 
 
-def verdict_on(strategy: type[Strategy], measures: Measures) -> Verdict:
-    return Verdict(in_words(measures), strategy.expected, bool(broken_promises(strategy, measures)))
+def judge(strategy: type[Strategy], measures: Measures) -> Judgement:
+    return Judgement(in_words(measures), strategy.expected, bool(unexpected_flaws(strategy, measures)))
 
 
-def broken_promises(strategy: type[Strategy], measures: Measures) -> list[str]:
-    """What the strategy did and must not, on live hosts with good clocks."""
-    broken = []
+def unexpected_flaws(strategy: type[Strategy], measures: Measures) -> list[str]:
+    """What went wrong in a run without faults although the strategy is expected to get it right."""
+    flaws = []
     if measures.oversold and (strategy.correct or strategy.never_oversells):
-        broken.append("oversold")
+        flaws.append("oversold")
     if strategy.correct:
         if measures.stuck:
-            broken.append("stuck")
+            flaws.append("stuck")
         if measures.errors:
-            broken.append("errors")
-        if measures.units_max > 1 and not strategy.sells_baskets:
-            return broken
+            flaws.append("errors")
+        if measures.units_max > 1 and not strategy.sells_several_units:
+            return flaws
         if measures.false_refusals:
-            broken.append("false refusals")
-        # Who gave up for want of a lock was told so, and is no broken promise; a refusal is.
+            flaws.append("false refusals")
+        # Units left by buyers who were told "busy" are not a flaw: these buyers know that they may try again.
         if measures.unsold and not (measures.busy or measures.not_sent):
-            broken.append("unsold")
-    return broken
+            flaws.append("unsold")
+    return flaws
 
 
 def in_words(measures: Measures) -> str:
-    """The verdict for people."""
-    said = []
+    """The judgement as one line of text."""
+    phrases = []
     if measures.oversold:
-        said.append(f"oversold by {measures.oversold:,} ({measures.sold:,} of {measures.stock:,})")
+        phrases.append(f"oversold by {measures.oversold:,} ({measures.sold:,} of {measures.stock:,})")
     elif measures.unsold:
-        said.append(f"left {measures.unsold:,} of {measures.stock:,} unsold though asked for")
+        phrases.append(f"left {measures.unsold:,} of {measures.stock:,} unsold although buyers asked for them")
     elif measures.sold == measures.stock:
-        said.append("sold exactly the stock")
+        phrases.append("sold exactly the stock")
     else:
-        said.append(f"sold {measures.sold:,} of {measures.stock:,}, nobody wanted the rest")
+        phrases.append(f"sold {measures.sold:,} of {measures.stock:,}, no buyer asked for the rest")
     if measures.stuck:
-        said.append("stuck: nobody can buy any more")
+        phrases.append("stuck: no buyer can buy any more")
     calls = measures.buyers or 1
     if measures.busy:
-        said.append(f"{measures.busy / calls:.0%} of the buyers told busy")
+        phrases.append(f"{measures.busy / calls:.0%} of the buyers told busy")
     if measures.false_refusals:
-        said.append(f"{measures.false_refusals:,} refused although units were left")
+        phrases.append(f"{measures.false_refusals:,} refused although units were left")
     if measures.errors:
-        said.append(f"{measures.errors:,} errors")
+        phrases.append(f"{measures.errors:,} errors, the first: {measures.first_error}")
     if measures.not_sent:
-        said.append(f"{measures.not_sent:,} buyers had no turn in time")
-    return "; ".join(said)
+        phrases.append(f"{measures.not_sent:,} buyers not served in time")
+    return "; ".join(phrases)

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import quantiles
 
-from bench.lab.calls import BUSY, ERROR, NOT_SENT, REFUSED, SOLD, Result
-from bench.lab.server_counters import ServerCounters
+from bench.lab.buyers.calls import BUSY, ERROR, NOT_SENT, REFUSED, SOLD, Result
+from bench.lab.servers.server_counters import ServerCounters
 
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """One strategy in one run.
+    """The figures of one strategy in one run.
 
-    `sold` and what comes from it are units; `refused`, `busy`, `errors`, `not_sent` and `false_refusals` are calls.
-    What is counted at the servers is None where the stock is in the database.
+    `sold`, `oversold` and `unsold` are units; `refused`, `busy`, `errors`, `not_sent` and `false_refusals` are calls.
+    The counters of the servers are None for strategies that keep their stock in the database.
     """
 
     strategy: str
@@ -54,7 +54,7 @@ def measured(
     stuck: bool,
 ) -> Measures:
     """The measures of a run."""
-    sent = [result for result in results if result.word != NOT_SENT]
+    sent = [result for result in results if result.answer != NOT_SENT]
     count = len(sent) or 1
     sold = units_sold(results)
     seconds = max((r.ended_s for r in sent), default=0.0) - min((r.started_s for r in sent), default=0.0)
@@ -68,10 +68,10 @@ def measured(
         sold=sold,
         oversold=max(0, sold - stock),
         unsold=unsold(results, stock=stock),
-        refused=sum(result.word == REFUSED for result in sent),
+        refused=sum(result.answer == REFUSED for result in sent),
         false_refusals=false_refusals(sent, stock=stock),
-        busy=sum(result.word == BUSY for result in sent),
-        errors=sum(result.word == ERROR for result in sent),
+        busy=sum(result.answer == BUSY for result in sent),
+        errors=sum(result.answer == ERROR for result in sent),
         not_sent=len(results) - len(sent),
         stuck=stuck,
         believed_left=believed_left,
@@ -89,25 +89,25 @@ def measured(
 
 
 def units_sold(results: Sequence[Result]) -> int:
-    return sum(result.units for result in results if result.word == SOLD)
+    return sum(result.units for result in results if result.answer == SOLD)
 
 
 def unsold(results: Sequence[Result], *, stock: int) -> int:
-    """Units left although somebody who went away without any would have been content with them."""
+    """Units left although they were enough for a buyer who got none."""
     left = stock - units_sold(results)
-    went_away = [result.units for result in results if result.word != SOLD]
-    return left if went_away and min(went_away) <= left else 0
+    asked_for = [result.units for result in results if result.answer != SOLD]
+    return left if asked_for and min(asked_for) <= left else 0
 
 
 def false_refusals(results: Sequence[Result], *, stock: int) -> int:
-    """Calls refused although enough units were left while they lasted, whatever the order of the others.
+    """Calls refused although enough units were left during the whole call.
 
-    A sale may have taken its units at any moment between its start and its end, so every sale that had started before
-    the refusal came counts as done: the figure is a lower bound, and never an accusation of the innocent.
+    A sale may have taken its units at any time between its start and its end. So every sale that had started before
+    the refusal came counts as done, and the figure is a lower bound.
     """
     found, started, taken = 0, 0, 0
-    sales = sorted((result for result in results if result.word == SOLD), key=lambda result: result.started_s)
-    for refusal in sorted((r for r in results if r.word == REFUSED), key=lambda result: result.ended_s):
+    sales = sorted((result for result in results if result.answer == SOLD), key=lambda result: result.started_s)
+    for refusal in sorted((r for r in results if r.answer == REFUSED), key=lambda result: result.ended_s):
         while started < len(sales) and sales[started].started_s < refusal.ended_s:
             taken += sales[started].units
             started += 1

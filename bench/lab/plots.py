@@ -1,4 +1,4 @@
-"""The plots of a session, as SVG files."""
+"""The plots of a run of the lab, as SVG files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,16 +8,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from bench.lab.fault_runs import Damage
-from bench.lab.series import Run, SeriesReport
-from bench.strategies.all import BY_ID
-from bench.strategies.strategy import Fault
+from bench.lab.fault_runs import FaultRun
+from bench.lab.series import Run, SeriesResult
+from bench.strategies.all_strategies import BY_ID
+from bench.strategies.base.strategy import Fault
 
 GREEN, PALE, AMBER, RED, GREY, BLUE = "#2f855a", "#9ccfae", "#c98a00", "#c53030", "#a0aec0", "#2b6cb0"
 
 WHEN = {
-    Fault.PAUSED: "when its holder was paused",
-    Fault.KILLED: "when its holder was killed",
+    Fault.PAUSED: "when a buyer was paused",
+    Fault.KILLED: "when a buyer was killed",
     Fault.STORE_RESTARTED: "when the store restarted",
     Fault.STORE_LOST: "when the store lost its data",
     Fault.CLOCK_AHEAD: "when a clock was ahead",
@@ -27,29 +27,26 @@ WHEN = {
 rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "stampede", "font.size": 9})
 
 
-def draw(reports: Sequence[SeriesReport], *, directory: Path) -> list[Path]:
-    """Draw what each series has to show."""
+def draw(results: Sequence[SeriesResult], *, directory: Path) -> None:
+    """Draw the plots of each series; of its settings, the last one."""
     directory.mkdir(parents=True, exist_ok=True)
-    made = []
-    damages = [damage for report in reports for damage in report.damages]
-    for report in reports:
-        if not report.runs:
+    fault_runs = [fault_run for result in results for fault_run in result.fault_runs]
+    for result in results:
+        if not result.runs:
             continue
-        last = report.runs[-1].setting
-        runs = [run for run in report.runs if run.setting == last]
+        last = result.runs[-1].setting
+        runs = [run for run in result.runs if run.setting == last]
         pictures = {
-            "which-one": which_one(runs, damages),
+            "which-one": which_one(runs, fault_runs),
             "sold": sold_against_stock(runs),
             "latency": latency(runs),
             "commands": commands_per_attempt(runs),
         }
-        if len({run.setting for run in report.runs}) > 1:
-            pictures["throughput"] = throughput_against_buyers(report.runs)
+        if len({run.setting for run in result.runs}) > 1:
+            pictures["throughput"] = throughput_against_buyers(result.runs)
         for name, picture in pictures.items():
-            path = directory / f"{report.name}-{name}.svg"
+            path = directory / f"{result.name}-{name}.svg"
             picture.savefig(path, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
-            made.append(path)
-    return made
 
 
 def colour_of(run: Run) -> str:
@@ -70,27 +67,33 @@ def bars(runs: Sequence[Run], *, title: str) -> tuple[Figure, Axes]:
     return picture, axes
 
 
+def label(axes: Axes, length: float, row: int, text: str) -> None:
+    """Write a text at the end of a bar."""
+    axes.annotate(text, (length, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+
+
 def subject(runs: Sequence[Run]) -> str:
     setting = runs[0].setting
     return f"{setting.buyers:,} buyers, {setting.stock:,} units, {setting.concurrency} clients at a time"
 
 
-def which_one(runs: Sequence[Run], damages: Sequence[Damage]) -> Figure:
-    """Calls answered in a second, and what was wrong, here or under a fault: the answer to "which one, and why"."""
-    shades = {run.measures.strategy: shade_of(run, damages) for run in runs}
+def which_one(runs: Sequence[Run], fault_runs: Sequence[FaultRun]) -> Figure:
+    """Calls answered in a second, the best strategies first, and what was wrong with each, here or under a fault."""
+    ratings = {run.measures.strategy: rating_of(run, fault_runs) for run in runs}
     order = [GREEN, PALE, AMBER, RED]
     ordered = sorted(
-        runs, key=lambda run: (order.index(shades[run.measures.strategy][0]), -run.measures.attempts_per_second)
+        runs, key=lambda run: (order.index(ratings[run.measures.strategy][0]), -run.measures.attempts_per_second)
     )
     picture, axes = bars(ordered, title=f"Which one? Calls answered in a second. {subject(runs)}")
     speeds = [run.measures.attempts_per_second for run in ordered]
-    colours = [shades[run.measures.strategy][0] for run in ordered]
+    colours = [ratings[run.measures.strategy][0] for run in ordered]
     axes.barh(range(len(ordered)), speeds, color=colours)
     for row, (run, speed) in enumerate(zip(ordered, speeds, strict=True)):
-        axes.text(speed, row, "  " + shades[run.measures.strategy][1], va="center", fontsize=8)
+        label(axes, speed, row, ratings[run.measures.strategy][1])
     axes.set_xlabel("calls per second")
     axes.set_xlim(0, max(speeds) * 1.5)
-    meanings = ["right, here and under every fault tried", "right here, but", "turned buyers away", "oversold"]
+    right = "right, here and under every fault tried" if fault_runs else "right here; no fault was tried"
+    meanings = [right, "right here, but", "turned buyers away", "oversold"]
     axes.legend(
         handles=[Patch(color=colour, label=label) for colour, label in zip(order, meanings, strict=True)],
         loc="upper center",
@@ -101,27 +104,36 @@ def which_one(runs: Sequence[Run], damages: Sequence[Damage]) -> Figure:
     return picture
 
 
-def shade_of(run: Run, damages: Sequence[Damage]) -> tuple[str, str]:
-    """The colour of a strategy, and why it has it."""
+def rating_of(run: Run, fault_runs: Sequence[FaultRun]) -> tuple[str, str]:
+    """The colour of a strategy, and why it has it. Dark green only if nothing was wrong here or under a fault."""
     colour = colour_of(run)
     if colour != GREEN:
-        return colour, run.verdict.words.split(" though")[0]
+        return colour, run.judgement.words.split(" although buyers")[0]
     strategy = BY_ID[run.measures.strategy]
-    own = [damage for damage in damages if damage.strategy == strategy.id]
-    wrong = [f"oversold {WHEN[damage.fault]}" for damage in own if damage.oversold]
-    wrong += [
-        f"stuck {WHEN[damage.fault]}"
-        for damage in own
-        if damage.stuck and not damage.oversold and damage.fault is not Fault.STORE_LOST
-    ]
-    if wrong:
-        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        return PALE, wrong[0] + more
+    flaws = [flaw for one in fault_runs if one.strategy == strategy.id and (flaw := flaw_under_fault(one))]
+    if flaws:
+        more = f", and {len(flaws) - 1} more" if len(flaws) > 1 else ""
+        return PALE, flaws[0] + more
     if not strategy.correct:
         return PALE, "flawed, as its schedule shows"
-    lost = sum(damage.unsold for damage in own if damage.fault is Fault.STORE_RESTARTED)
-    units = "1 unit" if lost == 1 else f"{lost} units"
-    return GREEN, f"{run.verdict.words}; {units} lost {WHEN[Fault.STORE_RESTARTED]}" if lost else run.verdict.words
+    restarted = {one.strategy for one in fault_runs if one.fault is Fault.STORE_RESTARTED}
+    if restarted and strategy.id not in restarted:
+        return GREEN, f"{run.judgement.words}; its servers were not restarted"
+    return GREEN, run.judgement.words
+
+
+def flaw_under_fault(fault_run: FaultRun) -> str:
+    """What was wrong under a fault; empty if nothing was. A store that lost its data is right to sell nothing."""
+    when = WHEN[fault_run.fault]
+    if fault_run.oversold:
+        return f"oversold {when}"
+    if fault_run.fault is Fault.STORE_LOST:
+        return ""
+    if fault_run.stuck:
+        return f"stuck {when}"
+    if fault_run.unsold:
+        return f"{fault_run.unsold:,} {'unit' if fault_run.unsold == 1 else 'units'} unsold {when}"
+    return ""
 
 
 def sold_against_stock(runs: Sequence[Run]) -> Figure:
@@ -130,7 +142,7 @@ def sold_against_stock(runs: Sequence[Run]) -> Figure:
     axes.barh(range(len(runs)), sold, color=[colour_of(run) for run in runs])
     axes.axvline(runs[0].setting.stock, color="black", linewidth=1)
     for row, units in enumerate(sold):
-        axes.text(units, row, f" {units:,}", va="center", fontsize=8)
+        label(axes, units, row, f"{units:,}")
     axes.set_xlabel("units sold; the line is the stock")
     return picture
 
@@ -160,7 +172,7 @@ def commands_per_attempt(runs: Sequence[Run]) -> Figure:
     axes.barh(rows, commands, height=0.8, color=GREY, label="commands, those inside scripts too")
     axes.barh(rows, trips, height=0.4, color=BLUE, label="round trips")
     for row, number in enumerate(commands):
-        axes.text(number, row, f" {number:.1f}", va="center", fontsize=8)
+        label(axes, number, row, f"{number:.1f}")
     axes.legend(loc="best")
     axes.set_xlabel("per attempt")
     return picture

@@ -1,21 +1,21 @@
-"""The runs that STRATEGIES asks for: who sells what to how many, and under which fault."""
+"""The runs of `--preset`: which strategies, how many buyers and units, which faults."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bench.lab.calls import Setting
-from bench.strategies.all import ALL
-from bench.strategies.strategy import Fault
+from bench.lab.buyers.calls import Setting
+from bench.strategies.all_strategies import ALL
+from bench.strategies.base.strategy import Fault
 
 EVERY = tuple(strategy.id for strategy in ALL)
 LUA_AND_WATCH = ("watch_multi", "all_in_lua", "lua_purchase", "lua_purchase_cluster", "ledger")
-# One of each kind: what breaks under a fault, what does not, and the shop's own.
+# A lock that breaks under a fault, a script that does, and the shop's own.
 QUICK_FAULTS = ("set_nx_ex_lock", "all_in_lua", "ledger")
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The same strategies in one setting after the other, and then under faults."""
+    """Some strategies, to run in each setting and then under each fault."""
 
     name: str
     strategies: Sequence[str]
@@ -37,7 +37,7 @@ PRESETS = {series.name: series for series in (CLASSIC, MIXED, LUA_WATCH_CLUSTER,
 
 
 def quick(series: Series) -> Series:
-    """The same in a few seconds: to see that all works, and no ground for a verdict on speed."""
+    """The same in a few seconds, to see that all works. Its times mean nothing."""
     if series is CLASSIC:
         return replace(series, settings=[Setting(buyers=105, stock=100)])
     if series is LUA_WATCH_CLUSTER:

@@ -1,20 +1,20 @@
-"""A session of the lab: one series after the other, and what came of each."""
+"""Runs the strategies of a series, in each of its settings and under each of its faults."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from bench.lab.calls import Setting
-from bench.lab.crowd import Crowd
-from bench.lab.fault_runs import CROWD, Damage, suffer
-from bench.lab.judgement import Verdict, verdict_on
+from bench.lab.buyers.buyer_pool import BuyerPool
+from bench.lab.buyers.calls import Setting
+from bench.lab.fault_runs import FAULT_SETTING, FaultRun, run_under_fault
+from bench.lab.judgement import Judgement, judge
 from bench.lab.measures import Measures
 from bench.lab.presets import Series
-from bench.lab.run import run_once
-from bench.lab.strategy_servers import Sites
-from bench.strategies.all import BY_ID
+from bench.lab.servers.lab_servers import LabServers
+from bench.lab.strategy_run import run_strategy
+from bench.strategies.all_strategies import BY_ID
 
-# Is told what is done next; called once for each step of `steps_of`.
+# Called with a text before each of the steps that `steps_of` counts.
 Tick = Callable[[str], object]
 
 
@@ -24,22 +24,22 @@ class Run:
 
     setting: Setting
     measures: Measures
-    verdict: Verdict
+    judgement: Judgement
 
 
 @dataclass(slots=True)
-class SeriesReport:
-    """What came of a series."""
+class SeriesResult:
+    """All that was measured in a series."""
 
     name: str
     runs: list[Run] = field(default_factory=list)
-    damages: list[Damage] = field(default_factory=list)
+    fault_runs: list[FaultRun] = field(default_factory=list)
 
-    def misbehaved(self) -> list[str]:
-        """Who was expected to be correct, or to survive a fault, and did not."""
+    def unexpected(self) -> list[str]:
+        """The strategies that were expected to be correct, or to survive a fault, and did not."""
         return [
-            *(f"{run.measures.strategy}: {run.verdict.words}" for run in self.runs if run.verdict.misbehaved),
-            *(f"{damage.strategy} under {damage.fault}" for damage in self.damages if damage.misbehaved),
+            *(f"{run.measures.strategy}: {run.judgement.words}" for run in self.runs if run.judgement.unexpected),
+            *(f"{fault_run.strategy} under {fault_run.fault}" for fault_run in self.fault_runs if fault_run.unexpected),
         ]
 
 
@@ -48,41 +48,41 @@ def steps_of(series: Sequence[Series]) -> int:
     return sum(len(one.strategies) * (len(one.settings) + len(one.faults)) for one in series)
 
 
-def run_series(series: Series, *, sites: Sites, tick: Tick) -> SeriesReport:
+def run_series(series: Series, *, lab_servers: LabServers, tick: Tick) -> SeriesResult:
     """Every strategy in every setting, and then under every fault."""
-    report = SeriesReport(series.name)
+    result = SeriesResult(series.name)
     kinds = [BY_ID[strategy_id] for strategy_id in series.strategies]
-    with crowds() as crowd_for:
+    with pools() as pool_for:
         for setting in series.settings:
             for kind in kinds:
                 tick(f"{series.name}: {kind.id}, {setting.buyers:,} buyers")
-                measures, _results = run_once(kind, setting, crowd=crowd_for(setting), site=sites.of(kind))
-                report.runs.append(Run(setting, measures, verdict_on(kind, measures)))
+                measures, _results = run_strategy(kind, setting, pool=pool_for(setting), servers=lab_servers.of(kind))
+                result.runs.append(Run(setting, measures, judge(kind, measures)))
         for kind in kinds:
             for fault in series.faults:
                 tick(f"{series.name}: {kind.id}, {fault}")
-                damage = suffer(kind, fault, sites=sites, crowd=crowd_for(CROWD))
-                if damage is not None:
-                    report.damages.append(damage)
-    return report
+                fault_run = run_under_fault(kind, fault, lab_servers=lab_servers, pool=pool_for(FAULT_SETTING))
+                if fault_run is not None:
+                    result.fault_runs.append(fault_run)
+    return result
 
 
 @contextmanager
-def crowds() -> Iterator[Callable[[Setting], Crowd]]:
-    """A crowd for each setting; the last one stays for as long as settings ask for the same."""
-    current: tuple[int, int, Crowd] | None = None
+def pools() -> Iterator[Callable[[Setting], BuyerPool]]:
+    """Gives the pool for a setting. The last one is used again while settings ask for the same size."""
+    current: tuple[int, int, BuyerPool] | None = None
 
-    def crowd_for(setting: Setting) -> Crowd:
+    def pool_for(setting: Setting) -> BuyerPool:
         nonlocal current
         if current is None or current[:2] != (setting.processes, setting.clients):
             if current is not None:
-                current[2].send_home()
-            crowd = Crowd(processes=setting.processes, clients=setting.clients)
-            current = (setting.processes, setting.clients, crowd)
+                current[2].stop()
+            pool = BuyerPool(processes=setting.processes, clients=setting.clients)
+            current = (setting.processes, setting.clients, pool)
         return current[2]
 
     try:
-        yield crowd_for
+        yield pool_for
     finally:
         if current is not None:
-            current[2].send_home()
+            current[2].stop()

@@ -1,4 +1,4 @@
-"""Every known way to guard stock, one file each, flaws included. The shop sells through `ledger` alone.
+"""Known ways to guard stock, one file each, flaws included. The shop sells through `atomic.ledger` alone.
 
-`strategy` is the interface, `all` the list. The lab (bench/lab) runs them side by side and judges.
+`base.strategy` is the interface, `all_strategies` the list. The lab (bench/lab) runs them side by side.
 """

@@ -1,4 +1,4 @@
-"""The scenes in slow motion: who does what, what each sees, what the store holds, and what follows from it."""
+"""Prints a schedule step by step: who does what, what each buyer sees, what the store holds, what it shows."""
 
 import re
 from pathlib import Path
@@ -12,105 +12,106 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bench.lab.own_servers import lab_store
-from bench.lab.schedules import scenes_of_counters, scenes_of_locks, scenes_of_scripts
-from bench.lab.schedules.interleaver import Aside, Done, Interleaver, Place, interleaved, scripts_of
-from bench.lab.schedules.scene import TRIES_MAX, Scene
+from bench.lab.schedules import atomic_schedules, counter_schedules, lock_schedules
+from bench.lab.schedules.interleaver import BuyerStep, Interleaver, ServerUrls, SideEvent, interleaved, scripts_of
+from bench.lab.schedules.schedule import TRIES_MAX, Schedule
 from bench.lab.schedules.stepped_buyer import CLOCK, SLEEP
-from bench.lab.schedules.watched_store import WAIT
-from bench.strategies.all import BY_ID
-from bench.strategies.locked_stock import LockedStock
-from bench.strategies.strategy import Answer
+from bench.lab.schedules.traced_store import WAIT
+from bench.lab.servers.lab_store import lab_store
+from bench.strategies.all_strategies import BY_ID
+from bench.strategies.base.strategy import Answer
+from bench.strategies.locks.locked_stock import LockedStock
 from shop.translations import compile_translations
 
-SCENES: tuple[Scene, ...] = (*scenes_of_counters.SCENES, *scenes_of_locks.SCENES, *scenes_of_scripts.SCENES)
+SCHEDULES: tuple[Schedule, ...] = (*counter_schedules.SCHEDULES, *lock_schedules.SCHEDULES, *atomic_schedules.SCHEDULES)
 
 LOCALE = Path(__file__).parents[2] / "locale"
 
-# Keys of a schedule begin so; a reader has no use for it and does not see it.
+# The prefix of the keys of a schedule, which is not printed.
 NAME = "lab"
 
 ANSWERS: dict[Answer, Any] = {
-    Answer.SOLD: gettext_lazy("is told: sold"),
-    Answer.REFUSED: gettext_lazy("is told: refused"),
-    Answer.BUSY: gettext_lazy("is told: busy"),
+    Answer.SOLD: gettext_lazy("answer: sold"),
+    Answer.REFUSED: gettext_lazy("answer: refused"),
+    Answer.BUSY: gettext_lazy("answer: busy"),
 }
 
 
-def scenes_of(strategy_id: str) -> list[Scene]:
-    """The scenes of a strategy. None for those that no schedule breaks."""
-    return [scene for scene in SCENES if scene.strategy.id == strategy_id]
+def schedules_of(strategy_id: str) -> list[Schedule]:
+    """The schedules of a strategy; empty if no schedule breaks it."""
+    return [schedule for schedule in SCHEDULES if schedule.strategy.id == strategy_id]
 
 
 def show(strategy_id: str, console: Console, *, language: str | None = None, store_url: str | None = None) -> bool:
-    """Play the scenes of a strategy and print them, on a store started for it unless one is given.
+    """Run the schedules of a strategy and print them, on a store that is started for it unless one is given.
 
-    `language` is en or zh-hans, the active one where none is given. Whether each scene has shown what it is there to
-    show. Raises KeyError for an unknown strategy.
+    `language` is en or zh-hans; without it, the active one. Returns whether each schedule showed what it should.
+    Raises KeyError for an unknown strategy.
     """
     strategy = BY_ID[strategy_id]
     compile_translations(locale=LOCALE)
     with translation.override(language or translation.get_language()):
-        if not scenes_of(strategy_id):
+        if not schedules_of(strategy_id):
             console.print(Text(_("No schedule is known that breaks %(strategy)s.") % {"strategy": strategy.id}))
             return True
         if store_url is not None:
-            return _show_all(strategy_id, console, Place(store_url=store_url))
+            return _show_all(strategy_id, console, ServerUrls(store_url=store_url))
         with lab_store() as store:
-            return _show_all(strategy_id, console, Place(store_url=store.url))
+            return _show_all(strategy_id, console, ServerUrls(store_url=store.url))
 
 
-def play(scene: Scene, place: Place, *, name: str = NAME, slow_motion: "SlowMotion | None" = None) -> bool:
-    """Play one scene. Whether it has shown what it is there to show."""
-    tries_max = TRIES_MAX if issubclass(scene.strategy, LockedStock) else None
-    options: dict[str, Any] = {"stock": scene.stock, "units": scene.units, "tries_max": tries_max}
-    with interleaved(scene.strategy, place, name=name, **options) as sale:
+def run_schedule(
+    schedule: Schedule, urls: ServerUrls, *, name: str = NAME, slow_motion: "SlowMotion | None" = None
+) -> bool:
+    """Run one schedule. Returns whether it showed what it should."""
+    tries_max = TRIES_MAX if issubclass(schedule.strategy, LockedStock) else None
+    options: dict[str, Any] = {"stock": schedule.stock, "units": schedule.units, "tries_max": tries_max}
+    with interleaved(schedule.strategy, urls, name=name, **options) as sale:
         if slow_motion is None:
-            return scene.play(sale)
+            return schedule.run(sale)
         slow_motion.sale = sale
         sale.report = slow_motion.add
-        shown = scene.play(sale)
-        slow_motion.conclude(scene, shown=shown)
+        shown = schedule.run(sale)
+        slow_motion.conclude(schedule, shown=shown)
         return shown
 
 
 class SlowMotion:
-    """The table of one scene, filled while it is played."""
+    """The table of one schedule, filled while it runs."""
 
     sale: Interleaver
 
-    def __init__(self, scene: Scene) -> None:
-        names = {"strategy": scene.strategy.id, "scene": scene.id}
-        self.table = Table(title=f"{names['strategy']} · {names['scene']}", title_justify="left", expand=False)
+    def __init__(self, schedule: Schedule) -> None:
+        self.table = Table(title=f"{schedule.strategy.id} · {schedule.id}", title_justify="left", expand=False)
         self.table.add_column("#", justify="right")
         for heading in (_("who"), _("does"), _("sees"), _("the store holds")):
             self.table.add_column(heading, overflow="fold")
         self.conclusion: list[Text] = []
-        self._scripts = {sha: name for sha, (name, _source) in scripts_of(scene.strategy).items()}
+        self._scripts = {sha: name for sha, (name, _source) in scripts_of(schedule.strategy).items()}
 
-    def add(self, event: Done | Aside) -> None:
+    def add(self, event: BuyerStep | SideEvent) -> None:
         """One more step."""
-        row = self._aside(event) if isinstance(event, Aside) else self._done(event)
-        self.table.add_row(str(self.table.row_count + 1), *(Text(cell) for cell in row), Text(self._held()))
+        row = self._side_event(event) if isinstance(event, SideEvent) else self._buyer_step(event)
+        self.table.add_row(str(self.table.row_count + 1), *(Text(cell) for cell in row), Text(self._store_content()))
 
-    def conclude(self, scene: Scene, *, shown: bool) -> None:
+    def conclude(self, schedule: Schedule, *, shown: bool) -> None:
         left = self.sale.left()
-        counts = {"stock": scene.stock, "sold": self.sale.sold, "left": "–" if left is None else left}
+        counts = {"stock": schedule.stock, "sold": self.sale.sold, "left": "–" if left is None else left}
         self.conclusion = [
             Text(_("Stock %(stock)s, sold %(sold)s, left %(left)s.") % counts),
-            Text(str(scene.conclusion) if shown else _("This did not show what it is there to show."), style="bold"),
+            Text(str(schedule.conclusion) if shown else _("This schedule did not show what it should."), style="bold"),
         ]
 
-    def _aside(self, event: Aside) -> tuple[str, str, str]:
+    def _side_event(self, event: SideEvent) -> tuple[str, str, str]:
         return "", str(event.text), "" if event.seen is None or event.seen is True else self._plain(event.seen)
 
-    def _done(self, event: Done) -> tuple[str, str, str]:
+    def _buyer_step(self, event: BuyerStep) -> tuple[str, str, str]:
         does = self._command(event.command)
         if event.killed:
             return event.who, does, _("† killed before this")
         sees = [] if event.seen is None else [self._plain(event.seen)]
         if event.blocked:
-            sees = [_("waits for a row that another has locked")]
+            sees = [_("waits for a row locked by another buyer")]
         if isinstance(event.answer, Answer):
             sees.append(str(ANSWERS[event.answer]))
         return event.who, does, " → ".join(sees)
@@ -128,14 +129,14 @@ class SlowMotion:
             command = ("Lua", name, *command[3 : 3 + keys], "|", *command[3 + keys :])
         return " ".join(map(self._plain, command))
 
-    def _held(self) -> str:
-        held = []
+    def _store_content(self) -> str:
+        content = []
         for key in self.sale.own_keys():
             name, value = self._plain(key), self._value(key)
             left_ms = self.sale.client.pttl(key)
             ends = f" ({round(left_ms / 1000)} s)" if left_ms >= 0 else ""
-            held.append(f"{name}={value}{ends}")
-        return "  ".join(held) or "–"
+            content.append(f"{name}={value}{ends}")
+        return "  ".join(content) or "–"
 
     def _value(self, key: bytes) -> str:
         client = self.sale.client
@@ -151,7 +152,7 @@ class SlowMotion:
         return self._plain(client.get(key))
 
     def _plain(self, value: Any) -> str:
-        """As a reader wants it: text, without what all names have in common, the owners of locks by their letters."""
+        """The value as text, without the prefix of names, and with the letters of buyers for the owners of locks."""
         if isinstance(value, Promise | str):
             text = str(value)
         elif isinstance(value, bytes):
@@ -170,11 +171,11 @@ class SlowMotion:
         return text.replace(f"{{{self.sale.name}}}:", "").replace(f"{self.sale.name}:", "")
 
 
-def _show_all(strategy_id: str, console: Console, place: Place) -> bool:
+def _show_all(strategy_id: str, console: Console, urls: ServerUrls) -> bool:
     shown = []
-    for scene in scenes_of(strategy_id):
-        slow_motion = SlowMotion(scene)
-        shown.append(play(scene, place, slow_motion=slow_motion))
+    for schedule in schedules_of(strategy_id):
+        slow_motion = SlowMotion(schedule)
+        shown.append(run_schedule(schedule, urls, slow_motion=slow_motion))
         console.print(slow_motion.table)
         for line in slow_motion.conclusion:
             console.print(line)

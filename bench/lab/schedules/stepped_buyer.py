@@ -1,4 +1,4 @@
-"""A buyer on a string: a thread that stops before each command until it is let go."""
+"""A buyer who stops before each command until the interleaver lets it continue. Each is a thread."""
 
 import threading
 from collections.abc import Callable
@@ -7,21 +7,21 @@ from typing import Any
 
 import psycopg
 
-from bench.strategies.strategy import Answer, Surroundings
+from bench.strategies.base.strategy import Answer, Surroundings
 
-# A step takes less than a millisecond. This is for a machine that does much else, and against hanging for ever.
+# A step takes less than a millisecond; this bound is for a very busy machine, so that nothing hangs for ever.
 STEP_SECONDS_MAX = 30.0
 
-# What a puppet does beside commands and statements.
+# The steps of a buyer that are no commands or statements.
 CLOCK, SLEEP = "clock", "sleep"
 
 
 class Killed(BaseException):
-    """The buyer's process is no more: no `except Exception` catches it, and what a `finally` asks for is not done."""
+    """The buyer's process was killed. No `except Exception` catches this, and no command of a `finally` is sent."""
 
 
 class WorkFailed(Exception):
-    """An exception in the middle of the work, such as every process meets one day."""
+    """An exception in the middle of the buyer's work."""
 
 
 class State(StrEnum):
@@ -31,8 +31,8 @@ class State(StrEnum):
     DEAD = "dead"
 
 
-class Puppet:
-    """One buyer, its thread, and what is known of both. All but `surroundings` is for the thread that directs."""
+class SteppedBuyer:
+    """One buyer and its thread."""
 
     def __init__(self, name: str, *, pass_time: Callable[[float], None], now: Callable[[], float]) -> None:
         self.name = name
@@ -48,45 +48,45 @@ class Puppet:
         self._job: Callable[[], Answer] | None = None
         self._raises: BaseException | None = None
         self._raises_after: Exception | None = None
-        self._thread = threading.Thread(target=self._live, name=f"buyer {name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"buyer {name}", daemon=True)
         self._thread.start()
 
-    # --- for the director ---
+    # --- called by the interleaver ---
 
     def begin(self, job: Callable[[], Answer]) -> None:
-        """Start an attempt. The thread runs to its first command and stops before it."""
+        """Start an attempt. The thread stops before its first command."""
         with self.changed:
             assert self.state is State.IDLE, f"{self.name} is {self.state}"
             self._job, self.state = job, State.RUNNING
             self.changed.notify_all()
 
-    def let_go(self, raising: BaseException | None = None, *, raising_after: Exception | None = None) -> None:
-        """Let the pending command be done; or, instead of it or of its answer, an exception be raised."""
+    def resume(self, raising: BaseException | None = None, *, raising_after: Exception | None = None) -> None:
+        """Let the buyer send its pending command, or raise an exception there instead of it or of its answer."""
         with self.changed:
             assert self.state is State.STOPPED, f"{self.name} is {self.state}"
             self._raises, self._raises_after, self.state = raising, raising_after, State.RUNNING
             self.changed.notify_all()
 
     def wait_until_settled(self, *, seconds_max: float = STEP_SECONDS_MAX) -> bool:
-        """Whether the thread has come to its next stop, to its end, or to the end of its attempt, in this time."""
+        """Whether the thread stops again, or ends its attempt, within this time."""
         with self.changed:
             return self.changed.wait_for(lambda: self.state is not State.RUNNING, timeout=seconds_max)
 
     def end(self) -> None:
-        """End the thread, wherever it is."""
+        """End the thread."""
         if self.state is State.STOPPED:
-            self.let_go(Killed())
+            self.resume(Killed())
             self.wait_until_settled()
         with self.changed:
             self.state = State.DEAD
             self.changed.notify_all()
         self._thread.join(STEP_SECONDS_MAX)
 
-    # --- for the thread: the rein of its clients, its clock and its sleep ---
+    # --- called by the buyer's thread: the tracer of its clients, its clock and its sleep ---
 
     def step(self, args: tuple[Any, ...]) -> None:
         if threading.current_thread() is not self._thread:
-            return  # a watchdog, or the director itself
+            return  # a watchdog, or the interleaver itself
         with self.changed:
             if self.state is State.DEAD:
                 raise Killed
@@ -131,7 +131,7 @@ class Puppet:
             store=store, database=database, clock=self.clock, sleep=self.sleep, lease_seconds=lease_seconds
         )
 
-    def _live(self) -> None:
+    def _run(self) -> None:
         while True:
             with self.changed:
                 self.changed.wait_for(lambda: self._job is not None or self.state is State.DEAD)

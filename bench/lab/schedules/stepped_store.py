@@ -1,4 +1,4 @@
-"""Clients that call a function before each command: to stop there, to be killed there, or to let somebody else go."""
+"""Clients that call a function before each command, which may wait there or end the process."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,12 +7,12 @@ import psycopg
 from redis import ConnectionPool, Redis
 from redis.client import Pipeline
 
-# Is called with the command's name and arguments, before anything is sent.
+# Called with the command's name and arguments before anything is sent.
 Step = Callable[[tuple[Any, ...]], None]
 
 
 class SteppedStore(Redis):
-    """A client that steps before each command, and before each EXEC of a pipeline."""
+    """Calls `step` before each command."""
 
     step: Step
 
@@ -33,7 +33,7 @@ class SteppedStore(Redis):
 
 
 class SteppedPipeline(Pipeline):
-    """A pipeline that steps before each command sent at once (WATCH, and reads after it) and before it executes."""
+    """Calls `step` before each command that is sent at once (WATCH, and reads after it) and before EXEC."""
 
     step: Step
 
@@ -47,7 +47,7 @@ class SteppedPipeline(Pipeline):
 
 
 class SteppedConnection(psycopg.Connection[Any]):
-    """A connection to PostgreSQL that steps before each statement and before COMMIT."""
+    """A connection to PostgreSQL that calls `step` before each statement and before COMMIT."""
 
     step: Step
 

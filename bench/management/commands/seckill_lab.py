@@ -1,4 +1,4 @@
-"""`manage.py seckill_lab`: the strategies of bench/strategies side by side, measured and judged."""
+"""`manage.py seckill_lab`: measures the strategies of bench/strategies side by side."""
 
 import io
 from argparse import ArgumentParser, ArgumentTypeError
@@ -15,21 +15,21 @@ from rich.console import Console
 from rich.progress import Progress
 
 from bench.argument_types import span, whole
-from bench.lab import plots, results
-from bench.lab.calls import Setting
-from bench.lab.cluster import ClusterFailed
-from bench.lab.crowd import CrowdFailed
-from bench.lab.own_servers import lab_store
+from bench.lab import output, plots
+from bench.lab.buyers.buyer_pool import BuyersFailed
+from bench.lab.buyers.calls import Setting
 from bench.lab.presets import EVERY, PRESETS, Series, quick
 from bench.lab.schedules import slow_motion
-from bench.lab.series import SeriesReport, run_series, steps_of
-from bench.lab.strategy_servers import open_sites
-from bench.strategies.all import BY_ID
-from bench.strategies.strategy import Fault
+from bench.lab.series import SeriesResult, run_series, steps_of
+from bench.lab.servers.cluster import ClusterFailed
+from bench.lab.servers.lab_servers import running_lab_servers
+from bench.lab.servers.lab_store import lab_store
+from bench.strategies.all_strategies import BY_ID
+from bench.strategies.base.strategy import Fault
 from shop.local.process import ProcessFailed
 from shop.local.wheel import WheelMissing
 
-# More would measure the clients: they share the processors with the store.
+# With more, the run would measure the clients: they share the processors with the store.
 PROCESSES_MAX = 16
 CLIENTS_MAX = 64
 BUYERS_MAX = 200_000
@@ -38,60 +38,66 @@ INTERLEAVE = "interleave"
 
 class Command(BaseCommand):
     help = (
-        "Runs the strategies against a Valkey of the lab's own (and, for those that sell from the database, tables of "
-        "their own in the shop's PostgreSQL), from real processes that leave one barrier. Says of each what it sold, "
-        "oversold, left unsold and cost. Exit code 1 where a strategy that is expected to be correct is not. Without "
-        "options: the preset classic-505. Stops by itself."
+        "Lets buyers in real processes buy through each strategy at the same moment, from a Valkey that is started for "
+        "this (strategies that use a database get tables of their own in PostgreSQL). Prints what each strategy sold, "
+        "oversold, left unsold and cost. Without options it runs the preset classic-505. Exit code 1 if a strategy "
+        "that is expected to be correct is not."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add = parser.add_argument
         choices = [*PRESETS, INTERLEAVE]
-        add("--preset", action="append", choices=choices, help="a run to reproduce; may be repeated")
-        add("--interleave", metavar="STRATEGY", choices=EVERY, help="its flaw in slow motion, one command at a time")
-        add("--language", choices=[code for code, _name in settings.LANGUAGES], help="of the slow motion")
-        add("--quick", action="store_true", help="the presets in small, all within a minute")
+        add("--preset", action="append", choices=choices, help="a prepared run; may be repeated")
+        add("--interleave", metavar="STRATEGY", choices=EVERY, help="show its flaw in slow motion, step by step")
+        add("--language", choices=[code for code, _name in settings.LANGUAGES], help="language of the slow motion")
+        add("--quick", action="store_true", help="small versions of the presets, all within a minute")
         add("--strategies", type=strategy_ids, metavar="A,B", help=f"only these, of: {', '.join(EVERY)}")
-        add("--buyers", type=whole, metavar="N", help="a run of your own: so many buyers, one attempt each")
-        add("--stock", type=whole, metavar="N", help="units on sale (as many as buyers, less 1 %%)")
-        add("--units", type=span, default=(1, 1), metavar="1-3", help="units that a buyer asks for: 1, or 1-3 (1)")
+        add("--buyers", type=whole, metavar="N", help="instead of a preset: so many buyers, one attempt each")
+        add("--stock", type=whole, metavar="N", help="units on sale (1 %% fewer than buyers)")
+        add(
+            "--units",
+            type=span,
+            default=(1, 1),
+            metavar="1-3",
+            help="units that a buyer asks for, such as 2 or 1-3 (1)",
+        )
         add("--processes", type=whole, default=4, help="processes of buyers (4)")
         add("--clients", type=whole, default=4, help="clients in each process (4)")
-        add("--faults", type=fault_names, metavar="A,B", default=(), help=f"of: all, {', '.join(Fault)}")
-        add("--seed", type=int, default=1, help="another number throws other dice: who comes when, for how much (1)")
-        add("--http", action="store_true", help="the ledger alone, through the web API of the shop that runs here")
-        add("--json", type=Path, metavar="FILE", help="write all figures there")
-        add("--plots", type=Path, metavar="DIR", help="draw SVG pictures there")
+        add("--faults", type=fault_names, metavar="A,B", default=(), help=f"all, or some of: {', '.join(Fault)}")
+        add("--seed", type=int, default=1, help="decides the order of the buyers and how much each asks for (1)")
+        add("--http", action="store_true", help="run only the ledger, through the web API of the running shop")
+        add("--json", type=Path, metavar="FILE", help="write all figures to this file")
+        add("--plots", type=Path, metavar="DIR", help="draw the plots as SVG files in this directory")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["http"]:
-            call_command(*stampede_of(options), stdout=self.stdout)
+            call_command(*stampede_arguments(options), stdout=self.stdout)
             return
         console = Console(file=cast(IO[str], self.stdout), highlight=False)
         try:
             not_shown = show_flaws(options, console)
             series = series_of(options)
-            reports, versions = run_all(series) if series else ([], {})
-        except (ProcessFailed, WheelMissing, ClusterFailed, CrowdFailed) as error:
+            results, versions = run_all(series) if series else ([], {})
+        except (ProcessFailed, WheelMissing, ClusterFailed, BuyersFailed) as error:
             raise CommandError(str(error)) from error
         except psycopg.OperationalError as error:
-            raise CommandError(f"PostgreSQL, which some strategies sell from, does not answer: {error}") from error
+            raise CommandError(f"PostgreSQL, which some strategies use, does not answer: {error}") from error
         except KeyboardInterrupt:
-            raise CommandError("Stopped before the verdict.", returncode=130) from None
-        results.show(reports, console=console)
+            raise CommandError("Stopped before the end.", returncode=130) from None
+        output.show(results, console=console)
         if options["json"]:
-            options["json"].write_text(results.as_json(reports, versions=versions))
+            options["json"].write_text(output.as_json(results, versions=versions))
         if options["plots"]:
-            plots.draw(reports, directory=options["plots"])
-        misbehaved = [what for one in reports for what in one.misbehaved()]
+            plots.draw(results, directory=options["plots"])
+        unexpected = [flaw for result in results for flaw in result.unexpected()]
         if not_shown:
-            raise CommandError("No flaw to be seen in the schedule of: " + ", ".join(not_shown))
-        if misbehaved:
-            raise CommandError("Expected to be correct, and was not: " + "; ".join(misbehaved))
+            raise CommandError("The schedule did not show the flaw of: " + ", ".join(not_shown))
+        if unexpected:
+            raise CommandError("Expected to be correct, but was not: " + "; ".join(unexpected))
 
 
-def stampede_of(options: dict[str, Any]) -> list[str]:
-    """The same run as a herd over HTTP. It is a command of the app above, and so named and not imported."""
+def stampede_arguments(options: dict[str, Any]) -> list[str]:
+    """The same run over HTTP, as the words of a command line for `manage.py stampede`."""
     units_min, units_max = options["units"]
     buyers = options["buyers"] or 505
     command = ["stampede", "--buyers", str(buyers), "--stock", str(options["stock"] or buyers - buyers // 100)]
@@ -100,11 +106,11 @@ def stampede_of(options: dict[str, Any]) -> list[str]:
     return [*command, "--json", str(options["json"])] if options["json"] else command
 
 
-def run_all(series: Sequence[Series]) -> tuple[list[SeriesReport], dict[str, str]]:
-    """Run one series after the other, with a bar that moves; with it, the versions of the servers."""
+def run_all(series: Sequence[Series]) -> tuple[list[SeriesResult], dict[str, str]]:
+    """Run one series after the other, with a progress bar. The second value is the versions of the servers."""
     kinds = [BY_ID[strategy_id] for one in series for strategy_id in one.strategies]
     with (
-        open_sites(kinds, database_url=settings.DATABASE_URL) as sites,
+        running_lab_servers(kinds, database_url=settings.DATABASE_URL) as lab_servers,
         Progress(console=Console(stderr=True), transient=True) as progress,
     ):
         task = progress.add_task("", total=steps_of(series))
@@ -112,24 +118,26 @@ def run_all(series: Sequence[Series]) -> tuple[list[SeriesReport], dict[str, str
         def tick(text: str) -> None:
             progress.update(task, advance=1, description=text)
 
-        return [run_series(one, sites=sites, tick=tick) for one in series], sites.versions
+        return [run_series(one, lab_servers=lab_servers, tick=tick) for one in series], lab_servers.versions
 
 
 def show_flaws(options: dict[str, Any], console: Console) -> list[str]:
-    """Play the schedules asked for; the ids of those strategies whose schedule did not show what it is there for."""
-    asked: list[str] = []
+    """Run the schedules asked for. Returns the ids of strategies whose schedule did not show its flaw."""
+    chosen: list[str] = []
     if options["interleave"]:
-        asked = [options["interleave"]]
+        chosen = [options["interleave"]]
     elif INTERLEAVE in (options["preset"] or ()) or (options["quick"] and not options["preset"]):
-        asked = [strategy_id for strategy_id in options["strategies"] or EVERY if slow_motion.scenes_of(strategy_id)]
-    if not asked:
+        chosen = [
+            strategy_id for strategy_id in options["strategies"] or EVERY if slow_motion.schedules_of(strategy_id)
+        ]
+    if not chosen:
         return []
-    # The preset proves that every flaw shows itself; to read one, ask for it.
+    # --quick only checks that every flaw shows; --interleave prints it.
     quiet = Console(file=io.StringIO())
     with lab_store() as store:
         return [
             strategy_id
-            for strategy_id in asked
+            for strategy_id in chosen
             if not slow_motion.show(
                 strategy_id,
                 quiet if options["quick"] else console,
@@ -140,7 +148,7 @@ def show_flaws(options: dict[str, Any], console: Console) -> list[str]:
 
 
 def series_of(options: dict[str, Any]) -> list[Series]:
-    """The presets asked for, or a run of one's own; none where only a schedule is to be played."""
+    """The presets asked for, or the run that the options describe; empty if only schedules are to be run."""
     chosen = options["strategies"]
     if options["interleave"]:
         return []

@@ -1,14 +1,16 @@
 """`manage.py seckill_lab`: what it prints and writes, and when its exit code is 1."""
 
 import json
+import re
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from bench.lab import results_page
 from bench.management.commands import seckill_lab
-from bench.strategies.get_set import GetSet
+from bench.strategies.counters.get_set import GetSet
 
 SMALL = ("--buyers", "40", "--stock", "30", "--processes", "2", "--clients", "2")
 
@@ -19,7 +21,7 @@ def lab(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_a_flawed_strategy_that_fails_is_no_failure_of_the_lab(tmp_path: Path) -> None:
+def test_a_flawed_strategy_that_oversells_does_not_make_the_lab_fail(tmp_path: Path) -> None:
     said = lab(*SMALL, "--strategies", "get_set,ledger", "--json", str(tmp_path / "lab.json"), "--plots", str(tmp_path))
     assert "sold exactly the stock" in said
     assert "seed 1" in said
@@ -36,7 +38,17 @@ def test_a_flawed_strategy_that_fails_is_no_failure_of_the_lab(tmp_path: Path) -
     assert "<svg" in (tmp_path / "own-sold.svg").read_text()
 
 
-def test_a_strategy_that_is_expected_to_be_correct_and_is_not_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_results_page_has_the_figures_of_the_json(tmp_path: Path) -> None:
+    path = tmp_path / "lab.json"
+    lab("--quick", "--preset", "mixed-units", "--preset", "faults", "--strategies", "all_in_lua", "--json", str(path))
+    text = results_page.page(json.loads(path.read_text()))
+    assert "## mixed-units\n\n100 buyers, 10 units, 1 to 3 for each buyer, 10 clients in 5 processes." in text
+    assert "| `all_in_lua` | sold exactly the stock | 10 | – | – | 2.0 |" in text
+    assert "| strategy | paused | killed | restarted | lost | clock |" in text
+    assert re.search(r"^\| `all_in_lua` \| – \| – \| [^|]+ \| \+10 \| – \|$", text, re.MULTILINE)
+
+
+def test_the_exit_code_is_1_if_a_strategy_is_expected_to_be_correct_and_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GetSet, "correct", True)
     with pytest.raises(CommandError, match="get_set: oversold by") as failure:
         lab(*SMALL, "--strategies", "get_set")
@@ -49,7 +61,7 @@ def test_a_quick_preset_takes_the_strategies_it_is_given() -> None:
     assert "store_lost" in said
 
 
-def test_over_http_it_is_the_herd_that_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_over_http_it_calls_stampede(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(seckill_lab, "call_command", lambda *words, stdout: asked.extend(words))
     lab("--http", "--buyers", "50", "--stock", "20", "--units", "1-2")
@@ -60,13 +72,13 @@ def test_over_http_it_is_the_herd_that_asks(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--strategies", "hope"),
+        ("--strategies", "unknown"),
         ("--units", "3-1"),
         ("--buyers", "0"),
         ("--faults", "earthquake"),
         ("--buyers", "5", "--processes", "99"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...]) -> None:
+def test_impossible_arguments_are_refused(arguments: tuple[str, ...]) -> None:
     with pytest.raises(CommandError):
         lab(*arguments)

@@ -2,42 +2,42 @@
 
 import pytest
 
-from bench.lab.calls import REFUSED, SOLD, Result, Setting, calls_of
-from bench.lab.judgement import broken_promises, in_words
+from bench.lab.buyers.calls import REFUSED, SOLD, Result, Setting, calls_of
+from bench.lab.judgement import in_words, unexpected_flaws
 from bench.lab.measures import false_refusals, measured, percentiles, unsold
-from bench.strategies.get_set import GetSet
-from bench.strategies.ledger import Ledger
+from bench.strategies.atomic.ledger import Ledger
+from bench.strategies.counters.get_set import GetSet
 
 
-def result(word: str, units: int, started_s: float, ended_s: float) -> Result:
-    return Result(buyer=1, units=units, word=word, started_s=started_s, ended_s=ended_s)
+def result(answer: str, units: int, started_s: float, ended_s: float) -> Result:
+    return Result(buyer=1, units=units, answer=answer, started_s=started_s, ended_s=ended_s)
 
 
-def test_what_was_sold_beyond_the_stock_is_oversold_and_only_the_careful_misbehave_by_it() -> None:
+def test_what_is_sold_beyond_the_stock_is_oversold_and_unexpected_only_of_careful_strategies() -> None:
     results = [result(SOLD, 1, 0.0, 1.0), result(SOLD, 2, 0.5, 1.5)]
     measures = measured(strategy="any", stock=2, seed=1, results=results, counters=None, believed_left=0, stuck=False)
     assert (measures.sold, measures.oversold, measures.unsold) == (3, 1, 0)
     assert measures.attempts_per_second == pytest.approx(2 / 1.5)
     assert "oversold by 1 (3 of 2)" in in_words(measures)
-    assert broken_promises(Ledger, measures) == ["oversold"]
-    assert broken_promises(GetSet, measures) == []
+    assert unexpected_flaws(Ledger, measures) == ["oversold"]
+    assert unexpected_flaws(GetSet, measures) == []
 
 
-def test_units_are_unsold_only_where_somebody_who_went_away_would_have_taken_them() -> None:
+def test_units_are_unsold_only_if_a_buyer_without_any_asked_for_so_many() -> None:
     sold = result(SOLD, 3, 0.0, 1.0)
     assert unsold([sold, result(REFUSED, 3, 1.0, 2.0)], stock=5) == 0
     assert unsold([sold, result(REFUSED, 2, 1.0, 2.0)], stock=5) == 2
     assert unsold([sold], stock=5) == 0
 
 
-def test_a_refusal_is_false_only_where_no_order_of_events_excuses_it() -> None:
+def test_a_refusal_is_false_only_if_no_order_of_events_explains_it() -> None:
     refusal = result(REFUSED, 1, 2.0, 3.0)
     assert false_refusals([refusal, result(SOLD, 1, 4.0, 5.0)], stock=1) == 1
     assert false_refusals([refusal, result(SOLD, 1, 2.5, 5.0)], stock=1) == 0
     assert false_refusals([refusal, result(SOLD, 1, 0.0, 1.0)], stock=1) == 0
 
 
-def test_the_seed_decides_who_asks_for_how_much() -> None:
+def test_the_seed_decides_how_much_each_buyer_asks_for() -> None:
     setting = Setting(buyers=50, stock=10, units_max=3, seed=4)
     assert calls_of(setting) == calls_of(setting)
     assert calls_of(setting) != calls_of(Setting(buyers=50, stock=10, units_max=3, seed=5))
@@ -45,7 +45,7 @@ def test_the_seed_decides_who_asks_for_how_much() -> None:
     assert sorted(call.buyer for call in calls_of(setting)) == list(range(1, 51))
 
 
-def test_percentiles_of_few() -> None:
+def test_percentiles_of_few_values() -> None:
     assert percentiles([]) == (0.0, 0.0, 0.0)
     assert percentiles([4.0]) == (4.0, 4.0, 4.0)
     assert percentiles([float(number) for number in range(101)]) == (50.0, 95.0, 99.0)

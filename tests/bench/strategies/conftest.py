@@ -1,4 +1,4 @@
-"""Where strategies are tried: the store and the database of the run, and a cluster started for those that need one."""
+"""The servers for strategies: the store and the database of the test run, and a cluster for those that need one."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -7,12 +7,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from bench.lab.cluster import Cluster, running_cluster
-from bench.lab.schedules.interleaver import Place
-from bench.lab.strategy_clients import client_of
-from bench.strategies.strategy import Home, Strategy, Surroundings
+from bench.lab.schedules.interleaver import ServerUrls
+from bench.lab.servers.cluster import Cluster, running_cluster
+from bench.lab.servers.strategy_client import strategy_client
+from bench.strategies.base.strategy import Backend, Strategy, Surroundings
 
-# Databases are shared by the workers of a parallel run; their tables must not be.
+# The workers of a parallel run share a database, but not tables.
 RUN = f"run-{os.getpid()}"
 
 
@@ -23,12 +23,12 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def place_of(request: pytest.FixtureRequest) -> Callable[[type[Strategy]], Place]:
+def urls_of(request: pytest.FixtureRequest) -> Callable[[type[Strategy]], ServerUrls]:
     """The servers that a strategy needs; the cluster is started for the first that does."""
 
-    def find(strategy: type[Strategy]) -> Place:
-        in_cluster = strategy.home is Home.CLUSTER
-        return Place(
+    def find(strategy: type[Strategy]) -> ServerUrls:
+        in_cluster = strategy.backend is Backend.CLUSTER
+        return ServerUrls(
             store_url=os.environ["SECKILL_REDIS_URL"],
             database_url=os.environ["DATABASE_URL"],
             cluster_url=request.getfixturevalue("cluster").url if in_cluster else None,
@@ -38,14 +38,14 @@ def place_of(request: pytest.FixtureRequest) -> Callable[[type[Strategy]], Place
 
 
 @pytest.fixture
-def make(place_of: Callable[[type[Strategy]], Place]) -> Iterator[Callable[..., Any]]:
-    """A strategy as a process of its own would make it. Those of one test share their stock."""
+def make(urls_of: Callable[[type[Strategy]], ServerUrls]) -> Iterator[Callable[..., Any]]:
+    """Makes strategies with clients of their own. Those of one test share their stock."""
     made: list[Strategy] = []
 
     def make_one(strategy: type[Strategy], *, stock: int | None = None, **options: Any) -> Strategy:
-        place = place_of(strategy)
+        urls = urls_of(strategy)
         surroundings = Surroundings(
-            store=client_of(place.url_of(strategy.home), home=strategy.home),
+            store=strategy_client(urls.url_of(strategy.backend), backend=strategy.backend),
             database=lambda: psycopg.connect(os.environ["DATABASE_URL"]),
             **options,
         )

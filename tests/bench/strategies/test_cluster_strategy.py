@@ -1,4 +1,4 @@
-"""The cluster of the lab: three primaries that share the slots, and go when the lab goes."""
+"""The cluster of the lab: three primaries that share the slots, and end with the lab."""
 
 import threading
 from collections.abc import Callable
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from redis.crc import key_slot
 
-from bench.lab.cluster import Cluster, running_cluster
-from bench.strategies.lua_purchase_cluster import LuaPurchaseCluster
-from bench.strategies.strategy import Answer
+from bench.lab.servers.cluster import Cluster, running_cluster
+from bench.strategies.atomic.lua_purchase_cluster import LuaPurchaseCluster
+from bench.strategies.base.strategy import Answer
 from tests.processes import living
 
 BUYERS, UNITS = 12, 5
@@ -22,7 +22,7 @@ def test_three_primaries_share_all_slots(cluster: Cluster) -> None:
     assert (info["cluster_state"], info["cluster_size"], info["cluster_slots_ok"]) == ("ok", "3", "16384")
 
 
-def test_a_sale_lies_in_one_slot(make: Callable[..., Any], cluster: Cluster) -> None:
+def test_a_sale_uses_one_slot(make: Callable[..., Any], cluster: Cluster) -> None:
     sale = make(LuaPurchaseCluster, stock=UNITS)
     assert len({key_slot(key.encode()) for key in (sale.stock, sale.buyers, sale.queue)}) == 1
     assert sale.attempt(1) is Answer.SOLD

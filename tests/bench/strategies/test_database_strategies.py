@@ -1,4 +1,4 @@
-"""Selling from PostgreSQL alone: who waits for whom, who is freed when another dies, and what remains."""
+"""Selling from PostgreSQL alone: which buyers wait, what happens when one is killed, and what remains."""
 
 import os
 import threading
@@ -8,15 +8,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from bench.lab.schedules.interleaver import Done, Place, interleaved
-from bench.strategies.database_stock import DatabaseStock
-from bench.strategies.pg_conditional import PgConditional
-from bench.strategies.pg_row_lock import PgRowLock
-from bench.strategies.pg_skip_locked import PgSkipLocked
-from bench.strategies.strategy import Answer, Strategy
+from bench.lab.schedules.interleaver import BuyerStep, ServerUrls, interleaved
+from bench.strategies.base.strategy import Answer, Strategy
+from bench.strategies.database.database_stock import DatabaseStock
+from bench.strategies.database.pg_conditional import PgConditional
+from bench.strategies.database.pg_row_lock import PgRowLock
+from bench.strategies.database.pg_skip_locked import PgSkipLocked
 from tests.bench.strategies.conftest import RUN
 
-Places = Callable[[type[Strategy]], Place]
+UrlsOf = Callable[[type[Strategy]], ServerUrls]
 
 each_strategy = pytest.mark.parametrize(
     "strategy", [PgRowLock, PgConditional, PgSkipLocked], ids=lambda strategy: strategy.id
@@ -49,20 +49,20 @@ def test_twenty_buyers_at_once_buy_exactly_the_stock(
 
 
 @each_queue
-def test_the_second_buyer_waits_for_the_row_of_the_first(strategy: type[DatabaseStock], place_of: Places) -> None:
-    with interleaved(strategy, place_of(strategy), name=RUN, stock=1) as sale:
+def test_the_second_buyer_waits_for_the_row_of_the_first(strategy: type[DatabaseStock], urls_of: UrlsOf) -> None:
+    with interleaved(strategy, urls_of(strategy), name=RUN, stock=1) as sale:
         done: list[Any] = []
         sale.report = done.append
         sale.go("A")
         sale.go("B")
-        assert [event.blocked for event in done if isinstance(event, Done)] == [False, True]
+        assert [event.blocked for event in done if isinstance(event, BuyerStep)] == [False, True]
         sale.finish("A")
         sale.finish("B")
         assert (sale.answer_of("A"), sale.answer_of("B"), sale.left()) == (Answer.SOLD, Answer.REFUSED, 0)
 
 
-def test_with_a_row_a_unit_nobody_waits(place_of: Places) -> None:
-    with interleaved(PgSkipLocked, place_of(PgSkipLocked), name=RUN, stock=2) as sale:
+def test_with_one_row_per_unit_no_buyer_waits(urls_of: UrlsOf) -> None:
+    with interleaved(PgSkipLocked, urls_of(PgSkipLocked), name=RUN, stock=2) as sale:
         sale.go("A")
         sale.finish("B")
         sale.finish("A")
@@ -70,10 +70,10 @@ def test_with_a_row_a_unit_nobody_waits(place_of: Places) -> None:
 
 
 @each_strategy
-def test_a_buyer_who_dies_in_the_middle_leaves_nothing_locked_and_nothing_sold(
-    strategy: type[DatabaseStock], place_of: Places
+def test_a_buyer_killed_in_the_middle_leaves_nothing_locked_and_nothing_sold(
+    strategy: type[DatabaseStock], urls_of: UrlsOf
 ) -> None:
-    with interleaved(strategy, place_of(strategy), name=RUN, stock=1) as sale:
+    with interleaved(strategy, urls_of(strategy), name=RUN, stock=1) as sale:
         sale.go("A", 2)
         sale.kill("A")
         sale.finish("B")

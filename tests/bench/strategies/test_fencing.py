@@ -1,4 +1,4 @@
-"""A fencing token holds whatever pauses the dice throw; without it, or with half of it, the same dice oversell."""
+"""With a fencing token, no random pauses oversell; without it, or if only writes check it, the same pauses do."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,16 +7,16 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from bench.lab.schedules.interleaver import Interleaver, Place, interleaved
+from bench.lab.schedules.interleaver import Interleaver, ServerUrls, interleaved
 from bench.lab.schedules.stepped_buyer import State
-from bench.strategies.redisson_lock import RedissonLock
-from bench.strategies.redisson_lock_fenced import RedissonLockFenced
-from bench.strategies.strategy import Strategy
+from bench.strategies.base.strategy import Strategy
+from bench.strategies.locks.redisson_lock import RedissonLock
+from bench.strategies.locks.redisson_lock_fenced import RedissonLockFenced
 from tests.bench.strategies.conftest import RUN
 
-Places = Callable[[type[Strategy]], Place]
+UrlsOf = Callable[[type[Strategy]], ServerUrls]
 
-# A throw of this lets more time pass than a lease has; nobody's watchdog comes by meanwhile.
+# This choice lets more time pass than a lease has, without any watchdog.
 PAUSE, PAUSE_SECONDS = 3, 31.0
 
 PLAIN_GET = "return tonumber(redis.call('GET', KEYS[1]) or 0)"
@@ -31,7 +31,7 @@ return 1
 
 
 class FencedAtWritesOnly(RedissonLockFenced):
-    """The token as it is often understood: only a write shows it."""
+    """A common misunderstanding: only writes check the token."""
 
     id = "fenced_at_writes_only"
 
@@ -41,25 +41,25 @@ class FencedAtWritesOnly(RedissonLockFenced):
         self._decrby = self.store.register_script(RAISING_DECRBY)
 
 
-def test_no_pause_oversells_a_stock_that_asks_for_the_token(place_of: Places) -> None:
-    with interleaved(RedissonLockFenced, place_of(RedissonLockFenced), name=RUN) as sale:
-        throw_dice(sale)
+def test_no_pause_oversells_a_stock_that_checks_the_token(urls_of: UrlsOf) -> None:
+    with interleaved(RedissonLockFenced, urls_of(RedissonLockFenced), name=RUN) as sale:
+        run_random_schedules(sale)
 
 
 @pytest.mark.parametrize("strategy", [RedissonLock, FencedAtWritesOnly], ids=lambda strategy: strategy.id)
-def test_the_same_dice_oversell_without_the_token_or_with_half_of_it(
-    strategy: type[Strategy], place_of: Places
+def test_the_same_pauses_oversell_without_the_token_or_if_only_writes_check_it(
+    strategy: type[Strategy], urls_of: UrlsOf
 ) -> None:
-    with interleaved(strategy, place_of(strategy), name=RUN) as sale, pytest.raises(AssertionError, match="oversold"):
-        throw_dice(sale)
+    with interleaved(strategy, urls_of(strategy), name=RUN) as sale, pytest.raises(AssertionError, match="oversold"):
+        run_random_schedules(sale)
 
 
-def throw_dice(sale: Interleaver) -> None:
-    # What the dice find need not be made small: the scenes tell it in few steps.
+def run_random_schedules(sale: Interleaver) -> None:
+    # Failures need not be minimised: the schedules of the lab show them in few steps.
     @settings(max_examples=200, derandomize=True, deadline=None, database=None, phases=[Phase.generate])
     @given(choices=st.lists(st.integers(0, PAUSE), min_size=6, max_size=16))
     def under_any_schedule(choices: Sequence[int]) -> None:
-        sale.begin_anew(stock=1)
+        sale.restart_sale(stock=1)
         play(sale, choices)
         assert sale.sold <= 1, "oversold"
         assert sale.sold + (sale.left() or 0) == 1
@@ -74,7 +74,7 @@ def play(sale: Interleaver, choices: Sequence[int]) -> None:
         sale.ready(who)
 
     def stopped() -> list[str]:
-        return [who for who in buyers if sale.puppets[who].state is State.STOPPED]
+        return [who for who in buyers if sale.buyers[who].state is State.STOPPED]
 
     for choice in choices:
         if choice == PAUSE:

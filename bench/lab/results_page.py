@@ -1,0 +1,187 @@
+"""The tables of docs/results/lab.md, from the JSON that `seckill_lab --json` wrote.
+
+python -m bench.lab.results_page docs/results/lab.json > docs/results/lab.md
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.strategies.base.strategy import Fault
+
+Row = Sequence[str]
+
+HEAD = """\
+# The lab: results
+
+One run of
+
+    make lab ARGS="--preset classic-505 --preset mixed-units --preset lua-watch-cluster --preset faults \\
+        --json docs/results/lab.json --plots docs/results/lab"
+    python -m bench.lab.results_page docs/results/lab.json > docs/results/lab.md
+
+on {machine}.
+
+Buyers and stores share the cores, so compare the rows of a table and not its times with those of another machine. What
+the strategies are and what the tables show: [docs/lab.md](../lab.md). All figures of this run: [lab.json](lab.json).
+"""
+
+COST = """\
+*Trips* are round trips; *commands* are those that the server executed, also inside scripts. Both, the bytes and the
+processor time are per attempt, from the server's own counters. Strategies on PostgreSQL have none.
+"""
+
+SEVERAL_UNITS = """\
+*False refusals* are buyers who were refused although enough units were left in any possible order of events: a lower
+bound. *Busy* are buyers who got no lock, or had no retries left.
+"""
+
+FAULTS = """\
+- *paused*, *killed*: a buyer's process gets SIGSTOP or SIGKILL before its second command, in the next sale before its
+  third, and so on. Three rivals come when its lease (0.3 s here) has ended; a paused buyer then continues, and three
+  more come. Two units are on sale; the worst sale counts. An attempt of a single command cannot be stopped in between.
+- *restarted*: the store gets SIGKILL after 150 answers of a sale of 300 units to 600 buyers, and starts again with its
+  data.
+- *lost*: the same, but the data is gone, and the sale is one of 10 units to 2,000 buyers, when all are sold.
+- *clock*: the clock of one process of four is an hour ahead.
+
+`+n` units were oversold; `−n` were left although a buyer asked for them, or were taken without any buyer being told;
+*stuck* means that new buyers could not buy although units were left. A dash is a sale without a flaw. Empty cells were
+not run: the lab does not restart the cluster or PostgreSQL. A store that lost its data has nothing to sell, so only
+`+n` is shown there. `setnx_lock_expire` and `watch_multi` turn buyers away without any fault, too.
+"""
+
+PLOTS = {
+    "classic-505": ("which-one", "sold", "latency", "commands"),
+    "lua-watch-cluster": ("throughput",),
+}
+
+
+def page(results: dict[str, Any]) -> str:
+    """The whole page as Markdown."""
+    parts = [HEAD.format(machine=machine_of(results))]
+    for series in results["series"]:
+        if series["runs"]:
+            parts += [f"## {series['name']}", *tables_of(series)]
+            parts += [f"![{plot}](lab/{series['name']}-{plot}.svg)" for plot in PLOTS.get(series["name"], ())]
+        if series["fault_runs"]:
+            parts += ["## Under faults", FAULTS.strip(), faults_table(series["fault_runs"])]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def machine_of(results: dict[str, Any]) -> str:
+    machine = results["machine"]
+    seed = next((run["setting"]["seed"] for series in results["series"] for run in series["runs"]), None)
+    servers = [f"{name} {value}" for name, value in machine.items() if name not in ("cores", "processor", "system")]
+    return f"{machine['cores']} cores ({machine['processor']}, {machine['system']}), {', '.join(servers)}, seed {seed}"
+
+
+def tables_of(series: dict[str, Any]) -> list[str]:
+    runs = series["runs"]
+    setting = runs[0]["setting"]
+    if any(run["setting"] != setting for run in runs):
+        return ["Half as many units as buyers. *Busy* are buyers who had no retries left.", throughput_table(runs)]
+    size = f"{setting['buyers']:,} buyers, {setting['stock']:,} units"
+    clients = f"{setting['processes'] * setting['clients']} clients in {setting['processes']} processes"
+    if setting["units_max"] > 1:
+        units = f"{setting['units_min']} to {setting['units_max']} for each buyer"
+        return [f"{size}, {units}, {clients}.", SEVERAL_UNITS, several_units_table(runs)]
+    return [f"{size}, {clients}.", COST, cost_table(runs)]
+
+
+def cost_table(runs: Sequence[dict[str, Any]]) -> str:
+    heading = ("strategy", "verdict", "calls/s", "p50 ms", "p95 ms", "p99 ms", "trips", "commands", "bytes", "CPU µs")
+    rows = [
+        (
+            f"`{one['strategy']}`",
+            run["judgement"]["words"],
+            f"{one['attempts_per_second']:,.0f}",
+            *(f"{one[name]:.1f}" for name in ("p50_ms", "p95_ms", "p99_ms")),
+            figure(one["round_trips_per_attempt"], 1),
+            figure(one["commands_per_attempt"], 1),
+            figure(one["bytes_per_attempt"], 0),
+            figure(one["server_cpu_us_per_attempt"], 0),
+        )
+        for run in runs
+        for one in [run["measures"]]
+    ]
+    return table(heading, rows, text_columns=2)
+
+
+def several_units_table(runs: Sequence[dict[str, Any]]) -> str:
+    heading = ("strategy", "verdict", "sold", "false refusals", "busy", "commands")
+    rows = [
+        (
+            f"`{one['strategy']}`",
+            run["judgement"]["words"],
+            f"{one['sold']:,}",
+            count(one["false_refusals"]),
+            count(one["busy"]),
+            figure(one["commands_per_attempt"], 1),
+        )
+        for run in runs
+        for one in [run["measures"]]
+    ]
+    return table(heading, rows, text_columns=2)
+
+
+def throughput_table(runs: Sequence[dict[str, Any]]) -> str:
+    heading = ("strategy", "buyers", "calls/s", "p50 ms", "p99 ms", "busy", "unsold")
+    rows = [
+        (
+            f"`{one['strategy']}`",
+            f"{one['buyers']:,}",
+            f"{one['attempts_per_second']:,.0f}",
+            f"{one['p50_ms']:.1f}",
+            f"{one['p99_ms']:.1f}",
+            f"{one['busy'] / one['buyers']:.0%}",
+            count(one["unsold"]),
+        )
+        for run in runs
+        for one in [run["measures"]]
+    ]
+    return table(heading, rows, text_columns=1)
+
+
+def faults_table(fault_runs: Sequence[dict[str, Any]]) -> str:
+    columns = {
+        Fault.PAUSED: "paused",
+        Fault.KILLED: "killed",
+        Fault.STORE_RESTARTED: "restarted",
+        Fault.STORE_LOST: "lost",
+        Fault.CLOCK_AHEAD: "clock",
+    }
+    cells = {(one["strategy"], one["fault"]): fault_cell(one) for one in fault_runs}
+    strategies = dict.fromkeys(one["strategy"] for one in fault_runs)
+    rows = [(f"`{strategy}`", *(cells.get((strategy, fault), "") for fault in columns)) for strategy in strategies]
+    return table(("strategy", *columns.values()), rows, text_columns=len(columns) + 1)
+
+
+def fault_cell(fault_run: dict[str, Any]) -> str:
+    if fault_run["oversold"]:
+        return f"+{fault_run['oversold']:,}"
+    if fault_run["fault"] == Fault.STORE_LOST:
+        return "–"
+    words = [f"−{fault_run['unsold']:,}"] if fault_run["unsold"] else []
+    words += ["stuck"] if fault_run["stuck"] else []
+    return " ".join(words) or "–"
+
+
+def figure(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def count(number: int) -> str:
+    return f"{number:,}" if number else "–"
+
+
+def table(heading: Row, rows: Iterable[Row], *, text_columns: int) -> str:
+    """A Markdown table; all but the first columns are numbers, aligned to the right."""
+    rule = ["---"] * text_columns + ["---:"] * (len(heading) - text_columns)
+    return "\n".join(f"| {' | '.join(row)} |" for row in (heading, rule, *rows))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page(json.loads(Path(sys.argv[1]).read_text())))

@@ -1,0 +1,130 @@
+"""Schedules that show the flaws of strategies with one atomic step: these lie before or after that step."""
+
+from collections.abc import Callable
+
+from django.utils.translation import gettext_lazy as _
+
+from bench.lab.schedules.interleaver import Interleaver
+from bench.lab.schedules.schedule import Schedule
+from bench.lab.schedules.stepped_buyer import WorkFailed
+from bench.strategies.atomic.all_in_lua import AllInLua
+from bench.strategies.atomic.lua_decr import LuaDecr
+from bench.strategies.atomic.lua_purchase import LuaPurchase
+from bench.strategies.atomic.order_queue import RetryingConsumer, consume_once
+from bench.strategies.atomic.watch_multi import WatchMulti
+from bench.strategies.base.strategy import Answer
+
+RETRY_SECONDS = 30.0
+
+
+def the_key_is_lost(sale: Interleaver) -> bool:
+    sale.finish("A")
+    sale.side_event(_("The store loses the key: eviction, or a failover to an empty replica"), lambda: lose(sale))
+    sale.finish("B")
+    return sale.sold > sale.stock
+
+
+def the_consumer_crashes(sale: Interleaver) -> bool:
+    sale.finish("A")
+    sale.side_event(_("A consumer pops the order and is killed before writing it"), lambda: consume_and_crash(sale))
+    return sale.sold == 1 and queue_length(sale) == 0
+
+
+def the_retrying_consumer_crashes(sale: Interleaver) -> bool:
+    """The pop also moves the order to a delayed queue, so another consumer gets it."""
+    consumer = RetryingConsumer(
+        purchase(sale), retry_seconds=RETRY_SECONDS, deadline_of=lambda order: sale.now_seconds + 1
+    )
+    written: list[str] = []
+    sale.finish("A")
+    sale.side_event(
+        _("A consumer moves the order to the delayed queue and is killed before writing it"),
+        lambda: until_crash(lambda: consumer.consume_once(crash)),
+    )
+    sale.side_event(_("The retry is due"), lambda: sale.pass_time(RETRY_SECONDS + 1))
+    sale.side_event(
+        _("Another consumer finds the order there and writes it"), lambda: consumer.consume_once(written.append)
+    )
+    sale.client.delete(consumer.delayed)
+    return written == ["1:1"]
+
+
+def each_try_meets_a_rival(sale: Interleaver) -> bool:
+    for rival in ("B", "C", "B"):
+        sale.go("A", 2)
+        sale.finish(rival)
+        sale.go("A")
+    return sale.answer_of("A") is Answer.BUSY and sale.left() == sale.stock - 3
+
+
+def lose(sale: Interleaver) -> None:
+    sale.client.delete(f"{sale.name}:stock")
+
+
+def consume_and_crash(sale: Interleaver) -> None:
+    until_crash(lambda: consume_once(purchase(sale), crash))
+
+
+def crash(order: str) -> None:
+    raise WorkFailed(order)
+
+
+def until_crash(work: Callable[[], object]) -> None:
+    try:
+        work()
+    except WorkFailed:
+        return
+
+
+def purchase(sale: Interleaver) -> LuaPurchase:
+    assert isinstance(sale.seller, LuaPurchase)
+    return sale.seller
+
+
+def queue_length(sale: Interleaver) -> int:
+    return int(sale.client.llen(purchase(sale).queue))
+
+
+SCHEDULES = (
+    Schedule(
+        id="three_conflicts",
+        strategy=WatchMulti,
+        stock=5,
+        run=each_try_meets_a_rival,
+        conclusion=_(
+            "Each time another buyer bought between A's WATCH and A's EXEC. After three tries A was turned away "
+            "although units were left."
+        ),
+    ),
+    Schedule(
+        id="stock_invented",
+        strategy=AllInLua,
+        run=the_key_is_lost,
+        conclusion=_(
+            "The script took the missing key for a new sale and started with 10: B bought a unit that does not exist."
+        ),
+    ),
+    Schedule(
+        id="sentinel",
+        strategy=LuaDecr,
+        run=the_key_is_lost,
+        conclusion=_(
+            "The script returned -1 for not initialised, and the shop read -1 as unlimited. Now it sells without end."
+        ),
+    ),
+    Schedule(
+        id="order_lost",
+        strategy=LuaPurchase,
+        run=the_consumer_crashes,
+        conclusion=_(
+            "The unit is gone from the stock and A is among the buyers, but the order is lost: A waits for ever."
+        ),
+    ),
+    Schedule(
+        id="order_retried",
+        strategy=LuaPurchase,
+        run=the_retrying_consumer_crashes,
+        flaw=False,
+        conclusion=_("The order was never only in the memory of one consumer: the next one wrote it."),
+    ),
+)

@@ -1,0 +1,26 @@
+"""A schedule: the order in which the buyers of one strategy continue, and what that shows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.lab.schedules.interleaver import Interleaver
+from bench.strategies.base.strategy import Strategy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """`run` lets the buyers continue in this order, and returns whether what the conclusion says has happened."""
+
+    id: str
+    strategy: type[Strategy]
+    conclusion: Any
+    run: Callable[[Interleaver], bool]
+    stock: int = 1
+    units: dict[str, int] = field(default_factory=dict)
+    # False if the schedule shows how a flaw is avoided.
+    flaw: bool = True
+
+
+# In a schedule a waiting buyer tries twice and gives up: two hundred tries would show no more, and could not be read.
+TRIES_MAX = 2

@@ -1,0 +1,1 @@
+"""The servers that the lab starts for itself, and clients of them."""

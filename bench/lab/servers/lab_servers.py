@@ -1,0 +1,52 @@
+"""Starts the servers that a set of strategies needs."""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.lab.servers.cluster import NODES, running_cluster
+from bench.lab.servers.lab_store import LabStore, lab_store, store_client
+from bench.strategies.base.strategy import Backend, Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class BackendServers:
+    """Where strategies of one backend keep their stock. `monitors` are the lab's connections, one to each server."""
+
+    store_url: str
+    database_url: str | None
+    monitors: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LabServers:
+    """The servers of each backend that is needed, and the store itself, which a fault may restart."""
+
+    store: LabStore
+    by_backend: dict[Backend, BackendServers]
+    versions: dict[str, str]
+
+    def of(self, kind: type[Strategy]) -> BackendServers:
+        return self.by_backend[kind.backend]
+
+
+@contextlib.contextmanager
+def running_lab_servers(kinds: Iterable[type[Strategy]], *, database_url: str) -> Iterator[LabServers]:
+    """The servers for the length of a `with`. The database runs already: the lab makes tables of its own in it."""
+    backends = {kind.backend for kind in kinds}
+    with contextlib.ExitStack() as open_servers:
+        store = open_servers.enter_context(lab_store())
+        monitor = store_client(store.url, retries=1)
+        open_servers.callback(monitor.close)
+        plain = BackendServers(store.url, None, [monitor])
+        by_backend = {Backend.STORE: plain, Backend.DATABASE: BackendServers(store.url, database_url, [])}
+        if Backend.CLUSTER in backends:
+            cluster = open_servers.enter_context(running_cluster())
+            nodes = [cluster.node(number) for number in range(NODES)]
+            for node in nodes:
+                open_servers.callback(node.close)
+            by_backend[Backend.CLUSTER] = BackendServers(cluster.url, None, nodes)
+        server = monitor.info("server")
+        version = server.get("valkey_version") or server["redis_version"]
+        yield LabServers(store, by_backend, {str(server.get("server_name", "redis")): str(version)})

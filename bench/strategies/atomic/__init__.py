@@ -1,0 +1,1 @@
+"""Checking and changing the stock in one atomic step of the store."""

@@ -1,0 +1,1 @@
+"""Counters that are checked and changed in separate commands, without a guard."""

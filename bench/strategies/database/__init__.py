@@ -1,0 +1,1 @@
+"""Stock kept in PostgreSQL, for comparison."""

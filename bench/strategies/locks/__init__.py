@@ -1,0 +1,1 @@
+"""Locks around checking and changing the stock."""

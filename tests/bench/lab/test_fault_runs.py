@@ -1,0 +1,61 @@
+"""Faults: a buyer is stopped between two commands, or the store restarts during a sale."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from bench.lab.buyers.buyer_pool import BuyerPool, running_pool
+from bench.lab.fault_runs import FAULT_SETTING, LOST_SETTING, RESTART_AFTER_ANSWERS, run_under_fault
+from bench.lab.servers.lab_servers import LabServers
+from bench.strategies.all_strategies import BY_ID
+from bench.strategies.base.strategy import Fault
+
+
+@pytest.fixture(scope="module")
+def full_pool() -> Iterator[BuyerPool]:
+    with running_pool(processes=FAULT_SETTING.processes, clients=FAULT_SETTING.clients) as gathered:
+        yield gathered
+
+
+def test_a_paused_buyer_oversells_what_a_lease_protects_and_not_the_ledger(
+    lab_servers: LabServers, pool: BuyerPool
+) -> None:
+    lock = run_under_fault(BY_ID["set_nx_ex_lock"], Fault.PAUSED, lab_servers=lab_servers, pool=pool)
+    assert lock is not None
+    assert (lock.oversold, lock.unexpected) == (1, False)
+    assert list(lock.stops) == ["GET", "DECRBY", "DEL"]
+    ledger = run_under_fault(BY_ID["ledger"], Fault.PAUSED, lab_servers=lab_servers, pool=pool)
+    assert ledger is not None
+    assert (ledger.oversold, ledger.unsold, ledger.stuck, list(ledger.stops)) == (0, 0, False, [])
+
+
+def test_a_killed_holder_of_a_lock_without_expiry_leaves_the_sale_stuck(
+    lab_servers: LabServers, pool: BuyerPool
+) -> None:
+    fault_run = run_under_fault(BY_ID["setnx_lock_plain"], Fault.KILLED, lab_servers=lab_servers, pool=pool)
+    assert fault_run is not None
+    assert fault_run.stuck
+    assert not fault_run.unexpected
+
+
+def test_the_ledger_loses_nothing_when_the_store_is_killed_and_comes_back(
+    lab_servers: LabServers, full_pool: BuyerPool
+) -> None:
+    fault_run = run_under_fault(BY_ID["ledger"], Fault.STORE_RESTARTED, lab_servers=lab_servers, pool=full_pool)
+    assert fault_run is not None
+    assert (fault_run.oversold, fault_run.unsold, fault_run.stuck) == (0, 0, False)
+    assert fault_run.answers_before is not None
+    assert RESTART_AFTER_ANSWERS <= fault_run.answers_before <= FAULT_SETTING.calls_before_fault
+
+
+def test_a_lost_store_makes_all_in_lua_invent_stock_and_the_ledger_stop(
+    lab_servers: LabServers, full_pool: BuyerPool
+) -> None:
+    invented = run_under_fault(BY_ID["all_in_lua"], Fault.STORE_LOST, lab_servers=lab_servers, pool=full_pool)
+    assert invented is not None
+    assert invented.oversold == 10
+    assert invented.answers_before is not None
+    assert LOST_SETTING.stock <= invented.answers_before <= LOST_SETTING.calls_before_fault
+    stopped = run_under_fault(BY_ID["ledger"], Fault.STORE_LOST, lab_servers=lab_servers, pool=full_pool)
+    assert stopped is not None
+    assert stopped.oversold == 0

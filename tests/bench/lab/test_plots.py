@@ -1,0 +1,63 @@
+"""The picture that compares the strategies: which colour a strategy gets, and why."""
+
+from dataclasses import replace
+
+import pytest
+
+from bench.lab.buyers.calls import SOLD, Result, Setting
+from bench.lab.fault_runs import FaultRun
+from bench.lab.judgement import judge
+from bench.lab.measures import measured
+from bench.lab.plots import AMBER, GREEN, PALE, RED, rating_of
+from bench.lab.series import Run
+from bench.strategies.all_strategies import BY_ID
+from bench.strategies.base.strategy import Fault
+
+GOOD = FaultRun("lua_purchase", Fault.STORE_RESTARTED, oversold=0, unsold=0, stuck=False, errors=16)
+
+
+def run_of(strategy_id: str, *, oversold: int = 0, unsold: int = 0) -> Run:
+    results = [Result(buyer=1, units=1, answer=SOLD, ended_s=1.0)]
+    measures = measured(
+        strategy=strategy_id, stock=1, seed=1, results=results, counters=None, believed_left=0, stuck=False
+    )
+    measures = replace(measures, oversold=oversold, unsold=unsold)
+    return Run(Setting(buyers=1, stock=1), measures, judge(BY_ID[strategy_id], measures))
+
+
+def test_a_strategy_is_dark_green_if_nothing_was_wrong_under_any_fault() -> None:
+    assert rating_of(run_of("lua_purchase"), [GOOD]) == (GREEN, "sold exactly the stock")
+
+
+@pytest.mark.parametrize(
+    ("fault_run", "why"),
+    [
+        (replace(GOOD, unsold=2), "2 units unsold when the store restarted"),
+        (replace(GOOD, unsold=1, fault=Fault.KILLED), "1 unit unsold when a buyer was killed"),
+        (replace(GOOD, stuck=True), "stuck when the store restarted"),
+        (replace(GOOD, oversold=3, fault=Fault.STORE_LOST), "oversold when the store lost its data"),
+    ],
+)
+def test_a_strategy_that_fails_under_a_fault_is_not_dark_green(fault_run: FaultRun, why: str) -> None:
+    assert rating_of(run_of("lua_purchase"), [GOOD, fault_run]) == (PALE, why)
+
+
+def test_a_store_that_lost_its_data_may_leave_units_unsold() -> None:
+    lost = replace(GOOD, fault=Fault.STORE_LOST, unsold=10, stuck=True)
+    assert rating_of(run_of("lua_purchase"), [lost])[0] == GREEN
+
+
+def test_the_faults_of_another_strategy_do_not_count_but_a_fault_that_was_not_tried_is_named() -> None:
+    assert rating_of(run_of("ledger"), [replace(GOOD, unsold=2)]) == (
+        GREEN,
+        "sold exactly the stock; its servers were not restarted",
+    )
+
+
+def test_a_flawed_strategy_is_never_dark_green() -> None:
+    assert rating_of(run_of("decr_then_rollback"), [])[0] == PALE
+
+
+def test_what_happened_without_a_fault_comes_first() -> None:
+    assert rating_of(run_of("get_set", oversold=5), [GOOD])[0] == RED
+    assert rating_of(run_of("watch_multi", unsold=5), [GOOD])[0] == AMBER
