@@ -66,7 +66,7 @@ def test_a_buyer_gets_ready_by_keyboard_and_has_the_order_after_the_start(
     expect(button).to_contain_text("Waiting for the start")
 
     # Then the page reserves at the start by itself, says yes, and goes on to the order
-    expect(outcome).to_contain_text("Yes! 1 × Longjing tea reserved", timeout=20_000)
+    expect(outcome).to_contain_text("Reserved for you: 1 × Longjing tea", timeout=20_000)
     assert time.time() >= item.sale.opens_at.timestamp()
     page.wait_for_url("**/orders/*/")
     expect(page.locator(".status")).to_have_text("awaiting payment")
