@@ -8,9 +8,8 @@ from babel.messages.pofile import read_po
 LOCALE = Path(__file__).parent / "locale"
 
 
-def compile_translations(*, locale: Path = LOCALE) -> int:
-    """Compile each catalogue that has changed. Returns how many were compiled."""
-    compiled = 0
+def compile_translations(*, locale: Path = LOCALE) -> None:
+    """Compile each catalogue that has changed."""
     for source in locale.glob("*/LC_MESSAGES/*.po"):
         target = source.with_suffix(".mo")
         if target.exists() and target.stat().st_mtime >= source.stat().st_mtime:
@@ -19,5 +18,3 @@ def compile_translations(*, locale: Path = LOCALE) -> int:
         with source.open("rb") as text, unfinished.open("wb") as binary:
             write_mo(binary, read_po(text))
         unfinished.replace(target)  # other processes read the old file or the new one, never half of it
-        compiled += 1
-    return compiled
