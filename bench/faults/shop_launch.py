@@ -29,13 +29,15 @@ class ProcessPlan:
     clock_seconds: float = 0.0
 
 
-def part_of(plan: ProcessPlan, *, broker_url: str) -> Process:
+def process_of(plan: ProcessPlan, *, broker_url: str) -> Process:
     """The process, not started."""
     directory = plan.directory / plan.name
     directory.mkdir(exist_ok=True)
     settings = RunSettings(host="127.0.0.1", port=plan.port, directory=directory, own_servers=None, allowed_hosts=[])
-    (part,) = (part for part in processes(settings=settings, broker_url=broker_url) if part.name == plan.kind)
-    argv, ready = list(part.argv), part.ready
+    (process,) = (
+        process for process in processes(settings=settings, broker_url=broker_url) if process.name == plan.kind
+    )
+    argv, ready = list(process.argv), process.ready
     if plan.kind == "web":
         argv[argv.index("--workers") + 1] = "1"
     if plan.kind in ("worker", "errands"):
@@ -45,7 +47,7 @@ def part_of(plan: ProcessPlan, *, broker_url: str) -> Process:
     if plan.clock_seconds:
         argv[1:1] = ["-m", "bench.faults.shifted_clock", str(plan.clock_seconds)]
     return replace(
-        part,
+        process,
         name=plan.name,
         argv=argv,
         ready=ready,

@@ -22,7 +22,7 @@ from django.conf import settings
 
 from bench.faults.proxy import Proxy
 from bench.faults.raw_valkey import client_at
-from bench.faults.shop_launch import ProcessPlan, part_of
+from bench.faults.shop_launch import ProcessPlan, process_of
 from shop.local.postgres import PostgresServer
 from shop.local.process import POLL_SECONDS, Process, ProcessFailed, ending, stop_processes
 from shop.local.servers import free_ports
@@ -48,7 +48,7 @@ class ShopUnderTest:
     def __init__(self, directory: Path, *, log: Callable[[str], None]) -> None:
         self.directory = directory
         self.failpoints = directory / "failpoints"
-        self.parts: dict[str, Process] = {}
+        self.processes: dict[str, Process] = {}
         self.proxy = Proxy()
         self._kept_down: set[str] = set()
         self._died_s: dict[str, float] = {}
@@ -70,12 +70,12 @@ class ShopUnderTest:
         postgres = PostgresServer(
             directory=self.directory / "postgres", port=port_in(url), password=urlsplit(url).password or ""
         )
-        self.parts["postgres"] = postgres.process(log_path=logs / "postgres.log", lock_fd=lock_fd)
-        self.parts["store"] = self.valkey("store", port=self.store_port, fsync=STORE_FSYNC)
-        self.parts["broker"] = self.valkey("broker", port=port_in(settings.REDIS_URL), fsync=BROKER_FSYNC)
+        self.processes["postgres"] = postgres.process(log_path=logs / "postgres.log", lock_fd=lock_fd)
+        self.processes["store"] = self.valkey("store", port=self.store_port, fsync=STORE_FSYNC)
+        self.processes["broker"] = self.valkey("broker", port=port_in(settings.REDIS_URL), fsync=BROKER_FSYNC)
         self.proxy.add("harness-store", port=port_in(settings.SECKILL_REDIS_URL), target_port=self.store_port)
         for name in SERVERS:
-            self.parts[name].start()
+            self.processes[name].start()
         self.await_answers(*SERVERS)
 
     def valkey(self, name: str, *, port: int, fsync: str) -> Process:
@@ -101,11 +101,11 @@ class ShopUnderTest:
             for server, port in self._server_ports().items():
                 self._link(f"{group}-{server}", target_port=port)
         for name in [*WEBS, *CELERY]:
-            self.parts[name] = self.process(name)
+            self.processes[name] = self.process(name)
         for web in WEBS:
             self._link(f"buyers-{web}", target_port=self._web_ports[web])
         for name in [*WEBS, *CELERY]:
-            self.parts[name].start()
+            self.processes[name].start()
         self.await_answers(*WEBS, *CELERY)
 
     def process(self, name: str, *, clock_seconds: float = 0.0) -> Process:
@@ -131,23 +131,23 @@ class ShopUnderTest:
             port=self._web_ports.get(name, 0),
             clock_seconds=clock_seconds,
         )
-        return part_of(plan, broker_url=settings.REDIS_URL)
+        return process_of(plan, broker_url=settings.REDIS_URL)
 
     def store_client(self) -> Any:
         """A client of the reservation store that bypasses the proxy."""
         return client_at(self.store_port, password=self.password)
 
-    def promote(self, part: Process, *, port: int) -> None:
+    def promote(self, process: Process, *, port: int) -> None:
         """Make this server the reservation store, and kill the former one."""
-        former = self.parts["store"]
-        self.parts["store"] = part
+        former = self.processes["store"]
+        self.processes["store"] = process
         self.store_port = port
         self.proxy.retarget(port, *STORE_LINKS)
         former.kill()
 
     def store_files(self) -> Path:
         """Where the reservation store keeps its append-only files."""
-        return (self.parts["store"].directory or self.directory) / "appendonlydir"
+        return (self.processes["store"].directory or self.directory) / "appendonlydir"
 
     def _server_ports(self) -> Mapping[str, int]:
         return {
@@ -158,8 +158,8 @@ class ShopUnderTest:
 
     def stop(self) -> None:
         """Stop everything, the processes before their servers."""
-        stop_processes(processes=[part for name, part in self.parts.items() if name not in SERVERS])
-        stop_processes(processes=[part for name, part in self.parts.items() if name in SERVERS])
+        stop_processes(processes=[process for name, process in self.processes.items() if name not in SERVERS])
+        stop_processes(processes=[process for name, process in self.processes.items() if name in SERVERS])
         self.proxy.stop()
         self._lock.close()
 
@@ -168,13 +168,13 @@ class ShopUnderTest:
     def restart_dead(self) -> None:
         """Restart what has been dead for RESTART_SECONDS and is not kept down."""
         now_s = time.monotonic()
-        for name, part in self.parts.items():
-            if part.running or name in self._kept_down:
+        for name, process in self.processes.items():
+            if process.running or name in self._kept_down:
                 self._died_s.pop(name, None)
             elif now_s - self._died_s.setdefault(name, now_s) >= RESTART_SECONDS:
-                self._log(f"{name} ended {ending(exit_code=part.exit_code)} and is started again")
-                part.kill()  # its children too: granian's workers hold the port
-                part.start()
+                self._log(f"{name} ended {ending(exit_code=process.exit_code)} and is started again")
+                process.kill()  # its children too: granian's workers hold the port
+                process.start()
 
     def wait(self, seconds: float) -> None:
         """Wait, and restart what dies meanwhile."""
@@ -193,18 +193,18 @@ class ShopUnderTest:
     def await_answers(self, *names: str) -> None:
         """Wait until these answer. Raises ProcessFailed."""
         for name in names:
-            part = self.parts[name]
-            if not self.wait_until(lambda part=part: answers(part), seconds_max=START_SECONDS):  # type: ignore[misc]
-                raise ProcessFailed(f"{name} gave no answer within {START_SECONDS:.0f} s.\n{part.last_lines()}")
+            process = self.processes[name]
+            if not self.wait_until(lambda process=process: answers(process), seconds_max=START_SECONDS):  # type: ignore[misc]
+                raise ProcessFailed(f"{name} gave no answer within {START_SECONDS:.0f} s.\n{process.last_lines()}")
 
     # --- what a fault does to processes ---
 
     def kill(self, name: str) -> None:
         """kill -9 of the process and its children. The supervisor starts it again unless it is kept down."""
-        part = self.parts[name]
+        process = self.processes[name]
         # PostgreSQL's child processes are in other sessions.
-        children = children_of(part.pid) if part.pid and part.running else []
-        part.kill()
+        children = children_of(process.pid) if process.pid and process.running else []
+        process.kill()
         for child in children:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
@@ -216,8 +216,8 @@ class ShopUnderTest:
 
     def bring_up(self, name: str) -> None:
         self._kept_down.discard(name)
-        if not self.parts[name].running:
-            self.parts[name].start()
+        if not self.processes[name].running:
+            self.processes[name].start()
 
     def freeze(self, name: str) -> None:
         """SIGSTOP to the process and its children."""
@@ -226,19 +226,19 @@ class ShopUnderTest:
     def thaw(self, name: str) -> None:
         self._signal(name, signal.SIGCONT)
 
-    def add(self, name: str, part: Process) -> None:
+    def add(self, name: str, process: Process) -> None:
         """Start and supervise one more process."""
-        self.parts[name] = part
-        part.start()
+        self.processes[name] = process
+        process.start()
 
     def remove(self, name: str) -> None:
-        stop_processes(processes=[self.parts.pop(name)])
+        stop_processes(processes=[self.processes.pop(name)])
 
-    def swap(self, name: str, part: Process) -> None:
+    def swap(self, name: str, process: Process) -> None:
         """Stop a process and start another one in its place."""
-        stop_processes(processes=[self.parts[name]])
-        self.parts[name] = part
-        part.start()
+        stop_processes(processes=[self.processes[name]])
+        self.processes[name] = process
+        process.start()
 
     @contextlib.contextmanager
     def failpoint(self, name: str, *, visit: int) -> Iterator[Callable[[], bool]]:
@@ -255,13 +255,13 @@ class ShopUnderTest:
         for path in self.failpoints.iterdir():
             path.unlink(missing_ok=True)
         self.proxy.reset()
-        for name, part in self.parts.items():
-            if part.running:
+        for name, process in self.processes.items():
+            if process.running:
                 self.thaw(name)
             self.bring_up(name)
 
     def _signal(self, name: str, number: signal.Signals) -> None:
-        pid = self.parts[name].pid
+        pid = self.processes[name].pid
         if pid is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, number)
@@ -270,9 +270,9 @@ class ShopUnderTest:
         self.proxy.add(name, port=free_ports(count=1)[0], target_port=target_port)
 
 
-def answers(part: Process) -> bool:
+def answers(process: Process) -> bool:
     """Whether the process works now; one that has died is not asked."""
-    return part.running and part.ready(part)
+    return process.running and process.ready(process)
 
 
 def port_in(url: str) -> int:

@@ -54,12 +54,12 @@ class AofCutEverywhere(Fault):
         problems: Counter[str] = Counter()
         for first in range(0, len(cuts), SERVERS_AT_ONCE):
             round_ = list(zip(servers, cuts[first : first + SERVERS_AT_ONCE], strict=False))
-            for (part, _port), cut in round_:
-                self._copy_files(part, whole[: len(whole) - cut])
-                part.start()
-            for (part, port), _cut in round_:
-                problems.update(self._check(part, port))
-                part.kill()
+            for (process, _port), cut in round_:
+                self._copy_files(process, whole[: len(whole) - cut])
+                process.start()
+            for (process, port), _cut in round_:
+                problems.update(self._check(process, port))
+                process.kill()
         self.variant = f"{len(cuts)} cuts of a file of {len(whole)} bytes"
         shutil.rmtree(self._copy)
         return [f"{count} cuts: {problem}" for problem, count in problems.items()]
@@ -71,17 +71,17 @@ class AofCutEverywhere(Fault):
         (port,) = free_ports(count=1)
         return self.shop.valkey(f"aof-cut-{number}", port=port, fsync=STORE_FSYNC), port
 
-    def _copy_files(self, part: Process, tail: bytes) -> None:
-        assert part.directory is not None
-        files = part.directory / "appendonlydir"
+    def _copy_files(self, process: Process, tail: bytes) -> None:
+        assert process.directory is not None
+        files = process.directory / "appendonlydir"
         shutil.rmtree(files, ignore_errors=True)
         shutil.copytree(self._copy, files)
         last_file(files).write_bytes(tail)
 
-    def _check(self, part: Process, port: int) -> list[str]:
+    def _check(self, process: Process, port: int) -> list[str]:
         give_up_s = time.monotonic() + START_SECONDS_MAX
-        while not part.ready(part):
-            if time.monotonic() > give_up_s or not part.running:
+        while not process.ready(process):
+            if time.monotonic() > give_up_s or not process.running:
                 return ["the server does not start"]
             time.sleep(POLL_SECONDS)
         client = client_at(port, password=self.shop.password)

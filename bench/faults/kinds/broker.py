@@ -41,7 +41,7 @@ class BrokerFault(Fault):
             violations.append(f"the canary's order did not appear within {CANARY_SECONDS_MAX:.0f} s")
         if answer.status != 201:
             violations.append(f"the canary was told {answer.outcome}")
-        if not self.shop.wait_until(lambda: answers(self.shop.parts["worker"]), seconds_max=CANARY_SECONDS_MAX):
+        if not self.shop.wait_until(lambda: answers(self.shop.processes["worker"]), seconds_max=CANARY_SECONDS_MAX):
             violations.append("the worker does not answer pings")
         retire(context.item)
         self.variant = f"{self.variant} canary after {time.monotonic() - began_s:.1f} s".strip()

@@ -118,9 +118,9 @@ class Failover(DataLost):
         port, link_port = free_ports(count=2)
         number = sum(1 for _ in self.shop.directory.glob("store-replica-*"))
         name = f"store-replica-{number}"
-        part = self.shop.valkey(name, port=port, fsync=STORE_FSYNC)
+        process = self.shop.valkey(name, port=port, fsync=STORE_FSYNC)
         self.shop.proxy.add(name, port=link_port, target_port=self.shop.store_port)
-        self.shop.add(name, part)
+        self.shop.add(name, process)
         self.shop.await_answers(name)
         replica = client_at(port, password=self.shop.password)
         replica.config_set("masterauth", self.shop.password)
@@ -134,8 +134,8 @@ class Failover(DataLost):
         self.shop.keep_down("store")
         self.shop.proxy.switch(Mode.REFUSE, name)
         replica.replicaof("NO", "ONE")
-        self.shop.parts.pop(name)
-        self.shop.promote(part, port=port)
+        self.shop.processes.pop(name)
+        self.shop.promote(process, port=port)
 
     def undo(self) -> None:
         self.shop.bring_up("store")

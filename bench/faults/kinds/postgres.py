@@ -49,8 +49,8 @@ class PostgresRestarted(Fault):
     description = "a fast shutdown of PostgreSQL and a start"
 
     def inject(self) -> None:
-        self.shop.parts["postgres"].ask_to_stop()
-        self.shop.wait_until(lambda: not self.shop.parts["postgres"].running, seconds_max=INJECT_SECONDS_MAX)
+        self.shop.processes["postgres"].ask_to_stop()
+        self.shop.wait_until(lambda: not self.shop.processes["postgres"].running, seconds_max=INJECT_SECONDS_MAX)
 
 
 class KilledAtCommit(Fault):
