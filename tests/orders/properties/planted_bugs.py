@@ -66,7 +66,7 @@ BUGS = [
     ),
     Bug(
         "reserve trusts a store that was restarted",
-        in_script("reserve", "if terms[12] ~= string.match", "if false and terms[12] ~= string.match"),
+        in_script("reserve", "if incarnation ~= string.match", "if false and incarnation ~= string.match"),
     ),
     Bug(
         "reserve takes a repeated pass for a new one",
