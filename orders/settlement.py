@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from orders.models import SOLD, Order, OrderLine, OrderStatus
 from seckill import ledger
+from seckill.store import StoreUnreachable
 from shop import failpoints
 
 log = structlog.get_logger(__name__)
@@ -78,13 +79,13 @@ def settle_batch(*, item_id: int, orders: list[Order]) -> list[SettledAnswer]:
     """
     try:
         return tell_ledger(item_id=item_id, orders=orders)
-    except (ledger.StoreUnreachable, ValueError) as error:
+    except (StoreUnreachable, ValueError) as error:
         log.warning("settling_one_by_one", item_id=item_id, orders=len(orders), error=str(error))
     answered: list[SettledAnswer] = []
     for order in orders:
         try:
             answered += tell_ledger(item_id=item_id, orders=[order])
-        except (ledger.StoreUnreachable, ValueError) as error:
+        except (StoreUnreachable, ValueError) as error:
             if not store_answers(item_id=item_id):
                 log.warning("settling_waits_for_store", item_id=item_id, error=str(error))
                 break
@@ -96,7 +97,7 @@ def store_answers(*, item_id: int) -> bool:
     """Whether the store answers at all: then the fault is in the hold."""
     try:
         ledger.read(item_id=item_id)
-    except ledger.StoreUnreachable:
+    except StoreUnreachable:
         return False
     return True
 

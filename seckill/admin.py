@@ -16,7 +16,6 @@ from unfold.decorators import action, display
 from unfold.enums import ActionVariant
 
 from seckill import durability
-from seckill.ledger import StoreUnreachable
 from seckill.live.staff_figures import figures_of, units_text
 from seckill.models import Sale, SaleItem
 from seckill.publication import CannotPublish, publish_sale
@@ -24,6 +23,7 @@ from seckill.staff.change_list import SaleChangeAdmin, journal_of
 from seckill.staff.change_pages import buttons_of, buttons_of_item, control
 from seckill.staff.phase_filter import LABELS, ItemPhaseFilter, PhaseFilter, labelled_phase
 from seckill.staff.sale_form import SaleItemForm, SaleItemFormSet
+from seckill.store import StoreUnreachable
 from shop.admin_base import ModelAdmin, StaffAdmin, TabularInline
 from shop.price_field import price_text
 

@@ -35,6 +35,7 @@ from seckill.serializers import (
     ReservationSerializer,
     SaleSerializer,
 )
+from seckill.store import StoreUnreachable
 from seckill.timestamps import milliseconds, now_ms, rfc3339
 from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
@@ -149,7 +150,7 @@ class LiveView(APIView):
     def get(self, request: Request, item_id: int) -> Response:
         try:
             counters = ledger.read(item_id=item_id)
-        except ledger.StoreUnreachable:
+        except StoreUnreachable:
             counters = None
         return Response(live_from(counters, now_ms=now_ms()), headers={"Cache-Control": "no-store"})
 

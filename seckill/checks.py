@@ -7,7 +7,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.db import OperationalError
 
 from seckill import durability
-from seckill.ledger import StoreUnreachable
+from seckill.store import StoreUnreachable
 
 
 def check_durability(**_context: Any) -> list[CheckMessage]:

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from redis.exceptions import ResponseError
 
-from seckill import ledger
+from seckill.store import StoreUnreachable, store
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def known_weaknesses() -> list[Weakness]:
     """What is weak in the stores. A store that does not answer is judged when it does, before the announcement."""
     try:
         return find_weaknesses()
-    except ledger.StoreUnreachable:
+    except StoreUnreachable:
         return weaknesses_of_database()
 
 
@@ -120,7 +120,7 @@ def find_weaknesses() -> list[Weakness]:
 
 def weaknesses_of_store() -> list[Weakness]:
     """What is weak in the reservation store. One that does not let us look counts as weak. Raises StoreUnreachable."""
-    with ledger.store() as client:
+    with store() as client:
         try:
             values: Any = client.config_get(*STORE_RULES)
         except ResponseError as refusal:

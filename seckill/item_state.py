@@ -13,7 +13,8 @@ from typing import Any
 from uuid import UUID
 
 from seckill.keys import keys_of
-from seckill.ledger import Hold, counters_from, hold_from, store
+from seckill.ledger import Hold, counters_from, hold_from
+from seckill.store import store
 
 # Holds asked for at once: a round trip of some hundred microseconds at the server.
 SCAN_COUNT = 1_000

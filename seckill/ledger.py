@@ -4,25 +4,17 @@ Every function makes one round trip to the reservation store. Answers are words;
 not answer in time, or refuses to write raises `StoreUnreachable`.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from django_redis import get_redis_connection
-from redis import Redis
-from redis.exceptions import RedisError
-
 from seckill import scripts
 from seckill.keys import keys_of
 from seckill.outcomes import Outcome
 from seckill.phase import Phase, phase_of
-
-
-class StoreUnreachable(Exception):
-    """The reservation store could not be asked. Whether a call that was under way took effect is unknown."""
+from seckill.store import store
 
 
 class Published(StrEnum):
@@ -345,12 +337,3 @@ def hold_from(value: bytes) -> Hold | None:
         return None
     buyer_id, units, deadline_ms = map(int, numbers)
     return Hold(state=state, buyer_id=buyer_id, units=units, deadline_ms=deadline_ms)
-
-
-@contextmanager
-def store() -> Iterator[Redis]:
-    """The reservation store's client. Its faults come out as StoreUnreachable."""
-    try:
-        yield get_redis_connection("seckill")
-    except RedisError as error:
-        raise StoreUnreachable(str(error)) from error

@@ -12,7 +12,7 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from seckill.keys import keys_of
-from seckill.ledger import store
+from seckill.store import store
 
 GROUP = "intake"
 # Stable for a host, so that restarts do not pile up consumers; dead ones are found by idle time, not by name.

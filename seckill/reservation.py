@@ -5,6 +5,7 @@ import structlog
 from seckill import doorbell, ledger
 from seckill.outcomes import Outcome
 from seckill.passes import Pass
+from seckill.store import StoreUnreachable
 from seckill.timestamps import now_ms
 from shop import failpoints
 
@@ -24,7 +25,7 @@ def reserve(*, pass_: Pass, units: int) -> ledger.Reservation:
         reservation = ledger.reserve(
             item_id=pass_.item_id, reservation_id=pass_.reservation_id, buyer_id=pass_.buyer_id, units=units
         )
-    except ledger.StoreUnreachable as error:
+    except StoreUnreachable as error:
         log.warning("reservation_store_unreachable", item_id=pass_.item_id, error=str(error))
         return ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms())
     failpoints.reach("reserve.after_script")

@@ -18,6 +18,7 @@ from orders.payments import refunds
 from orders.payments.timing import next_attempt
 from seckill import ledger
 from seckill.models import LatePayment
+from seckill.store import StoreUnreachable
 from seckill.timestamps import milliseconds
 from shop import failpoints
 
@@ -113,7 +114,7 @@ def restore(*, order: Order, item_id: int, units: int) -> Decided:
             deadline_ms=milliseconds(order.expires_at),
             state=ledger.Restore.LATE_PAYMENT,
         )
-    except ledger.StoreUnreachable as error:
+    except StoreUnreachable as error:
         log.warning("late_payment_waits_for_store", item_id=item_id, error=str(error))
         return Decided.UNAVAILABLE
     if word is ledger.Restored.UNAVAILABLE:

@@ -25,6 +25,7 @@ from seckill.changes.effect import adjustment_of, finish
 from seckill.changes.rules import OF_ITEM, CannotChange, Kind, Wanted, check_rules
 from seckill.item_lock import item_lock
 from seckill.models import Sale, SaleChange, SaleItem
+from seckill.store import StoreUnreachable
 from shop import failpoints
 from shop.models import Product
 
@@ -145,7 +146,7 @@ def apply_pending(*, item_id: int, wait: bool | float = True) -> int:
         try:
             while held and apply_next(item_id=item_id):
                 count += 1
-        except ledger.StoreUnreachable as error:
+        except StoreUnreachable as error:
             log.warning("change_waits_for_store", item_id=item_id, error=str(error))
     return count
 

@@ -9,6 +9,7 @@ from seckill.live.answer import availability_of
 from seckill.live.page_texts import stock_text
 from seckill.models import SaleItem
 from seckill.phase import Phase
+from seckill.store import StoreUnreachable
 
 # Above this many units a list of choices is worse than a field for the number.
 CHOICES_MAX = 10
@@ -59,7 +60,7 @@ def offers_of(items: Iterable[SaleItem], *, now: datetime) -> list[Offer]:
         return []
     try:
         counters = ledger.read_many(item_ids=[item.pk for item in items])
-    except ledger.StoreUnreachable:
+    except StoreUnreachable:
         counters = [None] * len(items)
     return [
         Offer(item=item, counters=known, phase=known.phase if known else item.sale.phase_at(now))

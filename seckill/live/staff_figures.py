@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from seckill import ledger
 from seckill.models import SaleItem
+from seckill.store import StoreUnreachable
 from shop.price_field import price_text
 
 # Shown where there is no number to show.
@@ -48,7 +49,7 @@ def figures_of(items: Sequence[SaleItem]) -> list[Figures]:
     """The items' figures, in their order, with one round trip to the store. A store that is down is a note."""
     try:
         counters = ledger.read_many(item_ids=[item.pk for item in items]) if items else []
-    except ledger.StoreUnreachable:
+    except StoreUnreachable:
         return [without_numbers(item, str(_("reservation store not reachable"))) for item in items]
     return [figures_from(item, found) for item, found in zip(items, counters, strict=True)]
 

@@ -29,6 +29,7 @@ from seckill.ledger import (
 )
 from seckill.outcomes import Outcome
 from seckill.scripts import Script
+from seckill.store import StoreUnreachable
 from tests.own_store import OwnStore
 from tests.seckill.stored_item import StoredItem
 
@@ -242,7 +243,7 @@ class CheckedItem(StoredItem):
         before = self.dump()
         try:
             answer = call()
-        except ledger.StoreUnreachable:
+        except StoreUnreachable:
             assert self.dump() == before, "a call that failed changed something"
             raise
         word = word_of(answer)

@@ -2,8 +2,9 @@
 
 import pytest
 
-from seckill import ledger, outbox
+from seckill import outbox
 from seckill.outcomes import Outcome
+from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 
@@ -86,7 +87,7 @@ def test_an_entry_set_aside_is_in_the_dead_letters_with_its_error_and_nowhere_el
 def test_an_entry_that_cannot_be_set_aside_stays_where_it_is(on_sale: CheckedItem) -> None:
     on_sale.held()
     [entry] = read()
-    with on_sale.store.full(), pytest.raises(ledger.StoreUnreachable), on_sale.nothing_changes():
+    with on_sale.store.full(), pytest.raises(StoreUnreachable), on_sale.nothing_changes():
         outbox.set_aside(item_id=ITEM_ID, entry=entry, error="no such buyer")
 
 
@@ -114,7 +115,7 @@ def test_an_outbox_that_was_lost_is_never_made_anew_without_a_reader(on_sale: Ch
 
 def test_other_errors_of_the_store_come_out_as_faults(on_sale: CheckedItem) -> None:
     on_sale.client.set(on_sale.keys.outbox, "no stream")
-    with pytest.raises(ledger.StoreUnreachable, match="WRONGTYPE"):
+    with pytest.raises(StoreUnreachable, match="WRONGTYPE"):
         read()
 
 

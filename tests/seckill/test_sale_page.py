@@ -12,6 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from seckill import ledger, passes
 from seckill.models import Sale, SaleItem
+from seckill.store import StoreUnreachable
 from shop.models import Product
 from tests.conftest import make_item
 
@@ -41,7 +42,7 @@ def hidden_pass(text: str) -> str:
 @pytest.fixture
 def store_down(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(**_: object) -> None:
-        raise ledger.StoreUnreachable
+        raise StoreUnreachable
 
     for name in ("read_many", "reserve", "find_hold"):
         monkeypatch.setattr(ledger, name, unreachable)

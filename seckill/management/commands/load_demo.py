@@ -10,9 +10,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from seckill.ledger import StoreUnreachable
 from seckill.models import Sale, SaleItem, published_sales
 from seckill.publication import CannotPublish, publish_sale
+from seckill.store import StoreUnreachable
 from shop.models import Category, Product
 
 # Time to read the page and to get ready, and still within the first minute.

@@ -4,6 +4,7 @@ import pytest
 
 from seckill import ledger, scripts
 from seckill.ledger import Confirmed, Reason
+from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem, says
 
 
@@ -86,7 +87,7 @@ def test_a_hold_that_cannot_be_understood_is_a_fault_and_stays(checked_item: Che
     checked_item.publish()
     damaged = checked_item.held()
     checked_item.client.hset(checked_item.keys.holds, str(damaged), hold)
-    with pytest.raises(ledger.StoreUnreachable, match=says("the hold is malformed")):
+    with pytest.raises(StoreUnreachable, match=says("the hold is malformed")):
         checked_item.confirm(damaged)
 
 

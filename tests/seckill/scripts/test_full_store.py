@@ -7,6 +7,7 @@ import pytest
 from seckill import ledger, outbox
 from seckill.ledger import Adjusted, Confirmed, Reason, Released, Restore, Restored
 from seckill.outcomes import Outcome
+from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 ROOM_BYTES = 400_000
@@ -49,7 +50,7 @@ def fill_up(checked_item: CheckedItem) -> list[UUID]:
         reservation_id = checked_item.new_id()
         try:
             answer = checked_item.reserve(reservation_id, buyer=buyer)
-        except ledger.StoreUnreachable:
+        except StoreUnreachable:
             return told_yes
         assert answer.outcome == Outcome.RESERVED
         told_yes.append(reservation_id)

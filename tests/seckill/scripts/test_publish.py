@@ -5,6 +5,7 @@ import pytest
 from seckill import ledger, scripts
 from seckill.ledger import Published
 from seckill.outcomes import Outcome
+from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 
@@ -100,7 +101,7 @@ def test_an_outbox_that_outlived_its_item_and_lost_its_reader_gets_one_that_star
 
 
 def test_a_full_store_refuses_to_publish_and_holds_nothing_of_it(checked_item: CheckedItem) -> None:
-    with checked_item.store.full(), pytest.raises(ledger.StoreUnreachable, match="maxmemory"):
+    with checked_item.store.full(), pytest.raises(StoreUnreachable, match="maxmemory"):
         checked_item.publish()
     assert checked_item.dump() == {}
 

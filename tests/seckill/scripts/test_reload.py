@@ -8,6 +8,7 @@ import pytest
 from seckill import ledger, scripts
 from seckill.ledger import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
 from seckill.outcomes import Outcome
+from seckill.store import StoreUnreachable
 from tests.own_store import as_reservation_store, running
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
@@ -91,7 +92,7 @@ def test_a_full_store_that_forgot_can_be_taught(checked_item: CheckedItem) -> No
         assert checked_item.adjust(state="open").word == Adjusted.ADJUSTED
         assert checked_item.release(second, Reason.REFUNDED) == Released.RELEASED
         checked_item.client.script_flush()
-        with pytest.raises(ledger.StoreUnreachable, match="maxmemory"):
+        with pytest.raises(StoreUnreachable, match="maxmemory"):
             checked_item.reserve(buyer=8)
 
 

@@ -10,6 +10,7 @@ import pytest
 from seckill import item_state, ledger, scripts
 from seckill.ledger import Reason, Reservation
 from seckill.outcomes import Outcome
+from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import HOUR_MS, ITEM_ID, CheckedItem, says
 
 # --- reserved ---
@@ -440,7 +441,7 @@ def test_with_units_left_and_none_held_it_is_too_few_left_and_not_sold_out(check
 def test_a_full_store_refuses_to_reserve_and_holds_nothing_of_it(checked_item: CheckedItem) -> None:
     checked_item.publish()
     checked_item.held()
-    with checked_item.store.full(), pytest.raises(ledger.StoreUnreachable, match="maxmemory"):
+    with checked_item.store.full(), pytest.raises(StoreUnreachable, match="maxmemory"):
         checked_item.reserve(buyer=8)
 
 
@@ -455,7 +456,7 @@ def test_a_full_store_still_refuses_with_the_right_word(checked_item: CheckedIte
 def test_units_less_than_one_are_refused(checked_item: CheckedItem, units: int) -> None:
     checked_item.publish()
     checked_item.held(units=2)
-    with pytest.raises(ledger.StoreUnreachable, match=says("units are whole, 1 or more")):
+    with pytest.raises(StoreUnreachable, match=says("units are whole, 1 or more")):
         checked_item.reserve(buyer=7, units=units)
 
 
@@ -471,7 +472,7 @@ def test_a_hold_that_cannot_be_understood_is_a_fault_and_not_an_answer(checked_i
     checked_item.publish()
     damaged: UUID = checked_item.held()
     checked_item.client.hset(checked_item.keys.holds, str(damaged), hold)
-    with pytest.raises(ledger.StoreUnreachable, match=says("the hold is malformed")):
+    with pytest.raises(StoreUnreachable, match=says("the hold is malformed")):
         checked_item.reserve(damaged)
 
 

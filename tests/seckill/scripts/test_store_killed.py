@@ -10,6 +10,7 @@ import pytest
 from seckill import ledger
 from seckill.ledger import Confirmed, Released
 from seckill.outcomes import Outcome
+from seckill.store import StoreUnreachable
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
@@ -35,7 +36,7 @@ def test_what_was_told_yes_before_a_kill_is_held_after_it(durable_item: CheckedI
             reservation_id = checked_item.new_id()
             try:
                 answer = checked_item.reserve(reservation_id, buyer=buyer)
-            except ledger.StoreUnreachable:
+            except StoreUnreachable:
                 unanswered.append(reservation_id)
                 return
             assert answer.outcome == Outcome.RESERVED
@@ -69,13 +70,13 @@ def test_a_store_that_is_down_is_a_fault_and_not_a_refusal(durable_item: Checked
     durable_item.publish()
     reservation_id = durable_item.held()
     durable_item.store.kill()
-    with pytest.raises(ledger.StoreUnreachable):
+    with pytest.raises(StoreUnreachable):
         durable_item.reserve()
-    with pytest.raises(ledger.StoreUnreachable):
+    with pytest.raises(StoreUnreachable):
         durable_item.confirm(reservation_id)
-    with pytest.raises(ledger.StoreUnreachable):
+    with pytest.raises(StoreUnreachable):
         durable_item.release(reservation_id)
-    with pytest.raises(ledger.StoreUnreachable):
+    with pytest.raises(StoreUnreachable):
         ledger.read(item_id=ITEM_ID)
     durable_item.store.start()
     durable_item.mark_verified()
