@@ -14,6 +14,7 @@ from unfold.decorators import display
 
 from seckill.changes.texts import outcome_sentence, what_text
 from seckill.models import Sale, SaleChange
+from seckill.staff.permissions import may_see_sales
 from shop.admin_base import ModelAdmin
 
 # On the page of a sale; the list has all of them.
@@ -44,10 +45,10 @@ class SaleChangeAdmin(ModelAdmin):
     actions = None
 
     def has_view_permission(self, request: HttpRequest, obj: SaleChange | None = None) -> bool:
-        return request.user.has_perm("seckill.view_sale") or request.user.has_perm("seckill.change_sale")
+        return may_see_sales(request)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return self.has_view_permission(request)
+        return may_see_sales(request)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -3,11 +3,15 @@
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.contrib import admin
 from django.forms.formsets import DELETION_FIELD_NAME
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from seckill.models import SaleItem
-from shop.price_field import PriceField
+from seckill.models import Sale, SaleItem
+from seckill.staff.permissions import may_see_sales
+from shop.admin_base import TabularInline
+from shop.price_field import PriceField, price_text
 
 if TYPE_CHECKING:
     # django-unfold has no types; its formset extends this one.
@@ -39,3 +43,39 @@ class SaleItemFormSet(BaseInlineFormSet):
                 form.add_error("product", _("This product is already in the sale."))
             products.add(product)
         super().clean()
+
+
+class SaleItemInline(TabularInline):
+    """The items of a sale that is not published yet. Who may change the sale may change its items."""
+
+    model = SaleItem
+    form = SaleItemForm
+    formset = SaleItemFormSet
+    autocomplete_fields = ["product"]
+    hide_title = True
+
+    def get_extra(self, request: HttpRequest, obj: Sale | None = None, **kwargs: Any) -> int:
+        return 0 if obj else 1
+
+    def get_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
+        price = "price_minor" if self.has_change_permission(request, obj) else "price"
+        return ["product", price, "quantity", "per_buyer_max"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
+        return [] if self.has_change_permission(request, obj) else ["price"]
+
+    @admin.display(description=_("Sale price"))
+    def price(self, item: SaleItem) -> str:
+        return price_text(item.price_minor)
+
+    def has_view_permission(self, request: HttpRequest, obj: Sale | None = None) -> bool:
+        return may_see_sales(request)
+
+    def has_add_permission(self, request: HttpRequest, obj: Sale | None = None) -> bool:
+        return request.user.has_perm("seckill.change_sale" if obj else "seckill.add_sale")
+
+    def has_change_permission(self, request: HttpRequest, obj: Sale | None = None) -> bool:
+        return self.has_add_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Sale | None = None) -> bool:
+        return self.has_add_permission(request, obj)
