@@ -7,7 +7,6 @@ reservation store once. Follow it from there to the script, and the outbox to `o
 import math
 from typing import Any, cast
 
-from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
@@ -118,7 +117,7 @@ class PassView(JsonAPIView):
             raise ValidationError({name: _("Unknown field.") for name in request.data})
         item = get_object_or_404(published_items(), pk=item_id)
         now = timezone.now()
-        wait_seconds = (item.sale.opens_at - now).total_seconds() - settings.SECKILL_PASS_LEAD_SECONDS
+        wait_seconds = (item.sale.passes_open_at - now).total_seconds()
         if wait_seconds > 0:
             return problem(
                 status=409,

@@ -87,6 +87,11 @@ class Sale(models.Model):
     def is_published(self) -> bool:
         return self.published_at is not None
 
+    @property
+    def passes_open_at(self) -> datetime:
+        """Buyers can get passes from this time until the sale closes."""
+        return self.opens_at - timedelta(seconds=settings.SECKILL_PASS_LEAD_SECONDS)
+
     def phase_at(self, now: datetime) -> Phase:
         """The phase by what PostgreSQL knows; a change that is still on its way to the store is not in it yet."""
         return phase_of(opens=self.opens_at, closes=self.closes_at, now=now, paused=self.paused)

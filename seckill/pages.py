@@ -1,7 +1,6 @@
 """The flash sale's pages: what is on now and next, one sale, and reserving without JavaScript."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 from urllib.parse import quote
 
 from django.conf import settings
@@ -109,8 +108,7 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
 def pass_for(request: HttpRequest, sale: Sale, item_id: int) -> str:
     """A pass to come with the page, under the same rules as the API's; empty where the rules give none."""
     now = timezone.now()
-    lead = timedelta(seconds=settings.SECKILL_PASS_LEAD_SECONDS)
-    if not request.user.is_authenticated or not sale.opens_at - lead <= now < sale.closes_at:
+    if not request.user.is_authenticated or not sale.passes_open_at <= now < sale.closes_at:
         return ""
     return passes.issue(item_id=item_id, buyer_id=request.user.pk, expires_s=passes.expiry_s())
 
