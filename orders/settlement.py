@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from orders.models import SOLD, Order, OrderLine, OrderStatus
 from seckill import ledger
+from seckill.ledger_words import Confirmed, Reason, Released
 from seckill.store import StoreUnreachable
 from shop import failpoints
 
@@ -19,25 +20,25 @@ log = structlog.get_logger(__name__)
 # One batch of a sweep: long enough to share the cost of a commit, short enough not to hold row locks for long.
 BATCH_MAX = 500
 
-Answer = ledger.Confirmed | ledger.Released
+Answer = Confirmed | Released
 # An order as it was read, and what the ledger answered to its end.
 SettledAnswer = tuple[Order, Answer]
 
 # Answers that mean the store and the order disagree: there is nothing left to settle, but somebody should know.
 # Compared by identity: `already_confirmed` is no surprise to a confirmation, but is one to a release.
 SURPRISES = (
-    ledger.Confirmed.UNKNOWN_HOLD,
-    ledger.Confirmed.HOLD_ENDED,
-    ledger.Released.UNKNOWN_HOLD,
-    ledger.Released.ALREADY_CONFIRMED,
+    Confirmed.UNKNOWN_HOLD,
+    Confirmed.HOLD_ENDED,
+    Released.UNKNOWN_HOLD,
+    Released.ALREADY_CONFIRMED,
 )
 
 REASONS = {
-    OrderStatus.EXPIRED: ledger.Reason.EXPIRED,
-    OrderStatus.CANCELLED: ledger.Reason.CANCELLED,
-    OrderStatus.REJECTED: ledger.Reason.REJECTED,
-    OrderStatus.REFUND_DUE: ledger.Reason.REFUNDED,
-    OrderStatus.REFUNDED: ledger.Reason.REFUNDED,
+    OrderStatus.EXPIRED: Reason.EXPIRED,
+    OrderStatus.CANCELLED: Reason.CANCELLED,
+    OrderStatus.REJECTED: Reason.REJECTED,
+    OrderStatus.REFUND_DUE: Reason.REFUNDED,
+    OrderStatus.REFUNDED: Reason.REFUNDED,
 }
 
 
@@ -124,7 +125,7 @@ def is_unmoved(order: Order) -> bool:
     return Order.objects.filter(pk=order.pk, status=order.status).exists()
 
 
-def reason_of(order: Order) -> ledger.Reason | None:
+def reason_of(order: Order) -> Reason | None:
     """Why the order's units are given back; None where they stay sold."""
     if order.status in SOLD:
         return None

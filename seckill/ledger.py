@@ -6,70 +6,15 @@ not answer in time, or refuses to write raises `StoreUnreachable`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 from seckill import scripts
 from seckill.keys import keys_of
+from seckill.ledger_words import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
 from seckill.outcomes import Outcome
 from seckill.phase import Phase, phase_of
 from seckill.store import store
-
-
-class Published(StrEnum):
-    ALREADY_PUBLISHED = "already_published"
-    PUBLISHED = "published"
-
-
-class Confirmed(StrEnum):
-    UNAVAILABLE = "unavailable"
-    UNKNOWN_HOLD = "unknown_hold"
-    ALREADY_CONFIRMED = "already_confirmed"
-    HOLD_ENDED = "hold_ended"
-    CONFIRMED = "confirmed"
-
-
-class Released(StrEnum):
-    UNAVAILABLE = "unavailable"
-    UNKNOWN_HOLD = "unknown_hold"
-    ALREADY_RELEASED = "already_released"
-    ALREADY_CONFIRMED = "already_confirmed"
-    RELEASED = "released"
-
-
-class Adjusted(StrEnum):
-    UNAVAILABLE = "unavailable"
-    ALREADY_APPLIED = "already_applied"
-    UNLIMITED = "unlimited"
-    TOO_FEW_LEFT = "too_few_left"
-    ADJUSTED = "adjusted"
-
-
-class Restored(StrEnum):
-    UNAVAILABLE = "unavailable"
-    ALREADY_RESTORED = "already_restored"
-    LIMIT_REACHED = "limit_reached"
-    TOO_FEW_LEFT = "too_few_left"
-    RESTORED = "restored"
-
-
-class Restore(StrEnum):
-    """As what a hold is restored: as PostgreSQL knows it, or for money that came after the hold had ended."""
-
-    HELD = "held"
-    SOLD = "sold"
-    ENDED = "ended"
-    LATE_PAYMENT = "late_payment"
-
-
-class Reason(StrEnum):
-    """Why units are given back."""
-
-    EXPIRED = "expired"
-    CANCELLED = "cancelled"
-    REJECTED = "rejected"
-    REFUNDED = "refunded"
 
 
 @dataclass(frozen=True, slots=True)

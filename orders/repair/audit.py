@@ -18,7 +18,8 @@ from django.utils import timezone
 from orders.models import LIVE, Order, OrderLine, OrderStatus
 from orders.repair.reconcile import expected_terms, wanted_of
 from seckill import item_state, outbox
-from seckill.ledger import Hold, Restore
+from seckill.ledger import Hold
+from seckill.ledger_words import Restore
 from seckill.models import SaleItem
 
 # After this long a sale that is still moving is reported as moving.

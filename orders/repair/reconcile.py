@@ -29,7 +29,8 @@ from orders.models import SOLD, Order, OrderLine, OrderStatus
 from seckill import durability, item_state, ledger
 from seckill.changes import journal
 from seckill.item_lock import item_lock
-from seckill.ledger import Hold, Reason, Restoration, Restore, Restored
+from seckill.ledger import Hold, Restoration
+from seckill.ledger_words import Reason, Restore, Restored
 from seckill.models import SaleChange, SaleItem
 from seckill.publication import terms_of
 from seckill.timestamps import milliseconds, moment_from, now_ms

@@ -11,7 +11,7 @@ from django.utils import timezone
 from seckill import ledger
 from seckill.changes.rules import OF_ITEM, Kind
 from seckill.changes.texts import outcome_text
-from seckill.ledger import Adjusted
+from seckill.ledger_words import Adjusted
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.timestamps import milliseconds, moment_from
 

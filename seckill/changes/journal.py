@@ -24,6 +24,7 @@ from seckill import durability, ledger
 from seckill.changes.effect import adjustment_of, finish
 from seckill.changes.rules import OF_ITEM, CannotChange, Kind, Wanted, check_rules
 from seckill.item_lock import item_lock
+from seckill.ledger_words import Adjusted
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.store import StoreUnreachable
 from shop import failpoints
@@ -159,7 +160,7 @@ def apply_next(*, item_id: int) -> bool:
     failpoints.reach("changes.before_store")
     answer = ledger.adjust(item_id=item_id, operation_id=change.operation_id, adjustment=adjustment_of(change))
     failpoints.reach("changes.after_store")
-    if answer.word == ledger.Adjusted.UNAVAILABLE:
+    if answer.word == Adjusted.UNAVAILABLE:
         return False
     try:
         finish(change, answer)

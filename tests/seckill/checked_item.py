@@ -15,18 +15,8 @@ import pytest
 from redis.exceptions import ResponseError
 
 from seckill import item_state, ledger, passes, scripts
-from seckill.ledger import (
-    AdjustAnswer,
-    Adjusted,
-    Adjustment,
-    Confirmed,
-    Published,
-    Reason,
-    Released,
-    Reservation,
-    Restore,
-    Restored,
-)
+from seckill.ledger import AdjustAnswer, Adjustment, Reservation
+from seckill.ledger_words import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
 from seckill.outcomes import Outcome
 from seckill.scripts import Script
 from seckill.store import StoreUnreachable

@@ -7,7 +7,8 @@ import pytest
 from seckill import item_state, ledger
 from seckill.item_state import Condition, Totals
 from seckill.keys import keys_of
-from seckill.ledger import Hold, Restore
+from seckill.ledger import Hold
+from seckill.ledger_words import Adjusted, Restore
 from seckill.outcomes import Outcome
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
@@ -277,7 +278,7 @@ def test_what_the_published_terms_hold_already_is_marked_as_applied(checked_item
     item_state.mark_applied(item_id=ITEM_ID, operation_ids=[second, third], now_ms=checked_item.now_ms())
     item_state.mark_applied(item_id=ITEM_ID, operation_ids=[], now_ms=checked_item.now_ms())
     assert item_state.applied_operations(item_id=ITEM_ID) == {first, second, third}
-    assert checked_item.adjust(second, units=1).word == ledger.Adjusted.ALREADY_APPLIED
+    assert checked_item.adjust(second, units=1).word == Adjusted.ALREADY_APPLIED
     assert checked_item.counters()[0] == "6"
 
 

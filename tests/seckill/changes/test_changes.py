@@ -11,6 +11,7 @@ from django.utils import timezone
 from seckill import ledger
 from seckill.changes.journal import make_change, store_quantity, sweep_changes
 from seckill.changes.rules import CannotChange
+from seckill.ledger_words import Confirmed
 from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.publication import CannotPublish, publish_sale
@@ -101,7 +102,7 @@ def test_a_sale_ends_now_by_the_clock_of_the_store_and_its_holds_are_honoured(it
     closes_at = Sale.objects.get().closes_at
     assert closes_at == entry.closes_at == moment_from(counters(item).closes_ms)
     assert abs(closes_at - timezone.now()) < timedelta(seconds=10)
-    assert ledger.confirm(item_id=item.pk, reservation_ids=[held]) == [ledger.Confirmed.CONFIRMED]
+    assert ledger.confirm(item_id=item.pk, reservation_ids=[held]) == [Confirmed.CONFIRMED]
     with pytest.raises(CannotChange, match="already over"):
         change(item, Kind.END_NOW)
     with pytest.raises(CannotChange, match="already over"):

@@ -18,6 +18,7 @@ from orders.repair.reconcile import reconcile_if_needed
 from seckill import ledger, passes
 from seckill.changes.journal import make_change, sweep_changes
 from seckill.changes.rules import CannotChange
+from seckill.ledger_words import Adjusted
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product
@@ -183,5 +184,5 @@ def test_changes_wait_for_a_dead_store_and_are_applied_once_when_it_is_back(prod
                 operation_id=SaleChange.objects.earliest("pk").operation_id,
                 adjustment=ledger.Adjustment(units=50),
             ).word
-            == ledger.Adjusted.ALREADY_APPLIED
+            == Adjusted.ALREADY_APPLIED
         )

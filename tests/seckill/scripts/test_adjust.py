@@ -5,8 +5,9 @@ from uuid import uuid4
 import pytest
 from redis.exceptions import ResponseError
 
-from seckill import item_state, ledger, scripts
-from seckill.ledger import AdjustAnswer, Adjusted, Restore
+from seckill import item_state, scripts
+from seckill.ledger import AdjustAnswer
+from seckill.ledger_words import Adjusted, Restore, Restored
 from seckill.outcomes import Outcome
 from tests.seckill.checked_item import HOUR_MS, ITEM_ID, CheckedItem, says
 
@@ -250,7 +251,7 @@ def test_a_change_and_a_restored_hold_add_up(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=2)
     reservation_id = checked_item.ended()
     checked_item.adjust(units=-1)
-    assert checked_item.restore(reservation_id, state=Restore.SOLD) == ledger.Restored.RESTORED
+    assert checked_item.restore(reservation_id, state=Restore.SOLD) == Restored.RESTORED
     assert checked_item.adjust(units=-1).word == Adjusted.TOO_FEW_LEFT
 
 

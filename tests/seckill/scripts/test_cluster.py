@@ -11,7 +11,7 @@ from redis.exceptions import ResponseError
 
 from seckill import item_state, ledger, outbox, scripts
 from seckill.keys import keys_of
-from seckill.ledger import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
+from seckill.ledger_words import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
 from seckill.outcomes import Outcome
 from tests.own_store import OwnStore, as_reservation_store, free_port, running
 from tests.seckill.checked_item import ITEM_ID, CheckedItem

@@ -3,7 +3,7 @@
 import pytest
 
 from seckill import ledger, scripts
-from seckill.ledger import Confirmed, Reason
+from seckill.ledger_words import Confirmed, Reason
 from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem, says
 

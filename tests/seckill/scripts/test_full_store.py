@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from seckill import ledger, outbox
-from seckill.ledger import Adjusted, Confirmed, Reason, Released, Restore, Restored
+from seckill.ledger_words import Adjusted, Confirmed, Reason, Released, Restore, Restored
 from seckill.outcomes import Outcome
 from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem

@@ -3,7 +3,7 @@
 import pytest
 
 from seckill import ledger, scripts
-from seckill.ledger import Published
+from seckill.ledger_words import Published
 from seckill.outcomes import Outcome
 from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem

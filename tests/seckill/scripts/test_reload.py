@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from seckill import ledger, scripts
-from seckill.ledger import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
+from seckill.ledger_words import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
 from seckill.outcomes import Outcome
 from seckill.store import StoreUnreachable
 from tests.own_store import as_reservation_store, running

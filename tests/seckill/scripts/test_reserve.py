@@ -8,7 +8,8 @@ from uuid import UUID
 import pytest
 
 from seckill import item_state, ledger, scripts
-from seckill.ledger import Reason, Reservation
+from seckill.ledger import Reservation
+from seckill.ledger_words import Reason
 from seckill.outcomes import Outcome
 from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import HOUR_MS, ITEM_ID, CheckedItem, says

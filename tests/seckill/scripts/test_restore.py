@@ -3,7 +3,8 @@
 import pytest
 
 from seckill import item_state, ledger, scripts
-from seckill.ledger import Confirmed, Reason, Released, Restoration, Restore, Restored
+from seckill.ledger import Restoration
+from seckill.ledger_words import Confirmed, Reason, Released, Restore, Restored
 from seckill.outcomes import Outcome
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 

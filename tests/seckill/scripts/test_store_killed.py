@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from seckill import ledger
-from seckill.ledger import Confirmed, Released
+from seckill.ledger_words import Confirmed, Released
 from seckill.outcomes import Outcome
 from seckill.store import StoreUnreachable
 from tests.own_store import OwnStore, as_reservation_store, running
