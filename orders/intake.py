@@ -21,7 +21,7 @@ from orders import settlement
 from orders.models import Order, OrderLine, OrderStatus
 from orders.units_taken import take
 from seckill import ledger, outbox
-from seckill.ledger_words import Reason
+from seckill.ledger_words import ReleaseReason
 from seckill.models import UNITS_MAX, SaleItem
 from seckill.timestamps import moment_from
 from shop import failpoints
@@ -256,7 +256,7 @@ def refuse(*, item_id: int, intent: Intent, error: Exception) -> None:
         set_aside(item_id=item_id, entry=intent.entry, error=error)
         return
     reservation_ids = [intent.reservation_id]
-    ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=Reason.REJECTED)
+    ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=ReleaseReason.REJECTED)
     log.error("hold_without_buyer", item_id=item_id, reservation=str(intent.reservation_id), error=repr(error))
 
 
@@ -270,6 +270,6 @@ def set_aside(*, item_id: int, entry: outbox.Entry, error: Exception) -> None:
     except ValueError:
         pass
     else:
-        ledger.release(item_id=item_id, reservation_ids=[reservation_id], reason=Reason.REJECTED)
+        ledger.release(item_id=item_id, reservation_ids=[reservation_id], reason=ReleaseReason.REJECTED)
     outbox.set_aside(item_id=item_id, entry=entry, error=repr(error))
     log.error("outbox_entry_set_aside", item_id=item_id, entry=entry.id, fields=entry.fields, error=repr(error))

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from orders.models import SOLD, Order, OrderLine, OrderStatus
 from seckill import ledger
-from seckill.ledger_words import Confirmed, Reason, Released
+from seckill.ledger_words import Confirmed, Released, ReleaseReason
 from seckill.store import StoreUnreachable
 from shop import failpoints
 
@@ -34,11 +34,11 @@ SURPRISES = (
 )
 
 REASONS = {
-    OrderStatus.EXPIRED: Reason.EXPIRED,
-    OrderStatus.CANCELLED: Reason.CANCELLED,
-    OrderStatus.REJECTED: Reason.REJECTED,
-    OrderStatus.REFUND_DUE: Reason.REFUNDED,
-    OrderStatus.REFUNDED: Reason.REFUNDED,
+    OrderStatus.EXPIRED: ReleaseReason.EXPIRED,
+    OrderStatus.CANCELLED: ReleaseReason.CANCELLED,
+    OrderStatus.REJECTED: ReleaseReason.REJECTED,
+    OrderStatus.REFUND_DUE: ReleaseReason.REFUNDED,
+    OrderStatus.REFUNDED: ReleaseReason.REFUNDED,
 }
 
 
@@ -125,7 +125,7 @@ def is_unmoved(order: Order) -> bool:
     return Order.objects.filter(pk=order.pk, status=order.status).exists()
 
 
-def reason_of(order: Order) -> Reason | None:
+def reason_of(order: Order) -> ReleaseReason | None:
     """Why the order's units are given back; None where they stay sold."""
     if order.status in SOLD:
         return None

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from seckill import scripts
 from seckill.keys import keys_of
-from seckill.ledger_words import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
+from seckill.ledger_words import Adjusted, Confirmed, Published, Released, ReleaseReason, RestoreAs, Restored
 from seckill.outcomes import Outcome
 from seckill.phase import Phase, phase_of
 from seckill.store import store
@@ -63,7 +63,7 @@ class Restoration:
     buyer_id: int
     units: int
     deadline_ms: int
-    state: Restore
+    state: RestoreAs
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def confirm(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[Confirmed]
         return [Confirmed(answer[0]) for answer in scripts.CONFIRM.run_many(client, calls)]
 
 
-def release(*, item_id: int, reservation_ids: Sequence[UUID], reason: Reason) -> list[Released]:
+def release(*, item_id: int, reservation_ids: Sequence[UUID], reason: ReleaseReason) -> list[Released]:
     """Give held units back to the sale and free their buyers' limits. An answer for each reservation; idempotent."""
     keys = keys_of(item_id)
     calls = [
@@ -194,7 +194,7 @@ def adjust(*, item_id: int, operation_id: UUID, adjustment: Adjustment) -> Adjus
 
 
 def restore(
-    *, item_id: int, reservation_id: UUID, buyer_id: int, units: int, deadline_ms: int, state: Restore
+    *, item_id: int, reservation_id: UUID, buyer_id: int, units: int, deadline_ms: int, state: RestoreAs
 ) -> Restored:
     """Write one order's hold down again where the store has lost it or given it back. Idempotent."""
     restoration = Restoration(reservation_id, buyer_id, units, deadline_ms, state)

@@ -43,7 +43,7 @@ class Restored(StrEnum):
     RESTORED = "restored"
 
 
-class Restore(StrEnum):
+class RestoreAs(StrEnum):
     """As what a hold is restored: as PostgreSQL knows it, or for money that came after the hold had ended."""
 
     HELD = "held"
@@ -52,7 +52,7 @@ class Restore(StrEnum):
     LATE_PAYMENT = "late_payment"
 
 
-class Reason(StrEnum):
+class ReleaseReason(StrEnum):
     """Why units are given back."""
 
     EXPIRED = "expired"

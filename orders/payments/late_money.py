@@ -17,7 +17,7 @@ from orders.models import Attention, Order, OrderLine, OrderStatus, Payment
 from orders.payments import refunds
 from orders.payments.timing import next_attempt
 from seckill import ledger
-from seckill.ledger_words import Reason, Restore, Restored
+from seckill.ledger_words import ReleaseReason, RestoreAs, Restored
 from seckill.models import LatePayment
 from seckill.store import StoreUnreachable
 from seckill.timestamps import milliseconds
@@ -105,7 +105,7 @@ def restore(*, order: Order, item_id: int, units: int) -> Decided:
     try:
         if order.settled_at is None:
             # The end was not told yet, so the hold may stand; told now, nobody can release it after it was taken again.
-            reason = Reason.EXPIRED
+            reason = ReleaseReason.EXPIRED
             ledger.release(item_id=item_id, reservation_ids=[order.reservation_id], reason=reason)
         word = ledger.restore(
             item_id=item_id,
@@ -113,7 +113,7 @@ def restore(*, order: Order, item_id: int, units: int) -> Decided:
             buyer_id=order.buyer_id,
             units=units,
             deadline_ms=milliseconds(order.expires_at),
-            state=Restore.LATE_PAYMENT,
+            state=RestoreAs.LATE_PAYMENT,
         )
     except StoreUnreachable as error:
         log.warning("late_payment_waits_for_store", item_id=item_id, error=str(error))

@@ -9,7 +9,7 @@ import pytest
 
 from seckill import ledger, passes
 from seckill.ledger import Reservation
-from seckill.ledger_words import Confirmed, Published, Reason, Released
+from seckill.ledger_words import Confirmed, Published, Released, ReleaseReason
 from seckill.outcomes import Outcome
 from tests.races.racing_processes import Call, RacingProcesses, racing_processes
 from tests.seckill.stored_item import StoredItem
@@ -61,7 +61,7 @@ def settle(call: Call) -> Released | Confirmed | Reservation:
     reservation_ids = [call["reservation_id"]]
     if verb == "confirm":
         return ledger.confirm(item_id=ITEM_ID, reservation_ids=reservation_ids)[0]
-    return ledger.release(item_id=ITEM_ID, reservation_ids=reservation_ids, reason=Reason(verb))[0]
+    return ledger.release(item_id=ITEM_ID, reservation_ids=reservation_ids, reason=ReleaseReason(verb))[0]
 
 
 def outcomes(answers: list[Any]) -> Counter[Any]:

@@ -16,7 +16,7 @@ from redis.exceptions import ResponseError
 
 from seckill import item_state, ledger, passes, scripts
 from seckill.ledger import AdjustAnswer, Adjustment, Reservation
-from seckill.ledger_words import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
+from seckill.ledger_words import Adjusted, Confirmed, Published, Released, ReleaseReason, RestoreAs, Restored
 from seckill.outcomes import Outcome
 from seckill.scripts import Script
 from seckill.store import StoreUnreachable
@@ -134,7 +134,7 @@ class CheckedItem(StoredItem):
     def confirm(self, reservation_id: UUID) -> Confirmed:
         return self._watched(lambda: ledger.confirm(item_id=ITEM_ID, reservation_ids=[reservation_id])[0])
 
-    def release(self, reservation_id: UUID, reason: Reason = Reason.EXPIRED) -> Released:
+    def release(self, reservation_id: UUID, reason: ReleaseReason = ReleaseReason.EXPIRED) -> Released:
         return self._watched(
             lambda: ledger.release(item_id=ITEM_ID, reservation_ids=[reservation_id], reason=reason)[0]
         )
@@ -158,13 +158,13 @@ class CheckedItem(StoredItem):
         self,
         reservation_id: UUID | None = None,
         *,
-        state: Restore,
+        state: RestoreAs,
         buyer: int = 7,
         units: int = 1,
         deadline_ms: int = 1767226500012,
     ) -> Restored:
         chosen_id = reservation_id or self.new_id()
-        if state is not Restore.LATE_PAYMENT:
+        if state is not RestoreAs.LATE_PAYMENT:
             self.limited = False
         before = self.holds()
         entries = {entry["reservation"] for entry in self.entries()} if self.guarded else set()

@@ -8,7 +8,7 @@ from seckill import item_state, ledger
 from seckill.item_state import Condition, Totals
 from seckill.keys import keys_of
 from seckill.ledger import Hold
-from seckill.ledger_words import Adjusted, Restore
+from seckill.ledger_words import Adjusted, RestoreAs
 from seckill.outcomes import Outcome
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
@@ -230,7 +230,7 @@ def test_totals_of_nothing_are_inconsistent() -> None:
 def test_holds_are_found_in_the_order_asked_for(checked_item: CheckedItem) -> None:
     checked_item.publish()
     ids = [checked_item.new_id() for _ in range(3)]
-    for reservation_id, state in zip(ids, (Restore.HELD, Restore.SOLD, Restore.ENDED), strict=True):
+    for reservation_id, state in zip(ids, (RestoreAs.HELD, RestoreAs.SOLD, RestoreAs.ENDED), strict=True):
         checked_item.restore(reservation_id, state=state, deadline_ms=DEADLINE_MS)
     holds = [Hold(state=state, buyer_id=7, units=1, deadline_ms=DEADLINE_MS) for state in ("held", "sold", "ended")]
     assert item_state.find_holds(item_id=ITEM_ID, reservation_ids=[*ids, checked_item.new_id()]) == [*holds, None]

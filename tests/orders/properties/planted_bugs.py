@@ -117,6 +117,6 @@ BUGS = [
     ),
     Bug(
         "a reconcile does not restore what was sold",
-        in_function(reconcile, "wanted_as", "return Restore.SOLD if", "return Restore.ENDED if"),
+        in_function(reconcile, "wanted_as", "return RestoreAs.SOLD if", "return RestoreAs.ENDED if"),
     ),
 ]

@@ -7,7 +7,7 @@ from redis.exceptions import ResponseError
 
 from seckill import item_state, scripts
 from seckill.ledger import AdjustAnswer
-from seckill.ledger_words import Adjusted, Restore, Restored
+from seckill.ledger_words import Adjusted, RestoreAs, Restored
 from seckill.outcomes import Outcome
 from tests.seckill.checked_item import HOUR_MS, ITEM_ID, CheckedItem, says
 
@@ -251,7 +251,7 @@ def test_a_change_and_a_restored_hold_add_up(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=2)
     reservation_id = checked_item.ended()
     checked_item.adjust(units=-1)
-    assert checked_item.restore(reservation_id, state=Restore.SOLD) == Restored.RESTORED
+    assert checked_item.restore(reservation_id, state=RestoreAs.SOLD) == Restored.RESTORED
     assert checked_item.adjust(units=-1).word == Adjusted.TOO_FEW_LEFT
 
 

@@ -11,7 +11,7 @@ from redis.exceptions import ResponseError
 
 from seckill import item_state, ledger, outbox, scripts
 from seckill.keys import keys_of
-from seckill.ledger_words import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
+from seckill.ledger_words import Adjusted, Confirmed, Published, Released, ReleaseReason, RestoreAs, Restored
 from seckill.outcomes import Outcome
 from tests.own_store import OwnStore, as_reservation_store, free_port, running
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
@@ -54,7 +54,7 @@ def test_every_verb_runs_on_a_node_of_a_cluster(item_in_cluster: CheckedItem) ->
     first, second = checked_item.held(), checked_item.held()
     assert checked_item.reserve(first).outcome == Outcome.ALREADY_RESERVED
     assert ledger.confirm(item_id=ITEM_ID, reservation_ids=[first, second]) == [Confirmed.CONFIRMED] * 2
-    assert checked_item.release(second, Reason.REFUNDED) == Released.RELEASED
+    assert checked_item.release(second, ReleaseReason.REFUNDED) == Released.RELEASED
     good, bad = outbox.read_batch(item_id=ITEM_ID, count_max=10)
     outbox.acknowledge(item_id=ITEM_ID, entry_ids=[good.id])
     outbox.set_aside(item_id=ITEM_ID, entry=bad, error="no such buyer")
@@ -63,7 +63,7 @@ def test_every_verb_runs_on_a_node_of_a_cluster(item_in_cluster: CheckedItem) ->
     assert (counters.left, counters.held, counters.sold) == (4, 0, 1)
     checked_item.guarded = False
     assert checked_item.adjust(units=2, state="paused").word == Adjusted.ADJUSTED
-    assert checked_item.restore(second, state=Restore.LATE_PAYMENT) == Restored.RESTORED
+    assert checked_item.restore(second, state=RestoreAs.LATE_PAYMENT) == Restored.RESTORED
     assert checked_item.counters() == ("5", "0", "2")
     assert item_state.conditions(item_ids=[ITEM_ID]) == {ITEM_ID: item_state.Condition.VERIFIED}
 

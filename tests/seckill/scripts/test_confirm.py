@@ -3,7 +3,7 @@
 import pytest
 
 from seckill import ledger, scripts
-from seckill.ledger_words import Confirmed, Reason
+from seckill.ledger_words import Confirmed, ReleaseReason
 from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem, says
 
@@ -53,10 +53,10 @@ def test_a_second_confirm_changes_nothing(checked_item: CheckedItem) -> None:
     assert checked_item.confirm(reservation_id) == Confirmed.ALREADY_CONFIRMED
 
 
-@pytest.mark.parametrize("reason", list(Reason))
-def test_a_hold_that_was_given_back_has_ended(checked_item: CheckedItem, reason: Reason) -> None:
+@pytest.mark.parametrize("reason", list(ReleaseReason))
+def test_a_hold_that_was_given_back_has_ended(checked_item: CheckedItem, reason: ReleaseReason) -> None:
     checked_item.publish()
-    reservation_id = checked_item.sold() if reason is Reason.REFUNDED else checked_item.held()
+    reservation_id = checked_item.sold() if reason is ReleaseReason.REFUNDED else checked_item.held()
     checked_item.release(reservation_id, reason)
     assert checked_item.confirm(reservation_id) == Confirmed.HOLD_ENDED
 

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from seckill import ledger, outbox
-from seckill.ledger_words import Adjusted, Confirmed, Reason, Released, Restore, Restored
+from seckill.ledger_words import Adjusted, Confirmed, Released, ReleaseReason, RestoreAs, Restored
 from seckill.outcomes import Outcome
 from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
@@ -24,14 +24,14 @@ def test_a_store_that_fills_up_loses_nothing_and_oversells_nothing(checked_item:
 
         paid, unpaid = told_yes[::2], told_yes[1::2]
         assert set(ledger.confirm(item_id=ITEM_ID, reservation_ids=paid)) == {Confirmed.CONFIRMED}
-        answers = ledger.release(item_id=ITEM_ID, reservation_ids=unpaid, reason=Reason.EXPIRED)
+        answers = ledger.release(item_id=ITEM_ID, reservation_ids=unpaid, reason=ReleaseReason.EXPIRED)
         assert set(answers) == {Released.RELEASED}
         assert checked_item.counters() == (str(1_000_000 - len(paid)), "0", str(len(paid)))
         checked_item.check_invariants()
 
         # Money that came late, and the shop's own changes: neither may wait for room.
         for late in unpaid[:2]:
-            assert checked_item.restore(late, state=Restore.LATE_PAYMENT, buyer=9) == Restored.RESTORED
+            assert checked_item.restore(late, state=RestoreAs.LATE_PAYMENT, buyer=9) == Restored.RESTORED
         assert checked_item.adjust(units=-1_000, state="paused").word == Adjusted.ADJUSTED
         assert checked_item.counters() == (str(999_000 - len(paid) - 2), "0", str(len(paid) + 2))
         checked_item.check_invariants()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from seckill import ledger, scripts
-from seckill.ledger_words import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
+from seckill.ledger_words import Adjusted, Confirmed, Published, Released, ReleaseReason, RestoreAs, Restored
 from seckill.outcomes import Outcome
 from seckill.store import StoreUnreachable
 from tests.own_store import as_reservation_store, running
@@ -25,7 +25,7 @@ def test_every_verb_works_right_after_the_store_forgot_it(checked_item: CheckedI
     checked_item.client.script_flush()
     assert checked_item.adjust(units=1).word == Adjusted.ADJUSTED
     checked_item.client.script_flush()
-    assert checked_item.restore(second, state=Restore.HELD) == Restored.RESTORED
+    assert checked_item.restore(second, state=RestoreAs.HELD) == Restored.RESTORED
 
 
 def test_the_store_is_taught_once_and_then_remembers(checked_item: CheckedItem) -> None:
@@ -46,7 +46,7 @@ def test_many_at_once_work_right_after_the_store_forgot(checked_item: CheckedIte
     checked_item.client.script_flush()
     assert ledger.confirm(item_id=ITEM_ID, reservation_ids=ids[:2]) == [Confirmed.CONFIRMED] * 2
     checked_item.client.script_flush()
-    answers = ledger.release(item_id=ITEM_ID, reservation_ids=ids[2:], reason=Reason.CANCELLED)
+    answers = ledger.release(item_id=ITEM_ID, reservation_ids=ids[2:], reason=ReleaseReason.CANCELLED)
     assert answers == [Released.RELEASED] * 2
     checked_item.check_invariants()
 
@@ -86,11 +86,11 @@ def test_a_full_store_that_forgot_can_be_taught(checked_item: CheckedItem) -> No
         checked_item.client.script_flush()
         assert checked_item.release(second) == Released.RELEASED
         checked_item.client.script_flush()
-        assert checked_item.restore(second, state=Restore.SOLD) == Restored.RESTORED
+        assert checked_item.restore(second, state=RestoreAs.SOLD) == Restored.RESTORED
         checked_item.client.script_flush()
         assert checked_item.adjust(state="paused").word == Adjusted.ADJUSTED
         assert checked_item.adjust(state="open").word == Adjusted.ADJUSTED
-        assert checked_item.release(second, Reason.REFUNDED) == Released.RELEASED
+        assert checked_item.release(second, ReleaseReason.REFUNDED) == Released.RELEASED
         checked_item.client.script_flush()
         with pytest.raises(StoreUnreachable, match="maxmemory"):
             checked_item.reserve(buyer=8)

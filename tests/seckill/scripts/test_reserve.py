@@ -9,7 +9,7 @@ import pytest
 
 from seckill import item_state, ledger, scripts
 from seckill.ledger import Reservation
-from seckill.ledger_words import Reason
+from seckill.ledger_words import ReleaseReason
 from seckill.outcomes import Outcome
 from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import HOUR_MS, ITEM_ID, CheckedItem, says
@@ -235,8 +235,8 @@ def test_a_repeated_call_after_the_payment_gets_the_first_answer_again(checked_i
 # --- hold_ended ---
 
 
-@pytest.mark.parametrize("reason", [Reason.EXPIRED, Reason.CANCELLED, Reason.REJECTED])
-def test_a_pass_whose_hold_was_released_is_spent(checked_item: CheckedItem, reason: Reason) -> None:
+@pytest.mark.parametrize("reason", [ReleaseReason.EXPIRED, ReleaseReason.CANCELLED, ReleaseReason.REJECTED])
+def test_a_pass_whose_hold_was_released_is_spent(checked_item: CheckedItem, reason: ReleaseReason) -> None:
     checked_item.publish()
     reservation_id = checked_item.new_id()
     first = checked_item.reserve(reservation_id, units=2)
@@ -248,7 +248,7 @@ def test_a_pass_whose_hold_was_released_is_spent(checked_item: CheckedItem, reas
 def test_a_pass_whose_purchase_was_refunded_is_spent(checked_item: CheckedItem) -> None:
     checked_item.publish()
     reservation_id = checked_item.sold()
-    checked_item.release(reservation_id, Reason.REFUNDED)
+    checked_item.release(reservation_id, ReleaseReason.REFUNDED)
     assert checked_item.reserve(reservation_id).outcome == Outcome.HOLD_ENDED
 
 
