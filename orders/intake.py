@@ -23,7 +23,7 @@ from orders.units_taken import take
 from seckill import ledger, outbox
 from seckill.ledger_words import ReleaseReason
 from seckill.models import UNITS_MAX, SaleItem
-from seckill.timestamps import moment_from
+from seckill.timestamps import from_ms
 from shop import failpoints
 
 log = structlog.get_logger(__name__)
@@ -98,8 +98,8 @@ def understand(entry: outbox.Entry) -> Intent:
             reservation_id=UUID(fields["reservation"]),
             buyer_id=int(fields["buyer"]),
             units=int(fields["units"]),
-            reserved_at=moment_from(int(fields["reserved_ms"])),
-            deadline=moment_from(int(fields["deadline_ms"])),
+            reserved_at=from_ms(int(fields["reserved_ms"])),
+            deadline=from_ms(int(fields["deadline_ms"])),
         )
     except (KeyError, ValueError, OverflowError, OSError) as error:
         raise EntryMalformed(repr(error)) from error
@@ -216,7 +216,7 @@ def shift_of_clocks(*, intents: Sequence[Intent], now: datetime) -> timedelta:
     """
     if all(abs(intent.reserved_at - now) < SUSPICIOUS for intent in intents):
         return timedelta(0)
-    shift = now - moment_from(ledger.clock_ms())
+    shift = now - from_ms(ledger.clock_ms())
     if abs(shift) < SUSPICIOUS:
         return timedelta(0)
     log.error("clocks_differ", store_is_behind_seconds=shift.total_seconds())

@@ -35,7 +35,7 @@ from seckill.serializers import (
     SaleSerializer,
 )
 from seckill.store import StoreUnreachable
-from seckill.timestamps import milliseconds, now_ms, rfc3339
+from seckill.timestamps import now_ms, rfc3339, to_ms
 from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
 from shop.http.problems import problem
@@ -125,7 +125,7 @@ class PassView(JsonAPIView):
                 title=_("Too early for a pass"),
                 detail=_("Passes are issued from a few minutes before the sale opens. Try again then."),
                 retry_after_seconds=math.ceil(wait_seconds),
-                server_time=rfc3339(milliseconds(now)),
+                server_time=rfc3339(to_ms(now)),
             )
         if now >= item.sale.closes_at:
             return refusal(ledger.Reservation(Outcome.CLOSED, now_ms=now_ms()))

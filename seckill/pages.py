@@ -23,7 +23,7 @@ from seckill.outcomes import HTTP
 from seckill.phase import Phase
 from seckill.reservation import YES
 from seckill.reservation import reserve as reserve_units
-from seckill.timestamps import milliseconds
+from seckill.timestamps import to_ms
 
 # The home page shows the next sales; a shop with more of them has a list of its own in the API.
 SALES_MAX = 12
@@ -69,8 +69,8 @@ def sale(request: HttpRequest, pk: int) -> HttpResponse:
         "sale": shown,
         "phase": phase,
         "phase_text": phase_texts()[phase],
-        "opens_ms": milliseconds(shown.opens_at),
-        "closes_ms": milliseconds(shown.closes_at),
+        "opens_ms": to_ms(shown.opens_at),
+        "closes_ms": to_ms(shown.closes_at),
         "pass_lead_ms": settings.SECKILL_PASS_LEAD_SECONDS * 1000,
         "offers": offers,
         "store_unreachable": any(offer.counters is None for offer in offers),

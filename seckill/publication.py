@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from seckill import durability, ledger
 from seckill.models import Sale, SaleItem, overlapping_item
-from seckill.timestamps import milliseconds
+from seckill.timestamps import to_ms
 from shop.models import Product
 
 log = structlog.get_logger(__name__)
@@ -94,8 +94,8 @@ def terms_of(item: SaleItem) -> ledger.Terms:
     """The item's terms in the store's units."""
     return ledger.Terms(
         quantity=item.quantity,
-        opens_ms=milliseconds(item.sale.opens_at),
-        closes_ms=milliseconds(item.sale.closes_at),
+        opens_ms=to_ms(item.sale.opens_at),
+        closes_ms=to_ms(item.sale.closes_at),
         hold_ms=item.sale.hold_seconds * 1000,
         per_buyer_max=item.per_buyer_max,
         price_minor=item.price_minor,

@@ -20,7 +20,7 @@ from seckill import ledger
 from seckill.ledger_words import ReleaseReason, RestoreAs, Restored
 from seckill.models import LatePayment
 from seckill.store import StoreUnreachable
-from seckill.timestamps import milliseconds
+from seckill.timestamps import to_ms
 from shop import failpoints
 
 log = structlog.get_logger(__name__)
@@ -112,7 +112,7 @@ def restore(*, order: Order, item_id: int, units: int) -> Decided:
             reservation_id=order.reservation_id,
             buyer_id=order.buyer_id,
             units=units,
-            deadline_ms=milliseconds(order.expires_at),
+            deadline_ms=to_ms(order.expires_at),
             state=RestoreAs.LATE_PAYMENT,
         )
     except StoreUnreachable as error:

@@ -33,7 +33,7 @@ from seckill.ledger import Hold, Restoration
 from seckill.ledger_words import ReleaseReason, RestoreAs, Restored
 from seckill.models import SaleChange, SaleItem
 from seckill.publication import terms_of
-from seckill.timestamps import milliseconds, moment_from, now_ms
+from seckill.timestamps import from_ms, now_ms, to_ms
 
 log = structlog.get_logger(__name__)
 
@@ -166,8 +166,8 @@ def collect(*, item_id: int) -> int:
                 reservation_id=reservation_id,
                 buyer_id=live[reservation_id].buyer_id,
                 units=live[reservation_id].units,
-                reserved_at=moment_from(live[reservation_id].deadline_ms) - hold_time,
-                deadline=moment_from(live[reservation_id].deadline_ms),
+                reserved_at=from_ms(live[reservation_id].deadline_ms) - hold_time,
+                deadline=from_ms(live[reservation_id].deadline_ms),
             )
             for reservation_id in live.keys() - set(known)
         ]
@@ -220,7 +220,7 @@ def read_lines(rows: QuerySet[OrderLine]) -> list[Line]:
     """The rows as far as their holds are concerned."""
     columns = ("order_id", "order__reservation_id", "order__buyer_id", "units", "order__expires_at")
     return [
-        Line(order_id, reservation_id, buyer_id, units, milliseconds(deadline), wanted_as(status, units_back))
+        Line(order_id, reservation_id, buyer_id, units, to_ms(deadline), wanted_as(status, units_back))
         for order_id, reservation_id, buyer_id, units, deadline, status, units_back in rows.values_list(
             *columns, "order__status", "order__units_back"
         )

@@ -13,7 +13,7 @@ from seckill.changes.rules import OF_ITEM, Kind
 from seckill.changes.texts import outcome_text
 from seckill.ledger_words import Adjusted
 from seckill.models import Sale, SaleChange, SaleItem
-from seckill.timestamps import milliseconds, moment_from
+from seckill.timestamps import from_ms, to_ms
 
 log = structlog.get_logger(__name__)
 
@@ -33,7 +33,7 @@ def adjustment_of(change: SaleChange) -> ledger.Adjustment:
         case Kind.RESUME:
             return ledger.Adjustment(state="open")
         case Kind.MOVE_END if change.closes_at:
-            return ledger.Adjustment(closes_ms=milliseconds(change.closes_at))
+            return ledger.Adjustment(closes_ms=to_ms(change.closes_at))
         case Kind.END_NOW:
             return ledger.Adjustment(closes_ms="now")
         case Kind.UNITS_PER_BUYER:
@@ -53,7 +53,7 @@ def finish(change: SaleChange, answer: ledger.AdjustAnswer) -> None:
         "outcome": outcome_text(answer),
     }
     if change.kind == Kind.END_NOW and answer.closes_ms is not None:
-        moved["closes_at"] = moment_from(answer.closes_ms)
+        moved["closes_at"] = from_ms(answer.closes_ms)
     with transaction.atomic():
         # Items of one sale may be finished at once by several processes: one after the other, to read each other's.
         sale = Sale.objects.select_for_update(no_key=True, of=("self",)).get(items=change.item_id)

@@ -15,7 +15,7 @@ from seckill.ledger_words import Confirmed
 from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.publication import CannotPublish, publish_sale
-from seckill.timestamps import milliseconds, moment_from
+from seckill.timestamps import from_ms, to_ms
 from shop import failpoints
 from shop.models import Product
 from tests.conftest import make_item
@@ -100,7 +100,7 @@ def test_a_sale_ends_now_by_the_clock_of_the_store_and_its_holds_are_honoured(it
     entry = change(item, Kind.END_NOW)
     assert reserve(item, buyer)[1] == Outcome.CLOSED
     closes_at = Sale.objects.get().closes_at
-    assert closes_at == entry.closes_at == moment_from(counters(item).closes_ms)
+    assert closes_at == entry.closes_at == from_ms(counters(item).closes_ms)
     assert abs(closes_at - timezone.now()) < timedelta(seconds=10)
     assert ledger.confirm(item_id=item.pk, reservation_ids=[held]) == [Confirmed.CONFIRMED]
     with pytest.raises(CannotChange, match="already over"):
@@ -114,7 +114,7 @@ def test_an_ended_sale_is_reopened_by_moving_its_end(item: SaleItem, buyer: User
     tomorrow = timezone.now().replace(microsecond=0) + timedelta(days=1)
     change(item, Kind.MOVE_END, closes_at=tomorrow)
     assert Sale.objects.get().closes_at == tomorrow
-    assert counters(item).closes_ms == milliseconds(tomorrow)
+    assert counters(item).closes_ms == to_ms(tomorrow)
     assert reserve(item, buyer)[1] == Outcome.RESERVED
     change(item, Kind.END_NOW)
     assert Sale.objects.get().closes_at < tomorrow
@@ -135,7 +135,7 @@ def test_a_change_of_a_sale_is_one_of_each_of_its_items(product: Product) -> Non
     assert [entry.item_id for entry in entries] == [item.pk for item in items]
     assert {counters(item).state for item in items} == {"paused"}
     entries = make_change(kind=Kind.END_NOW, sale_id=items[0].sale_id, reason="a wrong price", made_by=None)
-    ends = [moment_from(counters(item).closes_ms) for item in items]
+    ends = [from_ms(counters(item).closes_ms) for item in items]
     assert [entry.closes_at for entry in entries] == ends
     assert Sale.objects.get().closes_at == max(ends)
 
@@ -265,7 +265,7 @@ def test_a_change_that_was_killed_is_finished_once(
         2 if more == {"units": 4} else 0
     )
     assert (item.per_buyer_max, sale.paused) == (store.per_buyer_max, store.state == "paused")
-    assert milliseconds(sale.closes_at) == store.closes_ms
+    assert to_ms(sale.closes_at) == store.closes_ms
 
 
 def test_without_a_store_changes_wait_in_their_order_and_are_applied_once(item: SaleItem, settings: Any) -> None:
