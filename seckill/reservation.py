@@ -17,8 +17,9 @@ YES = (Outcome.RESERVED, Outcome.ALREADY_RESERVED)
 def reserve(*, pass_: Pass, units: int) -> ledger.Reservation:
     """Hold `units` of the pass's item for its buyer, or say why not. Repeating it with the same pass is safe.
 
-    One round trip to the reservation store and no SQL. A store that cannot be asked is `unavailable`; whether the
-    units are held is unknown then, and the same call finds out. After a yes the drain is rung for.
+    One round trip to the reservation store and no SQL. If the store does not answer, the outcome is `unavailable`, and
+    whether the units are held is unknown until the same call is repeated. After a yes, a drain of the outbox is
+    requested.
     """
     failpoints.reach("reserve.before_script")
     try:
@@ -30,5 +31,5 @@ def reserve(*, pass_: Pass, units: int) -> ledger.Reservation:
         return ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms())
     failpoints.reach("reserve.after_script")
     if reservation.outcome in YES:
-        doorbell.ring(pass_.item_id)
+        doorbell.request_drain(pass_.item_id)
     return reservation
