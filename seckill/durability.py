@@ -93,7 +93,7 @@ DATABASE_RULES = {
 }
 
 
-def objection() -> str:
+def reason_to_refuse() -> str:
     """Why no sale may open now, with what to set; empty where nothing is weak, or where that is allowed."""
     if settings.SECKILL_ALLOW_WEAK_DURABILITY:
         return ""

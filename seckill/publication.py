@@ -34,15 +34,15 @@ def publish_sale(*, sale_id: int) -> bool:
     With StoreUnreachable the sale counts as published and its items are announced as soon as the store answers.
     """
     # Before the transaction: no row stays locked while a store is asked.
-    objection = durability.objection()
+    refusal = durability.reason_to_refuse()
     with transaction.atomic():
         sale = Sale.objects.select_for_update().get(pk=sale_id)
         if sale.is_published:
             published = False
         else:
             check_rules(sale)
-            if objection:
-                raise CannotPublish(objection)
+            if refusal:
+                raise CannotPublish(refusal)
             published = bool(Sale.objects.filter(pk=sale_id, published_at=None).update(published_at=timezone.now()))
     announce_pending()
     return published

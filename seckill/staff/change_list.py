@@ -12,7 +12,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from seckill.changes.texts import outcome_sentence, what_text
+from seckill.changes.texts import outcome_sentence, request_text
 from seckill.models import Sale, SaleChange
 from seckill.staff.permissions import may_see_sales
 from shop.admin_base import ModelAdmin
@@ -78,7 +78,7 @@ class SaleChangeAdmin(ModelAdmin):
 
     @admin.display(description=_("change"), ordering="kind")
     def what(self, change: SaleChange) -> str:
-        return what_text(change)
+        return request_text(change)
 
     @display(description=_("status"), ordering="status", label=LABELS)  # type: ignore[untyped-decorator]
     def status_label(self, change: SaleChange) -> tuple[str, str]:
@@ -97,7 +97,7 @@ def journal_of(sale: Sale) -> list[dict[str, Any]]:
         {
             "change": change,
             "product": change.item.product,
-            "what": what_text(change),
+            "what": request_text(change),
             "outcome": outcome_sentence(change),
         }
         for change in latest

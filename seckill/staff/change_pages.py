@@ -15,8 +15,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from seckill.changes.journal import make_change
-from seckill.changes.rules import OF_ITEM, CannotChange, Kind, expected_of
-from seckill.changes.texts import answer_text, what_text, worst_of
+from seckill.changes.rules import OF_ITEM, CannotChange, Kind, state_after_pending
+from seckill.changes.texts import entry_to_report, request_text, result_message
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.staff.change_form import ChangeForm, form_for
 from seckill.staff.change_preview import preview_of, preview_texts
@@ -66,7 +66,7 @@ class Button:
 
 def buttons_of(sale: Sale) -> list[Button]:
     """What can be done with a published sale now."""
-    now, expected = timezone.now(), expected_of(sale)
+    now, expected = timezone.now(), state_after_pending(sale)
     kinds = [Kind.MOVE_END] if expected.closes_at <= now else [Kind.PAUSE, Kind.MOVE_END, Kind.END_NOW]
     if expected.paused:
         kinds = [Kind.RESUME, *(kind for kind in kinds if kind != Kind.PAUSE)]
@@ -119,7 +119,7 @@ def make(
             kind=kind,
             made_by=cast(User, request.user),
             on_new=lambda new: model_admin.log_change(
-                request, sale, f"{item.product if item else sale}: {what_text(new[0])}"
+                request, sale, f"{item.product if item else sale}: {request_text(new[0])}"
             ),
             item_id=item.pk if item else None,
             sale_id=None if item else sale.pk,
@@ -128,8 +128,8 @@ def make(
     except CannotChange as refusal:
         form.add_error(None, str(refusal))
         return False
-    worst = worst_of(changes)
-    messages.add_message(request, LEVELS[SaleChange.Status(worst.status)], answer_text(worst))
+    worst = entry_to_report(changes)
+    messages.add_message(request, LEVELS[SaleChange.Status(worst.status)], result_message(worst))
     return True
 
 
@@ -150,7 +150,7 @@ def page(
         "title": TITLES[kind],
         "hint": HINTS[kind],
         "is_dangerous": kind in DANGEROUS,
-        "reopens": kind == Kind.MOVE_END and expected_of(sale).closes_at <= timezone.now(),
+        "reopens": kind == Kind.MOVE_END and state_after_pending(sale).closes_at <= timezone.now(),
         "sale": sale,
         "form": form,
         "preview": preview_of(form, kind=kind, sale=sale, items=items),

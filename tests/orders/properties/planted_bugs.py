@@ -95,7 +95,7 @@ BUGS = [
     ),
     Bug(
         "units are added in PostgreSQL after the store",
-        in_function(journal, "write_down", "if wanted.kind == Kind.ADD_UNITS:", "if False:"),
+        in_function(journal, "record_pending", "if request.kind == Kind.ADD_UNITS:", "if False:"),
     ),
     Bug(
         "taken keeps the units of orders that have ended",
