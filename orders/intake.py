@@ -271,5 +271,5 @@ def set_aside(*, item_id: int, entry: outbox.Entry, error: Exception) -> None:
         pass
     else:
         ledger.release(item_id=item_id, reservation_ids=[reservation_id], reason=ReleaseReason.REJECTED)
-    outbox.set_aside(item_id=item_id, entry=entry, error=repr(error))
+    outbox.move_to_dead_letters(item_id=item_id, entry=entry, error=repr(error))
     log.error("outbox_entry_set_aside", item_id=item_id, entry=entry.id, fields=entry.fields, error=repr(error))

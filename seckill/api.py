@@ -21,7 +21,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from seckill import ledger, passes
-from seckill.live.answer import live_from
+from seckill.live.answer import live_body
 from seckill.models import Sale, listed_sales, published_items, published_sales
 from seckill.outcomes import HTTP, Outcome
 from seckill.pass_authentication import PassAuthentication, PassRefused
@@ -151,7 +151,7 @@ class LiveView(APIView):
             counters = ledger.read(item_id=item_id)
         except StoreUnreachable:
             counters = None
-        return Response(live_from(counters, now_ms=now_ms()), headers={"Cache-Control": "no-store"})
+        return Response(live_body(counters, now_ms=now_ms()), headers={"Cache-Control": "no-store"})
 
 
 class SaleListView(ListAPIView[Sale]):

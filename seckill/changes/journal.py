@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 Status = SaleChange.Status
 
-# How long a request waits for its change; the sweep applies the rest. A store that does not answer takes 0.9 s of it
+# How long the caller waits for its change; the sweep applies the rest. A store that does not answer takes 0.9 s of it
 # for one item (shop/settings.py).
 APPLY_SECONDS_MAX = 1.5
 
@@ -58,7 +58,7 @@ def make_change(
     change. `on_new` is called with the new entries, in the transaction that writes them. Raises CannotChange.
     """
     request = ChangeRequest(kind=kind, reason=reason.strip(), units=units, closes_at=closes_at)
-    # Before the transaction: no row stays locked while a store is asked.
+    # Before the transaction, so that no row is locked while waiting for a store.
     if kind == Kind.RESUME and (refusal := durability.reason_to_refuse()):
         raise CannotChange(refusal)
     changes = record_pending(request, sale_id=sale_id, item_id=item_id, made_by=made_by, token=token, on_new=on_new)

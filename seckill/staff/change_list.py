@@ -1,4 +1,4 @@
-"""The journal of changes for staff to read. Nobody edits it, and nobody deletes from it."""
+"""The journal of changes in the admin. Entries are never edited or deleted."""
 
 from typing import Any
 
@@ -17,10 +17,10 @@ from seckill.models import Sale, SaleChange
 from seckill.staff.permissions import may_see_sales
 from shop.admin_base import ModelAdmin
 
-# On the page of a sale; the list has all of them.
+# How many the page of a sale shows; the list has all of them.
 ENTRIES_SHOWN = 20
 
-LABELS = {
+LABEL_COLOURS = {
     SaleChange.Status.PENDING: "warning",
     SaleChange.Status.APPLIED: "success",
     SaleChange.Status.REFUSED: "danger",
@@ -80,7 +80,7 @@ class SaleChangeAdmin(ModelAdmin):
     def what(self, change: SaleChange) -> str:
         return request_text(change)
 
-    @display(description=_("status"), ordering="status", label=LABELS)  # type: ignore[untyped-decorator]
+    @display(description=_("status"), ordering="status", label=LABEL_COLOURS)  # type: ignore[untyped-decorator]
     def status_label(self, change: SaleChange) -> tuple[str, str]:
         return change.status, change.get_status_display()
 

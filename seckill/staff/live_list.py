@@ -14,7 +14,7 @@ from unfold.decorators import display
 from seckill.live.staff_figures import figures_of
 from seckill.models import SaleItem
 from seckill.staff.permissions import may_see_sales
-from seckill.staff.phase_filter import LABELS, ItemPhaseFilter, labelled_phase
+from seckill.staff.phase_filter import LABEL_COLOURS, ItemPhaseFilter, labelled_phase
 from shop.admin_base import ModelAdmin
 
 # One page of the list: as many items as one request may ask the store for.
@@ -23,7 +23,7 @@ ITEMS_MAX = 100
 
 @admin.register(SaleItem)
 class SaleItemAdmin(ModelAdmin):
-    """The live figures of all sales. Items are edited on the page of their sale."""
+    """Shows figures only. Items are edited on the page of their sale."""
 
     list_display = ["product", "sale_link", "phase", "quantity_text", "left", "held", "sold", "taken_now", "note"]
     list_display_links = None
@@ -60,16 +60,16 @@ class SaleItemAdmin(ModelAdmin):
         return False
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """The page of the list, with the figures of its items read in one go."""
-        changes = super().get_changelist_instance(request)
-        items: list[Any] = list(changes.result_list)
+        """The page of the list, with the figures of its items from one round trip."""
+        changelist = super().get_changelist_instance(request)
+        items: list[Any] = list(changelist.result_list)
         for item, figures in zip(items, figures_of(items), strict=True):
             item.figures = figures
-        changes.result_list = items
-        return changes
+        changelist.result_list = items
+        return changelist
 
     def figures_view(self, request: HttpRequest) -> JsonResponse:
-        """The figures of the items asked for, by id; seckill/live-figures.js asks every two seconds."""
+        """The figures of the requested items, by id; seckill/static/seckill/live-figures.js polls every two seconds."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         pks = [int(pk) for pk in request.GET.getlist("item")[:ITEMS_MAX] if pk.isdecimal()]
@@ -81,7 +81,7 @@ class SaleItemAdmin(ModelAdmin):
         url = reverse("admin:seckill_sale_change", args=[item.sale_id])
         return format_html('<a href="{}" class="text-link">{}</a>', url, item.sale)
 
-    @display(description=_("phase"), label=LABELS)  # type: ignore[untyped-decorator]
+    @display(description=_("phase"), label=LABEL_COLOURS)  # type: ignore[untyped-decorator]
     def phase(self, item: SaleItem) -> tuple[str, str]:
         return labelled_phase(item.sale)
 
@@ -111,6 +111,6 @@ class SaleItemAdmin(ModelAdmin):
 
 
 def live_cell(item: Any, name: str) -> str:
-    """A figure that seckill/live-figures.js keeps up to date."""
+    """A figure in the form that seckill/static/seckill/live-figures.js can update."""
     text = item.figures.as_json()[name]
     return format_html('<span data-item="{}" data-figure="{}">{}</span>', item.pk, name, text)

@@ -1,4 +1,4 @@
-"""Sales in the admin: drafts are edited, published once, and changed by buttons from then on."""
+"""Sales in the admin. Drafts are edited and published here; published sales are changed by the buttons."""
 
 from typing import Any
 
@@ -19,8 +19,8 @@ from seckill.live.staff_figures import figures_of, units_text
 from seckill.models import Sale, SaleItem
 from seckill.publication import CannotPublish, publish_sale
 from seckill.staff.change_list import journal_of
-from seckill.staff.change_pages import buttons_of, buttons_of_item, control
-from seckill.staff.phase_filter import LABELS, PhaseFilter, labelled_phase
+from seckill.staff.change_pages import buttons_of, buttons_of_item, change_page
+from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phase
 from seckill.staff.sale_form import SaleItemInline
 from seckill.store import StoreUnreachable
 from shop.admin_base import StaffAdmin
@@ -55,13 +55,13 @@ class SaleAdmin(StaffAdmin):
         ]
 
     def control_view(self, request: HttpRequest, sale_id: int, kind: str, item_id: int | None = None) -> HttpResponse:
-        return control(self, request, sale_id=sale_id, kind=kind, item_id=item_id)
+        return change_page(self, request, sale_id=sale_id, kind=kind, item_id=item_id)
 
     @admin.display(description=_("name"), ordering="name")
     def title(self, sale: Sale) -> str:
         return str(sale)
 
-    @display(description=_("phase"), label=LABELS)  # type: ignore[untyped-decorator]
+    @display(description=_("phase"), label=LABEL_COLOURS)  # type: ignore[untyped-decorator]
     def phase(self, sale: Sale) -> tuple[str, str]:
         return labelled_phase(sale)
 
@@ -112,7 +112,7 @@ class SaleAdmin(StaffAdmin):
         ) % {"sale": obj}
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Items go with their sale, though nobody may delete them where they are only listed."""
+        """Items are deleted with their sale, although their own admin allows no deleting."""
         listed, counts, lacking, protected = super().get_deleted_objects(objs, request)
         return listed, counts, lacking - {SaleItem._meta.verbose_name}, protected
 
@@ -148,13 +148,13 @@ class SaleAdmin(StaffAdmin):
         description=_("Publish …"), permissions=["change"], icon="bolt", variant=ActionVariant.PRIMARY
     )
     def publish(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask first, with what will be final; only a POST publishes."""
+        """Show what can no longer be edited afterwards, and ask for confirmation; only a POST publishes."""
         with transaction.atomic():
             sale = self.get_object(request, unquote(object_id))
         if sale is None:
             raise Http404
         if request.method == "POST":
-            self.publish_and_tell(request, sale)
+            self.publish_and_report(request, sale)
         elif sale.is_published:
             self.message_user(request, ALREADY_PUBLISHED % {"sale": sale}, messages.INFO)
         if request.method == "POST" or sale.is_published:
@@ -180,17 +180,17 @@ class SaleAdmin(StaffAdmin):
     @admin.action(description=_("Publish"), permissions=["change"])
     def publish_selected(self, request: HttpRequest, queryset: QuerySet[Sale]) -> None:
         for sale in queryset:
-            self.publish_and_tell(request, sale)
+            self.publish_and_report(request, sale)
 
-    def publish_and_tell(self, request: HttpRequest, sale: Sale) -> None:
-        """Publish the sale and say what came of it. A sale that is published already is not touched."""
+    def publish_and_report(self, request: HttpRequest, sale: Sale) -> None:
+        """Publish the sale and show the result. A published sale is not touched."""
         level = messages.SUCCESS
         try:
             if publish_sale(sale_id=sale.pk):
-                said = _("“%(sale)s” is published.")
+                text = _("“%(sale)s” is published.")
                 self.log_change(request, sale, str(_("Published.")))
             else:
-                level, said = messages.INFO, ALREADY_PUBLISHED
+                level, text = messages.INFO, ALREADY_PUBLISHED
         except CannotPublish as refusal:
             self.message_user(
                 request,
@@ -200,7 +200,7 @@ class SaleAdmin(StaffAdmin):
             return
         except StoreUnreachable:
             level = messages.WARNING
-            said = _("“%(sale)s” is published. It can open as soon as the reservation store is available again.")
-        self.message_user(request, said % {"sale": sale}, level)
+            text = _("“%(sale)s” is published. It can open as soon as the reservation store is available again.")
+        self.message_user(request, text % {"sale": sale}, level)
         for weakness in durability.allowed_weaknesses():
             self.message_user(request, WEAKNESS_ALLOWED % {"weakness": weakness.text}, messages.WARNING)

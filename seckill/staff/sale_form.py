@@ -1,4 +1,4 @@
-"""What staff may say about a sale and its items: the rules of the models, refused at the field that breaks them."""
+"""The items in the form of a draft sale. Errors are shown at the field that breaks a rule."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +29,10 @@ class SaleItemForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class SaleItemFormSet(BaseInlineFormSet):
-    """The items of one sale, judged by each other; Django hands each the sale with the window that was just typed."""
+    """The items of one sale. Django gives each the unsaved sale, so the entered window is the one that is checked."""
 
     def clean(self) -> None:
-        """Refuse a product that an earlier row has, at its field; Django would only say so above the rows."""
+        """Refuse a product that an earlier row has, at its field; Django would show the error above the rows."""
         products = set()
         for form in self.forms:
             row = getattr(form, "cleaned_data", {})
@@ -46,7 +46,7 @@ class SaleItemFormSet(BaseInlineFormSet):
 
 
 class SaleItemInline(TabularInline):
-    """The items of a sale that is not published yet. Who may change the sale may change its items."""
+    """The items of a draft sale. Whoever may change the sale may change its items."""
 
     model = SaleItem
     form = SaleItemForm

@@ -76,7 +76,7 @@ def test_acknowledged_entries_are_gone_for_ever(on_sale: CheckedItem) -> None:
 def test_an_entry_set_aside_is_in_the_dead_letters_with_its_error_and_nowhere_else(on_sale: CheckedItem) -> None:
     on_sale.held()
     [entry] = read()
-    outbox.set_aside(item_id=ITEM_ID, entry=entry, error="no such buyer" + "!" * 1000)
+    outbox.move_to_dead_letters(item_id=ITEM_ID, entry=entry, error="no such buyer" + "!" * 1000)
     [(_, letter)] = on_sale.client.xrange(on_sale.keys.dead)
     expected = {**entry.fields, "entry": entry.id, "error": ("no such buyer" + "!" * 1000)[:500]}
     assert {name.decode(): value.decode() for name, value in letter.items()} == expected
@@ -88,7 +88,7 @@ def test_an_entry_that_cannot_be_set_aside_stays_where_it_is(on_sale: CheckedIte
     on_sale.held()
     [entry] = read()
     with on_sale.store.full(), pytest.raises(StoreUnreachable), on_sale.nothing_changes():
-        outbox.set_aside(item_id=ITEM_ID, entry=entry, error="no such buyer")
+        outbox.move_to_dead_letters(item_id=ITEM_ID, entry=entry, error="no such buyer")
 
 
 def test_an_item_without_an_outbox_has_nothing_to_read(checked_item: CheckedItem) -> None:
@@ -123,7 +123,7 @@ def test_entries_of_any_bytes_can_be_read_and_set_aside(on_sale: CheckedItem) ->
     on_sale.held()
     on_sale.client.xadd(on_sale.keys.outbox, {b"\xff\xfe": b"\x00\xff", b"": b""})
     good, bad = read()
-    outbox.set_aside(item_id=ITEM_ID, entry=bad, error="no reservation")
+    outbox.move_to_dead_letters(item_id=ITEM_ID, entry=bad, error="no reservation")
     assert on_sale.entries() == [good.fields]
 
 

@@ -86,7 +86,7 @@ BUGS = [
     ),
     Bug(
         "nobody takes over the entries of a dead worker",
-        in_function(outbox, "deliver", "count=count_max)[1]", "count=count_max)[1][:0]"),
+        in_function(outbox, "next_entries", "count=count_max)[1]", "count=count_max)[1][:0]"),
         quick=True,
     ),
     Bug(

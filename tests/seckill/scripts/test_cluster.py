@@ -57,7 +57,7 @@ def test_every_verb_runs_on_a_node_of_a_cluster(item_in_cluster: CheckedItem) ->
     assert checked_item.release(second, ReleaseReason.REFUNDED) == Released.RELEASED
     good, bad = outbox.read_batch(item_id=ITEM_ID, count_max=10)
     outbox.acknowledge(item_id=ITEM_ID, entry_ids=[good.id])
-    outbox.set_aside(item_id=ITEM_ID, entry=bad, error="no such buyer")
+    outbox.move_to_dead_letters(item_id=ITEM_ID, entry=bad, error="no such buyer")
     assert checked_item.entries() == []
     counters: Any = ledger.read(item_id=ITEM_ID)
     assert (counters.left, counters.held, counters.sold) == (4, 0, 1)
