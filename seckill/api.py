@@ -129,7 +129,7 @@ class PassView(JsonAPIView):
             )
         if now >= item.sale.closes_at:
             return refusal(ledger.Reservation(Outcome.CLOSED, now_ms=now_ms()))
-        # Here and not with the reservation, which asks PostgreSQL nothing.
+        # Here and not in ReservationView, which makes no query.
         remember_language(request)
         expires_s = passes.expiry_s()
         body = {

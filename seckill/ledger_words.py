@@ -1,6 +1,6 @@
-"""The words that the scripts answer with and take, each list in the order of the checks in its Lua file.
+"""The words that the scripts answer with, in the order of the checks in their Lua files, and the words that they take.
 
-`reserve` has its own list in seckill/outcomes.py, since buyers see it.
+The answers of `reserve` are in seckill/outcomes.py, since buyers see them.
 """
 
 from enum import StrEnum
@@ -44,7 +44,7 @@ class Restored(StrEnum):
 
 
 class RestoreAs(StrEnum):
-    """As what a hold is restored: as PostgreSQL knows it, or for money that came after the hold had ended."""
+    """The state to restore a hold in: that of its order, or `late_payment` if it was paid after it had ended."""
 
     HELD = "held"
     SOLD = "sold"
@@ -53,7 +53,7 @@ class RestoreAs(StrEnum):
 
 
 class ReleaseReason(StrEnum):
-    """Why units are given back."""
+    """Why a hold is released."""
 
     EXPIRED = "expired"
     CANCELLED = "cancelled"

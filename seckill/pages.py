@@ -1,4 +1,4 @@
-"""The flash sale's pages: what is on now and next, one sale, and reserving without JavaScript."""
+"""The pages of flash sales: the home page, one sale, and reserving without JavaScript."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -25,13 +25,13 @@ from seckill.reservation import YES
 from seckill.reservation import reserve as reserve_units
 from seckill.timestamps import to_ms
 
-# The home page shows the next sales; a shop with more of them has a list of its own in the API.
+# The home page shows the next sales; the API lists all of them.
 SALES_MAX = 12
 
 
 @dataclass(frozen=True, slots=True)
 class SaleCard:
-    """A sale on the home page, with what it offers. `opened` also in a pause."""
+    """A sale on the home page with its items. `opened` is also true during a pause."""
 
     sale: Sale
     opened: bool
@@ -84,7 +84,7 @@ def sale(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
-    """The form of a browser without JavaScript. Its pass came with the page: pressing twice reserves once."""
+    """The form for browsers without JavaScript. The page contains the pass, so pressing twice reserves once."""
     item = get_object_or_404(published_items(), pk=item_id)
     back = redirect(f"{item.sale.get_absolute_url()}#item-{item.pk}")
     pass_ = pass_from(request.POST.get("pass", ""), buyer_id=request.user.pk, item_id=item_id)
@@ -106,7 +106,7 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
 
 
 def pass_for(request: HttpRequest, sale: Sale, item_id: int) -> str:
-    """A pass to come with the page, under the same rules as the API's; empty where the rules give none."""
+    """A pass for the form in the page, by the same rules as in the API; empty if the buyer cannot have one now."""
     now = timezone.now()
     if not request.user.is_authenticated or not sale.passes_open_at <= now < sale.closes_at:
         return ""
@@ -114,7 +114,7 @@ def pass_for(request: HttpRequest, sale: Sale, item_id: int) -> str:
 
 
 def pass_from(text: str, *, buyer_id: int | None, item_id: int) -> passes.Pass | None:
-    """The form's pass; None where it is missing, expired, or not this buyer's for this item."""
+    """The form's pass; None if it is missing, expired, or for another buyer or item."""
     try:
         pass_ = passes.read(text)
     except (passes.PassInvalid, passes.PassExpired):
@@ -123,17 +123,17 @@ def pass_from(text: str, *, buyer_id: int | None, item_id: int) -> passes.Pass |
 
 
 def units_from(text: str) -> int | None:
-    """The number of units a form asks for; None where it is no number that could be meant."""
+    """The number of units from the form; None if it is not a number from 1 to 999,999,999."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 and int(text) else None
 
 
 def with_items(sales: QuerySet[Sale]) -> QuerySet[Sale]:
-    """With items and products in two queries, however many there are."""
+    """The sales with their items and products, in two queries."""
     items = SaleItem.objects.select_related("product__category").order_by("pk")
     return sales.prefetch_related(Prefetch("items", items))
 
 
 def phase_of_sale(offers: list[Offer], *, default: Phase) -> Phase:
-    """What the store says of all items, where they agree; else what PostgreSQL knows."""
+    """The phase of the items in the store, if all have the same; else `default`."""
     phases = {offer.phase for offer in offers}
     return phases.pop() if len(phases) == 1 else default

@@ -80,7 +80,7 @@ def test_parts_of_two_passes_do_not_make_a_third() -> None:
             passes.read(".".join(mixed))
 
 
-@given(st.text(max_size=300) | st.from_regex(passes.FORM, fullmatch=True) | st.text(ALPHABET, max_size=200))
+@given(st.text(max_size=300) | st.from_regex(passes.PATTERN, fullmatch=True) | st.text(ALPHABET, max_size=200))
 def test_what_we_did_not_sign_is_no_pass(text: str) -> None:
     with pytest.raises(PassInvalid):
         passes.read(text)
