@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def elsewhere() -> Iterator[ThreadPoolExecutor]:
-    """A thread, and so a connection, of its own."""
+    """A thread, and so another connection."""
     with ThreadPoolExecutor(1) as thread:
         yield thread
         thread.submit(lambda: connection.close()).result()
@@ -25,7 +25,7 @@ def is_free(item_id: int) -> bool:
         return acquired
 
 
-def test_an_item_that_is_locked_is_locked_for_others_and_no_other_item_is(elsewhere: ThreadPoolExecutor) -> None:
+def test_a_locked_item_is_locked_for_other_connections_and_no_other_item_is(elsewhere: ThreadPoolExecutor) -> None:
     with item_lock(item_id=7) as acquired:
         assert acquired
         assert not elsewhere.submit(is_free, 7).result()

@@ -1,4 +1,4 @@
-"""All keys of an item lie in one slot: every verb runs on a node of a Cluster, which refuses anything else."""
+"""All keys of an item are in one slot, so every verb runs on a node of a Cluster."""
 
 import time
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ START_SECONDS = 20.0
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
     """A Cluster of one node, which has all slots."""
-    # The port of the nodes' own talk would be 10,000 above, where the kernel takes the ports of outgoing connections.
+    # The default port between nodes is 10,000 higher, in the range that the kernel uses for outgoing connections.
     options = {"appendonly": "no", "cluster_enabled": "yes", "cluster_port": str(free_port())}
     with running(tmp_path_factory.mktemp("node"), **options) as store:
         store.client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
@@ -68,7 +68,7 @@ def test_every_verb_runs_on_a_node_of_a_cluster(item_in_cluster: CheckedItem) ->
     assert item_state.conditions(item_ids=[ITEM_ID]) == {ITEM_ID: item_state.Condition.VERIFIED}
 
 
-def test_such_a_node_does_refuse_keys_of_different_slots(item_in_cluster: CheckedItem) -> None:
+def test_a_cluster_node_refuses_keys_of_different_slots(item_in_cluster: CheckedItem) -> None:
     item_in_cluster.publish()
     keys = [keys_of(ITEM_ID).item, keys_of(ITEM_ID).buyers, keys_of(43).holds]
     with pytest.raises(ResponseError, match="slot"):

@@ -1,4 +1,4 @@
-"""confirm.lua: each word, each precedence, and that money taken is written down even where the store is full."""
+"""confirm.lua: each word, each precedence, and that a payment is recorded even if the store is full."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_a_second_confirm_changes_nothing(checked_item: CheckedItem) -> None:
 
 
 @pytest.mark.parametrize("reason", list(ReleaseReason))
-def test_a_hold_that_was_given_back_has_ended(checked_item: CheckedItem, reason: ReleaseReason) -> None:
+def test_a_released_hold_has_ended(checked_item: CheckedItem, reason: ReleaseReason) -> None:
     checked_item.publish()
     reservation_id = checked_item.sold() if reason is ReleaseReason.REFUNDED else checked_item.held()
     checked_item.release(reservation_id, reason)
@@ -83,7 +83,7 @@ def test_many_are_confirmed_in_one_call_with_an_answer_for_each(checked_item: Ch
 
 
 @pytest.mark.parametrize("hold", ["", "held:7:1:soon", "held:7::1767226500012", "held:7:1:1767226500012:more"])
-def test_a_hold_that_cannot_be_understood_is_a_fault_and_stays(checked_item: CheckedItem, hold: str) -> None:
+def test_a_malformed_hold_is_a_fault_and_stays(checked_item: CheckedItem, hold: str) -> None:
     checked_item.publish()
     damaged = checked_item.held()
     checked_item.client.hset(checked_item.keys.holds, str(damaged), hold)

@@ -1,4 +1,4 @@
-"""A store that fills up while a sale runs: what was told yes stays, what comes after is a fault, giving back works."""
+"""A store that fills up during a sale: reservations stay, new ones are faults, releasing still works."""
 
 from uuid import UUID
 
@@ -29,7 +29,7 @@ def test_a_store_that_fills_up_loses_nothing_and_oversells_nothing(checked_item:
         assert checked_item.counters() == (str(1_000_000 - len(paid)), "0", str(len(paid)))
         checked_item.check_invariants()
 
-        # Money that came late, and the shop's own changes: neither may wait for room.
+        # Late payments and changes of the sale must work on a full store.
         for late in unpaid[:2]:
             assert checked_item.restore(late, state=RestoreAs.LATE_PAYMENT, buyer=9) == Restored.RESTORED
         assert checked_item.adjust(units=-1_000, state="paused").word == Adjusted.ADJUSTED
@@ -44,7 +44,7 @@ def test_a_store_that_fills_up_loses_nothing_and_oversells_nothing(checked_item:
 
 
 def fill_up(checked_item: CheckedItem) -> list[UUID]:
-    """Reserve for buyer after buyer until the store has no room. Returns what was told yes."""
+    """Reserve for one buyer after another until the store is full. Returns the reservations made."""
     told_yes: list[UUID] = []
     for buyer in range(10, 10_000):
         reservation_id = checked_item.new_id()

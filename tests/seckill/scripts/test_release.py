@@ -1,4 +1,4 @@
-"""release.lua: each word, each precedence, and that units come back even where the store is full."""
+"""release.lua: each word, each precedence, and that units come back even if the store is full."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_refunded_units_are_left_again(checked_item: CheckedItem, quantity: int 
     assert checked_item.buyers() == {"7": "1", "8": "1"}
 
 
-def test_a_release_frees_the_buyers_limit(checked_item: CheckedItem) -> None:
+def test_released_units_no_longer_count_for_the_buyer(checked_item: CheckedItem) -> None:
     checked_item.publish(per_buyer_max=2)
     first, _ = checked_item.held(), checked_item.held()
     assert checked_item.reserve().outcome == Outcome.LIMIT_REACHED
@@ -94,7 +94,7 @@ def test_a_second_release_changes_nothing(
 
 
 @pytest.mark.parametrize("reason", LEAVES_WHAT_IS_SOLD)
-def test_only_a_refund_gives_back_what_is_sold(checked_item: CheckedItem, reason: ReleaseReason) -> None:
+def test_only_a_refund_releases_sold_units(checked_item: CheckedItem, reason: ReleaseReason) -> None:
     checked_item.publish()
     reservation_id = checked_item.sold()
     assert checked_item.release(reservation_id, reason) == Released.ALREADY_CONFIRMED
@@ -124,7 +124,7 @@ def test_many_are_released_in_one_call_with_an_answer_for_each(checked_item: Che
 
 
 @pytest.mark.parametrize("hold", ["", "held:7:1:soon", "held:7::1767226500012", "held:7:1:1767226500012:more"])
-def test_a_hold_that_cannot_be_understood_is_a_fault_and_stays(checked_item: CheckedItem, hold: str) -> None:
+def test_a_malformed_hold_is_a_fault_and_stays(checked_item: CheckedItem, hold: str) -> None:
     checked_item.publish()
     damaged = checked_item.held()
     checked_item.client.hset(checked_item.keys.holds, str(damaged), hold)

@@ -1,4 +1,4 @@
-"""restore.lua: each word, each precedence, each state, and that what was promised is written down on a full store."""
+"""restore.lua: each word, each precedence, each state, and that orders are restored even if the store is full."""
 
 import pytest
 
@@ -39,9 +39,7 @@ def test_a_hold_that_the_store_lost_is_there_again_and_counted(
 
 @pytest.mark.parametrize("state", TAKEN)
 @pytest.mark.parametrize("quantity", [9, None])
-def test_a_hold_that_was_given_back_is_taken_again(
-    checked_item: CheckedItem, state: RestoreAs, quantity: int | None
-) -> None:
+def test_a_released_hold_is_restored(checked_item: CheckedItem, state: RestoreAs, quantity: int | None) -> None:
     checked_item.publish(quantity=quantity, per_buyer_max=5)
     reservation_id = checked_item.ended(buyer=7, units=2)
     checked_item.held(buyer=7, units=1)
@@ -76,7 +74,7 @@ def test_an_ended_hold_is_restored_though_nothing_is_left(checked_item: CheckedI
     assert checked_item.restore(state=RestoreAs.ENDED, buyer=8) == Restored.RESTORED
 
 
-def test_what_was_restored_goes_on_like_any_hold(checked_item: CheckedItem) -> None:
+def test_a_restored_hold_behaves_like_any_other(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=4)
     first, second, third = checked_item.new_id(), checked_item.new_id(), checked_item.new_id()
     checked_item.restore(first, state=RestoreAs.HELD, buyer=7)
@@ -90,9 +88,7 @@ def test_what_was_restored_goes_on_like_any_hold(checked_item: CheckedItem) -> N
 
 
 @pytest.mark.parametrize("state", COUNTED)
-def test_an_order_that_is_known_is_restored_beyond_the_limit_of_now(
-    checked_item: CheckedItem, state: RestoreAs
-) -> None:
+def test_a_known_order_is_restored_beyond_the_present_limit(checked_item: CheckedItem, state: RestoreAs) -> None:
     checked_item.publish(per_buyer_max=1)
     checked_item.held()
     assert checked_item.restore(state=state) == Restored.RESTORED
@@ -168,7 +164,7 @@ def test_the_limit_comes_before_too_few_left(checked_item: CheckedItem) -> None:
 
 
 @pytest.mark.parametrize("state", TAKEN)
-def test_what_others_have_by_now_is_not_taken_from_them(checked_item: CheckedItem, state: RestoreAs) -> None:
+def test_units_that_others_have_by_now_are_not_taken_from_them(checked_item: CheckedItem, state: RestoreAs) -> None:
     checked_item.publish(quantity=2)
     reservation_id = checked_item.ended(buyer=7, units=2)
     checked_item.held(buyer=8)
@@ -219,7 +215,7 @@ def test_a_late_payment_waits_until_the_item_is_verified(checked_item: CheckedIt
 
 @pytest.mark.parametrize("lost", ["buyers", "holds"])
 @pytest.mark.parametrize("state", ["held", "sold"])
-def test_a_late_payment_does_not_begin_a_lost_key_anew(checked_item: CheckedItem, lost: str, state: str) -> None:
+def test_a_late_payment_does_not_create_a_lost_key_again(checked_item: CheckedItem, lost: str, state: str) -> None:
     checked_item.publish()
     reservation_id = checked_item.ended()
     getattr(checked_item, state)(buyer=8)
@@ -228,7 +224,7 @@ def test_a_late_payment_does_not_begin_a_lost_key_anew(checked_item: CheckedItem
     assert checked_item.reserve().outcome == Outcome.UNAVAILABLE
 
 
-def test_a_late_payment_does_not_begin_lost_ended_holds_anew(checked_item: CheckedItem) -> None:
+def test_a_late_payment_does_not_create_lost_ended_holds_again(checked_item: CheckedItem) -> None:
     checked_item.publish()
     reservation_id = checked_item.ended()
     checked_item.client.delete(checked_item.keys.holds)
@@ -236,7 +232,7 @@ def test_a_late_payment_does_not_begin_lost_ended_holds_anew(checked_item: Check
 
 
 @pytest.mark.parametrize("lost", ["buyers", "holds"])
-def test_an_order_that_is_known_is_restored_though_a_key_is_lost(checked_item: CheckedItem, lost: str) -> None:
+def test_a_known_order_is_restored_though_a_key_is_lost(checked_item: CheckedItem, lost: str) -> None:
     checked_item.publish()
     checked_item.held()
     checked_item.client.delete(getattr(checked_item.keys, lost))
@@ -279,7 +275,7 @@ def test_many_are_restored_in_one_call_with_an_answer_for_each(checked_item: Che
 
 
 @pytest.mark.parametrize("units", ["0", "-1", "1.5", "", "many", "1e400", "nan"])
-def test_units_that_are_no_whole_number_or_less_than_one_are_refused(checked_item: CheckedItem, units: str) -> None:
+def test_units_that_are_not_an_integer_or_less_than_one_are_refused(checked_item: CheckedItem, units: str) -> None:
     checked_item.publish(quantity=None)
     args = [str(checked_item.new_id()), "7", units, str(DEADLINE_MS), "held"]
     checked_item.is_refused(scripts.RESTORE, keys=3, args=args, message="units are whole, 1 or more")

@@ -1,4 +1,4 @@
-"""kill -9 of the reservation store in the middle of a rush: every buyer who was told yes still holds the units."""
+"""kill -9 of the reservation store while buyers reserve: every confirmed reservation is still there."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +25,7 @@ def durable_item(tmp_path: Path) -> Iterator[CheckedItem]:
         yield CheckedItem(own_store, guarded=False)
 
 
-def test_what_was_told_yes_before_a_kill_is_held_after_it(durable_item: CheckedItem) -> None:
+def test_what_was_confirmed_before_a_kill_is_held_after_it(durable_item: CheckedItem) -> None:
     checked_item = durable_item
     checked_item.publish(quantity=1_000_000, per_buyer_max=1_000_000)
     told_yes: list[UUID] = []
@@ -92,7 +92,7 @@ def test_a_store_that_was_restarted_is_unavailable_until_it_is_verified(durable_
     assert checked_item.reserve(first).outcome == Outcome.UNAVAILABLE
     assert checked_item.reserve(buyer=8).outcome == Outcome.UNAVAILABLE
     assert ledger.read(item_id=ITEM_ID) is None
-    # What is told of single orders needs nobody's word: it is idempotent, and right or unknown.
+    # Confirm and release work on an unverified item: the hold is there, or the answer is unknown_hold.
     assert checked_item.confirm(first) == Confirmed.CONFIRMED
     assert checked_item.release(second) == Released.RELEASED
     checked_item.mark_verified()
