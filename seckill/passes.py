@@ -34,16 +34,15 @@ class PassExpired(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One buyer's permission to reserve one item. `expires_s` is seconds since 1970."""
+    """One buyer's permission to reserve one item."""
 
     item_id: int
     buyer_id: int
-    expires_s: int
     reservation_id: UUID
 
 
 def issue(*, item_id: int, buyer_id: int, expires_s: int) -> str:
-    """A new pass as text, with a reservation id of its own."""
+    """A new pass as text, with a new reservation id. `expires_s` is seconds since 1970."""
     body = f"p1.{item_id}.{buyer_id}.{expires_s}.{new_reservation_id(item_id).hex}"
     return f"{body}.{signatures(body)[0]}"
 
@@ -66,7 +65,6 @@ def read(text: str) -> Pass:
     return Pass(
         item_id=int(match["item"]),
         buyer_id=int(match["buyer"]),
-        expires_s=int(match["expires"]),
         reservation_id=UUID(match["id"]),
     )
 

@@ -31,7 +31,7 @@ def issue(*, expires_s: int | None = None) -> str:
 def test_a_pass_is_read_back_as_it_was_issued(item_id: int, buyer_id: int, life_seconds: int) -> None:
     expires_s = int(time.time()) + life_seconds
     read = passes.read(passes.issue(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s))
-    assert read == Pass(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s, reservation_id=read.reservation_id)
+    assert read == Pass(item_id=item_id, buyer_id=buyer_id, reservation_id=read.reservation_id)
     assert passes.item_id_of(read.reservation_id) == item_id
 
 
@@ -127,7 +127,7 @@ def test_a_key_that_is_rotated_out_is_still_good_for_reading_and_no_longer_signs
 def test_a_pass_is_good_until_the_second_of_its_expiry_and_not_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     good = issue(expires_s=2_000_000_000)
     monkeypatch.setattr(time, "time", lambda: 1_999_999_999.999)
-    assert passes.read(good).expires_s == 2_000_000_000
+    assert passes.read(good).buyer_id == BUYER_ID
     monkeypatch.setattr(time, "time", lambda: 2_000_000_000.0)
     with pytest.raises(PassExpired):
         passes.read(good)
