@@ -26,7 +26,7 @@ from seckill.models import Sale, listed_sales, published_items, published_sales
 from seckill.outcomes import HTTP, Outcome
 from seckill.pass_authentication import PassAuthentication, PassRefused
 from seckill.phase import Phase, in_phase
-from seckill.reservation import YES, reserve
+from seckill.reservation import ACCEPTED, reserve
 from seckill.serializers import (
     LiveSerializer,
     PassSerializer,
@@ -65,11 +65,11 @@ class ReservationView(JsonAPIView):
         body = ReservationRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         reservation = reserve(pass_=pass_, units=body.validated_data["units"])
-        return yes(pass_, reservation) if reservation.outcome in YES else refusal(reservation)
+        return accepted(pass_, reservation) if reservation.outcome in ACCEPTED else refusal(reservation)
 
 
-def yes(pass_: passes.Pass, reservation: ledger.Reservation) -> Response:
-    """201: the units are the buyer's until the deadline."""
+def accepted(pass_: passes.Pass, reservation: ledger.Reservation) -> Response:
+    """201: the units are held for the buyer until the deadline."""
     status_url = reverse("api-reservation", args=[pass_.reservation_id])
     body = {
         "id": str(pass_.reservation_id),
@@ -86,7 +86,7 @@ def yes(pass_: passes.Pass, reservation: ledger.Reservation) -> Response:
 
 
 def refusal(reservation: ledger.Reservation) -> HttpResponse:
-    """The problem document of an outcome that is not a yes."""
+    """The problem document of any other outcome."""
     outcome = reservation.outcome
     answer = HTTP[outcome]
     retry_after_seconds = answer.retry_after_seconds

@@ -21,7 +21,7 @@ from seckill.live.page_texts import phase_texts, sale_page_texts
 from seckill.models import Sale, SaleItem, listed_sales, published_items, published_sales
 from seckill.outcomes import HTTP
 from seckill.phase import Phase
-from seckill.reservation import YES
+from seckill.reservation import ACCEPTED
 from seckill.reservation import reserve as reserve_units
 from seckill.timestamps import to_ms
 
@@ -96,7 +96,7 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
         messages.error(request, _("Choose how many units you want."))
         return back
     outcome = reserve_units(pass_=pass_, units=units).outcome
-    if outcome not in YES:
+    if outcome not in ACCEPTED:
         messages.error(
             request,
             _("%(title)s. %(detail)s") % {"title": HTTP[outcome].title, "detail": HTTP[outcome].detail},

@@ -11,15 +11,15 @@ from shop import failpoints
 
 log = structlog.get_logger(__name__)
 
-YES = (Outcome.RESERVED, Outcome.ALREADY_RESERVED)
+ACCEPTED = (Outcome.RESERVED, Outcome.ALREADY_RESERVED)
 
 
 def reserve(*, pass_: Pass, units: int) -> ledger.Reservation:
     """Hold `units` of the pass's item for its buyer, or say why not. Repeating it with the same pass is safe.
 
     One round trip to the reservation store and no SQL. If the store does not answer, the outcome is `unavailable`, and
-    whether the units are held is unknown until the same call is repeated. After a yes, a drain of the outbox is
-    requested.
+    whether the units are held is unknown until the same call is repeated. If units are held, a drain of the outbox
+    is requested.
     """
     failpoints.reach("reserve.before_script")
     try:
@@ -30,6 +30,6 @@ def reserve(*, pass_: Pass, units: int) -> ledger.Reservation:
         log.warning("reservation_store_unreachable", item_id=pass_.item_id, error=str(error))
         return ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms())
     failpoints.reach("reserve.after_script")
-    if reservation.outcome in YES:
+    if reservation.outcome in ACCEPTED:
         doorbell.request_drain(pass_.item_id)
     return reservation
