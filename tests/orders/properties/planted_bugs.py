@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from orders import intake, lifecycle
+from orders import intake, lifecycle, settlement
 from orders.repair import reconcile
 from seckill import outbox, scripts
 from seckill.changes import journal
@@ -109,7 +109,7 @@ BUGS = [
     ),
     Bug(
         "orders count as settled that a lost store could not be told of",
-        in_function(lifecycle, "tell_ledger", ' if answer != "unavailable"', ""),
+        in_function(settlement, "tell_ledger", ' if answer != "unavailable"', ""),
     ),
     Bug(
         "a reconcile leaves the entries of other workers where they are",
