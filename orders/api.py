@@ -31,6 +31,7 @@ from seckill import ledger
 from seckill.api import refusal
 from seckill.outcomes import Outcome
 from seckill.passes import item_id_of
+from seckill.store import StoreUnreachable
 from seckill.timestamps import now_ms, rfc3339
 from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
@@ -70,7 +71,7 @@ class ReservationStatusView(APIView):
         order = orders_of(request).filter(reservation_id=reservation_id).first()
         try:
             body = status_of(order) if order else status_of_hold(request, reservation_id)
-        except ledger.StoreUnreachable:
+        except StoreUnreachable:
             return refusal(ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms()))
         return Response(body, headers={"Cache-Control": "no-store"})
 

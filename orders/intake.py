@@ -21,8 +21,9 @@ from orders import settlement
 from orders.models import Order, OrderLine, OrderStatus
 from orders.units_taken import take
 from seckill import ledger, outbox
+from seckill.ledger_words import ReleaseReason
 from seckill.models import UNITS_MAX, SaleItem
-from seckill.timestamps import moment_from
+from seckill.timestamps import from_ms
 from shop import failpoints
 
 log = structlog.get_logger(__name__)
@@ -97,8 +98,8 @@ def understand(entry: outbox.Entry) -> Intent:
             reservation_id=UUID(fields["reservation"]),
             buyer_id=int(fields["buyer"]),
             units=int(fields["units"]),
-            reserved_at=moment_from(int(fields["reserved_ms"])),
-            deadline=moment_from(int(fields["deadline_ms"])),
+            reserved_at=from_ms(int(fields["reserved_ms"])),
+            deadline=from_ms(int(fields["deadline_ms"])),
         )
     except (KeyError, ValueError, OverflowError, OSError) as error:
         raise EntryMalformed(repr(error)) from error
@@ -215,7 +216,7 @@ def shift_of_clocks(*, intents: Sequence[Intent], now: datetime) -> timedelta:
     """
     if all(abs(intent.reserved_at - now) < SUSPICIOUS for intent in intents):
         return timedelta(0)
-    shift = now - moment_from(ledger.clock_ms())
+    shift = now - from_ms(ledger.clock_ms())
     if abs(shift) < SUSPICIOUS:
         return timedelta(0)
     log.error("clocks_differ", store_is_behind_seconds=shift.total_seconds())
@@ -255,7 +256,7 @@ def refuse(*, item_id: int, intent: Intent, error: Exception) -> None:
         set_aside(item_id=item_id, entry=intent.entry, error=error)
         return
     reservation_ids = [intent.reservation_id]
-    ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=ledger.Reason.REJECTED)
+    ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=ReleaseReason.REJECTED)
     log.error("hold_without_buyer", item_id=item_id, reservation=str(intent.reservation_id), error=repr(error))
 
 
@@ -269,6 +270,6 @@ def set_aside(*, item_id: int, entry: outbox.Entry, error: Exception) -> None:
     except ValueError:
         pass
     else:
-        ledger.release(item_id=item_id, reservation_ids=[reservation_id], reason=ledger.Reason.REJECTED)
-    outbox.set_aside(item_id=item_id, entry=entry, error=repr(error))
+        ledger.release(item_id=item_id, reservation_ids=[reservation_id], reason=ReleaseReason.REJECTED)
+    outbox.move_to_dead_letters(item_id=item_id, entry=entry, error=repr(error))
     log.error("outbox_entry_set_aside", item_id=item_id, entry=entry.id, fields=entry.fields, error=repr(error))

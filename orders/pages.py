@@ -15,7 +15,8 @@ from orders.models import Attention, Order, OrderStatus, Payment
 from orders.payments import provider_names
 from seckill import ledger
 from seckill.passes import item_id_of
-from seckill.timestamps import moment_from
+from seckill.store import StoreUnreachable
+from seckill.timestamps import from_ms
 from shop.buyer_language import remember_language
 
 PAGE_SIZE = 20
@@ -73,11 +74,11 @@ def reservation(request: HttpRequest, reservation_id: UUID) -> HttpResponse:
         return redirect(order)
     try:
         hold = ledger.find_hold(item_id=item_id_of(reservation_id), reservation_id=reservation_id)
-    except ledger.StoreUnreachable:
+    except StoreUnreachable:
         return render(request, "orders/reservation.html", {"hold": None})
     if hold is None or hold.buyer_id != request.user.pk:
         raise Http404
-    return render(request, "orders/reservation.html", {"hold": hold, "deadline": moment_from(hold.deadline_ms)})
+    return render(request, "orders/reservation.html", {"hold": hold, "deadline": from_ms(hold.deadline_ms)})
 
 
 def orders_of(request: HttpRequest) -> QuerySet[Order]:

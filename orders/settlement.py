@@ -11,6 +11,8 @@ from django.utils import timezone
 
 from orders.models import SOLD, Order, OrderLine, OrderStatus
 from seckill import ledger
+from seckill.ledger_words import Confirmed, Released, ReleaseReason
+from seckill.store import StoreUnreachable
 from shop import failpoints
 
 log = structlog.get_logger(__name__)
@@ -18,25 +20,25 @@ log = structlog.get_logger(__name__)
 # One batch of a sweep: long enough to share the cost of a commit, short enough not to hold row locks for long.
 BATCH_MAX = 500
 
-Answer = ledger.Confirmed | ledger.Released
+Answer = Confirmed | Released
 # An order as it was read, and what the ledger answered to its end.
 SettledAnswer = tuple[Order, Answer]
 
 # Answers that mean the store and the order disagree: there is nothing left to settle, but somebody should know.
 # Compared by identity: `already_confirmed` is no surprise to a confirmation, but is one to a release.
 SURPRISES = (
-    ledger.Confirmed.UNKNOWN_HOLD,
-    ledger.Confirmed.HOLD_ENDED,
-    ledger.Released.UNKNOWN_HOLD,
-    ledger.Released.ALREADY_CONFIRMED,
+    Confirmed.UNKNOWN_HOLD,
+    Confirmed.HOLD_ENDED,
+    Released.UNKNOWN_HOLD,
+    Released.ALREADY_CONFIRMED,
 )
 
 REASONS = {
-    OrderStatus.EXPIRED: ledger.Reason.EXPIRED,
-    OrderStatus.CANCELLED: ledger.Reason.CANCELLED,
-    OrderStatus.REJECTED: ledger.Reason.REJECTED,
-    OrderStatus.REFUND_DUE: ledger.Reason.REFUNDED,
-    OrderStatus.REFUNDED: ledger.Reason.REFUNDED,
+    OrderStatus.EXPIRED: ReleaseReason.EXPIRED,
+    OrderStatus.CANCELLED: ReleaseReason.CANCELLED,
+    OrderStatus.REJECTED: ReleaseReason.REJECTED,
+    OrderStatus.REFUND_DUE: ReleaseReason.REFUNDED,
+    OrderStatus.REFUNDED: ReleaseReason.REFUNDED,
 }
 
 
@@ -78,13 +80,13 @@ def settle_batch(*, item_id: int, orders: list[Order]) -> list[SettledAnswer]:
     """
     try:
         return tell_ledger(item_id=item_id, orders=orders)
-    except (ledger.StoreUnreachable, ValueError) as error:
+    except (StoreUnreachable, ValueError) as error:
         log.warning("settling_one_by_one", item_id=item_id, orders=len(orders), error=str(error))
     answered: list[SettledAnswer] = []
     for order in orders:
         try:
             answered += tell_ledger(item_id=item_id, orders=[order])
-        except (ledger.StoreUnreachable, ValueError) as error:
+        except (StoreUnreachable, ValueError) as error:
             if not store_answers(item_id=item_id):
                 log.warning("settling_waits_for_store", item_id=item_id, error=str(error))
                 break
@@ -96,7 +98,7 @@ def store_answers(*, item_id: int) -> bool:
     """Whether the store answers at all: then the fault is in the hold."""
     try:
         ledger.read(item_id=item_id)
-    except ledger.StoreUnreachable:
+    except StoreUnreachable:
         return False
     return True
 
@@ -123,7 +125,7 @@ def is_unmoved(order: Order) -> bool:
     return Order.objects.filter(pk=order.pk, status=order.status).exists()
 
 
-def reason_of(order: Order) -> ledger.Reason | None:
+def reason_of(order: Order) -> ReleaseReason | None:
     """Why the order's units are given back; None where they stay sold."""
     if order.status in SOLD:
         return None

@@ -15,9 +15,9 @@ from orders.repair.reconcile import reconcile_if_needed
 from orders.sweep import sweep
 from seckill import outbox
 from seckill.changes.journal import sweep_changes
-from seckill.ledger import StoreUnreachable
 from seckill.models import SaleItem, movable_items
 from seckill.publication import announce_pending
+from seckill.store import StoreUnreachable
 
 log = structlog.get_logger(__name__)
 

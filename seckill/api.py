@@ -7,7 +7,6 @@ reservation store once. Follow it from there to the script, and the outbox to `o
 import math
 from typing import Any, cast
 
-from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
@@ -22,12 +21,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from seckill import ledger, passes
-from seckill.live.answer import live_from
+from seckill.live.answer import live_body
 from seckill.models import Sale, listed_sales, published_items, published_sales
 from seckill.outcomes import HTTP, Outcome
 from seckill.pass_authentication import PassAuthentication, PassRefused
 from seckill.phase import Phase, in_phase
-from seckill.reservation import YES, reserve
+from seckill.reservation import ACCEPTED, reserve
 from seckill.serializers import (
     LiveSerializer,
     PassSerializer,
@@ -35,7 +34,8 @@ from seckill.serializers import (
     ReservationSerializer,
     SaleSerializer,
 )
-from seckill.timestamps import milliseconds, now_ms, rfc3339
+from seckill.store import StoreUnreachable
+from seckill.timestamps import now_ms, rfc3339, to_ms
 from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
 from shop.http.problems import problem
@@ -65,11 +65,11 @@ class ReservationView(JsonAPIView):
         body = ReservationRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         reservation = reserve(pass_=pass_, units=body.validated_data["units"])
-        return yes(pass_, reservation) if reservation.outcome in YES else refusal(reservation)
+        return accepted(pass_, reservation) if reservation.outcome in ACCEPTED else refusal(reservation)
 
 
-def yes(pass_: passes.Pass, reservation: ledger.Reservation) -> Response:
-    """201: the units are the buyer's until the deadline."""
+def accepted(pass_: passes.Pass, reservation: ledger.Reservation) -> Response:
+    """201: the units are held for the buyer until the deadline."""
     status_url = reverse("api-reservation", args=[pass_.reservation_id])
     body = {
         "id": str(pass_.reservation_id),
@@ -86,7 +86,7 @@ def yes(pass_: passes.Pass, reservation: ledger.Reservation) -> Response:
 
 
 def refusal(reservation: ledger.Reservation) -> HttpResponse:
-    """The problem document of an outcome that is not a yes."""
+    """The problem document of any other outcome."""
     outcome = reservation.outcome
     answer = HTTP[outcome]
     retry_after_seconds = answer.retry_after_seconds
@@ -117,7 +117,7 @@ class PassView(JsonAPIView):
             raise ValidationError({name: _("Unknown field.") for name in request.data})
         item = get_object_or_404(published_items(), pk=item_id)
         now = timezone.now()
-        wait_seconds = (item.sale.opens_at - now).total_seconds() - settings.SECKILL_PASS_LEAD_SECONDS
+        wait_seconds = (item.sale.passes_open_at - now).total_seconds()
         if wait_seconds > 0:
             return problem(
                 status=409,
@@ -125,11 +125,11 @@ class PassView(JsonAPIView):
                 title=_("Too early for a pass"),
                 detail=_("Passes are issued from a few minutes before the sale opens. Try again then."),
                 retry_after_seconds=math.ceil(wait_seconds),
-                server_time=rfc3339(milliseconds(now)),
+                server_time=rfc3339(to_ms(now)),
             )
         if now >= item.sale.closes_at:
             return refusal(ledger.Reservation(Outcome.CLOSED, now_ms=now_ms()))
-        # Here and not with the reservation, which asks PostgreSQL nothing.
+        # Here and not in ReservationView, which makes no query.
         remember_language(request)
         expires_s = passes.expiry_s()
         body = {
@@ -149,9 +149,9 @@ class LiveView(APIView):
     def get(self, request: Request, item_id: int) -> Response:
         try:
             counters = ledger.read(item_id=item_id)
-        except ledger.StoreUnreachable:
+        except StoreUnreachable:
             counters = None
-        return Response(live_from(counters, now_ms=now_ms()), headers={"Cache-Control": "no-store"})
+        return Response(live_body(counters, now_ms=now_ms()), headers={"Cache-Control": "no-store"})
 
 
 class SaleListView(ListAPIView[Sale]):

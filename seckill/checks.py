@@ -1,4 +1,4 @@
-"""What `manage.py check --deploy` asks of an installation. No other command runs this: it needs both stores."""
+"""The check of `manage.py check --deploy`. Other commands do not run it, since it needs both stores."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.db import OperationalError
 
 from seckill import durability
-from seckill.ledger import StoreUnreachable
+from seckill.store import StoreUnreachable
 
 
 def check_durability(**_context: Any) -> list[CheckMessage]:
-    """An error for each weakness; a warning where SECKILL_ALLOW_WEAK_DURABILITY lets sales open all the same."""
+    """One error per weakness; a warning instead if SECKILL_ALLOW_WEAK_DURABILITY is set."""
     try:
         weaknesses = durability.find_weaknesses()
     except StoreUnreachable as error:

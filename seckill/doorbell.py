@@ -1,7 +1,8 @@
-"""Rings Celery after a reservation, without ever making a buyer wait or fail.
+"""Asks Celery to drain an item's outbox soon after a reservation, without making a buyer wait or fail.
 
-The message carries no data, so a lost ring costs at most the second until the sweep. `ring` only notes the item; a
-thread of the process sends, with short timeouts. A broker that is down, hung or full hurts that thread alone.
+The request carries no data: if it is lost, the sweep drains the outbox within a second. `request_drain` only notes the
+item; a thread of the process sends the message, with short timeouts. A broker that is down, hanging or full affects
+that thread alone.
 """
 
 import threading
@@ -13,46 +14,46 @@ from celery import current_app
 log = structlog.get_logger(__name__)
 
 TASK = "orders.tasks.drain_outbox"
-# At most one ring per item, process and 50 ms: a drain takes hundreds of entries, so more rings carry no news.
+# At most one message per item, process and 50 ms: one drain takes hundreds of entries, so more would be of no use.
 INTERVAL_SECONDS = 0.05
-# A ring that was not heard by then is worthless: the sweep has come by many times. Not shorter, since the time is
-# compared with the worker's clock, and clocks that are an hour off must not silence the bell.
+# An older message is useless: the sweep has run many times since. Not shorter, since the worker compares the expiry
+# with its own clock: with clocks an hour apart, messages must still arrive.
 EXPIRES_SECONDS = 7200
-# After a failure the broker is left alone for this long; the sweep goes on meanwhile.
-REST_SECONDS = 2.0
+# How long nothing is sent after the broker failed. The sweep goes on meanwhile.
+PAUSE_AFTER_FAILURE_SECONDS = 2.0
 
 
 class Doorbell:
-    """Collects the items to ring for. One thread, started at the first ring, so that it lives in the forked process."""
+    """Collects the items to drain. Its one thread starts at the first request, so that a forked process has its own."""
 
     def __init__(self) -> None:
         self._items: set[int] = set()
         self._lock = threading.Lock()
-        self._wake = threading.Event()
+        self._requested = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def ring(self, item_id: int) -> None:
+    def request_drain(self, item_id: int) -> None:
         """Ask for the outbox of `item_id` to be drained soon. Returns at once and never raises."""
         with self._lock:
             self._items.add(item_id)
             if self._thread is None or not self._thread.is_alive():
-                self._start()
-        self._wake.set()
+                self._start_thread()
+        self._requested.set()
 
-    def _start(self) -> None:
-        thread = threading.Thread(target=self._serve, name="doorbell", daemon=True)
+    def _start_thread(self) -> None:
+        thread = threading.Thread(target=self._send_requests, name="doorbell", daemon=True)
         try:
             thread.start()
         except RuntimeError as error:
-            # The process may have no more threads, or is on its way out. The next ring tries again.
-            log.warning("doorbell_has_no_thread", error=repr(error))
+            # The process cannot start more threads, or is shutting down. The next request tries again.
+            log.warning("doorbell_thread_not_started", error=repr(error))
         else:
             self._thread = thread
 
-    def _serve(self) -> None:
+    def _send_requests(self) -> None:
         while True:
-            self._wake.wait()
-            self._wake.clear()
+            self._requested.wait()
+            self._requested.clear()
             with self._lock:
                 items, self._items = self._items, set()
             try:
@@ -60,8 +61,8 @@ class Doorbell:
                     send(item_id)
             except Exception as error:
                 # Any fault of the broker or its client: the sweep will find the entries.
-                log.warning("doorbell_not_heard", error=repr(error))
-                time.sleep(REST_SECONDS)
+                log.warning("drain_request_not_sent", error=repr(error))
+                time.sleep(PAUSE_AFTER_FAILURE_SECONDS)
             time.sleep(INTERVAL_SECONDS)
 
 
@@ -78,4 +79,4 @@ def send(item_id: int) -> None:
 
 
 _doorbell = Doorbell()
-ring = _doorbell.ring
+request_drain = _doorbell.request_drain

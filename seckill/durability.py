@@ -1,9 +1,8 @@
-"""Whether both stores keep what buyers are told through a power cut, judged by the servers' own settings.
+"""Whether both stores keep confirmed reservations and orders through a power cut, judged by the servers' settings.
 
-A sale opens, and a paused one goes on, only on servers without a weakness (seckill/publication.py,
+A sale can be published or resumed only on servers without a weakness (seckill/publication.py,
 seckill/changes/journal.py); `manage.py check --deploy` names each weakness.
-The settings are those of the server, the role and the database that this process is connected to: of a replica, or of
-the other nodes of a cluster, nothing is known here.
+Only the server, role and database of this process's connection are checked, not replicas or other cluster nodes.
 """
 
 from collections.abc import Mapping
@@ -16,12 +15,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from redis.exceptions import ResponseError
 
-from seckill import ledger
+from seckill.store import StoreUnreachable, store
 
 
 @dataclass(frozen=True, slots=True)
 class Weakness:
-    """A setting that would lose what a buyer was told. `text` says what happens and what to set, for the operator."""
+    """A setting that can lose confirmed reservations or orders. `text` tells the operator what to set."""
 
     setting: str
     value: str
@@ -30,9 +29,9 @@ class Weakness:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The values of a setting that are good, and what a bad one does."""
+    """The safe values of a setting, and what any other value does."""
 
-    good: frozenset[str]
+    safe_values: frozenset[str]
     text: str
 
 
@@ -68,7 +67,7 @@ STORE_RULES = {
     ),
 }
 DATABASE_RULES = {
-    # All of these wait for the disk of this server; they differ in what they ask of standbys.
+    # All of these wait for this server's disk; they differ in what they require of standbys.
     "synchronous_commit": Rule(
         frozenset({"on", "local", "remote_write", "remote_apply"}),
         gettext_noop(
@@ -93,60 +92,60 @@ DATABASE_RULES = {
 }
 
 
-def objection() -> str:
-    """Why no sale may open now, with what to set; empty where nothing is weak, or where that is allowed."""
+def reason_to_refuse() -> str:
+    """Why no sale may open now, and what to set. Empty if nothing is weak, or if weak stores are allowed."""
     if settings.SECKILL_ALLOW_WEAK_DURABILITY:
         return ""
-    return " ".join(weakness.text for weakness in known_weaknesses())
+    return " ".join(weakness.text for weakness in reachable_weaknesses())
 
 
 def allowed_weaknesses() -> list[Weakness]:
-    """What is weak in the stores and goes unpunished, for those who should hear of it; mostly nothing."""
-    return known_weaknesses() if settings.SECKILL_ALLOW_WEAK_DURABILITY else []
+    """The weaknesses that are tolerated because SECKILL_ALLOW_WEAK_DURABILITY is set. Staff are warned of them."""
+    return reachable_weaknesses() if settings.SECKILL_ALLOW_WEAK_DURABILITY else []
 
 
-def known_weaknesses() -> list[Weakness]:
-    """What is weak in the stores. A store that does not answer is judged when it does, before the announcement."""
+def reachable_weaknesses() -> list[Weakness]:
+    """The weaknesses of both stores. An unreachable reservation store is checked later, before the announcement."""
     try:
         return find_weaknesses()
-    except ledger.StoreUnreachable:
+    except StoreUnreachable:
         return weaknesses_of_database()
 
 
 def find_weaknesses() -> list[Weakness]:
-    """What is weak in the reservation store and in PostgreSQL, in the active language. Raises StoreUnreachable."""
+    """The weaknesses of the reservation store and PostgreSQL, in the active language. Raises StoreUnreachable."""
     return [*weaknesses_of_store(), *weaknesses_of_database()]
 
 
 def weaknesses_of_store() -> list[Weakness]:
-    """What is weak in the reservation store. One that does not let us look counts as weak. Raises StoreUnreachable."""
-    with ledger.store() as client:
+    """The reservation store's weaknesses. It counts as weak if they cannot be read. Raises StoreUnreachable."""
+    with store() as client:
         try:
             values: Any = client.config_get(*STORE_RULES)
         except ResponseError as refusal:
-            # Managed services forbid or rename CONFIG, each with words of its own.
-            return [unverified(answer=str(refusal))]
+            # Managed services forbid or rename CONFIG, each with its own error message.
+            return [unreadable_settings(answer=str(refusal))]
     if missing := STORE_RULES.keys() - values.keys():
-        return [unverified(answer=f"{', '.join(sorted(missing))}: (nil)")]
-    return broken(rules=STORE_RULES, values=values)
+        return [unreadable_settings(answer=f"{', '.join(sorted(missing))}: (nil)")]
+    return weaknesses_in(rules=STORE_RULES, values=values)
 
 
 def weaknesses_of_database() -> list[Weakness]:
-    """What is weak in PostgreSQL, as set for the connection of this process. Raises django.db.OperationalError."""
+    """PostgreSQL's weaknesses, as set for this process's connection. Raises django.db.OperationalError."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", [list(DATABASE_RULES)])
-        return broken(rules=DATABASE_RULES, values=dict(cursor.fetchall()))
+        return weaknesses_in(rules=DATABASE_RULES, values=dict(cursor.fetchall()))
 
 
-def broken(*, rules: Mapping[str, Rule], values: Mapping[str, str]) -> list[Weakness]:
+def weaknesses_in(*, rules: Mapping[str, Rule], values: Mapping[str, str]) -> list[Weakness]:
     return [
         Weakness(setting=setting, value=values[setting], text=_(rule.text) % {"value": values[setting]})
         for setting, rule in rules.items()
-        if values[setting] not in rule.good
+        if values[setting] not in rule.safe_values
     ]
 
 
-def unverified(*, answer: str) -> Weakness:
+def unreadable_settings(*, answer: str) -> Weakness:
     text = _(
         "The reservation store does not let the shop read its settings (CONFIG GET: “%(answer)s”), so the shop "
         "cannot check that reservations survive a restart. If its operator guarantees appendonly yes, appendfsync "

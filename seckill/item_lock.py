@@ -1,7 +1,7 @@
-"""One at a time for an item: its changes, its reconcile and its rebuild, in whatever process they run.
+"""A lock for each item: its changes, its reconcile and its rebuild run one at a time, in whatever process.
 
-A session-level advisory lock of PostgreSQL. The connection holds it, so it goes when the process dies; it needs a
-connection of its own to the server, which a pooler in transaction mode is not.
+It is a session-level advisory lock of PostgreSQL. The connection holds it, so it is released when the process dies.
+It therefore needs a direct connection to the server: a pooler in transaction mode breaks it.
 """
 
 import time
@@ -13,54 +13,54 @@ from django.db import DatabaseError, connection
 
 log = structlog.get_logger(__name__)
 
-# Keeps the numbers of items apart from whatever else is locked by number: "item" in ASCII, above 32 bits of item id.
+# Keeps the lock numbers of items apart from other advisory locks: "item" in ASCII, above 32 bits of item id.
 NAMESPACE = int.from_bytes(b"item") << 32
 
-# Between two looks of somebody who waits for a limited time. A change holds the lock for some milliseconds.
-LOOK_SECONDS = 0.02
+# Between two attempts while waiting for a limited time. A change holds the lock for some milliseconds.
+RETRY_SECONDS = 0.02
 
 
 @contextmanager
 def item_lock(*, item_id: int, wait: bool | float = True) -> Iterator[bool]:
-    """Hold the item's lock for the length of a `with`. Yields whether it is held, which without waiting it may not be.
+    """Hold the item's lock for the length of a `with`. Yields whether it was acquired.
 
-    `wait` True waits for as long as it takes, a number for so many seconds at most, False not at all. Whoever holds
-    the lock may take it again. Raises DatabaseError.
+    `wait` True waits without a limit and always acquires it; a number waits at most that many seconds; False does not
+    wait. The lock is reentrant. Raises DatabaseError.
     """
     number = NAMESPACE + item_id
-    held = take(number, wait=wait)
+    acquired = acquire(number, wait=wait)
     try:
-        yield held
+        yield acquired
     finally:
-        if held:
-            give_back(number)
+        if acquired:
+            release(number)
 
 
-def take(number: int, *, wait: bool | float) -> bool:
+def acquire(number: int, *, wait: bool | float) -> bool:
     if wait is True:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_lock(%s)", [number])
         return True
     deadline = time.monotonic() + wait
-    while not try_to_take(number):
+    while not try_acquire(number):
         if time.monotonic() >= deadline:
             return False
-        time.sleep(LOOK_SECONDS)
+        time.sleep(RETRY_SECONDS)
     return True
 
 
-def try_to_take(number: int) -> bool:
+def try_acquire(number: int) -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [number])
         return bool(cursor.fetchone()[0])
 
 
-def give_back(number: int) -> None:
-    """Unlock; where the connection is of no more use, end it, which unlocks too."""
+def release(number: int) -> None:
+    """Unlock. Where the connection no longer works, close it, which unlocks too."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [number])
     except DatabaseError as error:
-        log.warning("item_lock_dies_with_its_connection", error=str(error))
+        log.warning("item_lock_connection_lost", error=str(error))
         if not connection.in_atomic_block:
             connection.close()

@@ -1,8 +1,7 @@
-"""One item in the reservation store as a whole, for audit and reconcile, which compare and rebuild it.
+"""Reading, checking, wiping and verifying an item in the reservation store, for audit and reconcile.
 
-The verbs of `seckill/ledger.py` move single reservations; here items are read, checked, wiped and marked as verified.
-Buyers can reserve only where the item's `incarnation` is that of the running server (seckill/lua/reserve.lua). So
-nobody but the caller reserves units of an item that is not verified.
+An item is verified if its `incarnation` is that of the running server. Buyers can reserve units of verified items only
+(seckill/lua/reserve.lua), so no reservation is added while an unverified item is compared or rebuilt.
 """
 
 from collections import Counter
@@ -13,14 +12,18 @@ from typing import Any
 from uuid import UUID
 
 from seckill.keys import keys_of
-from seckill.ledger import Hold, counters_from, hold_from, store
+from seckill.ledger import Hold, counters_from, hold_from
+from seckill.store import store
 
-# Holds asked for at once: a round trip of some hundred microseconds at the server.
+# Entries per HSCAN: some hundred microseconds of the server's time.
 SCAN_COUNT = 1_000
 
 
 class Condition(StrEnum):
-    """Whether buyers can be served. `lost` lacks a part; `unverified` is whole but not compared with the orders yet."""
+    """Whether buyers can reserve.
+
+    `lost`: a part is missing. `unverified`: complete, but not compared with the orders. `verified`: buyers can reserve.
+    """
 
     LOST = "lost"
     UNVERIFIED = "unverified"
@@ -29,9 +32,9 @@ class Condition(StrEnum):
 
 @dataclass(slots=True)
 class Totals:
-    """An item added up from its holds, beside the counters that the store keeps.
+    """An item's totals, added up from its holds, beside the counters that the store keeps (`counted`).
 
-    `malformed` are reservations and buyers whose entry cannot be read; a counter that cannot be is left out.
+    `malformed` are reservations and buyers whose entry cannot be read. Counters that cannot be read are left out.
     """
 
     counted: dict[str, int]
@@ -44,7 +47,7 @@ class Totals:
 
     @property
     def consistent(self) -> bool:
-        """Whether holds, counters and buyers tell the same story. Means something where nobody reserves meanwhile."""
+        """Whether holds, counters and buyers agree. Only meaningful if nothing was reserved or released meanwhile."""
         whole = {"held", "sold", "reservations"} <= self.counted.keys()
         unlimited = not {"quantity", "left"} & self.counted.keys()
         left_fits = unlimited or (
@@ -61,7 +64,7 @@ class Totals:
 
 
 def incarnation() -> str:
-    """Which life of which server this is: changes with every restart of a master and every promotion of a replica."""
+    """Identifies the running server. Changes when a master restarts and when a replica is promoted."""
     with store() as client:
         return str(client.info("replication")["master_replid"])
 
@@ -84,7 +87,7 @@ def conditions(*, item_ids: Sequence[int]) -> dict[int, Condition]:
 
 
 def condition_of(item: dict[bytes, bytes], outbox: int, buyers: int, holds: int, *, now: bytes) -> Condition:
-    """The checks of reserve.lua, in Python: a number that cannot be read is as good as missing."""
+    """The checks of reserve.lua in Python. A number that cannot be read counts as missing."""
     counters = counters_from(item, now_ms=0)
     if counters is None or not outbox:
         return Condition.LOST
@@ -94,44 +97,44 @@ def condition_of(item: dict[bytes, bytes], outbox: int, buyers: int, holds: int,
 
 
 def mark_unverified(*, item_id: int) -> None:
-    """Let buyers hear `unavailable` until the item is verified."""
+    """From now on buyers get `unavailable`, until the item is verified."""
     with store() as client:
         client.hdel(keys_of(item_id).item, "incarnation")
 
 
 def mark_verified(*, item_id: int, incarnation: str) -> None:
-    """Open the item for buyers: it agrees with the orders.
+    """Let buyers reserve again: the item agrees with the orders.
 
-    `incarnation` was read before the comparison began: if the server has changed since, it does not match, and the
-    item stays unavailable.
+    `incarnation` must have been read before the comparison began. If the server has restarted since, it does not match,
+    and the item stays unavailable.
     """
     with store() as client:
         client.hset(keys_of(item_id).item, "incarnation", incarnation)
 
 
 def wipe(*, item_id: int) -> None:
-    """Forget the item, its buyers, holds and operations, in one command. The outbox stays."""
+    """Delete the item, its buyers, holds and operations, in one command. The outbox stays."""
     keys = keys_of(item_id)
     with store() as client:
         client.unlink(keys.item, keys.buyers, keys.holds, keys.ops)
 
 
 def terms(*, item_id: int) -> dict[str, str]:
-    """The item's hash as text: terms, counters and all. Empty where the item is not there."""
+    """The item's hash as text, with terms and counters. Empty if there is no item."""
     with store() as client:
         item: dict[Any, Any] = client.hgetall(keys_of(item_id).item)
     return texts(item)
 
 
 def applied_operations(*, item_id: int) -> set[UUID]:
-    """The changes of the terms that the store knows to have applied."""
+    """The operation ids of the changes that the store has applied."""
     with store() as client:
         operations: list[Any] = client.hkeys(keys_of(item_id).ops)
     return {UUID(operation.decode()) for operation in operations}
 
 
 def mark_applied(*, item_id: int, operation_ids: Iterable[UUID], now_ms: int) -> None:
-    """Note changes that the published terms hold already."""
+    """Record changes as applied, because the published terms contain them."""
     marks: dict[Any, Any] = {str(operation_id): now_ms for operation_id in operation_ids}
     if marks:
         with store() as client:
@@ -139,7 +142,7 @@ def mark_applied(*, item_id: int, operation_ids: Iterable[UUID], now_ms: int) ->
 
 
 def find_holds(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[Hold | None]:
-    """The holds of these reservations, in one round trip. None where there is none, or it cannot be read."""
+    """The holds of these reservations, in one round trip. None if there is none, or it cannot be read."""
     if not reservation_ids:
         return []
     with store() as client:
@@ -150,16 +153,16 @@ def find_holds(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[Hold | 
 
 
 def all_holds(*, item_id: int) -> Iterator[dict[str, Hold | None]]:
-    """All holds of the item in portions; those that come and go meanwhile may be missed. None cannot be read."""
+    """All holds of the item in portions. Holds added meanwhile may be missed. None means that one cannot be read."""
     seen: set[bytes] = set()
     for portion in scan(keys_of(item_id).holds):
-        # A hash that grows or shrinks meanwhile may give a field twice.
+        # HSCAN may return a field twice while the hash grows or shrinks.
         yield {name.decode(): hold_from(value) for name, value in portion.items() if name not in seen}
         seen |= portion.keys()
 
 
 def totals(*, item_id: int) -> Totals:
-    """The item added up. The counters are read last, so a difference is a sign of trouble only where nobody moves."""
+    """Add up the item. It is not read at one instant, so a difference is an error only if nothing changed meanwhile."""
     keys = keys_of(item_id)
     found = Totals(counted={})
     for portion in all_holds(item_id=item_id):
@@ -184,13 +187,13 @@ def texts(item: dict[bytes, bytes]) -> dict[str, str]:
 
 
 def numbers_in(item: dict[str, str], *, names: Set[str]) -> dict[str, int]:
-    """Those of the item's fields that are numbers."""
+    """The named fields that are numbers."""
     values = {name: number_from(item.get(name)) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def number_from(value: str | bytes | None) -> int | None:
-    """A whole number as the scripts write it; None where there is none."""
+    """An integer as the scripts write it; None if it is missing or cannot be read."""
     try:
         return None if value is None else int(value)
     except ValueError:
@@ -198,7 +201,7 @@ def number_from(value: str | bytes | None) -> int | None:
 
 
 def scan(key: str) -> Iterator[dict[bytes, bytes]]:
-    """A hash in portions, so that the server is never held up by a large one."""
+    """A hash in portions, so that a large one does not block the server."""
     cursor = 0
     portion: Any
     while True:

@@ -1,4 +1,4 @@
-"""The key space of the reservation store. All keys of one item share a hash tag, so they live in one Cluster slot."""
+"""The keys of the reservation store. All keys of one item share a hash tag, so a Cluster keeps them in one slot."""
 
 from dataclasses import dataclass
 

@@ -1,88 +1,25 @@
-"""The Python face of the Lua scripts: publish, reserve, confirm, release, adjust, restore, and reading what they wrote.
+"""The Lua scripts as Python functions: publish, reserve, confirm, release, adjust, restore. Also reads items and holds.
 
-Every function makes one round trip to the reservation store. Answers are words; a store that cannot be reached, does
-not answer in time, or refuses to write raises `StoreUnreachable`.
+Every function makes one round trip to the reservation store. Expected answers are words; if the store cannot be
+reached, does not answer in time, or refuses to write, StoreUnreachable is raised.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from django_redis import get_redis_connection
-from redis import Redis
-from redis.exceptions import RedisError
-
 from seckill import scripts
 from seckill.keys import keys_of
+from seckill.ledger_words import Adjusted, Confirmed, Published, Released, ReleaseReason, RestoreAs, Restored
 from seckill.outcomes import Outcome
 from seckill.phase import Phase, phase_of
-
-
-class StoreUnreachable(Exception):
-    """The reservation store could not be asked. Whether a call that was under way took effect is unknown."""
-
-
-class Published(StrEnum):
-    ALREADY_PUBLISHED = "already_published"
-    PUBLISHED = "published"
-
-
-class Confirmed(StrEnum):
-    UNAVAILABLE = "unavailable"
-    UNKNOWN_HOLD = "unknown_hold"
-    ALREADY_CONFIRMED = "already_confirmed"
-    HOLD_ENDED = "hold_ended"
-    CONFIRMED = "confirmed"
-
-
-class Released(StrEnum):
-    UNAVAILABLE = "unavailable"
-    UNKNOWN_HOLD = "unknown_hold"
-    ALREADY_RELEASED = "already_released"
-    ALREADY_CONFIRMED = "already_confirmed"
-    RELEASED = "released"
-
-
-class Adjusted(StrEnum):
-    UNAVAILABLE = "unavailable"
-    ALREADY_APPLIED = "already_applied"
-    UNLIMITED = "unlimited"
-    TOO_FEW_LEFT = "too_few_left"
-    ADJUSTED = "adjusted"
-
-
-class Restored(StrEnum):
-    UNAVAILABLE = "unavailable"
-    ALREADY_RESTORED = "already_restored"
-    LIMIT_REACHED = "limit_reached"
-    TOO_FEW_LEFT = "too_few_left"
-    RESTORED = "restored"
-
-
-class Restore(StrEnum):
-    """As what a hold is restored: as PostgreSQL knows it, or for money that came after the hold had ended."""
-
-    HELD = "held"
-    SOLD = "sold"
-    ENDED = "ended"
-    LATE_PAYMENT = "late_payment"
-
-
-class Reason(StrEnum):
-    """Why units are given back."""
-
-    EXPIRED = "expired"
-    CANCELLED = "cancelled"
-    REJECTED = "rejected"
-    REFUNDED = "refunded"
+from seckill.store import store
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the store must know to decide. Times are milliseconds since 1970; `quantity` None means unlimited."""
+    """What the store needs to know of an item. Times are milliseconds since 1970; `quantity` None means unlimited."""
 
     quantity: int | None
     opens_ms: int
@@ -95,9 +32,9 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """A change of an item's terms. `units` is added (negative: withdrawn); None leaves the rest as it is.
+    """A change of an item's terms. `units` are added, or withdrawn if negative; None leaves a field unchanged.
 
-    `state` is `open` or `paused`; `closes_ms` milliseconds since 1970, or `now` for the store's own clock.
+    `state` is `open` or `paused`; `closes_ms` is milliseconds since 1970, or `now` for the store's own clock.
     """
 
     units: int = 0
@@ -108,7 +45,7 @@ class Adjustment:
 
 @dataclass(frozen=True, slots=True)
 class AdjustAnswer:
-    """What came of an adjustment, and the item's figures at that moment. None where unlimited or not in the store."""
+    """The result of an adjustment, and the item's figures then. None if unlimited, or if not in the store."""
 
     word: Adjusted
     quantity: int | None
@@ -120,21 +57,21 @@ class AdjustAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """One order's hold, as it is to stand in the store."""
+    """One order's hold, as the store should have it."""
 
     reservation_id: UUID
     buyer_id: int
     units: int
     deadline_ms: int
-    state: Restore
+    state: RestoreAs
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
     """The answer to an attempt to reserve.
 
-    `units`, `deadline_ms`, `price_minor` and `currency` mean something where the outcome is `reserved` or
-    `already_reserved`; `left` is None for unlimited items and unknown ones; `retry_ms` is the time to the opening.
+    `units`, `deadline_ms`, `price_minor` and `currency` are set if the outcome is `reserved` or `already_reserved`.
+    `left` is None for unlimited and unknown items; `retry_ms` is the time until the opening, for `not_open`.
     """
 
     outcome: Outcome
@@ -149,7 +86,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A reservation as the store knows it; `state` is `held`, `sold` or `ended`."""
+    """A reservation in the store; `state` is `held`, `sold` or `ended`."""
 
     state: str
     buyer_id: int
@@ -159,7 +96,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """A whole item as the store knows it at `now_ms` of the store's clock. `quantity` and `left` None: unlimited."""
+    """An item in the store, at `now_ms` of the store's clock. `quantity` and `left` are None if it is unlimited."""
 
     now_ms: int
     opens_ms: int
@@ -181,7 +118,7 @@ class Counters:
 
 
 def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) -> Reservation:
-    """Hold `units` for the buyer until the deadline, or say why not. Idempotent by `reservation_id`."""
+    """Hold `units` for the buyer until a deadline, or say why not. Idempotent by `reservation_id`."""
     keys = keys_of(item_id)
     with store() as client:
         word, now_ms, held_units, deadline_ms, price_minor, currency, left, retry_ms = scripts.RESERVE.run(
@@ -204,7 +141,7 @@ def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) ->
 def publish(*, item_id: int, terms: Terms, paused: bool = False, verified: bool = True) -> Published:
     """Put an item on sale with these terms. A second publish changes nothing, whatever its terms.
 
-    Without `verified` buyers hear `unavailable` until `item_state.mark_verified`: a rebuild restores the orders first.
+    If not `verified`, buyers get `unavailable` until `item_state.mark_verified`: a rebuild restores the orders first.
     """
     keys = keys_of(item_id)
     args: list[scripts.Argument] = [
@@ -223,15 +160,15 @@ def publish(*, item_id: int, terms: Terms, paused: bool = False, verified: bool 
 
 
 def confirm(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[Confirmed]:
-    """Mark held units as sold: their buyers have paid. An answer for each reservation; idempotent."""
+    """Mark held units as sold: their buyers have paid. One answer per reservation; idempotent."""
     keys = keys_of(item_id)
     calls = [([keys.item, keys.holds], [str(reservation_id)]) for reservation_id in reservation_ids]
     with store() as client:
         return [Confirmed(answer[0]) for answer in scripts.CONFIRM.run_many(client, calls)]
 
 
-def release(*, item_id: int, reservation_ids: Sequence[UUID], reason: Reason) -> list[Released]:
-    """Give held units back to the sale and free their buyers' limits. An answer for each reservation; idempotent."""
+def release(*, item_id: int, reservation_ids: Sequence[UUID], reason: ReleaseReason) -> list[Released]:
+    """Put units back on sale and lower their buyers' counts. One answer per reservation; idempotent."""
     keys = keys_of(item_id)
     calls = [
         ([keys.item, keys.buyers, keys.holds], [str(reservation_id), reason.value])
@@ -242,7 +179,7 @@ def release(*, item_id: int, reservation_ids: Sequence[UUID], reason: Reason) ->
 
 
 def adjust(*, item_id: int, operation_id: UUID, adjustment: Adjustment) -> AdjustAnswer:
-    """Change an item's terms while it is on sale. Applied once for each `operation_id`."""
+    """Change an item's terms while it is on sale. Each `operation_id` is applied once."""
     keys = keys_of(item_id)
     args: list[scripts.Argument] = [
         str(operation_id),
@@ -257,34 +194,34 @@ def adjust(*, item_id: int, operation_id: UUID, adjustment: Adjustment) -> Adjus
 
 
 def restore(
-    *, item_id: int, reservation_id: UUID, buyer_id: int, units: int, deadline_ms: int, state: Restore
+    *, item_id: int, reservation_id: UUID, buyer_id: int, units: int, deadline_ms: int, state: RestoreAs
 ) -> Restored:
-    """Write one order's hold down again where the store has lost it or given it back. Idempotent."""
+    """Write one order's hold again, if the store has lost it or released it. Idempotent."""
     restoration = Restoration(reservation_id, buyer_id, units, deadline_ms, state)
     return restore_many(item_id=item_id, restorations=[restoration])[0]
 
 
 def restore_many(*, item_id: int, restorations: Sequence[Restoration]) -> list[Restored]:
-    """The same for many orders in one round trip. An answer for each."""
+    """`restore` for many orders in one round trip. One answer per order."""
     keys = keys_of(item_id)
     calls: list[tuple[Sequence[str], Sequence[scripts.Argument]]] = [
         (
             [keys.item, keys.buyers, keys.holds],
-            [str(wanted.reservation_id), wanted.buyer_id, wanted.units, wanted.deadline_ms, wanted.state.value],
+            [str(hold.reservation_id), hold.buyer_id, hold.units, hold.deadline_ms, hold.state.value],
         )
-        for wanted in restorations
+        for hold in restorations
     ]
     with store() as client:
         return [Restored(answer[0]) for answer in scripts.RESTORE.run_many(client, calls)]
 
 
 def read(*, item_id: int) -> Counters | None:
-    """The item's counters and window; None where the item is not whole, or not verified."""
+    """The item's terms and counters; None if a part of it is missing, or it is not verified."""
     return read_many(item_ids=[item_id])[0]
 
 
 def read_many(*, item_ids: Sequence[int]) -> list[Counters | None]:
-    """The counters of several items in one round trip, in the order asked for."""
+    """`read` for several items in one round trip, in the order of `item_ids`."""
     with store() as client:
         pipeline = client.pipeline(transaction=False)
         pipeline.time()
@@ -298,9 +235,9 @@ def read_many(*, item_ids: Sequence[int]) -> list[Counters | None]:
 
 
 def counters_from(item: dict[bytes, bytes], *, now_ms: int) -> Counters | None:
-    """The item hash as counters; None where a part is missing or cannot be read.
+    """The item hash as Counters; None if a field is missing or cannot be read, as reserve.lua decides.
 
-    The same rule as reserve.lua's, which answers `unavailable` then: `quantity` and `left` are there both or neither.
+    `quantity` and `left` must both be there, or neither.
     """
     if (b"quantity" in item) != (b"left" in item):
         return None
@@ -325,32 +262,23 @@ def counters_from(item: dict[bytes, bytes], *, now_ms: int) -> Counters | None:
 
 
 def clock_ms() -> int:
-    """The store's clock, in milliseconds since 1970: the one by which sales open and holds end."""
+    """The store's clock, in milliseconds since 1970. By it sales open and close, and deadlines are set."""
     with store() as client:
         seconds, microseconds = client.time()
     return int(seconds) * 1000 + int(microseconds) // 1000
 
 
 def find_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
-    """The hold of a reservation; None where the store has none, or it cannot be read."""
+    """The hold of a reservation; None if the store has none, or it cannot be read."""
     with store() as client:
         value: Any = client.hget(keys_of(item_id).holds, str(reservation_id))
     return hold_from(value) if value else None
 
 
 def hold_from(value: bytes) -> Hold | None:
-    """A hold as the scripts write it; None where it was damaged."""
+    """Parse a hold as the scripts write it; None if it is damaged."""
     state, *numbers = value.decode(errors="replace").split(":")
     if state not in ("held", "sold", "ended") or len(numbers) != 3 or not all(map(str.isdecimal, numbers)):
         return None
     buyer_id, units, deadline_ms = map(int, numbers)
     return Hold(state=state, buyer_id=buyer_id, units=units, deadline_ms=deadline_ms)
-
-
-@contextmanager
-def store() -> Iterator[Redis]:
-    """The reservation store's client. Its faults come out as StoreUnreachable."""
-    try:
-        yield get_redis_connection("seckill")
-    except RedisError as error:
-        raise StoreUnreachable(str(error)) from error

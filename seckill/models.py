@@ -14,12 +14,15 @@ from django.utils.translation import gettext_lazy as _
 from seckill.phase import Phase, phase_of
 from shop.models import Product, in_current_language
 
-# Lua counts in doubles, exact up to 2**53; this bound stays far below it and above any real sale.
+# Lua counts in doubles, which are exact up to 2**53. This limit is far below that, and above any real sale.
 UNITS_MAX = 100_000_000
+
+# A hold lasts a week at most (`Sale.hold_seconds`); one day to spare.
+LONGEST_HOLD = timedelta(days=8)
 
 
 class LatePayment(models.TextChoices):
-    """What becomes of money that arrives after its hold has ended."""
+    """What happens with a payment that arrives after its hold has ended."""
 
     TAKE_AGAIN = "take_again", _("complete the purchase if units are left, otherwise refund")
     REFUND = "refund", _("always refund")
@@ -28,8 +31,8 @@ class LatePayment(models.TextChoices):
 class Sale(models.Model):
     """A flash-sale campaign: a window, a hold time, some sale items.
 
-    `opens_at`, `closes_at`, `paused` and the terms of the items are what the reservation store was last known to have
-    been told; while a sale is published they move through `seckill/changes/journal.py` alone.
+    Once a sale is published, `closes_at`, `paused` and the terms of its items are changed only by
+    `seckill/changes/journal.py`, so that PostgreSQL and the reservation store stay in line.
     """
 
     name = models.CharField(_("name"), max_length=200)
@@ -87,17 +90,22 @@ class Sale(models.Model):
     def is_published(self) -> bool:
         return self.published_at is not None
 
+    @property
+    def passes_open_at(self) -> datetime:
+        """Buyers can get passes from this time until the sale closes."""
+        return self.opens_at - timedelta(seconds=settings.SECKILL_PASS_LEAD_SECONDS)
+
     def phase_at(self, now: datetime) -> Phase:
-        """The phase by what PostgreSQL knows; a change that is still on its way to the store is not in it yet."""
+        """The phase according to PostgreSQL. Pending changes do not count yet."""
         return phase_of(opens=self.opens_at, closes=self.closes_at, now=now, paused=self.paused)
 
 
 class SaleItem(models.Model):
     """One product in one sale: the unit of atomicity.
 
-    `quantity` null means unlimited. `taken` counts the units of live orders; it is moved only by intake and by the
-    order's life, always in the transaction that moves the order, and PostgreSQL refuses to take more than `quantity`.
-    `announced_at` says that the reservation store has the terms; they are never sent again after it.
+    `quantity` null means unlimited. `taken` counts the units of live orders. It changes only in the transaction that
+    creates or moves an order, and a constraint keeps it from exceeding `quantity`. `announced_at` is set when the
+    reservation store has the terms; they are never sent again.
     """
 
     sale = models.ForeignKey(Sale, models.CASCADE, related_name="items", verbose_name=_("sale"))
@@ -153,7 +161,7 @@ class SaleItem(models.Model):
         product = Product.objects.filter(pk=self.product_id).first()
         if product and self.price_minor is not None and self.price_minor > product.price_minor:
             errors["price_minor"] = [_("The sale price is higher than the product's ordinary price.")]
-        # A form hands over the sale it is about to save, whose window need not be that of the database, or be complete.
+        # In a form the sale is not saved yet: its window may be missing, or differ from that in the database.
         sale: Sale | None = getattr(self, "sale", None)
         dated = sale is not None and sale.opens_at and sale.closes_at
         if product and dated and (other := overlapping_item(self)):
@@ -165,10 +173,10 @@ class SaleItem(models.Model):
 
 
 class SaleChange(models.Model):
-    """One entry of the journal: a change of a published item, who made it, when and why, and what came of it.
+    """One entry of the journal: a change of a published item, who made it, when, why, and its outcome.
 
-    Written before the reservation store is asked, so that a crash leaves it pending and `seckill/changes/journal.py`
-    repeats it; the store applies an `operation_id` once. A change of a whole sale is one entry for each of its items.
+    It is written before the store is called. After a crash it is still pending, and `seckill/changes/journal.py`
+    repeats it; the store applies each `operation_id` once. A change of a whole sale is one entry per item.
     """
 
     class Kind(models.TextChoices):
@@ -218,9 +226,9 @@ class SaleChange(models.Model):
 
 
 def overlapping_item(item: SaleItem) -> SaleItem | None:
-    """Another sale's item for the same product whose window meets this one's, if there is one.
+    """An item of another sale with the same product at the same time, if there is one.
 
-    A later end that is on its way to the store counts already.
+    If a later end of that sale is pending, it counts.
     """
     extended = Q(
         changes__status=SaleChange.Status.PENDING,
@@ -245,9 +253,8 @@ def published_items() -> models.QuerySet[SaleItem]:
 
 
 def movable_items() -> models.QuerySet[SaleItem]:
-    """The items whose books can still move: in the store, and not closed for longer than the longest hold."""
-    longest = timedelta(days=8)
-    return SaleItem.objects.filter(announced_at__isnull=False, sale__closes_at__gt=Now() - longest).order_by("pk")
+    """The items whose counters can still change: announced, and not closed for longer than a hold can last."""
+    return SaleItem.objects.filter(announced_at__isnull=False, sale__closes_at__gt=Now() - LONGEST_HOLD).order_by("pk")
 
 
 def published_sales() -> models.QuerySet[Sale]:
@@ -256,5 +263,5 @@ def published_sales() -> models.QuerySet[Sale]:
 
 
 def listed_sales() -> models.QuerySet[Sale]:
-    """The sales that buyers are shown without asking for one by its address."""
+    """The sales on the home page and in the API's list. The others can be reached by their address."""
     return published_sales().filter(listed=True)

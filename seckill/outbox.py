@@ -1,6 +1,6 @@
 """The Redis stream that carries each reservation to the database, read by the consumer group `intake`.
 
-An entry leaves the stream only through `acknowledge` (after its commit) or `set_aside` (it can never be committed).
+An entry is removed only by `acknowledge`, after its commit, or by `move_to_dead_letters`, if it can never be committed.
 """
 
 import socket
@@ -12,13 +12,13 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from seckill.keys import keys_of
-from seckill.ledger import store
+from seckill.store import store
 
 GROUP = "intake"
-# Stable for a host, so that restarts do not pile up consumers; dead ones are found by idle time, not by name.
+# The same after a restart, so that consumers do not pile up. Dead consumers are found by idle time, not by name.
 CONSUMER = socket.gethostname()
-# An entry read but not acknowledged for this long belongs to a consumer that died or hangs. A slow consumer that
-# loses its entries does no harm: inserting is idempotent by reservation id. Short, since P5 allows 60 s in all.
+# If an entry was read and not acknowledged for this long, its consumer is taken to be dead or hanging. If it is only
+# slow, no harm is done: inserting is idempotent by reservation id. Short, since promise P5 allows 60 s in all.
 TAKE_OVER_IDLE_MS = 10_000
 
 
@@ -35,18 +35,18 @@ def read_batch(*, item_id: int, count_max: int, consumer: str = CONSUMER) -> lis
     key = keys_of(item_id).outbox
     with store() as client:
         try:
-            entries = deliver(client, key, count_max=count_max, consumer=consumer)
+            entries = next_entries(client, key, count_max=count_max, consumer=consumer)
         except ResponseError as error:
             if "NOGROUP" not in str(error):
                 raise
-            if not restore_group(client, key):
+            if not create_lost_group(client, key):
                 return []
-            entries = deliver(client, key, count_max=count_max, consumer=consumer)
+            entries = next_entries(client, key, count_max=count_max, consumer=consumer)
     return [entry_from(entry_id, fields) for entry_id, fields in entries]
 
 
 def read_all(*, item_id: int, count_max: int) -> list[Entry]:
-    """The oldest entries, whoever has read them before. For a reconcile, which must leave none behind."""
+    """The oldest entries, even those that another consumer has read: a reconcile must process all of them."""
     with store() as client:
         entries: Any = client.xrange(keys_of(item_id).outbox, count=count_max)
     return [entry_from(entry_id, fields) for entry_id, fields in entries]
@@ -64,8 +64,8 @@ def acknowledge(*, item_id: int, entry_ids: Sequence[str]) -> None:
         pipeline.execute()
 
 
-def set_aside(*, item_id: int, entry: Entry, error: str) -> None:
-    """Move an entry that can never be committed to the dead-letter stream, in one atom."""
+def move_to_dead_letters(*, item_id: int, entry: Entry, error: str) -> None:
+    """Move an entry that can never be committed to the dead-letter stream, atomically."""
     keys = keys_of(item_id)
     with store() as client:
         pipeline = client.pipeline(transaction=True)
@@ -77,7 +77,7 @@ def set_aside(*, item_id: int, entry: Entry, error: str) -> None:
 
 
 def backlogs(*, item_ids: Sequence[int]) -> dict[int, int]:
-    """How many entries wait in each item's outbox, delivered or not. Items with none are left out."""
+    """The number of entries in each item's outbox, read or not. Items with none are left out."""
     with store() as client:
         pipeline = client.pipeline(transaction=False)
         for item_id in item_ids:
@@ -86,28 +86,28 @@ def backlogs(*, item_ids: Sequence[int]) -> dict[int, int]:
     return {item_id: length for item_id, length in zip(item_ids, lengths, strict=True) if length}
 
 
-def deliver(client: Redis, key: str, *, count_max: int, consumer: str) -> list[tuple[Any, Any]]:
-    """The consumer's next entries: those of the dead first, new ones where that leaves room."""
+def next_entries(client: Redis, key: str, *, count_max: int, consumer: str) -> list[tuple[Any, Any]]:
+    """The consumer's next entries: first those of dead consumers, then new ones up to `count_max`."""
     entries: list[tuple[Any, Any]] = list(
         client.xautoclaim(key, GROUP, consumer, TAKE_OVER_IDLE_MS, count=count_max)[1]
     )
     if len(entries) < count_max:
-        fresh = client.xreadgroup(GROUP, consumer, {key: ">"}, count=count_max - len(entries))
-        entries += [entry for _, stream in stream_pairs(fresh) for entry in stream]
+        new = client.xreadgroup(GROUP, consumer, {key: ">"}, count=count_max - len(entries))
+        entries += [entry for _, stream in stream_pairs(new) for entry in stream]
     return entries
 
 
-def restore_group(client: Redis, key: str) -> bool:
-    """Give a stream that lost its group a new one that starts at its first entry. False where there is no stream.
+def create_lost_group(client: Redis, key: str) -> bool:
+    """Create the consumer group of a stream that lost it, from the first entry. False if there is no stream.
 
-    Without it the entries would wait for a reader for ever. Some may be delivered twice: inserting is idempotent.
+    Without a group the entries would never be read. Some may be read twice; inserting is idempotent.
     """
     if not client.exists(key):
         return False
     try:
         client.xgroup_create(key, GROUP, id="0")
     except ResponseError as error:
-        # BUSYGROUP: another consumer was faster.
+        # BUSYGROUP: another consumer has just created it.
         if "BUSYGROUP" not in str(error):
             raise
     return True

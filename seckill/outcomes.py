@@ -1,7 +1,7 @@
-"""The words that answer an attempt to reserve, in the order in which reserve.lua decides, and what each is over HTTP.
+"""The words that answer an attempt to reserve, in the order of the checks in reserve.lua, and their HTTP answers.
 
-The order is the precedence: the first that applies is the answer. reserve.lua, this file and docs/design.md list the
-same words in the same order; a test in tests/house/ compares them. (The habit is TigerBeetle's.)
+The first that applies is the answer. reserve.lua, this file and docs/design.md list the same words in the same order;
+a test in tests/house/ compares them. (The idea is TigerBeetle's.)
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """The HTTP face of an outcome. `retry_after_seconds` None means that a repetition is of no use."""
+    """An outcome over HTTP. `retry_after_seconds` None means that trying again is of no use."""
 
     status: int
     title: Any
@@ -37,7 +37,7 @@ class HttpAnswer:
     retry_after_seconds: int | None = None
 
 
-# Seconds for the client to wait are hints: long enough that a crowd of waiters stays cheap, short enough to be useful.
+# The seconds to wait are hints: long enough that many waiting clients cost little, short enough to be useful.
 HTTP: dict[Outcome, HttpAnswer] = {
     Outcome.UNAVAILABLE: HttpAnswer(
         503,

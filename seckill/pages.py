@@ -1,7 +1,6 @@
-"""The flash sale's pages: what is on now and next, one sale, and reserving without JavaScript."""
+"""The pages of flash sales: the home page, one sale, and reserving without JavaScript."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 from urllib.parse import quote
 
 from django.conf import settings
@@ -22,17 +21,17 @@ from seckill.live.page_texts import phase_texts, sale_page_texts
 from seckill.models import Sale, SaleItem, listed_sales, published_items, published_sales
 from seckill.outcomes import HTTP
 from seckill.phase import Phase
-from seckill.reservation import YES
+from seckill.reservation import ACCEPTED
 from seckill.reservation import reserve as reserve_units
-from seckill.timestamps import milliseconds
+from seckill.timestamps import to_ms
 
-# The home page shows the next sales; a shop with more of them has a list of its own in the API.
+# The home page shows the next sales; the API lists all of them.
 SALES_MAX = 12
 
 
 @dataclass(frozen=True, slots=True)
 class SaleCard:
-    """A sale on the home page, with what it offers. `opened` also in a pause."""
+    """A sale on the home page with its items. `opened` is also true during a pause."""
 
     sale: Sale
     opened: bool
@@ -70,8 +69,8 @@ def sale(request: HttpRequest, pk: int) -> HttpResponse:
         "sale": shown,
         "phase": phase,
         "phase_text": phase_texts()[phase],
-        "opens_ms": milliseconds(shown.opens_at),
-        "closes_ms": milliseconds(shown.closes_at),
+        "opens_ms": to_ms(shown.opens_at),
+        "closes_ms": to_ms(shown.closes_at),
         "pass_lead_ms": settings.SECKILL_PASS_LEAD_SECONDS * 1000,
         "offers": offers,
         "store_unreachable": any(offer.counters is None for offer in offers),
@@ -85,7 +84,7 @@ def sale(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
-    """The form of a browser without JavaScript. Its pass came with the page: pressing twice reserves once."""
+    """The form for browsers without JavaScript. The page contains the pass, so pressing twice reserves once."""
     item = get_object_or_404(published_items(), pk=item_id)
     back = redirect(f"{item.sale.get_absolute_url()}#item-{item.pk}")
     pass_ = pass_from(request.POST.get("pass", ""), buyer_id=request.user.pk, item_id=item_id)
@@ -97,7 +96,7 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
         messages.error(request, _("Choose how many units you want."))
         return back
     outcome = reserve_units(pass_=pass_, units=units).outcome
-    if outcome not in YES:
+    if outcome not in ACCEPTED:
         messages.error(
             request,
             _("%(title)s. %(detail)s") % {"title": HTTP[outcome].title, "detail": HTTP[outcome].detail},
@@ -107,16 +106,15 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
 
 
 def pass_for(request: HttpRequest, sale: Sale, item_id: int) -> str:
-    """A pass to come with the page, under the same rules as the API's; empty where the rules give none."""
+    """A pass for the form in the page, by the same rules as in the API; empty if the buyer cannot have one now."""
     now = timezone.now()
-    lead = timedelta(seconds=settings.SECKILL_PASS_LEAD_SECONDS)
-    if not request.user.is_authenticated or not sale.opens_at - lead <= now < sale.closes_at:
+    if not request.user.is_authenticated or not sale.passes_open_at <= now < sale.closes_at:
         return ""
     return passes.issue(item_id=item_id, buyer_id=request.user.pk, expires_s=passes.expiry_s())
 
 
 def pass_from(text: str, *, buyer_id: int | None, item_id: int) -> passes.Pass | None:
-    """The form's pass; None where it is missing, expired, or not this buyer's for this item."""
+    """The form's pass; None if it is missing, expired, or for another buyer or item."""
     try:
         pass_ = passes.read(text)
     except (passes.PassInvalid, passes.PassExpired):
@@ -125,17 +123,17 @@ def pass_from(text: str, *, buyer_id: int | None, item_id: int) -> passes.Pass |
 
 
 def units_from(text: str) -> int | None:
-    """The number of units a form asks for; None where it is no number that could be meant."""
+    """The number of units from the form; None if it is not a number from 1 to 999,999,999."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 and int(text) else None
 
 
 def with_items(sales: QuerySet[Sale]) -> QuerySet[Sale]:
-    """With items and products in two queries, however many there are."""
+    """The sales with their items and products, in two queries."""
     items = SaleItem.objects.select_related("product__category").order_by("pk")
     return sales.prefetch_related(Prefetch("items", items))
 
 
 def phase_of_sale(offers: list[Offer], *, default: Phase) -> Phase:
-    """What the store says of all items, where they agree; else what PostgreSQL knows."""
+    """The phase of the items in the store, if all have the same; else `default`."""
     phases = {offer.phase for offer in offers}
     return phases.pop() if len(phases) == 1 else default

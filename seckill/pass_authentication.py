@@ -20,7 +20,7 @@ SCHEME = "Pass"
 
 
 class PassRefused(APIException):
-    """A pass that is missing, altered, expired: 401; one for another item or another buyer: 403."""
+    """401 if the pass is missing, altered or expired; 403 if it is for another item or buyer."""
 
     auth_header = SCHEME
 
@@ -30,17 +30,16 @@ class PassRefused(APIException):
 
 
 class PassHolder:
-    """The buyer behind a pass, as far as it is known without a database: an id."""
+    """The buyer of a pass. Only the id is known without a database."""
 
     is_authenticated = True
-    is_active = True
 
     def __init__(self, buyer_id: int) -> None:
         self.pk = buyer_id
 
 
 class PassAuthentication(BaseAuthentication):
-    """Reads the pass from the header. One that is absent or not good is refused here, before the body is read."""
+    """Reads the pass from the header. A missing or invalid pass is refused before the body is read."""
 
     def authenticate(self, request: Request) -> tuple[PassHolder, passes.Pass]:
         scheme, _space, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
@@ -64,17 +63,17 @@ def refuse(code: str, detail: str) -> NoReturn:
 
 
 def refuse_other_session(request: Request, pass_: passes.Pass) -> None:
-    """A browser that also sends a session must be signed in as the pass's buyer.
+    """If the browser also sends a session, it must be that of the pass's buyer.
 
-    The pass alone is what counts; this only catches a mix-up, of two people at one browser, before it costs one of
-    them a unit. The shop's own page sends no cookies with a reservation, so the hot path never comes to the lookup.
+    The pass alone decides who reserves. This check only catches a mix-up when two people share a browser, before one
+    of them loses a unit. The shop's own page sends no cookies with a reservation, so the hot path skips the lookup.
     """
     if settings.SESSION_COOKIE_NAME not in request.COOKIES:
         return
     try:
         signed_in = request._request.session.get(SESSION_KEY)
     except Exception as error:
-        # The cache is another server. Its fault must not cost a buyer with a good pass their unit.
+        # Sessions are in the cache. If it fails, a buyer with a valid pass must still be able to reserve.
         log.warning("session_not_compared", error=repr(error))
         return
     if signed_in is not None and signed_in != str(pass_.buyer_id):

@@ -1,7 +1,8 @@
 """The pass: a signed, short-lived permission for one buyer to reserve one sale item once.
 
-It is checked without a database: `item.buyer.expires.id` and an HMAC over it. Its random id is the reservation id, so
-repeating a call with the same pass is idempotent by construction, and a stolen or replayed pass buys nothing more.
+It is checked without a database: it contains item, buyer, expiry and a random id, and an HMAC over them. The random id
+is the reservation id, so repeating a call with the same pass is idempotent, and a stolen or replayed pass gives nothing
+more.
 """
 
 import hmac
@@ -16,7 +17,7 @@ from django.conf import settings
 from django.core.signing import b64_encode
 
 # The pass as text: version, item id, buyer id, expiry in seconds since 1970, reservation id, signature.
-FORM = re.compile(
+PATTERN = re.compile(
     r"(?P<body>p1\.(?P<item>[1-9][0-9]{0,14})\.(?P<buyer>[1-9][0-9]{0,18})\.(?P<expires>[1-9][0-9]{0,12})"
     r"\.(?P<id>[0-9a-f]{32}))\.(?P<signature>[A-Za-z0-9_-]{43})",
     re.ASCII,
@@ -24,25 +25,24 @@ FORM = re.compile(
 
 
 class PassInvalid(Exception):
-    """The text is no pass of this shop: malformed, altered, or signed with another key."""
+    """The text is not a pass of this shop: malformed, altered, or signed with another key."""
 
 
 class PassExpired(Exception):
-    """The pass was good once."""
+    """The pass has expired."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One buyer's permission to reserve one item. `expires_s` is seconds since 1970."""
+    """One buyer's permission to reserve one item."""
 
     item_id: int
     buyer_id: int
-    expires_s: int
     reservation_id: UUID
 
 
 def issue(*, item_id: int, buyer_id: int, expires_s: int) -> str:
-    """A new pass as text, with a reservation id of its own."""
+    """A new pass as text, with a new reservation id. `expires_s` is seconds since 1970."""
     body = f"p1.{item_id}.{buyer_id}.{expires_s}.{new_reservation_id(item_id).hex}"
     return f"{body}.{signatures(body)[0]}"
 
@@ -53,27 +53,26 @@ def expiry_s() -> int:
 
 
 def read(text: str) -> Pass:
-    """The pass behind `text`. Raises PassInvalid or PassExpired."""
-    match = FORM.fullmatch(text)
+    """Parse and check the pass in `text`. Raises PassInvalid or PassExpired."""
+    match = PATTERN.fullmatch(text)
     if match is None:
         raise PassInvalid
-    good = signatures(match["body"])
-    if not any(hmac.compare_digest(match["signature"], signature) for signature in good):
+    valid = signatures(match["body"])
+    if not any(hmac.compare_digest(match["signature"], signature) for signature in valid):
         raise PassInvalid
     if int(match["expires"]) <= time.time():
         raise PassExpired
     return Pass(
         item_id=int(match["item"]),
         buyer_id=int(match["buyer"]),
-        expires_s=int(match["expires"]),
         reservation_id=UUID(match["id"]),
     )
 
 
 def new_reservation_id(item_id: int) -> UUID:
-    """A random id that also says its item: a version 8 UUID (RFC 9562), 48 bits of item id and 74 random ones.
+    """A random id that contains the item id: a version 8 UUID (RFC 9562) with 48 bits of item id and 74 random bits.
 
-    With it a reservation can be looked up in the store before its order exists, from its id alone.
+    So a reservation can be found in the store by its id alone, before its order exists.
     """
     number = (item_id & (2**48 - 1)) << 80 | secrets.randbits(80)
     number = number & ~(0xF << 76) | 8 << 76
@@ -81,11 +80,11 @@ def new_reservation_id(item_id: int) -> UUID:
 
 
 def item_id_of(reservation_id: UUID) -> int:
-    """The sale item that a reservation id was made for."""
+    """The sale item id in a reservation id."""
     return reservation_id.int >> 80
 
 
 def signatures(body: str) -> list[str]:
-    """The signature of `body` under the current key, then under those that are being rotated out."""
+    """The signatures of `body` with the current key and with the fallback keys, in this order."""
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     return [b64_encode(hmac.digest(b"seckill.passes:" + key.encode(), body.encode(), sha256)).decode() for key in keys]

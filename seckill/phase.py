@@ -1,4 +1,4 @@
-"""In which phase a sale or an item is: one rule, as a function of its window and as a condition of SQL."""
+"""The phase of a sale or an item: one rule, as a function and as an SQL condition."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from django.db.models import Q
 
-# Datetimes, or milliseconds since 1970: the rule is the same for both.
-Moment = TypeVar("Moment", int, datetime)
+# Datetimes, or milliseconds since 1970.
+Time = TypeVar("Time", int, datetime)
 
 
 class Phase(StrEnum):
@@ -19,8 +19,8 @@ class Phase(StrEnum):
     ENDED = "ended"
 
 
-def phase_of(*, opens: Moment, closes: Moment, now: Moment, paused: bool) -> Phase:
-    """The phase at `now`. A pause shows until the end: an ended sale is ended, whether it was paused or not."""
+def phase_of(*, opens: Time, closes: Time, now: Time, paused: bool) -> Phase:
+    """The phase at `now`. The end counts more than a pause, and a pause more than the opening."""
     if now >= closes:
         return Phase.ENDED
     if paused:
@@ -29,7 +29,7 @@ def phase_of(*, opens: Moment, closes: Moment, now: Moment, paused: bool) -> Pha
 
 
 def in_phase(phase: Phase, *, now: datetime, path: str = "") -> Q:
-    """Which rows `phase_of` would give `phase`; `path` leads from the row to its sale: "" or "sale__"."""
+    """The rows for which `phase_of` gives `phase`. `path` leads from the row to its sale: "" or "sale__"."""
     opened = Q(**{f"{path}opens_at__lte": now})
     closed = Q(**{f"{path}closes_at__lte": now})
     paused = Q(**{f"{path}paused": True})

@@ -1,13 +1,13 @@
 """Publishing a sale: its terms go to the reservation store once, and are frozen in PostgreSQL from then on.
 
-PostgreSQL first: `published_at` is set under a row lock, so that two managers who press at once publish once. Then
-each item is announced to the store and marked `announced_at`. What a crash leaves unannounced, the sweep announces;
-since `ledger.publish` is idempotent and no order can exist before the announcement, repeating it is safe. An item
-that was announced is never published again: if the store lost it, buyers hear `unavailable` until it is rebuilt from
-the orders.
+PostgreSQL comes first: `published_at` is set under a row lock, so that two managers who press the button at the same
+time publish once. Then each item is announced: its terms are sent to the store, and `announced_at` is set. If a crash
+comes in between, the sweep announces the item. Repeating that is safe: `ledger.publish` is idempotent, and no order can
+exist before the announcement. An announced item is never published again: if the store loses it, buyers get
+`unavailable` until it is rebuilt from the orders.
 
-A sale opens only where both stores keep what buyers are told (seckill/durability.py): a weak one is refused before
-anything is changed, and one that turned weak before the announcement leaves the sale unannounced.
+A sale opens only if both stores are durable (seckill/durability.py). With a weak one, publishing is refused before
+anything is changed; if one becomes weak before the announcement, the sale stays unannounced.
 """
 
 import structlog
@@ -18,38 +18,38 @@ from django.utils.translation import gettext as _
 
 from seckill import durability, ledger
 from seckill.models import Sale, SaleItem, overlapping_item
-from seckill.timestamps import milliseconds
+from seckill.timestamps import to_ms
 from shop.models import Product
 
 log = structlog.get_logger(__name__)
 
 
 class CannotPublish(Exception):
-    """The sale breaks a rule, or the stores are too weak for it; the message is for the shop manager."""
+    """The sale breaks a rule, or a store is not durable. The message is for the shop manager."""
 
 
 def publish_sale(*, sale_id: int) -> bool:
-    """Publish the sale; False where it was published before. Raises CannotPublish; StoreUnreachable after the fact.
+    """Publish the sale; False if it was published before. Raises CannotPublish and StoreUnreachable.
 
-    With StoreUnreachable the sale counts as published and its items are announced as soon as the store answers.
+    After StoreUnreachable the sale is published; its items are announced as soon as the store answers.
     """
-    # Before the transaction: no row stays locked while a store is asked.
-    objection = durability.objection()
+    # Before the transaction, so that no row is locked while waiting for a store.
+    refusal = durability.reason_to_refuse()
     with transaction.atomic():
         sale = Sale.objects.select_for_update().get(pk=sale_id)
         if sale.is_published:
             published = False
         else:
-            check_rules(sale)
-            if objection:
-                raise CannotPublish(objection)
+            check_publishable(sale)
+            if refusal:
+                raise CannotPublish(refusal)
             published = bool(Sale.objects.filter(pk=sale_id, published_at=None).update(published_at=timezone.now()))
     announce_pending()
     return published
 
 
-def check_rules(sale: Sale) -> None:
-    """The forms' rules once more, with the products locked: another manager may be publishing an overlapping sale."""
+def check_publishable(sale: Sale) -> None:
+    """Check the forms' rules again, with the products locked: another manager may be publishing an overlapping sale."""
     list(Product.objects.select_for_update().filter(sale_items__sale=sale).order_by("pk").values_list("pk"))
     items = list(sale.items.select_related("product").order_by("pk"))
     if not items:
@@ -69,20 +69,20 @@ def check_rules(sale: Sale) -> None:
 
 
 def announce_pending() -> int:
-    """Send the terms of published items to the store where that is not known to have happened. Returns how many.
+    """Send the terms of published, unannounced items to the store. Returns the number of items.
 
-    None while a store is weak: they wait until it was mended. Raises StoreUnreachable.
+    None are sent while a store is weak and that is not allowed. Raises StoreUnreachable.
     """
     pending = list(SaleItem.objects.select_related("sale").filter(announced_at=None, sale__published_at__isnull=False))
     if not pending:
         return 0
     if weaknesses := durability.find_weaknesses():
-        said = {f"{weakness.setting} {weakness.value}" for weakness in weaknesses}
+        found = {f"{weakness.setting} {weakness.value}" for weakness in weaknesses}
         item_ids = [item.pk for item in pending]
         if not settings.SECKILL_ALLOW_WEAK_DURABILITY:
-            log.error("sale_waits_for_durable_stores", item_ids=item_ids, weaknesses=sorted(said))
+            log.error("sale_waits_for_durable_stores", item_ids=item_ids, weaknesses=sorted(found))
             return 0
-        log.warning("sale_opens_on_weak_stores", item_ids=item_ids, weaknesses=sorted(said))
+        log.warning("sale_opens_on_weak_stores", item_ids=item_ids, weaknesses=sorted(found))
     count = 0
     for item in pending:
         ledger.publish(item_id=item.pk, terms=terms_of(item))
@@ -94,8 +94,8 @@ def terms_of(item: SaleItem) -> ledger.Terms:
     """The item's terms in the store's units."""
     return ledger.Terms(
         quantity=item.quantity,
-        opens_ms=milliseconds(item.sale.opens_at),
-        closes_ms=milliseconds(item.sale.closes_at),
+        opens_ms=to_ms(item.sale.opens_at),
+        closes_ms=to_ms(item.sale.closes_at),
         hold_ms=item.sale.hold_seconds * 1000,
         per_buyer_max=item.per_buyer_max,
         price_minor=item.price_minor,

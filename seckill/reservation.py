@@ -5,29 +5,31 @@ import structlog
 from seckill import doorbell, ledger
 from seckill.outcomes import Outcome
 from seckill.passes import Pass
+from seckill.store import StoreUnreachable
 from seckill.timestamps import now_ms
 from shop import failpoints
 
 log = structlog.get_logger(__name__)
 
-YES = (Outcome.RESERVED, Outcome.ALREADY_RESERVED)
+ACCEPTED = (Outcome.RESERVED, Outcome.ALREADY_RESERVED)
 
 
 def reserve(*, pass_: Pass, units: int) -> ledger.Reservation:
     """Hold `units` of the pass's item for its buyer, or say why not. Repeating it with the same pass is safe.
 
-    One round trip to the reservation store and no SQL. A store that cannot be asked is `unavailable`; whether the
-    units are held is unknown then, and the same call finds out. After a yes the drain is rung for.
+    One round trip to the reservation store and no SQL. If the store does not answer, the outcome is `unavailable`, and
+    whether the units are held is unknown until the same call is repeated. If units are held, a drain of the outbox
+    is requested.
     """
     failpoints.reach("reserve.before_script")
     try:
         reservation = ledger.reserve(
             item_id=pass_.item_id, reservation_id=pass_.reservation_id, buyer_id=pass_.buyer_id, units=units
         )
-    except ledger.StoreUnreachable as error:
+    except StoreUnreachable as error:
         log.warning("reservation_store_unreachable", item_id=pass_.item_id, error=str(error))
         return ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms())
     failpoints.reach("reserve.after_script")
-    if reservation.outcome in YES:
-        doorbell.ring(pass_.item_id)
+    if reservation.outcome in ACCEPTED:
+        doorbell.request_drain(pass_.item_id)
     return reservation

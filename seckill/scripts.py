@@ -1,4 +1,4 @@
-"""Loads the Lua files and runs them by EVALSHA. A store that forgot one (restart, SCRIPT FLUSH) is taught it again."""
+"""Loads the Lua files and runs them by EVALSHA. After a restart or SCRIPT FLUSH, a script is loaded again."""
 
 from collections.abc import Sequence
 from hashlib import sha1
@@ -14,7 +14,7 @@ Argument = str | int
 
 
 class Script:
-    """One Lua file. Its header is the contract; tests/house/ holds the header against the body."""
+    """One Lua file. Its header is the contract; a test in tests/house/ compares the header with the body."""
 
     def __init__(self, verb: str, source: str | None = None) -> None:
         self.verb = verb
@@ -22,21 +22,21 @@ class Script:
         self.sha = sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
     def run(self, client: Redis, *, keys: Sequence[str], args: Sequence[Argument]) -> list[str]:
-        """The script's answer as text. One round trip; two where the store has to be taught the script first."""
+        """The script's answer as text. One round trip; two if the store does not have the script."""
         try:
             reply = client.evalsha(self.sha, len(keys), *keys, *args)
         except NoScriptError:
-            # Nothing of the script has run, so this is a first run and not a repetition. EVAL also teaches.
+            # The script has not run, so nothing is repeated. EVAL also loads it.
             reply = client.eval(self.source, len(keys), *keys, *args)
         return as_text(reply)
 
     def run_many(self, client: Redis, calls: Sequence[tuple[Sequence[str], Sequence[Argument]]]) -> list[list[str]]:
-        """The answers to many calls in one round trip. Not atomic: each call stands alone."""
+        """The answers to many calls in one round trip. Each call is atomic, all of them together are not."""
         try:
             return self._pipeline(client, calls)
         except NoScriptError:
             client.script_load(self.source)
-            # Verbs are idempotent, so calls that ran before the store forgot may be repeated.
+            # Some calls may have run before the script was lost. They can be repeated: verbs are idempotent.
             return self._pipeline(client, calls)
 
     def _pipeline(self, client: Redis, calls: Sequence[tuple[Sequence[str], Sequence[Argument]]]) -> list[list[str]]:

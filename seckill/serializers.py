@@ -1,4 +1,4 @@
-"""The shapes of the flash sale's JSON."""
+"""The JSON of the flash sale's API."""
 
 from typing import Any
 

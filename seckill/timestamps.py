@@ -1,4 +1,4 @@
-"""Moments as milliseconds since 1970, and as the API writes them."""
+"""Times as milliseconds since 1970, as datetimes, and as text for the API."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -11,12 +11,12 @@ def rfc3339(ms: float) -> str:
     return datetime.fromtimestamp(ms / 1000, tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def milliseconds(moment: datetime) -> int:
-    """A datetime as milliseconds since 1970. Whole numbers all the way: a float could lose the last millisecond."""
-    return (moment - EPOCH) // timedelta(milliseconds=1)
+def to_ms(at: datetime) -> int:
+    """A datetime as milliseconds since 1970. Only integers are used: a float could lose the last millisecond."""
+    return (at - EPOCH) // timedelta(milliseconds=1)
 
 
-def moment_from(ms: int) -> datetime:
+def from_ms(ms: int) -> datetime:
     """Milliseconds since 1970 as a datetime in UTC. Raises OverflowError beyond the year 9999."""
     return EPOCH + timedelta(milliseconds=ms)
 

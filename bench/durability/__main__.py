@@ -22,7 +22,7 @@ from bench.durability.measured_store import Address, MeasuredStore
 from bench.durability.prices import WAYS, Price, lines_of, price_list
 from bench.durability.reserving_pool import ReservingFailed, running_pool
 from bench.durability.rounds import RoundFailed
-from seckill.ledger import StoreUnreachable
+from seckill.store import StoreUnreachable
 from shop.local.process import ProcessFailed
 from shop.local.servers import free_ports
 from shop.local.wheel import WheelMissing

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from seckill import ledger
 from seckill.outcomes import Outcome
+from seckill.store import StoreUnreachable, store
 
 ITEM_ID = 1
 # The pause after a call that got no answer, since the next one would get none either.
@@ -49,7 +50,7 @@ def run(pipe: Connection, threads: int) -> None:
     # Ctrl-C reaches the whole group of processes; only the parent acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Reads the settings, which takes most of a second, and does not connect yet.
-    with ledger.store():
+    with store():
         pipe.send("ready")
     while receive(pipe):
         stop = threading.Event()
@@ -87,7 +88,7 @@ def reserve_once(answers: Answers, stop: threading.Event) -> None:
     started_s = time.monotonic()
     try:
         answer = ledger.reserve(item_id=ITEM_ID, reservation_id=reservation_id, buyer_id=buyer_id, units=1)
-    except ledger.StoreUnreachable:
+    except StoreUnreachable:
         answers.unanswered.append(time.monotonic())
         stop.wait(PAUSE_SECONDS)
         return

@@ -17,8 +17,8 @@ from bench.faults.shop_under_test import CELERY, SERVERS, WEBS, ShopUnderTest
 from bench.faults.store_snapshot import StoreSnapshot, take_snapshot
 from bench.faults.trial_sale import Credentials, Stock, credentials_for, new_item, retire
 from orders.repair.audit import audit
-from seckill.ledger import StoreUnreachable
 from seckill.models import SaleItem
+from seckill.store import StoreUnreachable
 
 # Promised: everything is sold or back on sale this long after the fault is over.
 SETTLE_SECONDS_MAX = 60.0

@@ -17,8 +17,10 @@ from orders.models import Attention, Order, OrderLine, OrderStatus, Payment
 from orders.payments import refunds
 from orders.payments.timing import next_attempt
 from seckill import ledger
+from seckill.ledger_words import ReleaseReason, RestoreAs, Restored
 from seckill.models import LatePayment
-from seckill.timestamps import milliseconds
+from seckill.store import StoreUnreachable
+from seckill.timestamps import to_ms
 from shop import failpoints
 
 log = structlog.get_logger(__name__)
@@ -103,20 +105,20 @@ def restore(*, order: Order, item_id: int, units: int) -> Decided:
     try:
         if order.settled_at is None:
             # The end was not told yet, so the hold may stand; told now, nobody can release it after it was taken again.
-            reason = ledger.Reason.EXPIRED
+            reason = ReleaseReason.EXPIRED
             ledger.release(item_id=item_id, reservation_ids=[order.reservation_id], reason=reason)
         word = ledger.restore(
             item_id=item_id,
             reservation_id=order.reservation_id,
             buyer_id=order.buyer_id,
             units=units,
-            deadline_ms=milliseconds(order.expires_at),
-            state=ledger.Restore.LATE_PAYMENT,
+            deadline_ms=to_ms(order.expires_at),
+            state=RestoreAs.LATE_PAYMENT,
         )
-    except ledger.StoreUnreachable as error:
+    except StoreUnreachable as error:
         log.warning("late_payment_waits_for_store", item_id=item_id, error=str(error))
         return Decided.UNAVAILABLE
-    if word is ledger.Restored.UNAVAILABLE:
+    if word is Restored.UNAVAILABLE:
         return Decided.UNAVAILABLE
-    taken = word in (ledger.Restored.RESTORED, ledger.Restored.ALREADY_RESTORED)
+    taken = word in (Restored.RESTORED, Restored.ALREADY_RESTORED)
     return Decided.KEPT if taken else Decided.GOES_BACK

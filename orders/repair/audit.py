@@ -18,7 +18,8 @@ from django.utils import timezone
 from orders.models import LIVE, Order, OrderLine, OrderStatus
 from orders.repair.reconcile import expected_terms, wanted_of
 from seckill import item_state, outbox
-from seckill.ledger import Hold, Restore
+from seckill.ledger import Hold
+from seckill.ledger_words import RestoreAs
 from seckill.models import SaleItem
 
 # After this long a sale that is still moving is reported as moving.
@@ -178,9 +179,9 @@ def compare_holds(look: Look, holds: dict[UUID, Hold | None]) -> None:
         wanted = wanted_of(order) if order else None
         if order is None and reservation_id in waiting:
             look.on_the_way += hold.units
-        elif wanted is Restore.HELD and hold.state == "held":
+        elif wanted is RestoreAs.HELD and hold.state == "held":
             look.held += hold.units
-        elif wanted is Restore.SOLD and hold.state == "sold":
+        elif wanted is RestoreAs.SOLD and hold.state == "sold":
             look.sold += hold.units
         else:
             look.settling += hold.units
@@ -204,7 +205,7 @@ def compare_orders(look: Look, *, report: Report) -> None:
         missing = {pk for pk, hold in zip(ids, holds, strict=True) if hold is None or hold.state == "ended"}
         # Once more, after the holds: an order ends before its hold does.
         for order in orders_of(list(missing)).values():
-            if wanted_of(order) is not Restore.ENDED:
+            if wanted_of(order) is not RestoreAs.ENDED:
                 hold = holds[ids.index(order.reservation_id)] if order.reservation_id else None
                 look.differences.add(difference(order.reservation_id, order, hold))
         last_id, done = batch[-1].order_id, done + len(batch)

@@ -29,10 +29,11 @@ from orders.models import SOLD, Order, OrderLine, OrderStatus
 from seckill import durability, item_state, ledger
 from seckill.changes import journal
 from seckill.item_lock import item_lock
-from seckill.ledger import Hold, Reason, Restoration, Restore, Restored
+from seckill.ledger import Hold, Restoration
+from seckill.ledger_words import ReleaseReason, RestoreAs, Restored
 from seckill.models import SaleChange, SaleItem
 from seckill.publication import terms_of
-from seckill.timestamps import milliseconds, moment_from, now_ms
+from seckill.timestamps import from_ms, now_ms, to_ms
 
 log = structlog.get_logger(__name__)
 
@@ -70,7 +71,7 @@ class Line:
     buyer_id: int
     units: int
     deadline_ms: int
-    wanted: Restore
+    wanted: RestoreAs
 
 
 def reconcile_if_needed(*, item_ids: Sequence[int]) -> list[Reconciled]:
@@ -165,8 +166,8 @@ def collect(*, item_id: int) -> int:
                 reservation_id=reservation_id,
                 buyer_id=live[reservation_id].buyer_id,
                 units=live[reservation_id].units,
-                reserved_at=moment_from(live[reservation_id].deadline_ms) - hold_time,
-                deadline=moment_from(live[reservation_id].deadline_ms),
+                reserved_at=from_ms(live[reservation_id].deadline_ms) - hold_time,
+                deadline=from_ms(live[reservation_id].deadline_ms),
             )
             for reservation_id in live.keys() - set(known)
         ]
@@ -219,7 +220,7 @@ def read_lines(rows: QuerySet[OrderLine]) -> list[Line]:
     """The rows as far as their holds are concerned."""
     columns = ("order_id", "order__reservation_id", "order__buyer_id", "units", "order__expires_at")
     return [
-        Line(order_id, reservation_id, buyer_id, units, milliseconds(deadline), wanted_as(status, units_back))
+        Line(order_id, reservation_id, buyer_id, units, to_ms(deadline), wanted_as(status, units_back))
         for order_id, reservation_id, buyer_id, units, deadline, status, units_back in rows.values_list(
             *columns, "order__status", "order__units_back"
         )
@@ -240,33 +241,33 @@ def is_same(line: Line, hold: Hold) -> bool:
     return (hold.buyer_id, hold.units) == (line.buyer_id, line.units)
 
 
-def wanted_of(order: Order) -> Restore:
+def wanted_of(order: Order) -> RestoreAs:
     """What the store should say of the order's hold."""
     return wanted_as(order.status, order.units_back)
 
 
-def wanted_as(status: str, units_back: bool) -> Restore:
+def wanted_as(status: str, units_back: bool) -> RestoreAs:
     if status == OrderStatus.AWAITING_PAYMENT:
-        return Restore.HELD
-    return Restore.SOLD if status in SOLD or not units_back else Restore.ENDED
+        return RestoreAs.HELD
+    return RestoreAs.SOLD if status in SOLD or not units_back else RestoreAs.ENDED
 
 
 def mend_lines(*, item_id: int, pairs: Sequence[tuple[Line, Hold | None]], done: Reconciled) -> None:
     """Releases first: what they give back may be what a restoration needs."""
-    released = [line.reservation_id for line, hold in pairs if line.wanted is Restore.ENDED and is_live(hold)]
+    released = [line.reservation_id for line, hold in pairs if line.wanted is RestoreAs.ENDED and is_live(hold)]
     confirmed = [
         line.reservation_id
         for line, hold in pairs
-        if line.wanted is Restore.SOLD and hold is not None and hold.state == "held"
+        if line.wanted is RestoreAs.SOLD and hold is not None and hold.state == "held"
     ]
     missing = [
         Restoration(line.reservation_id, line.buyer_id, line.units, line.deadline_ms, line.wanted)
         for line, hold in pairs
-        if hold is None or (hold.state == "ended" and line.wanted is not Restore.ENDED)
+        if hold is None or (hold.state == "ended" and line.wanted is not RestoreAs.ENDED)
     ]
     if released:
         # As a refund, whatever the order says: only that reason gives back what the store takes for sold.
-        ledger.release(item_id=item_id, reservation_ids=released, reason=Reason.REFUNDED)
+        ledger.release(item_id=item_id, reservation_ids=released, reason=ReleaseReason.REFUNDED)
     if confirmed:
         ledger.confirm(item_id=item_id, reservation_ids=confirmed)
     answers = ledger.restore_many(item_id=item_id, restorations=missing) if missing else []
@@ -281,7 +282,7 @@ def mend_lines(*, item_id: int, pairs: Sequence[tuple[Line, Hold | None]], done:
     done.refused += len(answers) - answers.count(Restored.RESTORED)
     # Sold in the store and unpaid in PostgreSQL, or of other units: no verb mends it, the item has to be written anew.
     done.refused += sum(
-        hold is not None and ((line.wanted is Restore.HELD and hold.state == "sold") or not is_same(line, hold))
+        hold is not None and ((line.wanted is RestoreAs.HELD and hold.state == "sold") or not is_same(line, hold))
         for line, hold in pairs
     )
 

@@ -1,4 +1,4 @@
-"""What a change does: to the reservation store, and after the store's answer to the rows of PostgreSQL."""
+"""What a change does in the reservation store, and after the store's answer in PostgreSQL."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from seckill import ledger
 from seckill.changes.rules import OF_ITEM, Kind
-from seckill.changes.texts import outcome_text
-from seckill.ledger import Adjusted
+from seckill.changes.texts import journal_outcome
+from seckill.ledger_words import Adjusted
 from seckill.models import Sale, SaleChange, SaleItem
-from seckill.timestamps import milliseconds, moment_from
+from seckill.timestamps import from_ms, to_ms
 
 log = structlog.get_logger(__name__)
 
@@ -21,7 +21,7 @@ Status = SaleChange.Status
 
 
 def adjustment_of(change: SaleChange) -> ledger.Adjustment:
-    """The change as the store's script takes it."""
+    """The change as an argument of `ledger.adjust`."""
     units = change.units or 0
     match change.kind:
         case Kind.ADD_UNITS:
@@ -33,41 +33,41 @@ def adjustment_of(change: SaleChange) -> ledger.Adjustment:
         case Kind.RESUME:
             return ledger.Adjustment(state="open")
         case Kind.MOVE_END if change.closes_at:
-            return ledger.Adjustment(closes_ms=milliseconds(change.closes_at))
+            return ledger.Adjustment(closes_ms=to_ms(change.closes_at))
         case Kind.END_NOW:
             return ledger.Adjustment(closes_ms="now")
         case Kind.UNITS_PER_BUYER:
             return ledger.Adjustment(per_buyer_max=units)
-    raise ValueError(f"an entry of the journal that says nothing: {change.pk}")
+    raise ValueError(f"journal entry {change.pk} is incomplete")
 
 
 def finish(change: SaleChange, answer: ledger.AdjustAnswer) -> None:
-    """One transaction: the entry becomes applied or refused, and PostgreSQL comes to say what the store says.
+    """In one transaction, mark the entry as applied or refused, and bring PostgreSQL into line with the store.
 
-    Raises IntegrityError where PostgreSQL knows of more units taken than would remain.
+    Raises IntegrityError if orders have taken more units than would remain.
     """
     applied = answer.word in (Adjusted.ADJUSTED, Adjusted.ALREADY_APPLIED)
-    moved: dict[str, Any] = {
+    result: dict[str, Any] = {
         "status": Status.APPLIED if applied else Status.REFUSED,
         "finished_at": timezone.now(),
-        "outcome": outcome_text(answer),
+        "outcome": journal_outcome(answer),
     }
     if change.kind == Kind.END_NOW and answer.closes_ms is not None:
-        moved["closes_at"] = moment_from(answer.closes_ms)
+        result["closes_at"] = from_ms(answer.closes_ms)
     with transaction.atomic():
-        # Items of one sale may be finished at once by several processes: one after the other, to read each other's.
+        # Several processes may finish items of one sale at once. The lock makes each see what the others wrote.
         sale = Sale.objects.select_for_update(no_key=True, of=("self",)).get(items=change.item_id)
-        if SaleChange.objects.filter(pk=change.pk, status=Status.PENDING).update(**moved) != 1:
+        if SaleChange.objects.filter(pk=change.pk, status=Status.PENDING).update(**result) != 1:
             return
         if change.kind in OF_ITEM:
-            move_item(change, applied=applied)
+            update_item(change, applied=applied)
         elif applied:
-            move_sale(sale)
-    log.info("sale_changed", item_id=change.item_id, change=change.kind, status=moved["status"].value)
+            update_sale(sale)
+    log.info("sale_changed", item_id=change.item_id, change=change.kind, status=result["status"].value)
 
 
-def move_item(change: SaleChange, *, applied: bool) -> None:
-    """The item's terms. Units that are added stand in `quantity` since the change was made."""
+def update_item(change: SaleChange, *, applied: bool) -> None:
+    """Update the item's terms. `quantity` contains added units since the change was made."""
     item = SaleItem.objects.filter(pk=change.item_id)
     if change.kind == Kind.UNITS_PER_BUYER and applied:
         item.update(per_buyer_max=change.units)
@@ -75,19 +75,19 @@ def move_item(change: SaleChange, *, applied: bool) -> None:
         item.update(quantity=F("quantity") - change.units)
 
 
-def move_sale(sale: Sale) -> None:
-    """What the applied entries say of the sale, by their ids: its items are told at different times."""
+def update_sale(sale: Sale) -> None:
+    """Derive the sale's fields from the applied entries, by their ids: items are changed at different times."""
     applied = SaleChange.objects.filter(item__sale=sale, status=Status.APPLIED)
     last = applied.filter(kind__in=(Kind.PAUSE, Kind.RESUME)).order_by("pk").last()
     if last:
         Sale.objects.filter(pk=sale.pk).update(paused=last.kind == Kind.PAUSE)
-    if closes_at := end_of(sale):
-        # The two clocks may differ, and the schema wants the end after the beginning.
+    if closes_at := applied_end(sale):
+        # The clocks of store and PostgreSQL may differ, and a constraint wants the end after the opening.
         Sale.objects.filter(pk=sale.pk).update(closes_at=max(closes_at, sale.opens_at + timedelta(milliseconds=1)))
 
 
-def end_of(sale: Sale) -> datetime | None:
-    """The end as it was last moved; of the items that were ended since, that of the last. None where it never was."""
+def applied_end(sale: Sale) -> datetime | None:
+    """The latest end of the items ended since the end was last moved, else the moved end. None if neither happened."""
     applied = SaleChange.objects.filter(item__sale=sale, status=Status.APPLIED)
     moved = applied.filter(kind=Kind.MOVE_END).order_by("pk").last()
     ended = applied.filter(kind=Kind.END_NOW, pk__gt=moved.pk if moved else 0)

@@ -1,4 +1,4 @@
-"""A change as people read it: what was asked for, and what came of it. The journal itself keeps words and figures."""
+"""A change as text for staff: what was requested, and the result. The journal itself keeps words and figures."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,14 +18,14 @@ Status = SaleChange.Status
 FIGURES = ("quantity", "left", "held", "sold")
 
 
-def outcome_text(answer: AdjustAnswer) -> str:
-    """The store's answer for the journal, in no language: "adjusted quantity=550 left=207 held=31 sold=312"."""
+def journal_outcome(answer: AdjustAnswer) -> str:
+    """The store's answer as the journal keeps it: "adjusted quantity=550 left=207 held=31 sold=312"."""
     found = {name: getattr(answer, name) for name in FIGURES}
     return " ".join([answer.word.value, *(f"{name}={value}" for name, value in found.items() if value is not None)])
 
 
-def what_text(change: SaleChange) -> str:
-    """What was asked for: “add 50 units”."""
+def request_text(change: SaleChange) -> str:
+    """What was requested: “add 50 units”."""
     units = change.units or 0
     match change.kind:
         case Kind.ADD_UNITS:
@@ -40,7 +40,7 @@ def what_text(change: SaleChange) -> str:
 
 
 def outcome_sentence(change: SaleChange) -> str:
-    """What came of the change, in the reader's language."""
+    """The result of the change, in the reader's language."""
     if change.status == Status.PENDING:
         return _("Waiting for the reservation store.")
     word, *pairs = change.outcome.split() or [""]
@@ -56,17 +56,17 @@ def outcome_sentence(change: SaleChange) -> str:
     return _("Sold %(sold)s, held %(held)s, left %(left)s.") % figures
 
 
-def worst_of(changes: Sequence[SaleChange]) -> SaleChange:
-    """Of the entries of one change of a sale, the one that people should hear of."""
+def entry_to_report(changes: Sequence[SaleChange]) -> SaleChange:
+    """Of the entries of one change, the one to show to staff: a refused one first, then a pending one."""
     order = [Status.REFUSED, Status.PENDING, Status.APPLIED]
     return min(changes, key=lambda change: order.index(Status(change.status)))
 
 
-def answer_text(change: SaleChange) -> str:
-    """One line for whoever made a change, of an item with its figures."""
+def result_message(change: SaleChange) -> str:
+    """The message for the person who made the change; for an item with its figures."""
     values = {
         "target": change.item.product if change.kind in OF_ITEM else change.item.sale,
-        "what": what_text(change),
+        "what": request_text(change),
         "outcome": outcome_sentence(change),
     }
     if change.status == Status.PENDING:
@@ -79,14 +79,14 @@ def answer_text(change: SaleChange) -> str:
         )
     if change.status == Status.REFUSED:
         return _("The change to “%(target)s” (%(what)s) was refused. %(outcome)s") % values
-    applied = applied_text(change)
+    applied = applied_message(change)
     if change.kind in OF_ITEM:
         return _("%(applied)s %(outcome)s") % {"applied": applied, "outcome": values["outcome"]}
     return applied
 
 
-def applied_text(change: SaleChange) -> str:
-    """What is so now that the change was applied."""
+def applied_message(change: SaleChange) -> str:
+    """The message of a change that was applied."""
     units = change.units or 0
     values = {"target": change.item.product, "units": units}
     match change.kind:

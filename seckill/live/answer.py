@@ -6,15 +6,15 @@ from seckill.ledger import Counters
 from seckill.phase import Phase
 from seckill.timestamps import rfc3339
 
-# How often a page should ask again. Around the opening everybody looks, so nobody is asked to look too often.
+# How often a page should ask again. Most pages are open around the opening, so not more often than this.
 POLL_MS = 1_000
-POLL_FAR_MS = 10_000
-# Before this much time to the opening, nothing changes that a page would have to know quickly.
+POLL_SLOWLY_MS = 10_000
+# While the opening is further away than this, a page can ask slowly: nothing changes that it must know quickly.
 FAR_FROM_OPENING_MS = 60_000
 
 
-def live_from(counters: Counters | None, *, now_ms: int) -> dict[str, Any]:
-    """The body of `live`. `counters` None means that the store is unreachable or does not know the item."""
+def live_body(counters: Counters | None, *, now_ms: int) -> dict[str, Any]:
+    """The body of `live`. `counters` is None if the store is unreachable or does not have the item."""
     if counters is None:
         return {
             "phase": None,
@@ -43,7 +43,7 @@ def live_from(counters: Counters | None, *, now_ms: int) -> dict[str, Any]:
 
 
 def availability_of(counters: Counters) -> str:
-    """Whether a unit can be had, whatever the phase."""
+    """Whether units are left, regardless of the phase."""
     if counters.left is None:
         return "unlimited"
     if counters.left > 0:
@@ -54,5 +54,5 @@ def availability_of(counters: Counters) -> str:
 def poll_after_ms(counters: Counters) -> int:
     phase = counters.phase
     if phase is Phase.ENDED or (phase is Phase.UPCOMING and counters.opens_ms - counters.now_ms > FAR_FROM_OPENING_MS):
-        return POLL_FAR_MS
+        return POLL_SLOWLY_MS
     return POLL_MS

@@ -1,4 +1,4 @@
-"""A sale item as a buyer sees it: product, price, and what the reservation store says about it right now."""
+"""A sale item as a buyer sees it: product, price, and its current figures in the reservation store."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,14 +9,15 @@ from seckill.live.answer import availability_of
 from seckill.live.page_texts import stock_text
 from seckill.models import SaleItem
 from seckill.phase import Phase
+from seckill.store import StoreUnreachable
 
-# Above this many units a list of choices is worse than a field for the number.
+# Up to this limit per buyer, the form has a list of choices; above it, a number field.
 CHOICES_MAX = 10
 
 
 @dataclass(slots=True)
 class Offer:
-    """`phase` and `availability` are words of the API's `live`. Without counters the phase is PostgreSQL's."""
+    """`phase` and `availability` are words of the API's `live`. Without counters, the phase comes from PostgreSQL."""
 
     item: SaleItem
     counters: ledger.Counters | None
@@ -30,7 +31,7 @@ class Offer:
 
     @property
     def unit_choices(self) -> range | None:
-        """1 to the buyer's limit; None where that is too many to choose from."""
+        """1 to the limit per buyer; None if that is too many for a list."""
         return range(1, self.item.per_buyer_max + 1) if self.item.per_buyer_max <= CHOICES_MAX else None
 
     @property
@@ -39,12 +40,12 @@ class Offer:
 
     @property
     def left_width(self) -> str:
-        """The stock bar's part that can be had: full for an unlimited item, empty for an unknown one."""
+        """The part of the stock bar for units that are left: full for an unlimited item, empty for an unknown one."""
         return self.width(self.counters.left or 0) if self.counters else "0%"
 
     @property
     def unsold_width(self) -> str:
-        """The stock bar's part that can be had or may come back."""
+        """The part of the stock bar for units that are left or held."""
         return self.width((self.counters.left or 0) + self.counters.held) if self.counters else "0%"
 
     def width(self, units: int) -> str:
@@ -53,13 +54,13 @@ class Offer:
 
 
 def offers_of(items: Iterable[SaleItem], *, now: datetime) -> list[Offer]:
-    """The items with their figures, in one round trip. An unreachable store leaves the figures unknown."""
+    """The items with their figures, in one round trip. If the store is unreachable, the figures are unknown."""
     items = list(items)
     if not items:
         return []
     try:
         counters = ledger.read_many(item_ids=[item.pk for item in items])
-    except ledger.StoreUnreachable:
+    except StoreUnreachable:
         counters = [None] * len(items)
     return [
         Offer(item=item, counters=known, phase=known.phase if known else item.sale.phase_at(now))

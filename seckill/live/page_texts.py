@@ -1,4 +1,4 @@
-"""The texts of the sale page: some are rendered into it, the others are shown by its scripts."""
+"""The texts of the sale page: some are rendered by the template, the others are shown by its scripts."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from seckill.outcomes import HTTP
 
 
 def sale_page_texts() -> dict[str, Any]:
-    """Every text that the page's scripts may show. They fill in what stands in {braces}."""
+    """Every text that the page's scripts may show. They fill in the {placeholders}."""
     return {
         "outcomes": {
             outcome.value: {"title": str(answer.title), "detail": str(answer.detail)}
@@ -95,7 +95,7 @@ def phase_texts() -> dict[str, str]:
 
 
 def stock_text(counters: Counters | None) -> str:
-    """The stock in one line; `stockText` in seckill/static/seckill/card.js writes the same line later."""
+    """The stock in one line; `stockText` in seckill/static/seckill/card.js updates it in the same form."""
     texts = stock_texts()
     if counters is None:
         return texts["unavailable"]

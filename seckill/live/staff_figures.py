@@ -1,4 +1,4 @@
-"""What staff see of a running item: left, held and sold of the reservation store beside `taken` of PostgreSQL."""
+"""The figures of an item for staff: left, held and sold from the reservation store, `taken` from PostgreSQL."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,15 +7,16 @@ from django.utils.translation import gettext_lazy as _
 
 from seckill import ledger
 from seckill.models import SaleItem
+from seckill.store import StoreUnreachable
 from shop.price_field import price_text
 
-# Shown where there is no number to show.
-NOTHING = "–"
+# Shown instead of a number.
+NO_NUMBER = "–"
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One item's figures as text. `note` says why numbers are missing, or that the sale is paused; mostly empty."""
+    """One item's figures as text. `note` says why numbers are missing, or that the sale is paused; else empty."""
 
     item: SaleItem
     left: str
@@ -45,10 +46,10 @@ class Figures:
 
 
 def figures_of(items: Sequence[SaleItem]) -> list[Figures]:
-    """The items' figures, in their order, with one round trip to the store. A store that is down is a note."""
+    """The figures of the items, in order, in one round trip. If the store is unreachable, the note says so."""
     try:
         counters = ledger.read_many(item_ids=[item.pk for item in items]) if items else []
-    except ledger.StoreUnreachable:
+    except StoreUnreachable:
         return [without_numbers(item, str(_("reservation store not reachable"))) for item in items]
     return [figures_from(item, found) for item, found in zip(items, counters, strict=True)]
 
@@ -67,9 +68,9 @@ def figures_from(item: SaleItem, counters: ledger.Counters | None) -> Figures:
 
 
 def without_numbers(item: SaleItem, note: str) -> Figures:
-    return Figures(item=item, left=NOTHING, held=NOTHING, sold=NOTHING, note=note)
+    return Figures(item=item, left=NO_NUMBER, held=NO_NUMBER, sold=NO_NUMBER, note=note)
 
 
 def units_text(units: int | None) -> str:
-    """A number of units of which None means unlimited."""
+    """A number of units as text; None means unlimited."""
     return str(_("unlimited")) if units is None else str(units)

@@ -1,20 +1,20 @@
--- Changes the terms of an item on sale, once for each operation: units, state, end, units per buyer.
+-- Changes the terms of an item on sale (units, state, end, units per buyer), once for each operation.
 --
 -- KEYS
 --   1 item  hash of terms and counters
 --   2 ops   hash operation id -> when it was applied, in milliseconds since 1970
 -- ARGV
---   1 operation_id   the journal's id of the change; the call is idempotent by it
---   2 units          whole units to add, or with a minus to withdraw; 0 = none
---   3 state          open or paused; empty = as it is
---   4 closes_ms      milliseconds since 1970, or now for the store's own clock; empty = as it is
---   5 per_buyer_max  units held and bought that one buyer may have; empty = as it is
+--   1 operation_id   the id of the change in the journal; repeating the call with it is safe
+--   2 units          whole units to add; negative = to withdraw; 0 = none
+--   3 state          open or paused; empty = unchanged
+--   4 closes_ms      milliseconds since 1970, or now for the store's own clock; empty = unchanged
+--   5 per_buyer_max  units held and bought that one buyer may have; empty = unchanged
 -- RETURNS {word, quantity, left, held, sold, closes_ms}; quantity and left are '' for an unlimited item
---   unavailable      the item, or a part of it, is not in the store, or it is not verified yet
---   already_applied  this operation was applied before; the figures are those of now
+--   unavailable      the item, or a part of it, is missing, or the item is not verified
+--   already_applied  this operation was applied before; the figures are the present ones
 --   unlimited        an unlimited item has no units to add or withdraw
---   too_few_left     fewer are left than are to be withdrawn, or no unit would remain; nothing was changed
---   adjusted         the change holds from now on
+--   too_few_left     fewer units are left than to be withdrawn, or none would remain; nothing was changed
+--   adjusted         the change was made
 -- EXAMPLE
 --   KEYS seckill:{42}:item seckill:{42}:ops  ARGV 6f1c-… 50 paused 1767229200000 2
 --   ->  {adjusted, 550, 207, 31, 312, 1767229200000}
@@ -51,7 +51,7 @@ if units < 0 and (left + units < 0 or quantity + units < 1) then
   return answer('too_few_left')
 end
 
--- HDEL comes first because a full store accepts it, and then all that follows: a full store must still be paused.
+-- HDEL comes first because a full store accepts it, and then every later write too: pausing must work then.
 redis.call('HDEL', ops, operation_id)
 redis.call('HSET', ops, operation_id, now_ms)
 if units ~= 0 then

@@ -1,16 +1,16 @@
--- Turns a hold into a sale: the buyer has paid.
+-- Marks held units as sold: the buyer has paid.
 --
 -- KEYS
 --   1 item   hash of terms and counters
 --   2 holds  hash reservation id -> 'state:buyer:units:deadline_ms'
 -- ARGV
---   1 reservation_id  the one that reserve held by; the call is idempotent by it
+--   1 reservation_id  the id given to reserve; repeating the call with it is safe
 -- RETURNS {word}
---   unavailable        the item, or a part of it, is not in the store
+--   unavailable        the item, or a part of it, is missing
 --   unknown_hold       the store has no such hold
---   already_confirmed  it is sold already; nothing was changed
---   hold_ended         its units were given back; nothing was changed
---   confirmed          its units moved from held to sold
+--   already_confirmed  the units are already sold; nothing was changed
+--   hold_ended         the hold was released; nothing was changed
+--   confirmed          the units are now counted as sold
 -- EXAMPLE
 --   KEYS seckill:{42}:item seckill:{42}:holds  ARGV 0000002a-…  ->  {confirmed}
 
@@ -35,7 +35,7 @@ if state == 'ended' then
   return {'hold_ended'}
 end
 
--- HDEL comes first because a full store accepts it, and then all that follows: money taken must be written down.
+-- HDEL comes first because a full store accepts it, and then every later write too: a payment must be recorded then.
 redis.call('HDEL', holds, reservation_id)
 redis.call('HSET', holds, reservation_id, 'sold:' .. buyer .. ':' .. units .. ':' .. deadline_ms)
 redis.call('HINCRBY', item, 'held', -units)

@@ -1,8 +1,8 @@
--- Puts the terms of a sale item on sale, once; a second publish changes nothing.
+-- Puts a sale item on sale with its terms; a second publish changes nothing.
 --
 -- KEYS
 --   1 item    hash of terms and counters
---   2 outbox  stream of reservations; its consumer group is made here
+--   2 outbox  stream of reservations; its consumer group is created here
 -- ARGV
 --   1 quantity       units on sale; empty = unlimited
 --   2 opens_ms       milliseconds since 1970
@@ -12,9 +12,9 @@
 --   6 price_minor    price of one unit in minor units
 --   7 currency       ISO 4217
 --   8 state          open or paused
---   9 verified       1 = for sale from now on; empty = only when its orders are restored and the item is verified
+--   9 verified       1 = buyers can reserve; empty = not until the orders are restored and the item is verified
 -- RETURNS {word}
---   already_published  the item is in the store; nothing was changed
+--   already_published  the item is in the store already; nothing was changed
 --   published          the item is on sale with left = quantity, held = sold = reservations = 0
 -- EXAMPLE
 --   KEYS seckill:{42}:item seckill:{42}:outbox
@@ -35,10 +35,10 @@ redis.call('HSET', item,
 if quantity ~= '' then
   redis.call('HSET', item, 'quantity', quantity, 'left', quantity)
 end
--- Which life of which server this is: reserve answers only where it is still the same.
+-- The id of this run of this server. reserve compares it, since a restart may have lost reservations.
 if verified ~= '' then
   redis.call('HSET', item, 'incarnation', string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)'))
 end
--- A stream that outlived its item keeps its group and its entries: they are orders on their way.
+-- If the item was lost and the stream was not, the group exists, and its entries are still to become orders.
 redis.pcall('XGROUP', 'CREATE', outbox, 'intake', '0', 'MKSTREAM')
 return {'published'}

@@ -1,18 +1,18 @@
--- Gives the units of a hold back to the sale, and frees the buyer's limit.
+-- Puts the units of a hold back on sale, and no longer counts them for the buyer.
 --
 -- KEYS
 --   1 item    hash of terms and counters
 --   2 buyers  hash buyer -> units held and bought
 --   3 holds   hash reservation id -> 'state:buyer:units:deadline_ms'
 -- ARGV
---   1 reservation_id  the one that reserve held by; the call is idempotent by it
---   2 reason          expired, cancelled or rejected give back what is held; refunded also what is sold
+--   1 reservation_id  the id given to reserve; repeating the call with it is safe
+--   2 reason          expired, cancelled or rejected release held units; refunded also releases sold ones
 -- RETURNS {word}
---   unavailable        the item, or a part of it, is not in the store
+--   unavailable        the item, or a part of it, is missing
 --   unknown_hold       the store has no such hold
---   already_released   it was given back before; nothing was changed
---   already_confirmed  it is sold, and the reason is not a refund; nothing was changed
---   released           its units are left again
+--   already_released   the hold was released before; nothing was changed
+--   already_confirmed  the units are sold, and the reason is not refunded; nothing was changed
+--   released           the units are back on sale
 -- EXAMPLE
 --   KEYS seckill:{42}:item seckill:{42}:buyers seckill:{42}:holds  ARGV 0000002a-… expired  ->  {released}
 
@@ -38,7 +38,7 @@ if state == 'sold' and reason ~= 'refunded' then
   return {'already_confirmed'}
 end
 
--- HDEL comes first because a full store accepts it, and then all that follows: giving back must work when it is full.
+-- HDEL comes first because a full store accepts it, and then every later write too: releasing must work then.
 redis.call('HDEL', holds, reservation_id)
 redis.call('HSET', holds, reservation_id, 'ended:' .. buyer .. ':' .. units .. ':' .. deadline_ms)
 if redis.call('HINCRBY', buyers, buyer, -units) <= 0 then

@@ -1,25 +1,25 @@
--- Holds units of an item for a buyer and writes the reservation to the outbox, or says in one word why not.
+-- Holds units of an item for a buyer and writes the reservation to the outbox, or answers why not.
 --
 -- KEYS
 --   1 item    hash of terms and counters
 --   2 buyers  hash buyer -> units held and bought
 --   3 holds   hash reservation id -> 'state:buyer:units:deadline_ms'
---   4 outbox  stream, one entry a reservation
+--   4 outbox  stream, one entry per reservation
 -- ARGV
---   1 reservation_id  the pass's random id; the call is idempotent by it
+--   1 reservation_id  the random id in the pass; repeating the call with it is safe
 --   2 buyer           user id
 --   3 units           whole units, 1 or more
--- RETURNS {word, now_ms, units, deadline_ms, price_minor, currency, left, retry_ms}; what a word has no use for is 0 or ''
---   unavailable       the item, or a part of it, is not in the store, or the store came back different: never sold out
---   already_reserved  this reservation holds or bought: its first units and deadline again
---   hold_ended        this reservation was given back
+-- RETURNS {word, now_ms, units, deadline_ms, price_minor, currency, left, retry_ms}; what does not apply is 0 or ''
+--   unavailable       the item, or a part of it, is missing, or the item is not verified; never means sold out
+--   already_reserved  this reservation was made before; its units and deadline are returned again
+--   hold_ended        this reservation was released
 --   paused            the sale is paused
---   not_open          before the window; retry_ms until it opens
---   closed            after the window
---   sold_out          nothing left, and nothing held that could come back
---   held_by_others    nothing left, but open holds may return
---   limit_reached     units held and bought + units asked > per_buyer_max
---   too_few_left      some left, fewer than asked
+--   not_open          the sale has not opened; it opens in retry_ms
+--   closed            the sale is over
+--   sold_out          no units are left, and none are held that could come back
+--   held_by_others    no units are left, but held ones may come back
+--   limit_reached     units held and bought + units requested > per_buyer_max
+--   too_few_left      some units are left, but fewer than requested
 --   reserved          the units are held until deadline_ms
 -- EXAMPLE
 --   KEYS seckill:{42}:item seckill:{42}:buyers seckill:{42}:holds seckill:{42}:outbox
@@ -47,21 +47,21 @@ local function answer(word, held_units, deadline_ms, retry_ms)
     left or '', retry_ms or '0'}
 end
 
--- A store that lost part of an item must not guess the rest: neither a field nor a whole key.
+-- If a part of the item is missing, a field or a whole key, nothing is assumed about it.
 if not (state and opens_ms and closes_ms and hold_ms and per_buyer_max and price_minor and currency) then
   return answer('unavailable')
 end
 if not (held and sold and reservations) or (quantity == nil) ~= (left == nil) then
   return answer('unavailable')
 end
--- publish makes the outbox; every reservation ever made has a hold, and behind each unit held or sold stands a buyer.
+-- publish creates the outbox, every reservation has a hold, and every unit held or sold is counted for a buyer.
 if redis.call('EXISTS', outbox) == 0 or (held + sold > 0 and redis.call('EXISTS', buyers) == 0) then
   return answer('unavailable')
 end
 if reservations > 0 and redis.call('EXISTS', holds) == 0 then
   return answer('unavailable')
 end
--- The id changes at every restart and at every promotion: what this store knows may be older than what was answered.
+-- The id changes at every restart and promotion. After one, the store may have lost reservations that it had confirmed.
 if incarnation ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then
   return answer('unavailable')
 end
@@ -85,7 +85,7 @@ end
 if now_ms >= closes_ms then
   return answer('closed')
 end
--- What depends on the item alone stands before what depends on the buyer: who knows the item's figures can answer it.
+-- What depends only on the item is checked before what depends on the buyer: it can be answered from the figures alone.
 if left and left <= 0 and held <= 0 then
   return answer('sold_out')
 end
@@ -99,7 +99,7 @@ if left and left < units then
   return answer('too_few_left')
 end
 
--- Decided; from here only writes. XADD comes first because a full store refuses it, and with it all that follows.
+-- From here on only writes. XADD comes first because a full store refuses it, and the script stops there.
 local deadline_ms = whole(now_ms + hold_ms)
 redis.call('XADD', outbox, '*', 'reservation', reservation_id, 'buyer', buyer, 'units', units,
   'reserved_ms', whole(now_ms), 'deadline_ms', deadline_ms)

@@ -1,21 +1,21 @@
--- Writes down again what an order says of its hold, where the store has lost it or given it back.
+-- Writes the hold of an order again, if the store has lost it or released it.
 --
 -- KEYS
 --   1 item    hash of terms and counters
 --   2 buyers  hash buyer -> units held and bought
 --   3 holds   hash reservation id -> 'state:buyer:units:deadline_ms'
 -- ARGV
---   1 reservation_id  the one that reserve held by; the call is idempotent by it
+--   1 reservation_id  the id given to reserve; repeating the call with it is safe
 --   2 buyer           user id
 --   3 units           whole units, 1 or more
 --   4 deadline_ms     milliseconds since 1970
---   5 state           held, sold or ended as PostgreSQL knows it; late_payment = sold, if the item still allows it
+--   5 state           held, sold or ended, as in PostgreSQL; late_payment = sold, if limit and units left allow it
 -- RETURNS {word}
---   unavailable       the item, or a part of it, is not in the store; for a late payment, it is not verified yet
---   already_restored  the hold is there: nothing was changed, whatever its state
---   limit_reached     a late payment, and the buyer has taken up the limit since
---   too_few_left      fewer units are left; nothing was changed
---   restored          the hold is there again, and its units are counted
+--   unavailable       the item, or a part of it, is missing; for a late payment also if the item is not verified
+--   already_restored  the hold is there and not ended, or state is ended and any hold is there; nothing was changed
+--   limit_reached     a late payment, and the buyer has reserved other units since, up to the limit
+--   too_few_left      too few units are left; nothing was changed
+--   restored          the hold is written, and its units are counted
 -- EXAMPLE
 --   KEYS seckill:{42}:item seckill:{42}:buyers seckill:{42}:holds  ARGV 0000002a-… 7 1 1767226500012 sold  ->  {restored}
 
@@ -32,7 +32,7 @@ per_buyer_max, reservations = tonumber(per_buyer_max), tonumber(reservations)
 if not (held and sold and per_buyer_max and reservations) or (quantity == nil) ~= (left == nil) then
   return {'unavailable'}
 end
--- On sale, a lost key must stay lost until a reconcile: written anew with one hold in it, nobody would miss the others.
+-- A lost key must stay lost until a reconcile: created here with one hold, it would hide the loss of the others.
 if late and held + sold > 0 and redis.call('EXISTS', buyers) == 0 then
   return {'unavailable'}
 end
@@ -53,7 +53,7 @@ if state ~= 'ended' and left and left < units then
   return {'too_few_left'}
 end
 
--- HDEL comes first because a full store accepts it, and then all that follows: what was promised must be written down.
+-- HDEL comes first because a full store accepts it, and then every later write too: an order must be restored then.
 local whole = string.format('%.0f', units)
 local written = late and 'sold' or state
 redis.call('HDEL', holds, reservation_id)

@@ -13,7 +13,7 @@ from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem
 
 
 class ChangeForm(forms.Form):
-    """A reason, and a token by which a form that is sent twice makes one change."""
+    """A reason, and a token: a form that is sent twice with the same token makes one change."""
 
     token = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
     reason = forms.CharField(
@@ -51,7 +51,7 @@ class EndForm(ChangeForm):
 
 
 def form_for(kind: SaleChange.Kind, *, sale: Sale, item: SaleItem | None, data: Any = None) -> ChangeForm:
-    """The form of a change, filled with what was sent, or else with what is now."""
+    """The form of a change, filled with what was sent, else with the current values."""
     if kind == Kind.MOVE_END:
         return EndForm(data, initial={"closes_at": sale.closes_at})
     if kind == Kind.UNITS_PER_BUYER:

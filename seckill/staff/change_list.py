@@ -1,4 +1,4 @@
-"""The journal of changes for staff to read. Nobody edits it, and nobody deletes from it."""
+"""The journal of changes in the admin. Entries are never edited or deleted."""
 
 from typing import Any
 
@@ -12,14 +12,15 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from seckill.changes.texts import outcome_sentence, what_text
+from seckill.changes.texts import outcome_sentence, request_text
 from seckill.models import Sale, SaleChange
+from seckill.staff.permissions import may_see_sales
 from shop.admin_base import ModelAdmin
 
-# On the page of a sale; the list has all of them.
+# How many the page of a sale shows; the list has all of them.
 ENTRIES_SHOWN = 20
 
-LABELS = {
+LABEL_COLOURS = {
     SaleChange.Status.PENDING: "warning",
     SaleChange.Status.APPLIED: "success",
     SaleChange.Status.REFUSED: "danger",
@@ -44,10 +45,10 @@ class SaleChangeAdmin(ModelAdmin):
     actions = None
 
     def has_view_permission(self, request: HttpRequest, obj: SaleChange | None = None) -> bool:
-        return request.user.has_perm("seckill.view_sale") or request.user.has_perm("seckill.change_sale")
+        return may_see_sales(request)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return self.has_view_permission(request)
+        return may_see_sales(request)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -77,9 +78,9 @@ class SaleChangeAdmin(ModelAdmin):
 
     @admin.display(description=_("change"), ordering="kind")
     def what(self, change: SaleChange) -> str:
-        return what_text(change)
+        return request_text(change)
 
-    @display(description=_("status"), ordering="status", label=LABELS)  # type: ignore[untyped-decorator]
+    @display(description=_("status"), ordering="status", label=LABEL_COLOURS)  # type: ignore[untyped-decorator]
     def status_label(self, change: SaleChange) -> tuple[str, str]:
         return change.status, change.get_status_display()
 
@@ -96,7 +97,7 @@ def journal_of(sale: Sale) -> list[dict[str, Any]]:
         {
             "change": change,
             "product": change.item.product,
-            "what": what_text(change),
+            "what": request_text(change),
             "outcome": outcome_sentence(change),
         }
         for change in latest

@@ -1,4 +1,4 @@
-"""The pages on which staff change a running sale: a form with a preview, and a POST that goes through the journal."""
+"""The pages where staff change a running sale: a form with a preview; a POST makes the change."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -15,8 +15,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from seckill.changes.journal import make_change
-from seckill.changes.rules import OF_ITEM, CannotChange, Kind, expected_of
-from seckill.changes.texts import answer_text, what_text, worst_of
+from seckill.changes.rules import OF_ITEM, CannotChange, Kind, state_after_pending
+from seckill.changes.texts import entry_to_report, request_text, result_message
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.staff.change_form import ChangeForm, form_for
 from seckill.staff.change_preview import preview_of, preview_texts
@@ -37,7 +37,7 @@ TITLES = {
     Kind.END_NOW: _("End now"),
 }
 
-# What people should know before they press the button.
+# What staff should know before they press the button.
 HINTS = {
     Kind.ADD_UNITS: _("The added units go on sale immediately."),
     Kind.WITHDRAW_UNITS: _("Only units that are left can be withdrawn. Held and sold units stay with their buyers."),
@@ -58,17 +58,17 @@ DANGEROUS = frozenset({Kind.END_NOW, Kind.WITHDRAW_UNITS})
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A way to one of the pages."""
+    """A link to one of the pages."""
 
     title: str
     url: str
 
 
 def buttons_of(sale: Sale) -> list[Button]:
-    """What can be done with a published sale now."""
-    now, expected = timezone.now(), expected_of(sale)
-    kinds = [Kind.MOVE_END] if expected.closes_at <= now else [Kind.PAUSE, Kind.MOVE_END, Kind.END_NOW]
-    if expected.paused:
+    """The changes that are possible now for a published sale."""
+    now, state = timezone.now(), state_after_pending(sale)
+    kinds = [Kind.MOVE_END] if state.closes_at <= now else [Kind.PAUSE, Kind.MOVE_END, Kind.END_NOW]
+    if state.paused:
         kinds = [Kind.RESUME, *(kind for kind in kinds if kind != Kind.PAUSE)]
     if now < sale.opens_at:
         kinds = [kind for kind in kinds if kind != Kind.END_NOW]
@@ -76,7 +76,7 @@ def buttons_of(sale: Sale) -> list[Button]:
 
 
 def buttons_of_item(item: SaleItem) -> list[Button]:
-    """What can be done with an item of a published sale."""
+    """The changes that are possible for an item of a published sale."""
     kinds = [Kind.UNITS_PER_BUYER]
     if item.quantity is not None:
         kinds = [Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, *kinds]
@@ -88,23 +88,24 @@ def control_url(*, sale_id: int, kind: SaleChange.Kind, item_id: int | None = No
     return reverse("admin:seckill_sale_control", args=target)
 
 
-def control(
+def change_page(
     model_admin: "ModelAdmin[Sale]", request: HttpRequest, *, sale_id: int, kind: str, item_id: int | None
 ) -> HttpResponse:
-    """Show the form of one change; a POST makes it and says what became of it on the page of the sale."""
+    """Show the form of one change. A POST makes it; its result is shown on the page of the sale."""
     if kind not in Kind.values or (Kind(kind) in OF_ITEM) != (item_id is not None):
         raise Http404
+    change_kind = Kind(kind)
     sale = get_object_or_404(Sale, pk=sale_id, published_at__isnull=False)
     item = get_object_or_404(sale.items.select_related("sale", "product"), pk=item_id) if item_id else None
     if not model_admin.has_change_permission(request, sale):
         raise PermissionDenied
-    form = form_for(Kind(kind), sale=sale, item=item, data=request.POST if request.method == "POST" else None)
-    if form.is_bound and form.is_valid() and make(model_admin, request, form, kind=Kind(kind), sale=sale, item=item):
+    form = form_for(change_kind, sale=sale, item=item, data=request.POST if request.method == "POST" else None)
+    if form.is_valid() and make_and_report(model_admin, request, form, kind=change_kind, sale=sale, item=item):
         return redirect("admin:seckill_sale_change", sale.pk)
-    return page(model_admin, request, form, kind=Kind(kind), sale=sale, item=item)
+    return render_form(model_admin, request, form, kind=change_kind, sale=sale, item=item)
 
 
-def make(
+def make_and_report(
     model_admin: "ModelAdmin[Sale]",
     request: HttpRequest,
     form: ChangeForm,
@@ -113,13 +114,13 @@ def make(
     sale: Sale,
     item: SaleItem | None,
 ) -> bool:
-    """Make the change and say so. False where a rule forbids it, which is then an error of the form."""
+    """Make the change and show its result. False if a rule forbids it; the form then shows the error."""
     try:
         changes = make_change(
             kind=kind,
             made_by=cast(User, request.user),
             on_new=lambda new: model_admin.log_change(
-                request, sale, f"{item.product if item else sale}: {what_text(new[0])}"
+                request, sale, f"{item.product if item else sale}: {request_text(new[0])}"
             ),
             item_id=item.pk if item else None,
             sale_id=None if item else sale.pk,
@@ -128,12 +129,12 @@ def make(
     except CannotChange as refusal:
         form.add_error(None, str(refusal))
         return False
-    worst = worst_of(changes)
-    messages.add_message(request, LEVELS[SaleChange.Status(worst.status)], answer_text(worst))
+    entry = entry_to_report(changes)
+    messages.add_message(request, LEVELS[SaleChange.Status(entry.status)], result_message(entry))
     return True
 
 
-def page(
+def render_form(
     model_admin: "ModelAdmin[Sale]",
     request: HttpRequest,
     form: ChangeForm,
@@ -142,7 +143,7 @@ def page(
     sale: Sale,
     item: SaleItem | None,
 ) -> HttpResponse:
-    """The form with its preview: complete without a script, kept up to date by two."""
+    """The form with its preview. It works without JavaScript; with it, figures and preview are kept up to date."""
     items = [item] if item else list(sale.items.select_related("sale", "product").order_by("pk"))
     context = {
         **model_admin.admin_site.each_context(request),
@@ -150,7 +151,7 @@ def page(
         "title": TITLES[kind],
         "hint": HINTS[kind],
         "is_dangerous": kind in DANGEROUS,
-        "reopens": kind == Kind.MOVE_END and expected_of(sale).closes_at <= timezone.now(),
+        "reopens": kind == Kind.MOVE_END and state_after_pending(sale).closes_at <= timezone.now(),
         "sale": sale,
         "form": form,
         "preview": preview_of(form, kind=kind, sale=sale, items=items),

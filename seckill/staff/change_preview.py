@@ -1,4 +1,4 @@
-"""What a change would do, shown before it is made; seckill/change-preview.js says the same while people type."""
+"""What a change would do, shown before it is made; seckill/change-preview.js updates it while staff type."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ TIME_FORMAT = "Y-m-d H:i:s"
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The items with their figures, and what would become of them.
+    """The items with their present figures, and what the change would make of them.
 
-    `left_after` and `quantity_after` are units, `now` and `after` the limit of a buyer or the end of the sale; an
-    empty text has nothing to say. `warning` says that the store would refuse.
+    `left_after` and `quantity_after` are units; `now` and `after` are the limit per buyer or the end of the sale.
+    Fields that the change does not touch are empty. `warning` says that the store would refuse.
     """
 
     kind: str
@@ -34,12 +34,12 @@ class Preview:
 
 
 def preview_of(form: ChangeForm, *, kind: SaleChange.Kind, sale: Sale, items: Sequence[SaleItem]) -> Preview:
-    """The preview of what stands in the form; of a form that is empty or cannot be read, just what is now."""
+    """The preview of what was entered; the present figures alone if the form is empty or invalid."""
     rows = figures_of(items)
-    typed = getattr(form, "cleaned_data", {}) if form.is_bound else {}
+    entered = getattr(form, "cleaned_data", {}) if form.is_bound else {}
     if kind == Kind.MOVE_END:
-        return Preview(kind, rows, now=time_text(sale.closes_at), after=time_text(typed.get("closes_at")))
-    units = typed.get("units")
+        return Preview(kind, rows, now=time_text(sale.closes_at), after=time_text(entered.get("closes_at")))
+    units = entered.get("units")
     if kind == Kind.UNITS_PER_BUYER:
         return Preview(kind, rows, now=str(items[0].per_buyer_max), after=str(units or ""))
     if kind in (Kind.ADD_UNITS, Kind.WITHDRAW_UNITS) and units:
@@ -57,9 +57,9 @@ def preview_of_units(kind: SaleChange.Kind, rows: list[Figures], units: int) -> 
 
 
 def preview_texts() -> dict[str, str]:
-    """What the page's script may say too. It fills what stands in {braces}."""
+    """Texts that the page's script shows too. It fills in the {placeholders}."""
     return {"too_few_left": _("Only {left} left: this change would be refused.")}
 
 
-def time_text(moment: datetime | None) -> str:
-    return date_format(localtime(moment), TIME_FORMAT) if moment else ""
+def time_text(at: datetime | None) -> str:
+    return date_format(localtime(at), TIME_FORMAT) if at else ""

@@ -1,4 +1,4 @@
-"""The phase of a sale for staff, who also see drafts: as a label, and as a filter of lists."""
+"""The phase of a sale for staff, with drafts: as a label, and as a filter for lists."""
 
 from datetime import datetime
 from typing import Any
@@ -22,8 +22,8 @@ PHASES = {
     Phase.ENDED: _("ended"),
 }
 
-# The colours of the phases, in the words of django-unfold.
-LABELS = {
+# As django-unfold names its colours.
+LABEL_COLOURS = {
     DRAFT: "warning",
     Phase.UPCOMING: "info",
     Phase.OPEN: "success",
@@ -33,19 +33,19 @@ LABELS = {
 
 
 def labelled_phase(sale: Sale) -> tuple[str, str]:
-    """The phase as a word and as people read it."""
+    """The phase as a key of LABEL_COLOURS and as text."""
     phase = sale.phase_at(timezone.now()) if sale.is_published else DRAFT
     return phase, str(PHASES[phase])
 
 
 def condition_for(phase: str, *, now: datetime, path: str) -> Q:
-    """Which rows are in the phase; `path` leads from the row to its sale: "" or "sale__"."""
+    """The rows in the phase; `path` leads from the row to its sale: "" or "sale__"."""
     published = Q(**{f"{path}published_at__isnull": False})
     return ~published if phase == DRAFT else published & in_phase(Phase(phase), now=now, path=path)
 
 
 class PhaseFilter(admin.SimpleListFilter):
-    """Lists the sales of one phase."""
+    """Filters sales by phase."""
 
     title = _("phase")
     parameter_name = "phase"
@@ -62,6 +62,6 @@ class PhaseFilter(admin.SimpleListFilter):
 
 
 class ItemPhaseFilter(PhaseFilter):
-    """Lists the items whose sale is in one phase."""
+    """Filters items by the phase of their sale."""
 
     path = "sale__"

@@ -1,13 +1,17 @@
-"""What staff may say about a sale and its items: the rules of the models, refused at the field that breaks them."""
+"""The items in the form of a draft sale. Errors are shown at the field that breaks a rule."""
 
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.contrib import admin
 from django.forms.formsets import DELETION_FIELD_NAME
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from seckill.models import SaleItem
-from shop.price_field import PriceField
+from seckill.models import Sale, SaleItem
+from seckill.staff.permissions import may_see_sales
+from shop.admin_base import TabularInline
+from shop.price_field import PriceField, price_text
 
 if TYPE_CHECKING:
     # django-unfold has no types; its formset extends this one.
@@ -25,10 +29,10 @@ class SaleItemForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class SaleItemFormSet(BaseInlineFormSet):
-    """The items of one sale, judged by each other; Django hands each the sale with the window that was just typed."""
+    """The items of one sale. Django gives each the unsaved sale, so the entered window is the one that is checked."""
 
     def clean(self) -> None:
-        """Refuse a product that an earlier row has, at its field; Django would only say so above the rows."""
+        """Refuse a product that an earlier row has, at its field; Django would show the error above the rows."""
         products = set()
         for form in self.forms:
             row = getattr(form, "cleaned_data", {})
@@ -39,3 +43,39 @@ class SaleItemFormSet(BaseInlineFormSet):
                 form.add_error("product", _("This product is already in the sale."))
             products.add(product)
         super().clean()
+
+
+class SaleItemInline(TabularInline):
+    """The items of a draft sale. Whoever may change the sale may change its items."""
+
+    model = SaleItem
+    form = SaleItemForm
+    formset = SaleItemFormSet
+    autocomplete_fields = ["product"]
+    hide_title = True
+
+    def get_extra(self, request: HttpRequest, obj: Sale | None = None, **kwargs: Any) -> int:
+        return 0 if obj else 1
+
+    def get_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
+        price = "price_minor" if self.has_change_permission(request, obj) else "price"
+        return ["product", price, "quantity", "per_buyer_max"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
+        return [] if self.has_change_permission(request, obj) else ["price"]
+
+    @admin.display(description=_("Sale price"))
+    def price(self, item: SaleItem) -> str:
+        return price_text(item.price_minor)
+
+    def has_view_permission(self, request: HttpRequest, obj: Sale | None = None) -> bool:
+        return may_see_sales(request)
+
+    def has_add_permission(self, request: HttpRequest, obj: Sale | None = None) -> bool:
+        return request.user.has_perm("seckill.change_sale" if obj else "seckill.add_sale")
+
+    def has_change_permission(self, request: HttpRequest, obj: Sale | None = None) -> bool:
+        return self.has_add_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Sale | None = None) -> bool:
+        return self.has_add_permission(request, obj)

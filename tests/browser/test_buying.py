@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from orders.models import Order, OrderStatus
 from seckill import ledger, passes
+from seckill.ledger_words import Confirmed
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.conftest import make_item
@@ -35,7 +36,7 @@ def buy_all(item: SaleItem, rival: User) -> None:
     """The rival takes and pays for all there is."""
     reservation_id = passes.new_reservation_id(item.pk)
     ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=rival.pk, units=item.quantity or 1)
-    assert ledger.confirm(item_id=item.pk, reservation_ids=[reservation_id]) == [ledger.Confirmed.CONFIRMED]
+    assert ledger.confirm(item_id=item.pk, reservation_ids=[reservation_id]) == [Confirmed.CONFIRMED]
 
 
 def test_a_buyer_gets_ready_by_keyboard_and_has_the_order_after_the_start(

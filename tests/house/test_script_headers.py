@@ -10,7 +10,7 @@ import pytest
 
 from seckill import ledger, scripts
 from seckill.keys import ItemKeys, keys_of
-from seckill.ledger import Adjusted, Confirmed, Published, Released, Restored
+from seckill.ledger_words import Adjusted, Confirmed, Published, Released, Restored
 from seckill.outcomes import Outcome
 from seckill.scripts import LUA_DIR
 

@@ -17,6 +17,7 @@ from orders.payments.provider import ProviderUnreachable
 from orders.payments.simulated.adapter import SimulatedProvider
 from seckill import ledger, passes
 from seckill.models import SaleItem
+from seckill.store import StoreUnreachable
 from shop.models import Product
 from tests.conftest import make_item
 from tests.orders.payments.payment_steps import message, store_away, tell
@@ -340,7 +341,7 @@ def test_with_the_store_down_the_reservation_page_asks_for_a_moment(
     client: Client, item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unreachable(**_: object) -> None:
-        raise ledger.StoreUnreachable
+        raise StoreUnreachable
 
     monkeypatch.setattr(ledger, "find_hold", unreachable)
     client.force_login(buyer)

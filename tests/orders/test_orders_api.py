@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 from orders import intake
 from orders.models import Order
 from seckill import ledger, passes
+from seckill.ledger_words import ReleaseReason
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.conftest import make_item
@@ -45,7 +46,7 @@ def test_a_reservation_is_found_before_and_after_its_order_is_written(item: Sale
 
 def test_a_hold_that_ended_without_an_order_was_rejected(item: SaleItem, buyer: User) -> None:
     reservation_id = reserve(item, buyer)
-    ledger.release(item_id=item.pk, reservation_ids=[reservation_id], reason=ledger.Reason.REJECTED)
+    ledger.release(item_id=item.pk, reservation_ids=[reservation_id], reason=ReleaseReason.REJECTED)
     body = signed_in(buyer).get(f"/api/v1/reservations/{reservation_id}/").json()
     assert (body["status"], body["poll_after_ms"]) == ("rejected", None)
 

@@ -15,7 +15,7 @@ from orders.models import Order, OrderStatus
 from seckill import doorbell, ledger, passes
 from seckill.keys import keys_of
 from seckill.models import SaleItem
-from seckill.timestamps import milliseconds, moment_from
+from seckill.timestamps import from_ms, to_ms
 from shop.models import Product
 from tests.conftest import make_item
 
@@ -26,7 +26,7 @@ HOUR = timedelta(hours=1)
 
 def reserve_by(clock: timedelta, item: SaleItem, buyer: User) -> None:
     """A reservation as a store would have written it whose clock is off by `clock`."""
-    now_ms = milliseconds(timezone.now() + clock)
+    now_ms = to_ms(timezone.now() + clock)
     fields: dict[Any, Any] = {
         "reservation": str(passes.new_reservation_id(item.pk)),
         "buyer": buyer.pk,
@@ -42,7 +42,7 @@ def test_a_store_whose_clock_is_off_gives_a_buyer_the_whole_time_to_pay(
     item: SaleItem, buyer: User, clock: timedelta
 ) -> None:
     reserve_by(clock, item, buyer)
-    with mock.patch.object(ledger, "clock_ms", return_value=milliseconds(timezone.now() + clock)):
+    with mock.patch.object(ledger, "clock_ms", return_value=to_ms(timezone.now() + clock)):
         intake.drain_once(item_id=item.pk)
     assert tasks.expire_overdue() == 0
     order = Order.objects.get()
@@ -62,7 +62,7 @@ def test_a_deadline_is_the_one_that_the_buyer_was_told(item: SaleItem, buyer: Us
     answer = ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
     with mock.patch.object(ledger, "clock_ms", side_effect=AssertionError("the store is asked only on suspicion")):
         intake.drain_once(item_id=item.pk)
-    assert Order.objects.get().expires_at == moment_from(answer.deadline_ms)
+    assert Order.objects.get().expires_at == from_ms(answer.deadline_ms)
 
 
 def test_messages_outlive_clocks_that_are_an_hour_off() -> None:
@@ -94,6 +94,6 @@ def test_moments_survive_the_way_to_milliseconds_and_back(product: Product, unit
     item = make_item(product, opens_in_seconds=-60 - units / 1000)
     read = ledger.read(item_id=item.pk)
     assert read is not None
-    assert read.opens_ms == milliseconds(item.sale.opens_at)
+    assert read.opens_ms == to_ms(item.sale.opens_at)
     for ms in (1_767_225_600_001, 1_767_225_600_257, 1_767_225_600_999):
-        assert milliseconds(moment_from(ms)) == ms
+        assert to_ms(from_ms(ms)) == ms

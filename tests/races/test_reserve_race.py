@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from seckill import ledger, passes
-from seckill.ledger import Confirmed, Reason, Released, Reservation
+from seckill.ledger import Reservation
+from seckill.ledger_words import Confirmed, Published, Released, ReleaseReason
 from seckill.outcomes import Outcome
 from tests.races.racing_processes import Call, RacingProcesses, racing_processes
 from tests.seckill.stored_item import StoredItem
@@ -39,7 +40,7 @@ def publish(*, quantity: int, per_buyer_max: int = 1) -> None:
         price_minor=1900,
         currency="CNY",
     )
-    assert ledger.publish(item_id=ITEM_ID, terms=terms) == ledger.Published.PUBLISHED
+    assert ledger.publish(item_id=ITEM_ID, terms=terms) == Published.PUBLISHED
 
 
 def attempt(buyer: int, *, units: int = 1) -> Call:
@@ -60,7 +61,7 @@ def settle(call: Call) -> Released | Confirmed | Reservation:
     reservation_ids = [call["reservation_id"]]
     if verb == "confirm":
         return ledger.confirm(item_id=ITEM_ID, reservation_ids=reservation_ids)[0]
-    return ledger.release(item_id=ITEM_ID, reservation_ids=reservation_ids, reason=Reason(verb))[0]
+    return ledger.release(item_id=ITEM_ID, reservation_ids=reservation_ids, reason=ReleaseReason(verb))[0]
 
 
 def outcomes(answers: list[Any]) -> Counter[Any]:

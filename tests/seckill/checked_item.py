@@ -15,20 +15,11 @@ import pytest
 from redis.exceptions import ResponseError
 
 from seckill import item_state, ledger, passes, scripts
-from seckill.ledger import (
-    AdjustAnswer,
-    Adjusted,
-    Adjustment,
-    Confirmed,
-    Published,
-    Reason,
-    Released,
-    Reservation,
-    Restore,
-    Restored,
-)
+from seckill.ledger import AdjustAnswer, Adjustment, Reservation
+from seckill.ledger_words import Adjusted, Confirmed, Published, Released, ReleaseReason, RestoreAs, Restored
 from seckill.outcomes import Outcome
 from seckill.scripts import Script
+from seckill.store import StoreUnreachable
 from tests.own_store import OwnStore
 from tests.seckill.stored_item import StoredItem
 
@@ -46,7 +37,7 @@ YES = {
 
 Answer = TypeVar("Answer")
 
-# Runs in front of reserve.lua, in the same script and so at the very same time of the store's clock.
+# Runs before reserve.lua in the same script, and so at the same time of the store's clock.
 WINDOW_FROM_NOW = """
 local window_clock = redis.call('TIME')
 local window_now_ms = window_clock[1] * 1000 + math.floor(window_clock[2] / 1000)
@@ -55,7 +46,7 @@ redis.call('HSET', KEYS[1], 'closes_ms', string.format('%.0f', window_now_ms + (
 redis.call('SET', 'clock', string.format('%.0f', window_now_ms))
 """
 
-# Every key with its content, in one round trip: it is asked for before and after each call.
+# Every key with its content, in one round trip. It runs before and after each call.
 DUMP = """
 local dump = {}
 for _, key in ipairs(redis.call('KEYS', '*')) do
@@ -74,10 +65,10 @@ return dump
 
 
 class CheckedItem(StoredItem):
-    """The item 42 in a store that was empty. Verbs go through the ledger, as the shop's do.
+    """Item 42 in an empty store. Verbs go through the ledger, as in the shop.
 
-    After each call: a refusal or a fault has changed nothing at all, and after a yes the invariants hold. `guarded`
-    False leaves that out, for items that a test has damaged on purpose.
+    After each call it is checked that a refusal or a fault has changed nothing, and that the invariants hold after a
+    yes. `guarded` False leaves that out, for items that a test has damaged on purpose.
     """
 
     def __init__(self, store: OwnStore, *, guarded: bool = True) -> None:
@@ -143,7 +134,7 @@ class CheckedItem(StoredItem):
     def confirm(self, reservation_id: UUID) -> Confirmed:
         return self._watched(lambda: ledger.confirm(item_id=ITEM_ID, reservation_ids=[reservation_id])[0])
 
-    def release(self, reservation_id: UUID, reason: Reason = Reason.EXPIRED) -> Released:
+    def release(self, reservation_id: UUID, reason: ReleaseReason = ReleaseReason.EXPIRED) -> Released:
         return self._watched(
             lambda: ledger.release(item_id=ITEM_ID, reservation_ids=[reservation_id], reason=reason)[0]
         )
@@ -167,13 +158,13 @@ class CheckedItem(StoredItem):
         self,
         reservation_id: UUID | None = None,
         *,
-        state: Restore,
+        state: RestoreAs,
         buyer: int = 7,
         units: int = 1,
         deadline_ms: int = 1767226500012,
     ) -> Restored:
         chosen_id = reservation_id or self.new_id()
-        if state is not Restore.LATE_PAYMENT:
+        if state is not RestoreAs.LATE_PAYMENT:
             self.limited = False
         before = self.holds()
         entries = {entry["reservation"] for entry in self.entries()} if self.guarded else set()
@@ -197,7 +188,7 @@ class CheckedItem(StoredItem):
         item_state.mark_verified(item_id=ITEM_ID, incarnation=item_state.incarnation())
 
     def reserve_at(self, *, opens_in_ms: int = -HOUR_MS, closes_in_ms: int = HOUR_MS) -> Reservation:
-        """Reserve with a window that opens and closes so many milliseconds from the time of the script itself."""
+        """Reserve with a window relative to the time at which the script runs."""
         prelude = WINDOW_FROM_NOW.format(opens=opens_in_ms, closes=closes_in_ms)
         shifted = Script("reserve", prelude + scripts.RESERVE.source)
         with mock.patch.object(scripts, "RESERVE", shifted), self.unguarded():
@@ -207,15 +198,15 @@ class CheckedItem(StoredItem):
         return answer
 
     def dump(self) -> dict[bytes, Any]:
-        """All that the store holds, whatever the keys."""
+        """All keys of the store with their content."""
         dump = {}
         for key, kind, content, groups in self.client.eval(DUMP, 0):
-            # Stores give the fields of a hash in no order.
+            # The fields of a hash come in no particular order.
             dump[key] = dict(pairwise(content)) if kind == b"hash" else (kind, content, groups)
         return dump
 
     def is_refused(self, script: Script, *, keys: int, args: list[str], message: str) -> None:
-        """A call with so many keys and these arguments breaks the contract: a fault, and nothing changes."""
+        """Check that a call with this number of keys and these arguments is a fault and changes nothing."""
         names = [self.keys.item, self.keys.buyers, self.keys.holds, self.keys.outbox, self.keys.dead]
         with self.nothing_changes(), pytest.raises(ResponseError, match=says(message)):
             script.run(self.client, keys=names[:keys], args=args)
@@ -242,7 +233,7 @@ class CheckedItem(StoredItem):
         before = self.dump()
         try:
             answer = call()
-        except ledger.StoreUnreachable:
+        except StoreUnreachable:
             assert self.dump() == before, "a call that failed changed something"
             raise
         word = word_of(answer)
@@ -266,5 +257,5 @@ def pairwise(flat: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def says(message: str) -> str:
-    """A pattern for exactly this message of a script, in the words that stores put round it."""
+    """A pattern for this message of a script, with what the store adds to it."""
     return f"(^|: ){re.escape(message)} script"

@@ -1,4 +1,4 @@
-"""A store of one's own for the tests of the scripts: they fill it up and watch each of its keys."""
+"""A separate store for the tests of the scripts, which fill it up and compare all of its keys."""
 
 from collections.abc import Iterator
 
@@ -8,14 +8,14 @@ from hypothesis import settings
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.seckill.checked_item import CheckedItem
 
-# A machine that does much else at the moment is no failure of an example.
+# On a busy machine, a slow example is not a failure.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")
 def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
-    """A server with nothing in it. It does not sync: durability has tests of its own."""
+    """An empty server. It does not sync: durability is tested elsewhere."""
     with running(tmp_path_factory.mktemp("own-store"), appendonly="no") as store:
         yield store
 

@@ -1,4 +1,4 @@
-"""What the reservation store holds of one sale item, read without the ledger."""
+"""One sale item in the reservation store, read without the ledger."""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""The doorbell: a buyer never waits for the broker, and once it answers again it hears of new reservations."""
+"""The doorbell: a buyer never waits for the broker, and once it answers again, drains are requested again."""
 
 import base64
 import json
@@ -18,12 +18,12 @@ from seckill import doorbell
 from seckill.doorbell import Doorbell
 from tests.own_store import OwnStore, free_port, running
 
-# What a ring may take of a buyer's time. One in a hundred may be caught by a machine that does much else, but a broker
-# that is waited for would show in each, and for seconds.
-RING_SECONDS_MAX = 0.05
-CAUGHT_SECONDS_MAX = 0.5
-# Longer than the client waits for a broker that hangs, and its rest after it.
-HEARD_SECONDS = 20.0
+# How long a request may take. On a busy machine one in a hundred may be slower; waiting for the broker would slow down
+# every one of them, by seconds.
+REQUEST_SECONDS_MAX = 0.05
+SLOWEST_SECONDS_MAX = 0.5
+# Longer than the client waits for a broker that hangs, and the pause after it.
+ARRIVAL_SECONDS_MAX = 20.0
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def broker(tmp_path: Path) -> Iterator[OwnStore]:
 
 @pytest.fixture
 def connect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Doorbell]]:
-    """A doorbell that rings at this broker, with the settings of the shop."""
+    """A doorbell that sends to this broker, with the settings of the shop."""
     apps, bells = [], []
 
     def connect(url: str) -> Doorbell:
@@ -43,13 +43,13 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Doorbel
         app.conf.update(broker_url=url)
         apps.append(app)
         monkeypatch.setattr(doorbell, "current_app", app)
-        monkeypatch.setattr(doorbell, "REST_SECONDS", 0.1)
+        monkeypatch.setattr(doorbell, "PAUSE_AFTER_FAILURE_SECONDS", 0.1)
         bells.append(Doorbell())
         return bells[-1]
 
     yield connect
     for bell in bells:
-        # Its thread may be waiting for a broker still; it must not turn to that of the next test.
+        # Its thread may still be waiting for a broker; it must not send to that of the next test.
         bell._items.clear()
     for app in apps:
         app.close()
@@ -61,32 +61,32 @@ def queued(broker: OwnStore) -> list[dict[str, Any]]:
 
 
 def items(broker: OwnStore) -> list[int]:
-    """The items that were rung for, in the order of the rings."""
+    """The items to drain, in the order in which they were queued."""
     bodies = [json.loads(base64.b64decode(message["body"])) for message in reversed(queued(broker))]
     return [kwargs["item_id"] for _, kwargs, _ in bodies]
 
 
 def until(happened: Callable[[], object]) -> None:
-    deadline = time.monotonic() + HEARD_SECONDS
+    deadline = time.monotonic() + ARRIVAL_SECONDS_MAX
     while not happened():
-        assert time.monotonic() < deadline, "the ring was not heard"
+        assert time.monotonic() < deadline, "the message did not arrive"
         time.sleep(0.005)
 
 
-def ring_often(bell: Doorbell, *, times: int = 1000) -> None:
-    """Ring for some items, none of which may take long."""
+def request_often(bell: Doorbell, *, times: int = 1000) -> None:
+    """Request many drains, none of which may take long."""
     durations = []
     for number in range(times):
         started = time.perf_counter()
-        bell.ring(number % 10 + 1)
+        bell.request_drain(number % 10 + 1)
         durations.append(time.perf_counter() - started)
     durations.sort()
-    assert durations[times * 99 // 100] < RING_SECONDS_MAX
-    assert durations[-1] < CAUGHT_SECONDS_MAX
+    assert durations[times * 99 // 100] < REQUEST_SECONDS_MAX
+    assert durations[-1] < SLOWEST_SECONDS_MAX
 
 
-def test_a_ring_is_a_message_for_the_drain_of_its_item(broker: OwnStore, connect: Callable[[str], Doorbell]) -> None:
-    connect(broker.url).ring(42)
+def test_a_request_is_a_message_for_the_drain_of_its_item(broker: OwnStore, connect: Callable[[str], Doorbell]) -> None:
+    connect(broker.url).request_drain(42)
     until(lambda: queued(broker))
     [message] = queued(broker)
     assert items(broker) == [42]
@@ -95,91 +95,91 @@ def test_a_ring_is_a_message_for_the_drain_of_its_item(broker: OwnStore, connect
     assert message["headers"]["ignore_result"] is True
 
 
-def test_a_ring_after_a_silence_is_heard_too(broker: OwnStore, connect: Callable[[str], Doorbell]) -> None:
+def test_a_request_after_a_pause_is_sent_too(broker: OwnStore, connect: Callable[[str], Doorbell]) -> None:
     bell = connect(broker.url)
     for count in range(1, 6):
-        bell.ring(42)
+        bell.request_drain(42)
         until(lambda count=count: len(queued(broker)) == count)  # type: ignore[misc]
 
 
-def test_every_item_is_rung_for(broker: OwnStore, connect: Callable[[str], Doorbell]) -> None:
+def test_a_drain_is_requested_for_every_item(broker: OwnStore, connect: Callable[[str], Doorbell]) -> None:
     bell = connect(broker.url)
     for item_id in range(1, 21):
-        bell.ring(item_id)
+        bell.request_drain(item_id)
     until(lambda: set(items(broker)) == set(range(1, 21)))
 
 
-def test_a_thousand_reservations_are_one_ring_per_interval_and_the_last_is_heard(
+def test_a_thousand_reservations_are_one_message_per_interval_and_the_last_is_sent(
     broker: OwnStore, connect: Callable[[str], Doorbell]
 ) -> None:
     bell = connect(broker.url)
-    bell.ring(1)
+    bell.request_drain(1)
     until(lambda: queued(broker))
     started = time.monotonic()
     for _ in range(1000):
-        bell.ring(42)
+        bell.request_drain(42)
         time.sleep(0.0005)
-    bell.ring(43)
+    bell.request_drain(43)
     until(lambda: 43 in items(broker))
     seconds = time.monotonic() - started
-    rings = items(broker).count(42)
-    assert 2 <= rings <= seconds / doorbell.INTERVAL_SECONDS + 1
+    messages = items(broker).count(42)
+    assert 2 <= messages <= seconds / doorbell.INTERVAL_SECONDS + 1
 
 
 def test_a_broker_that_is_down_costs_the_buyer_nothing(connect: Callable[[str], Doorbell]) -> None:
     bell = connect(f"redis://127.0.0.1:{free_port()}/0")
-    ring_often(bell)
+    request_often(bell)
 
 
 def test_a_broker_that_never_answers_costs_the_buyer_nothing(connect: Callable[[str], Doorbell]) -> None:
     with socket.create_server(("127.0.0.1", free_port())) as silent:
         bell = connect(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
-        bell.ring(1)
+        bell.request_drain(1)
         with silent.accept()[0] as wire:
-            assert wire.recv(1), "the thread is in the middle of its talk"
-            ring_often(bell)
+            assert wire.recv(1), "the thread is sending"
+            request_often(bell)
 
 
-def test_a_broker_that_hangs_for_a_while_costs_the_buyer_nothing_and_hears_of_it_later(
+def test_a_broker_that_hangs_for_a_while_costs_the_buyer_nothing_and_is_told_later(
     broker: OwnStore, connect: Callable[[str], Doorbell]
 ) -> None:
     bell = connect(broker.url)
-    bell.ring(1)
+    bell.request_drain(1)
     until(lambda: queued(broker))
     pid = broker.process.pid
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
     try:
-        ring_often(bell)
+        request_often(bell)
     finally:
         os.kill(pid, signal.SIGCONT)
-    bell.ring(42)
+    bell.request_drain(42)
     until(lambda: 42 in items(broker))
 
 
-def test_a_broker_that_is_full_costs_the_buyer_nothing_and_hears_of_it_later(
+def test_a_broker_that_is_full_costs_the_buyer_nothing_and_is_told_later(
     broker: OwnStore, connect: Callable[[str], Doorbell], caplog: pytest.LogCaptureFixture
 ) -> None:
     bell = connect(broker.url)
     with broker.full():
-        ring_often(bell)
-        until(lambda: "doorbell_not_heard" in caplog.text)
+        request_often(bell)
+        until(lambda: "drain_request_not_sent" in caplog.text)
         assert items(broker) == []
-    bell.ring(42)
+    bell.request_drain(42)
     until(lambda: 42 in items(broker))
 
 
-def test_a_broker_that_comes_back_hears_of_new_reservations(
+def test_a_broker_that_comes_back_is_told_of_new_reservations(
     broker: OwnStore, connect: Callable[[str], Doorbell], caplog: pytest.LogCaptureFixture
 ) -> None:
     bell = connect(broker.url)
-    bell.ring(1)
+    bell.request_drain(1)
     until(lambda: queued(broker))
     broker.kill()
-    ring_often(bell)
-    until(lambda: "doorbell_not_heard" in caplog.text)
+    request_often(bell)
+    until(lambda: "drain_request_not_sent" in caplog.text)
     broker.start()
-    until(lambda: bell.ring(42) or 42 in items(broker))  # type: ignore[func-returns-value]
+    until(lambda: bell.request_drain(42) or 42 in items(broker))  # type: ignore[func-returns-value]
 
 
 def test_a_process_without_room_for_a_thread_still_answers_its_buyers(
@@ -192,7 +192,7 @@ def test_a_process_without_room_for_a_thread_still_answers_its_buyers(
 
     with monkeypatch.context() as crowded:
         crowded.setattr(threading.Thread, "start", refuse)
-        bell.ring(42)
-        bell.ring(43)
-    bell.ring(44)
+        bell.request_drain(42)
+        bell.request_drain(43)
+    bell.request_drain(44)
     until(lambda: set(items(broker)) == {42, 43, 44})

@@ -1,4 +1,4 @@
-"""No sale opens on stores that would lose what buyers were told; who insists is told what that means."""
+"""No sale opens on stores that could lose confirmed reservations; the override warns of what that means."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ WEAK = [
     ("maxmemory-policy", "allkeys-lru"),
     ("maxmemory-policy", "volatile-ttl"),
 ]
-# A user of the store who may do everything that the shop does, and not look at the settings: a managed service.
+# A user of the store who may do everything that the shop needs, but not read the settings, as in a managed service.
 MANAGED = {"username": "shop", "password": "of-the-shop"}
 
 
@@ -58,7 +58,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
 
 @pytest.fixture
 def own(server: OwnStore) -> Iterator[OwnStore]:
-    """The shop's reservation store for one test: strong, empty, and open to changes of its settings."""
+    """The shop's reservation store for one test: durable, empty, and with settings that may be changed."""
     server.client.flushdb()
     with as_reservation_store(server):
         yield server
@@ -73,7 +73,7 @@ def draft(own: OwnStore, product: Product) -> SaleItem:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a test looks at to know that nothing was changed."""
+    """What publishing changes."""
 
     published: bool
     announced: bool
@@ -91,7 +91,7 @@ OPENED = Seen(published=True, announced=True, in_store=True)
 
 
 def commit_without_waiting() -> None:
-    """For the rest of the transaction, and so of the test."""
+    """Turn synchronous_commit off until the end of the test's transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL synchronous_commit = off")
 
@@ -118,7 +118,7 @@ def test_postgresql_that_does_not_wait_for_its_disk_refuses_the_sale(draft: Sale
 
 
 @pytest.mark.parametrize("value", ["local", "remote_write", "remote_apply"])
-def test_what_waits_for_the_own_disk_is_strong_enough(draft: SaleItem, value: str) -> None:
+def test_a_commit_that_waits_for_the_local_disk_is_strong_enough(draft: SaleItem, value: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"SET LOCAL synchronous_commit = {value}")
     assert durability.find_weaknesses() == []
@@ -134,7 +134,9 @@ def test_each_weakness_is_named(own: OwnStore, draft: SaleItem) -> None:
         publish_sale(sale_id=draft.sale_id)
 
 
-def test_a_store_that_does_not_let_us_look_counts_as_weak(own: OwnStore, draft: SaleItem, settings: Settings) -> None:
+def test_a_store_whose_settings_cannot_be_read_counts_as_weak(
+    own: OwnStore, draft: SaleItem, settings: Settings
+) -> None:
     url = urlsplit(own.url)
     managed = url._replace(netloc=f"{MANAGED['username']}:{MANAGED['password']}@{url.hostname}:{url.port}").geturl()
     settings.CACHES = settings.CACHES | {"seckill": settings.CACHES["seckill"] | {"LOCATION": managed}}
@@ -159,7 +161,7 @@ def test_the_override_opens_the_sale_and_the_log_says_so(
     assert "appendfsync everysec" in record.getMessage()
 
 
-def test_a_sale_that_waits_for_the_store_does_not_open_on_one_that_came_back_weak(
+def test_an_unannounced_sale_does_not_open_on_a_store_that_became_weak(
     own: OwnStore, draft: SaleItem, caplog: pytest.LogCaptureFixture
 ) -> None:
     Sale.objects.filter(pk=draft.sale_id).update(published_at=draft.sale.opens_at)
@@ -175,7 +177,7 @@ def test_a_sale_that_waits_for_the_store_does_not_open_on_one_that_came_back_wea
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_paused_sale_does_not_go_on_with_a_weak_store(own: OwnStore, product: Product) -> None:
+def test_a_paused_sale_cannot_be_resumed_on_a_weak_store(own: OwnStore, product: Product) -> None:
     item = make_item(product)
     (paused,) = make_change(kind=SaleChange.Kind.PAUSE, reason="The server moves", made_by=None, sale_id=item.sale_id)
     own.client.config_set("appendfsync", "everysec")
@@ -188,7 +190,7 @@ def test_a_paused_sale_does_not_go_on_with_a_weak_store(own: OwnStore, product: 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_resuming_in_the_admin_asks_for_durable_stores_too(own: OwnStore, product: Product) -> None:
+def test_resuming_in_the_admin_needs_durable_stores_too(own: OwnStore, product: Product) -> None:
     item = make_item(product)
     make_change(kind=SaleChange.Kind.PAUSE, reason="The server moves", made_by=None, sale_id=item.sale_id)
     client = Client()
@@ -203,7 +205,7 @@ def test_resuming_in_the_admin_asks_for_durable_stores_too(own: OwnStore, produc
     assert not Sale.objects.get(pk=item.sale_id).paused
 
 
-def test_with_the_store_down_the_database_is_judged_all_the_same(draft: SaleItem, settings: Settings) -> None:
+def test_with_the_store_down_the_database_is_still_checked(draft: SaleItem, settings: Settings) -> None:
     down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
     settings.CACHES = settings.CACHES | {"seckill": down}
     commit_without_waiting()
@@ -212,8 +214,8 @@ def test_with_the_store_down_the_database_is_judged_all_the_same(draft: SaleItem
     assert not Sale.objects.get(pk=draft.sale_id).is_published
 
 
-def test_the_stores_are_not_asked_when_nothing_waits(own: OwnStore, draft: SaleItem) -> None:
-    """The sweep comes by every second."""
+def test_the_settings_are_not_read_when_nothing_is_unannounced(own: OwnStore, draft: SaleItem) -> None:
+    """The sweep runs every second."""
     before = own.calls().get("config|get", 0)
     assert announce_pending() == 0
     assert own.calls().get("config|get", 0) == before
@@ -246,7 +248,7 @@ def test_every_rule_is_in_chinese() -> None:
         assert [rule.text for rule in rules if translation.gettext(rule.text) == rule.text] == []
 
 
-def test_the_demo_and_the_herd_say_so_and_leave_no_draft(db: None, own: OwnStore) -> None:
+def test_the_demo_and_the_stampede_say_so_and_leave_no_draft(db: None, own: OwnStore) -> None:
     own.client.config_set("appendfsync", "everysec")
     with pytest.raises(CommandError, match="Set appendfsync always"):
         call_command("load_demo")

@@ -1,4 +1,4 @@
-"""One at a time for an item: across connections, and never beyond the life of the one that holds the lock."""
+"""The lock of an item works across connections, and ends with the connection that holds it."""
 
 import threading
 from collections.abc import Iterator
@@ -14,20 +14,20 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def elsewhere() -> Iterator[ThreadPoolExecutor]:
-    """A thread, and so a connection, of its own."""
+    """A thread, and so another connection."""
     with ThreadPoolExecutor(1) as thread:
         yield thread
         thread.submit(lambda: connection.close()).result()
 
 
 def is_free(item_id: int) -> bool:
-    with item_lock(item_id=item_id, wait=False) as held:
-        return held
+    with item_lock(item_id=item_id, wait=False) as acquired:
+        return acquired
 
 
-def test_an_item_that_is_locked_is_locked_for_others_and_no_other_item_is(elsewhere: ThreadPoolExecutor) -> None:
-    with item_lock(item_id=7) as held:
-        assert held
+def test_a_locked_item_is_locked_for_other_connections_and_no_other_item_is(elsewhere: ThreadPoolExecutor) -> None:
+    with item_lock(item_id=7) as acquired:
+        assert acquired
         assert not elsewhere.submit(is_free, 7).result()
         assert elsewhere.submit(is_free, 8).result()
         assert is_free(7)
@@ -35,13 +35,13 @@ def test_an_item_that_is_locked_is_locked_for_others_and_no_other_item_is(elsewh
     assert elsewhere.submit(is_free, 7).result()
 
 
-def test_who_waits_gets_it_next(elsewhere: ThreadPoolExecutor) -> None:
+def test_a_waiter_acquires_the_lock_next(elsewhere: ThreadPoolExecutor) -> None:
     asking = threading.Event()
 
     def wait(seconds: bool | float) -> bool:
         asking.set()
-        with item_lock(item_id=7, wait=seconds) as held:
-            return held
+        with item_lock(item_id=7, wait=seconds) as acquired:
+            return acquired
 
     for seconds in (True, 60):
         asking.clear()
@@ -53,13 +53,13 @@ def test_who_waits_gets_it_next(elsewhere: ThreadPoolExecutor) -> None:
         assert not elsewhere.submit(wait, 0.05).result()
 
 
-def test_an_error_gives_the_lock_back(elsewhere: ThreadPoolExecutor) -> None:
+def test_an_error_releases_the_lock(elsewhere: ThreadPoolExecutor) -> None:
     with pytest.raises(ValueError, match="mine"), item_lock(item_id=7):
         raise ValueError("mine")
     assert elsewhere.submit(is_free, 7).result()
 
 
-def test_the_lock_goes_with_its_connection(elsewhere: ThreadPoolExecutor) -> None:
+def test_the_lock_is_released_with_its_connection(elsewhere: ThreadPoolExecutor) -> None:
     with item_lock(item_id=7):
         pid = connection.connection.info.backend_pid
         elsewhere.submit(end_backend, pid).result()

@@ -1,4 +1,4 @@
-"""seckill/item_state.py: what the store holds of an item, for those who compare and rebuild it."""
+"""seckill/item_state.py: reading, checking and wiping an item in the store."""
 
 from uuid import uuid4
 
@@ -7,7 +7,8 @@ import pytest
 from seckill import item_state, ledger
 from seckill.item_state import Condition, Totals
 from seckill.keys import keys_of
-from seckill.ledger import Hold, Restore
+from seckill.ledger import Hold
+from seckill.ledger_words import Adjusted, RestoreAs
 from seckill.outcomes import Outcome
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
@@ -43,7 +44,7 @@ def test_an_item_that_lost_a_part_is_lost_as_for_the_buyers(checked_item: Checke
 
 
 @pytest.mark.parametrize("part", TERMS)
-def test_so_is_an_unlimited_one(checked_item: CheckedItem, part: str) -> None:
+def test_an_unlimited_item_that_lost_a_part_is_lost_too(checked_item: CheckedItem, part: str) -> None:
     checked_item.publish(quantity=None)
     assert condition() == Condition.VERIFIED
     checked_item.client.hdel(checked_item.keys.item, part)
@@ -51,7 +52,7 @@ def test_so_is_an_unlimited_one(checked_item: CheckedItem, part: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["opens_ms", "closes_ms", "hold_ms", "per_buyer_max", "left", "held", "sold"])
-def test_an_item_with_a_number_that_is_none_is_lost_as_for_the_buyers(checked_item: CheckedItem, part: str) -> None:
+def test_an_item_with_an_unreadable_number_is_lost_as_for_the_buyers(checked_item: CheckedItem, part: str) -> None:
     checked_item.publish()
     checked_item.client.hset(checked_item.keys.item, part, "many")
     assert condition() == Condition.LOST
@@ -74,8 +75,8 @@ def test_an_item_that_nobody_has_reserved_needs_neither_buyers_nor_holds(checked
     assert condition() == Condition.VERIFIED
 
 
-def test_an_item_that_forgot_its_ended_holds_is_lost(checked_item: CheckedItem) -> None:
-    """A pass whose hold has ended would be told yes again, and intake would take it for a repetition."""
+def test_an_item_that_lost_its_ended_holds_is_lost(checked_item: CheckedItem) -> None:
+    """Otherwise a pass whose hold has ended could reserve again, and intake would take that for a repetition."""
     checked_item.publish()
     ended = checked_item.ended()
     assert condition() == Condition.VERIFIED
@@ -100,7 +101,7 @@ def test_an_item_is_unverified_until_it_is_marked(checked_item: CheckedItem) -> 
     assert ledger.read(item_id=ITEM_ID) is None
 
 
-def test_verifying_with_the_incarnation_of_before_verifies_nothing(checked_item: CheckedItem) -> None:
+def test_verifying_with_an_old_incarnation_verifies_nothing(checked_item: CheckedItem) -> None:
     checked_item.publish()
     item_state.mark_verified(item_id=ITEM_ID, incarnation="0" * 40)
     assert condition() == Condition.UNVERIFIED
@@ -163,13 +164,13 @@ def test_a_left_without_a_quantity_is_inconsistent(checked_item: CheckedItem) ->
     assert not item_state.totals(item_id=ITEM_ID).consistent
 
 
-def test_a_counter_that_is_no_number_is_inconsistent(checked_item: CheckedItem) -> None:
+def test_a_counter_that_cannot_be_read_is_inconsistent(checked_item: CheckedItem) -> None:
     checked_item.publish()
     checked_item.client.hset(checked_item.keys.item, "left", "many")
     assert not item_state.totals(item_id=ITEM_ID).consistent
 
 
-def test_less_than_nothing_left_is_inconsistent(checked_item: CheckedItem) -> None:
+def test_a_negative_left_is_inconsistent(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=1)
     checked_item.sold()
     checked_item.client.hset(checked_item.keys.item, mapping={"quantity": "0", "left": "-1"})
@@ -189,7 +190,7 @@ def test_an_item_that_lost_a_key_is_inconsistent(checked_item: CheckedItem, key:
 
 
 @pytest.mark.parametrize("units", ["2", "many"])
-def test_a_buyer_with_other_units_than_his_holds_is_inconsistent(checked_item: CheckedItem, units: str) -> None:
+def test_a_buyer_whose_count_differs_from_the_holds_is_inconsistent(checked_item: CheckedItem, units: str) -> None:
     checked_item.publish()
     checked_item.held(buyer=7)
     checked_item.client.hset(checked_item.keys.buyers, "7", units)
@@ -212,7 +213,7 @@ def test_a_hold_that_cannot_be_read_is_malformed_and_never_a_fault(checked_item:
     assert found[1] is not None
 
 
-def test_a_hold_of_bytes_that_are_no_text_is_malformed(checked_item: CheckedItem) -> None:
+def test_a_hold_that_is_not_utf8_is_malformed(checked_item: CheckedItem) -> None:
     checked_item.publish()
     damaged = checked_item.held()
     checked_item.client.hset(checked_item.keys.holds, str(damaged), b"held:7:1:\xff")
@@ -229,7 +230,7 @@ def test_totals_of_nothing_are_inconsistent() -> None:
 def test_holds_are_found_in_the_order_asked_for(checked_item: CheckedItem) -> None:
     checked_item.publish()
     ids = [checked_item.new_id() for _ in range(3)]
-    for reservation_id, state in zip(ids, (Restore.HELD, Restore.SOLD, Restore.ENDED), strict=True):
+    for reservation_id, state in zip(ids, (RestoreAs.HELD, RestoreAs.SOLD, RestoreAs.ENDED), strict=True):
         checked_item.restore(reservation_id, state=state, deadline_ms=DEADLINE_MS)
     holds = [Hold(state=state, buyer_id=7, units=1, deadline_ms=DEADLINE_MS) for state in ("held", "sold", "ended")]
     assert item_state.find_holds(item_id=ITEM_ID, reservation_ids=[*ids, checked_item.new_id()]) == [*holds, None]
@@ -242,7 +243,7 @@ def test_all_holds_come_in_portions_and_none_is_left_out(
     monkeypatch.setattr(item_state, "SCAN_COUNT", 10)
     checked_item.publish(quantity=None, per_buyer_max=10_000)
     checked_item.guarded = False
-    # Above 512 fields the store no longer keeps a hash in one piece, and portions begin to mean something.
+    # Up to 512 fields the store keeps a hash in one piece, and HSCAN returns all of it.
     ids = {str(checked_item.held()) for _ in range(600)}
     portions = list(item_state.all_holds(item_id=ITEM_ID))
     assert len(portions) > 1
@@ -250,7 +251,7 @@ def test_all_holds_come_in_portions_and_none_is_left_out(
     assert item_state.totals(item_id=ITEM_ID).consistent
 
 
-# --- wipe, and what was applied ---
+# --- wipe, and applied operations ---
 
 
 def test_a_wiped_item_keeps_its_outbox_and_nothing_else(checked_item: CheckedItem) -> None:
@@ -270,14 +271,14 @@ def test_a_wipe_leaves_other_items_alone(checked_item: CheckedItem) -> None:
     assert checked_item.client.hgetall(keys_of(43).item) == {b"left": b"1"}
 
 
-def test_what_the_published_terms_hold_already_is_marked_as_applied(checked_item: CheckedItem) -> None:
+def test_changes_that_the_published_terms_contain_are_marked_as_applied(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=5)
     first, second, third = uuid4(), uuid4(), uuid4()
     checked_item.adjust(first, units=1)
     item_state.mark_applied(item_id=ITEM_ID, operation_ids=[second, third], now_ms=checked_item.now_ms())
     item_state.mark_applied(item_id=ITEM_ID, operation_ids=[], now_ms=checked_item.now_ms())
     assert item_state.applied_operations(item_id=ITEM_ID) == {first, second, third}
-    assert checked_item.adjust(second, units=1).word == ledger.Adjusted.ALREADY_APPLIED
+    assert checked_item.adjust(second, units=1).word == Adjusted.ALREADY_APPLIED
     assert checked_item.counters()[0] == "6"
 
 

@@ -1,4 +1,4 @@
-"""Demo data may be loaded again and again, whatever a manager has done meanwhile."""
+"""Demo data can be loaded repeatedly, whatever a manager has changed meanwhile."""
 
 from datetime import timedelta
 

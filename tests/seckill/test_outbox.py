@@ -1,9 +1,10 @@
-"""The outbox: delivered until acknowledged, taken over from the dead, set aside in one atom, never read by nobody."""
+"""The outbox: entries are read until they are acknowledged, also after their consumer died or the group was lost."""
 
 import pytest
 
-from seckill import ledger, outbox
+from seckill import outbox
 from seckill.outcomes import Outcome
+from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 
@@ -13,7 +14,7 @@ def read(*, count_max: int = 100, consumer: str = "reader") -> list[outbox.Entry
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An entry may be taken over the moment it was delivered, as if its consumer had been silent for long."""
+    """An entry can be taken over as soon as it was read, as if its consumer had been idle for long."""
     monkeypatch.setattr(outbox, "TAKE_OVER_IDLE_MS", 0)
 
 
@@ -34,7 +35,7 @@ def test_an_outbox_with_nothing_new_gives_nothing(on_sale: CheckedItem) -> None:
     assert read() == []
 
 
-def test_a_delivered_entry_goes_to_no_other_reader_while_its_own_is_at_work(on_sale: CheckedItem) -> None:
+def test_an_entry_goes_to_no_other_reader_while_its_own_is_at_work(on_sale: CheckedItem) -> None:
     on_sale.held()
     assert len(read(consumer="reader")) == 1
     assert read(consumer="other") == []
@@ -60,7 +61,7 @@ def test_a_batch_is_never_larger_than_asked_and_the_entries_of_the_dead_come_fir
 
 
 @pytest.mark.usefixtures("at_once")
-def test_acknowledged_entries_are_gone_for_ever(on_sale: CheckedItem) -> None:
+def test_acknowledged_entries_are_removed(on_sale: CheckedItem) -> None:
     on_sale.held()
     kept = on_sale.held()
     first, _ = read()
@@ -72,10 +73,10 @@ def test_acknowledged_entries_are_gone_for_ever(on_sale: CheckedItem) -> None:
     assert outbox.backlogs(item_ids=[ITEM_ID]) == {ITEM_ID: 1}
 
 
-def test_an_entry_set_aside_is_in_the_dead_letters_with_its_error_and_nowhere_else(on_sale: CheckedItem) -> None:
+def test_a_dead_letter_has_its_error_and_is_nowhere_else(on_sale: CheckedItem) -> None:
     on_sale.held()
     [entry] = read()
-    outbox.set_aside(item_id=ITEM_ID, entry=entry, error="no such buyer" + "!" * 1000)
+    outbox.move_to_dead_letters(item_id=ITEM_ID, entry=entry, error="no such buyer" + "!" * 1000)
     [(_, letter)] = on_sale.client.xrange(on_sale.keys.dead)
     expected = {**entry.fields, "entry": entry.id, "error": ("no such buyer" + "!" * 1000)[:500]}
     assert {name.decode(): value.decode() for name, value in letter.items()} == expected
@@ -83,11 +84,11 @@ def test_an_entry_set_aside_is_in_the_dead_letters_with_its_error_and_nowhere_el
     assert on_sale.client.xpending(on_sale.keys.outbox, outbox.GROUP)["pending"] == 0
 
 
-def test_an_entry_that_cannot_be_set_aside_stays_where_it_is(on_sale: CheckedItem) -> None:
+def test_an_entry_that_cannot_be_moved_to_the_dead_letters_stays_in_the_outbox(on_sale: CheckedItem) -> None:
     on_sale.held()
     [entry] = read()
-    with on_sale.store.full(), pytest.raises(ledger.StoreUnreachable), on_sale.nothing_changes():
-        outbox.set_aside(item_id=ITEM_ID, entry=entry, error="no such buyer")
+    with on_sale.store.full(), pytest.raises(StoreUnreachable), on_sale.nothing_changes():
+        outbox.move_to_dead_letters(item_id=ITEM_ID, entry=entry, error="no such buyer")
 
 
 def test_an_item_without_an_outbox_has_nothing_to_read(checked_item: CheckedItem) -> None:
@@ -106,7 +107,7 @@ def test_an_outbox_that_lost_its_group_is_read_from_its_first_entry(on_sale: Che
     assert read(consumer="other") == read()
 
 
-def test_an_outbox_that_was_lost_is_never_made_anew_without_a_reader(on_sale: CheckedItem) -> None:
+def test_a_lost_outbox_is_not_created_again_by_a_reservation(on_sale: CheckedItem) -> None:
     on_sale.client.delete(on_sale.keys.outbox)
     assert on_sale.reserve().outcome == Outcome.UNAVAILABLE
     assert not on_sale.client.exists(on_sale.keys.outbox)
@@ -114,15 +115,15 @@ def test_an_outbox_that_was_lost_is_never_made_anew_without_a_reader(on_sale: Ch
 
 def test_other_errors_of_the_store_come_out_as_faults(on_sale: CheckedItem) -> None:
     on_sale.client.set(on_sale.keys.outbox, "no stream")
-    with pytest.raises(ledger.StoreUnreachable, match="WRONGTYPE"):
+    with pytest.raises(StoreUnreachable, match="WRONGTYPE"):
         read()
 
 
-def test_entries_of_any_bytes_can_be_read_and_set_aside(on_sale: CheckedItem) -> None:
+def test_entries_of_any_bytes_can_be_read_and_become_dead_letters(on_sale: CheckedItem) -> None:
     on_sale.held()
     on_sale.client.xadd(on_sale.keys.outbox, {b"\xff\xfe": b"\x00\xff", b"": b""})
     good, bad = read()
-    outbox.set_aside(item_id=ITEM_ID, entry=bad, error="no reservation")
+    outbox.move_to_dead_letters(item_id=ITEM_ID, entry=bad, error="no reservation")
     assert on_sale.entries() == [good.fields]
 
 

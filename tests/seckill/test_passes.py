@@ -1,4 +1,4 @@
-"""Passes: read back as they were issued, and refused after the change of any single character."""
+"""Passes: read back as they were issued, and refused if any character is changed."""
 
 import string
 import time
@@ -31,12 +31,12 @@ def issue(*, expires_s: int | None = None) -> str:
 def test_a_pass_is_read_back_as_it_was_issued(item_id: int, buyer_id: int, life_seconds: int) -> None:
     expires_s = int(time.time()) + life_seconds
     read = passes.read(passes.issue(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s))
-    assert read == Pass(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s, reservation_id=read.reservation_id)
+    assert read == Pass(item_id=item_id, buyer_id=buyer_id, reservation_id=read.reservation_id)
     assert passes.item_id_of(read.reservation_id) == item_id
 
 
 @given(item_id=st.integers(min_value=1, max_value=2**48 - 1))
-def test_a_reservation_id_is_a_uuid_of_version_8_that_knows_its_item(item_id: int) -> None:
+def test_a_reservation_id_is_a_uuid_of_version_8_that_contains_its_item(item_id: int) -> None:
     reservation_id = passes.new_reservation_id(item_id)
     assert (reservation_id.version, reservation_id.variant) == (8, "specified in RFC 4122")
     assert passes.item_id_of(reservation_id) == item_id
@@ -50,7 +50,7 @@ def test_a_pass_goes_into_a_header_and_a_url_as_it_is() -> None:
     assert set(issue()) <= set(string.ascii_letters + string.digits + "._-")
 
 
-def test_every_single_character_that_is_changed_spoils_the_pass() -> None:
+def test_changing_any_character_makes_the_pass_invalid() -> None:
     good = issue()
     passes.read(good)
     for position, character in enumerate(good):
@@ -59,7 +59,7 @@ def test_every_single_character_that_is_changed_spoils_the_pass() -> None:
                 passes.read(good[:position] + other + good[position + 1 :])
 
 
-def test_every_single_character_that_is_lost_or_added_spoils_the_pass() -> None:
+def test_removing_or_adding_any_character_makes_the_pass_invalid() -> None:
     good = issue()
     for position in range(len(good)):
         with pytest.raises(PassInvalid):
@@ -70,7 +70,7 @@ def test_every_single_character_that_is_lost_or_added_spoils_the_pass() -> None:
                 passes.read(good[:position] + other + good[position:])
 
 
-def test_parts_of_two_passes_do_not_make_a_third() -> None:
+def test_parts_of_two_passes_do_not_make_a_valid_one() -> None:
     expires_s = in_a_minute()
     mine = issue(expires_s=expires_s).split(".")
     other = passes.issue(item_id=43, buyer_id=BUYER_ID, expires_s=expires_s).split(".")
@@ -80,8 +80,8 @@ def test_parts_of_two_passes_do_not_make_a_third() -> None:
             passes.read(".".join(mixed))
 
 
-@given(st.text(max_size=300) | st.from_regex(passes.FORM, fullmatch=True) | st.text(ALPHABET, max_size=200))
-def test_what_we_did_not_sign_is_no_pass(text: str) -> None:
+@given(st.text(max_size=300) | st.from_regex(passes.PATTERN, fullmatch=True) | st.text(ALPHABET, max_size=200))
+def test_a_text_that_the_shop_did_not_sign_is_no_pass(text: str) -> None:
     with pytest.raises(PassInvalid):
         passes.read(text)
 
@@ -112,7 +112,7 @@ def test_a_pass_of_another_shop_is_no_pass_here(settings: Settings) -> None:
         passes.read(foreign)
 
 
-def test_a_key_that_is_rotated_out_is_still_good_for_reading_and_no_longer_signs(settings: Settings) -> None:
+def test_a_fallback_key_still_reads_and_no_longer_signs(settings: Settings) -> None:
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "the old key", []
     old = issue()
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "the new key", ["the one between", "the old key"]
@@ -124,22 +124,22 @@ def test_a_key_that_is_rotated_out_is_still_good_for_reading_and_no_longer_signs
     assert passes.read(new).buyer_id == BUYER_ID
 
 
-def test_a_pass_is_good_until_the_second_of_its_expiry_and_not_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_is_valid_until_the_second_of_its_expiry(monkeypatch: pytest.MonkeyPatch) -> None:
     good = issue(expires_s=2_000_000_000)
     monkeypatch.setattr(time, "time", lambda: 1_999_999_999.999)
-    assert passes.read(good).expires_s == 2_000_000_000
+    assert passes.read(good).buyer_id == BUYER_ID
     monkeypatch.setattr(time, "time", lambda: 2_000_000_000.0)
     with pytest.raises(PassExpired):
         passes.read(good)
 
 
-def test_a_spoiled_pass_is_invalid_even_where_it_has_expired() -> None:
+def test_an_altered_pass_is_invalid_even_if_it_has_expired() -> None:
     spoiled = issue(expires_s=1).replace("p1.42.", "p1.43.")
     with pytest.raises(PassInvalid):
         passes.read(spoiled)
 
 
-def test_a_signature_of_another_purpose_is_no_signature_of_a_pass(settings: Settings) -> None:
+def test_a_signature_for_another_purpose_is_not_valid_for_a_pass(settings: Settings) -> None:
     body, _, signature = issue().rpartition(".")
     assert passes.signatures(body) == [signature]
     settings.SECRET_KEY = "seckill.passes:" + settings.SECRET_KEY

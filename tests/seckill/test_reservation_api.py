@@ -1,4 +1,4 @@
-"""`POST …/reservations/`: every outcome over HTTP, and input that means harm."""
+"""`POST …/reservations/`: every outcome over HTTP, and hostile input."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -102,7 +102,7 @@ def test_the_limit_is_units_held_and_bought(product: Product, buyer: User, pass_
     assert reserve(item.pk, pass_for(buyer, item), {"units": 1}).status_code == 201
 
 
-def test_the_last_units_run_out_in_words(
+def test_each_step_to_the_last_unit_has_its_outcome(
     product: Product, buyer: User, rival: User, stranger: User, pass_for: PassFor
 ) -> None:
     item = make_item(product, quantity=3, per_buyer_max=3)
@@ -123,7 +123,7 @@ def test_sold_out_is_final(product: Product, buyer: User, rival: User, pass_for:
     assert "Retry-After" not in answer
 
 
-def test_before_the_window_the_buyer_hears_when_it_opens(product: Product, buyer: User, pass_for: PassFor) -> None:
+def test_before_the_window_the_buyer_is_told_when_it_opens(product: Product, buyer: User, pass_for: PassFor) -> None:
     item = make_item(product, opens_in_seconds=120)
     answer = reserve(item.pk, pass_for(buyer, item))
     body = assert_problem(answer, 409, "not_open")
@@ -154,7 +154,7 @@ def test_an_item_that_the_store_has_lost_is_unavailable_and_not_sold_out(
     assert int(answer["Retry-After"]) > 0
 
 
-def test_refusals_are_told_in_chinese_to_who_asks_for_it(item: SaleItem, buyer: User, pass_for: PassFor) -> None:
+def test_refusals_are_in_chinese_for_those_who_ask_for_it(item: SaleItem, buyer: User, pass_for: PassFor) -> None:
     reserve(item.pk, pass_for(buyer, item))
     answer = reserve(item.pk, pass_for(buyer, item), HTTP_ACCEPT_LANGUAGE="zh-CN,zh;q=0.9")
     body = assert_problem(answer, 409, "limit_reached")
@@ -189,7 +189,7 @@ def test_refusals_are_told_in_chinese_to_who_asks_for_it(item: SaleItem, buyer: 
         b'{"units": ' + b"1" * 5000 + b"}",
     ],
 )
-def test_a_body_that_is_not_right_is_400_and_changes_nothing(
+def test_an_invalid_body_is_400_and_changes_nothing(
     body: bytes, item: SaleItem, buyer: User, pass_for: PassFor, store: Any
 ) -> None:
     before = dump(store)
@@ -220,7 +220,7 @@ def test_a_large_body_is_413(size: int, item: SaleItem, buyer: User, pass_for: P
     assert dump(store) == before
 
 
-def test_a_body_of_unknown_length_is_411_and_not_taken_for_none(
+def test_a_body_of_unknown_length_is_411_and_not_read_as_empty(
     item: SaleItem, buyer: User, pass_for: PassFor, store: Any
 ) -> None:
     before = dump(store)
@@ -253,7 +253,7 @@ def altered(text: str) -> str:
         (lambda text: text * 1000, 401, "pass_invalid"),
     ],
 )
-def test_a_pass_that_is_not_right_is_refused_and_changes_nothing(
+def test_an_invalid_pass_is_refused_and_changes_nothing(
     change: Callable[[str], str], status: int, code: str, item: SaleItem, buyer: User, pass_for: PassFor, store: Any
 ) -> None:
     before = dump(store)
@@ -284,7 +284,7 @@ def test_a_pass_for_another_item_is_403(item: SaleItem, product: Product, buyer:
     assert_problem(answer, 403, "pass_of_another_item")
 
 
-def test_a_browser_signed_in_as_somebody_else_may_not_use_the_pass(
+def test_a_browser_signed_in_as_another_buyer_cannot_use_the_pass(
     item: SaleItem, buyer: User, rival: User, pass_for: PassFor, store: Any
 ) -> None:
     before = dump(store)
@@ -297,7 +297,7 @@ def test_a_browser_signed_in_as_somebody_else_may_not_use_the_pass(
     assert client.post(url, HTTP_AUTHORIZATION=f"Pass {pass_for(rival, item)}").status_code == 201
 
 
-def test_a_cache_that_is_away_costs_nobody_their_unit(
+def test_without_the_cache_buyers_can_still_reserve(
     item: SaleItem, buyer: User, pass_for: PassFor, settings: LazySettings
 ) -> None:
     client = APIClient()
@@ -309,7 +309,7 @@ def test_a_cache_that_is_away_costs_nobody_their_unit(
     assert client.post(url, HTTP_AUTHORIZATION=f"Pass {pass_for(buyer, item)}").status_code == 201
 
 
-def test_a_store_that_is_not_there_is_503_and_soon(
+def test_an_unreachable_store_is_503_within_a_short_time(
     item: SaleItem, buyer: User, pass_for: PassFor, settings: LazySettings
 ) -> None:
     caches = {name: dict(cache) for name, cache in settings.CACHES.items()}

@@ -12,6 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from seckill import ledger, passes
 from seckill.models import Sale, SaleItem
+from seckill.store import StoreUnreachable
 from shop.models import Product
 from tests.conftest import make_item
 
@@ -41,7 +42,7 @@ def hidden_pass(text: str) -> str:
 @pytest.fixture
 def store_down(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(**_: object) -> None:
-        raise ledger.StoreUnreachable
+        raise StoreUnreachable
 
     for name in ("read_many", "reserve", "find_hold"):
         monkeypatch.setattr(ledger, name, unreachable)
@@ -143,14 +144,14 @@ def test_the_form_of_a_browser_without_javascript_reserves_once(client: Client, 
 
 
 @pytest.mark.parametrize("units", ["0", "-1", "1.5", "x", "", "9" * 30, "²"])
-def test_the_form_asks_again_for_units_that_are_none(client: Client, item: SaleItem, buyer: User, units: str) -> None:
+def test_the_form_asks_again_if_the_units_are_invalid(client: Client, item: SaleItem, buyer: User, units: str) -> None:
     client.force_login(buyer)
     form = {"pass": hidden_pass(text_of(client, page_of(item))), "units": units}
     answer = client.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
     assert "Choose how many units you want." in answer.content.decode()
 
 
-def test_the_form_says_a_refusal_in_words(client: Client, product: Product, buyer: User) -> None:
+def test_the_form_explains_a_refusal(client: Client, product: Product, buyer: User) -> None:
     item = make_item(product, opens_in_seconds=300)
     client.force_login(buyer)
     form = {"pass": hidden_pass(text_of(client, page_of(item)))}
@@ -165,7 +166,7 @@ def test_the_page_gives_passes_by_the_rules_of_the_api(client: Client, product: 
     assert hidden_pass(text_of(client, page_of(item))) == ""
 
 
-def test_nobody_reserves_with_the_pass_of_another(
+def test_the_pass_of_another_buyer_cannot_be_used(
     client: Client, item: SaleItem, buyer: User, rival: User, pass_for: Callable[..., str]
 ) -> None:
     client.force_login(buyer)

@@ -8,7 +8,7 @@ from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, TrialContext
 from seckill import ledger
 from seckill.changes import journal
-from seckill.changes.rules import CannotChange, Wanted
+from seckill.changes.rules import CannotChange, ChangeRequest
 from seckill.models import SaleChange, SaleItem
 
 Kind, Status = SaleChange.Kind, SaleChange.Status
@@ -91,9 +91,9 @@ class WorkerKilledInChange(ChangeFault):
 
     def inject(self) -> None:
         kind = self.rng.choice([Kind.ADD_UNITS, Kind.WITHDRAW_UNITS])
-        wanted = Wanted(kind=kind, reason=REASON, units=self.rng.randint(1, 6), closes_at=None)
+        request = ChangeRequest(kind=kind, reason=REASON, units=self.rng.randint(1, 6), closes_at=None)
         with self.shop.failpoint("changes.after_store", visit=1) as died:
-            journal.write_down(wanted, item_id=self.context.item.pk, made_by=None)
+            journal.record_pending(request, item_id=self.context.item.pk, made_by=None)
             self._died = self.shop.wait_until(died, seconds_max=INJECT_SECONDS_MAX)
 
     def took_effect(self) -> bool:

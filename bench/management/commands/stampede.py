@@ -20,6 +20,7 @@ from bench.stampede.rush import RushFailed, rush
 from bench.stampede.verdict import Verdict, accepted_in_doubt, collect_answers, verdict_on
 from seckill import ledger, passes
 from seckill.models import SaleItem
+from seckill.store import StoreUnreachable
 
 # How long the orders may take to arrive before they count as lost. The shop aims at 5 s.
 ORDERS_SECONDS_MAX = 60.0
@@ -63,7 +64,7 @@ class Command(BaseCommand):
             verdict = stampede(options, progress_console=Console(stderr=True))
         except (setup.CannotStart, RushFailed) as error:
             raise CommandError(str(error)) from error
-        except ledger.StoreUnreachable as error:
+        except StoreUnreachable as error:
             raise CommandError(f"The reservation store does not answer: {error}") from error
         except KeyboardInterrupt:
             raise CommandError("Stopped before there was a verdict.", returncode=130) from None

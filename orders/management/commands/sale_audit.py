@@ -14,8 +14,8 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from orders.repair.audit import PATIENCE_SECONDS, Audit, audit
-from seckill.ledger import StoreUnreachable
 from seckill.models import SaleItem, movable_items
+from seckill.store import StoreUnreachable
 
 COLUMNS = ("left", "held", "sold", "on way", "settling", "issued", "quantity", "differ")
 

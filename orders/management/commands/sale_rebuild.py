@@ -10,7 +10,7 @@ from rich.progress import MofNCompleteColumn, Progress
 
 from orders.management.commands.sale_audit import items_named, show_progress
 from orders.repair.reconcile import StillDiffers, reconcile
-from seckill.ledger import StoreUnreachable
+from seckill.store import StoreUnreachable
 
 
 class Command(BaseCommand):

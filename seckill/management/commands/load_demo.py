@@ -1,4 +1,4 @@
-"""Something to look at and to buy: a small shop, two buyers, and a sale that opens within a minute."""
+"""Loads demo data: some products, an admin, two buyers, and a sale that opens within a minute."""
 
 import os
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from seckill.ledger import StoreUnreachable
 from seckill.models import Sale, SaleItem, published_sales
 from seckill.publication import CannotPublish, publish_sale
+from seckill.store import StoreUnreachable
 from shop.models import Category, Product
 
-# Time to read the page and to get ready, and still within the first minute.
+# Time to read the page, and still within the first minute.
 OPENS_IN = timedelta(seconds=45)
 LASTS = timedelta(hours=2)
-# A sale that opens this soon is worth waiting for; no other is made then.
+# If a sale opens this soon, no other is created.
 SOON = timedelta(minutes=10)
 
 CATEGORIES = [
@@ -30,7 +30,7 @@ CATEGORIES = [
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class DemoProduct:
     """A product of the demo shop; the price is in 分."""
 
     slug: str
@@ -43,7 +43,7 @@ class Thing:
 
 
 @dataclass(frozen=True, slots=True)
-class Bargain:
+class DemoItem:
     """A product in a sale of the demo shop. `quantity` None means unlimited."""
 
     slug: str
@@ -52,8 +52,8 @@ class Bargain:
     per_buyer_max: int = 1
 
 
-THINGS = [
-    Thing(
+PRODUCTS = [
+    DemoProduct(
         "longjing-tea",
         "tea",
         16800,
@@ -62,7 +62,7 @@ THINGS = [
         "100 g in a tin, picked before April.",
         "100 克罐装，清明前采摘。",
     ),
-    Thing(
+    DemoProduct(
         "gaiwan",
         "tea",
         12900,
@@ -71,7 +71,7 @@ THINGS = [
         "150 ml, thin-walled, from Jingdezhen.",
         "150 毫升薄胎，产自景德镇。",
     ),
-    Thing(
+    DemoProduct(
         "cast-iron-wok",
         "kitchen",
         29900,
@@ -80,7 +80,7 @@ THINGS = [
         "32 cm, seasoned, for every kind of stove.",
         "32 厘米，已开锅，各种炉灶通用。",
     ),
-    Thing(
+    DemoProduct(
         "chef-knife",
         "kitchen",
         39900,
@@ -89,7 +89,7 @@ THINGS = [
         "Forged from one piece of steel.",
         "整块钢锻造而成。",
     ),
-    Thing(
+    DemoProduct(
         "mechanical-keyboard",
         "desk",
         59900,
@@ -98,7 +98,7 @@ THINGS = [
         "75 keys, quiet switches, two cables.",
         "75 键静音轴，附两条连接线。",
     ),
-    Thing(
+    DemoProduct(
         "desk-lamp",
         "desk",
         24900,
@@ -107,7 +107,7 @@ THINGS = [
         "Warm to cool light, without flicker.",
         "色温可调，无频闪。",
     ),
-    Thing(
+    DemoProduct(
         "headphones",
         "desk",
         89900,
@@ -116,7 +116,7 @@ THINGS = [
         "Forty hours on one charge.",
         "一次充电可用四十小时。",
     ),
-    Thing(
+    DemoProduct(
         "day-pack",
         "outdoors",
         32900,
@@ -126,15 +126,15 @@ THINGS = [
         "防雨透气，背负舒适。",
     ),
 ]
-NOW = [
-    Bargain("headphones", 9900, quantity=100),
-    Bargain("longjing-tea", 3900, quantity=500, per_buyer_max=3),
-    Bargain("gaiwan", 8900, quantity=None, per_buyer_max=5),
+OPENING_ITEMS = [
+    DemoItem("headphones", 9900, quantity=100),
+    DemoItem("longjing-tea", 3900, quantity=500, per_buyer_max=3),
+    DemoItem("gaiwan", 8900, quantity=None, per_buyer_max=5),
 ]
-TOMORROW = [
-    Bargain("mechanical-keyboard", 19900, quantity=200),
-    Bargain("cast-iron-wok", 9900, quantity=300, per_buyer_max=2),
-    Bargain("day-pack", 12900, quantity=150),
+TOMORROW_ITEMS = [
+    DemoItem("mechanical-keyboard", 19900, quantity=200),
+    DemoItem("cast-iron-wok", 9900, quantity=300, per_buyer_max=2),
+    DemoItem("day-pack", 12900, quantity=150),
 ]
 
 
@@ -147,11 +147,11 @@ class Command(BaseCommand):
         self.load_people()
         now = timezone.now()
         if not published_sales().filter(opens_at__lte=now + SOON, closes_at__gt=now).exists():
-            self.make_sale("Opening sale", "开业秒杀", NOW, opens_at=now + OPENS_IN)
+            self.make_sale("Opening sale", "开业秒杀", OPENING_ITEMS, opens_at=now + OPENS_IN)
         if not published_sales().filter(opens_at__gt=now + SOON).exists():
-            # On the hour, as people would announce it.
+            # On the hour, as a shop would announce it.
             opens_at = (timezone.localtime(now) + timedelta(days=1)).replace(minute=0, second=0, microsecond=0)
-            self.make_sale("Tomorrow's sale", "明日秒杀", TOMORROW, opens_at=opens_at)
+            self.make_sale("Tomorrow's sale", "明日秒杀", TOMORROW_ITEMS, opens_at=opens_at)
 
     def load_people(self) -> None:
         admin_password = os.environ.get("STAMPEDE_ADMIN_PASSWORD")
@@ -166,23 +166,23 @@ class Command(BaseCommand):
                 "STAMPEDE_ADMIN_PASSWORD or STAMPEDE_BUYER_PASSWORD is not set, so those accounts were not created."
             )
 
-    def make_sale(self, name: str, name_zh: str, bargains: list[Bargain], *, opens_at: datetime) -> None:
-        """A published sale of those bargains whose products no other sale has at that time."""
+    def make_sale(self, name: str, name_zh: str, demo_items: list[DemoItem], *, opens_at: datetime) -> None:
+        """Create and publish a sale. Products that another sale has at that time are left out."""
         closes_at = opens_at + LASTS
         taken = SaleItem.objects.filter(sale__opens_at__lt=closes_at, sale__closes_at__gt=opens_at)
         products = Product.objects.exclude(sale_items__in=taken).in_bulk(
-            [bargain.slug for bargain in bargains], field_name="slug"
+            [demo_item.slug for demo_item in demo_items], field_name="slug"
         )
         items = [
             SaleItem(
-                product=products[bargain.slug],
-                # A manager may have made the product cheaper meanwhile.
-                price_minor=min(bargain.price_minor, products[bargain.slug].price_minor),
-                quantity=bargain.quantity,
-                per_buyer_max=bargain.per_buyer_max,
+                product=products[demo_item.slug],
+                # A manager may have lowered the price of the product.
+                price_minor=min(demo_item.price_minor, products[demo_item.slug].price_minor),
+                quantity=demo_item.quantity,
+                per_buyer_max=demo_item.per_buyer_max,
             )
-            for bargain in bargains
-            if bargain.slug in products
+            for demo_item in demo_items
+            if demo_item.slug in products
         ]
         if not items:
             self.stdout.write(f"“{name}” was not created: its products are in other sales at that time.")
@@ -195,7 +195,7 @@ class Command(BaseCommand):
         try:
             publish_sale(sale_id=sale.pk)
         except CannotPublish as refusal:
-            # Without this, each start would leave another draft behind.
+            # Otherwise each start would leave another draft behind.
             sale.delete()
             raise CommandError(f"“{name}” cannot be published. {refusal}") from refusal
         except StoreUnreachable as error:
@@ -204,28 +204,28 @@ class Command(BaseCommand):
 
 
 def load_products() -> None:
-    """What is there stays as it is, so that a manager's changes survive."""
+    """Create missing products. Existing ones are not changed: a manager may have edited them."""
     categories = {
         slug: Category.objects.get_or_create(slug=slug, defaults={"name": name, "name_zh": name_zh})[0]
         for slug, name, name_zh in CATEGORIES
     }
-    for thing in THINGS:
+    for product in PRODUCTS:
         Product.objects.get_or_create(
-            slug=thing.slug,
+            slug=product.slug,
             defaults={
-                "name": thing.name,
-                "name_zh": thing.name_zh,
-                "description": thing.description,
-                "description_zh": thing.description_zh,
-                "category": categories[thing.category],
-                "price_minor": thing.price_minor,
+                "name": product.name,
+                "name_zh": product.name_zh,
+                "description": product.description,
+                "description_zh": product.description_zh,
+                "category": categories[product.category],
+                "price_minor": product.price_minor,
                 "stock": 50,
             },
         )
 
 
 def load_person(username: str, password: str, **values: Any) -> None:
-    """The person with this password. It is set only where it differs: setting it would end open sessions."""
+    """Create the account, or set its password if it differs: setting the same password would end open sessions."""
     person, created = User.objects.get_or_create(username=username, defaults=values)
     if created or not person.check_password(password):
         person.set_password(password)

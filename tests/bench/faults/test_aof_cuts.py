@@ -8,6 +8,7 @@ import pytest
 from bench.faults.kinds.aof_cuts import inconsistencies
 from seckill import ledger, passes
 from seckill.keys import keys_of
+from seckill.ledger_words import ReleaseReason
 from seckill.models import SaleItem
 
 
@@ -18,7 +19,7 @@ def sold(item: SaleItem) -> SaleItem:
     for buyer_id, reservation_id in enumerate(ids, start=1):
         ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer_id, units=1)
     ledger.confirm(item_id=item.pk, reservation_ids=ids[1:2])
-    ledger.release(item_id=item.pk, reservation_ids=ids[2:], reason=ledger.Reason.EXPIRED)
+    ledger.release(item_id=item.pk, reservation_ids=ids[2:], reason=ReleaseReason.EXPIRED)
     return item
 
 

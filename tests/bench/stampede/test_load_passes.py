@@ -37,7 +37,7 @@ def test_the_progress_goes_to_standard_error(item: SaleItem, capfd: pytest.Captu
 
     written = capfd.readouterr().out
     assert len(written.splitlines()) == 3
-    assert all(passes.FORM.fullmatch(line) for line in written.splitlines())
+    assert all(passes.PATTERN.fullmatch(line) for line in written.splitlines())
 
 
 def test_buyers_are_made_once_and_cannot_sign_in(item: SaleItem) -> None:

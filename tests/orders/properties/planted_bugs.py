@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from orders import intake, lifecycle
+from orders import intake, lifecycle, settlement
 from orders.repair import reconcile
 from seckill import outbox, scripts
 from seckill.changes import journal
@@ -66,7 +66,7 @@ BUGS = [
     ),
     Bug(
         "reserve trusts a store that was restarted",
-        in_script("reserve", "if terms[12] ~= string.match", "if false and terms[12] ~= string.match"),
+        in_script("reserve", "if incarnation ~= string.match", "if false and incarnation ~= string.match"),
     ),
     Bug(
         "reserve takes a repeated pass for a new one",
@@ -86,7 +86,7 @@ BUGS = [
     ),
     Bug(
         "nobody takes over the entries of a dead worker",
-        in_function(outbox, "deliver", "count=count_max)[1]", "count=count_max)[1][:0]"),
+        in_function(outbox, "next_entries", "count=count_max)[1]", "count=count_max)[1][:0]"),
         quick=True,
     ),
     Bug(
@@ -95,7 +95,7 @@ BUGS = [
     ),
     Bug(
         "units are added in PostgreSQL after the store",
-        in_function(journal, "write_down", "if wanted.kind == Kind.ADD_UNITS:", "if False:"),
+        in_function(journal, "record_pending", "if request.kind == Kind.ADD_UNITS:", "if False:"),
     ),
     Bug(
         "taken keeps the units of orders that have ended",
@@ -109,7 +109,7 @@ BUGS = [
     ),
     Bug(
         "orders count as settled that a lost store could not be told of",
-        in_function(lifecycle, "tell_ledger", ' if answer != "unavailable"', ""),
+        in_function(settlement, "tell_ledger", ' if answer != "unavailable"', ""),
     ),
     Bug(
         "a reconcile leaves the entries of other workers where they are",
@@ -117,6 +117,6 @@ BUGS = [
     ),
     Bug(
         "a reconcile does not restore what was sold",
-        in_function(reconcile, "wanted_as", "return Restore.SOLD if", "return Restore.ENDED if"),
+        in_function(reconcile, "wanted_as", "return RestoreAs.SOLD if", "return RestoreAs.ENDED if"),
     ),
 ]

@@ -28,9 +28,9 @@ from orders.repair.reconcile import reconcile_if_needed
 from seckill import ledger, outbox, passes
 from seckill.changes import journal
 from seckill.changes.rules import CannotChange
-from seckill.ledger import StoreUnreachable
 from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
+from seckill.store import StoreUnreachable
 from tests.orders.properties.sale_model import ENDED, OPEN, UPCOMING, Change, Kind, SaleModel, Terms
 from tests.orders.properties.world import Cast, World, commits_that_wait, later
 from tests.own_store import OwnStore

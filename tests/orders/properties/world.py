@@ -17,7 +17,7 @@ from orders.models import Mail, Order, OrderLine, Payment, PaymentEvent
 from seckill import item_state, outbox
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.publication import publish_sale
-from seckill.timestamps import milliseconds, moment_from
+from seckill.timestamps import from_ms, to_ms
 from shop import failpoints
 from shop.models import Product
 from tests.orders.properties.sale_model import UPCOMING, Terms
@@ -68,10 +68,10 @@ class World(StoredItem):
 
     def doors_open(self, *, in_store: bool) -> None:
         """The moment of the opening comes."""
-        opens_at = moment_from(milliseconds(timezone.now() - HOUR))
+        opens_at = from_ms(to_ms(timezone.now() - HOUR))
         Sale.objects.filter(pk=self.sale.pk).update(opens_at=opens_at)
         if in_store:
-            self.client.hset(self.keys.item, "opens_ms", milliseconds(opens_at))
+            self.client.hset(self.keys.item, "opens_ms", to_ms(opens_at))
 
     def let_pass(self, reservation: str, *, turn: int) -> None:
         """The deadline of an order passes, after those of lower turns."""

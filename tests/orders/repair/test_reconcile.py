@@ -17,6 +17,7 @@ from seckill import item_state, ledger
 from seckill.changes import journal
 from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
+from seckill.store import StoreUnreachable
 from shop.models import Product
 from tests.conftest import make_item
 from tests.orders.repair.item_journey import ItemJourney
@@ -167,7 +168,7 @@ def test_a_change_that_a_backup_has_not_seen_holds_again(journey: ItemJourney) -
 
 def test_units_whose_addition_is_on_its_way_are_added_once(journey: ItemJourney) -> None:
     """PostgreSQL has them from the beginning, the rebuilt item only when the store applies the change."""
-    with mock.patch.object(ledger, "adjust", side_effect=ledger.StoreUnreachable):
+    with mock.patch.object(ledger, "adjust", side_effect=StoreUnreachable):
         make_change(journey, SaleChange.Kind.ADD_UNITS, units=5)
     assert SaleItem.objects.get(pk=journey.item_id).quantity == QUANTITY + 5
     journey.client.flushall()

@@ -1,4 +1,4 @@
-"""A running sale is changed: in the journal, in the store and in PostgreSQL, once."""
+"""A change of a running sale is made once: in the journal, in the store and in PostgreSQL."""
 
 from datetime import timedelta
 from typing import Any
@@ -11,10 +11,11 @@ from django.utils import timezone
 from seckill import ledger
 from seckill.changes.journal import make_change, store_quantity, sweep_changes
 from seckill.changes.rules import CannotChange
+from seckill.ledger_words import Confirmed
 from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.publication import CannotPublish, publish_sale
-from seckill.timestamps import milliseconds, moment_from
+from seckill.timestamps import from_ms, to_ms
 from shop import failpoints
 from shop.models import Product
 from tests.conftest import make_item
@@ -40,7 +41,7 @@ def counters(item: SaleItem) -> ledger.Counters:
 
 
 def change(item: SaleItem, kind: Kind, **more: Any) -> SaleChange:
-    """Change the item, or its sale of one item, and see what became of it."""
+    """Change the item, or its sale of one item. Returns the entry of the journal."""
     of_item = kind in (Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.UNITS_PER_BUYER)
     target = {"item_id": item.pk} if of_item else {"sale_id": item.sale_id}
     (entry,) = make_change(**{"kind": kind, "reason": "because", "made_by": None, **target, **more})
@@ -49,7 +50,7 @@ def change(item: SaleItem, kind: Kind, **more: Any) -> SaleChange:
 
 
 def lose_the_store(settings: Any) -> Any:
-    """Nothing listens where the store is. Returns the settings to put back."""
+    """Make the store unreachable. Returns the settings to restore."""
     before = settings.CACHES
     down = before["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
     settings.CACHES = before | {"seckill": down}
@@ -99,9 +100,9 @@ def test_a_sale_ends_now_by_the_clock_of_the_store_and_its_holds_are_honoured(it
     entry = change(item, Kind.END_NOW)
     assert reserve(item, buyer)[1] == Outcome.CLOSED
     closes_at = Sale.objects.get().closes_at
-    assert closes_at == entry.closes_at == moment_from(counters(item).closes_ms)
+    assert closes_at == entry.closes_at == from_ms(counters(item).closes_ms)
     assert abs(closes_at - timezone.now()) < timedelta(seconds=10)
-    assert ledger.confirm(item_id=item.pk, reservation_ids=[held]) == [ledger.Confirmed.CONFIRMED]
+    assert ledger.confirm(item_id=item.pk, reservation_ids=[held]) == [Confirmed.CONFIRMED]
     with pytest.raises(CannotChange, match="already over"):
         change(item, Kind.END_NOW)
     with pytest.raises(CannotChange, match="already over"):
@@ -113,14 +114,14 @@ def test_an_ended_sale_is_reopened_by_moving_its_end(item: SaleItem, buyer: User
     tomorrow = timezone.now().replace(microsecond=0) + timedelta(days=1)
     change(item, Kind.MOVE_END, closes_at=tomorrow)
     assert Sale.objects.get().closes_at == tomorrow
-    assert counters(item).closes_ms == milliseconds(tomorrow)
+    assert counters(item).closes_ms == to_ms(tomorrow)
     assert reserve(item, buyer)[1] == Outcome.RESERVED
     change(item, Kind.END_NOW)
     assert Sale.objects.get().closes_at < tomorrow
     assert reserve(item, buyer)[1] == Outcome.CLOSED
 
 
-def test_the_units_of_a_buyer_change(item: SaleItem, buyer: User) -> None:
+def test_the_units_per_buyer_change(item: SaleItem, buyer: User) -> None:
     change(item, Kind.UNITS_PER_BUYER, units=3)
     assert (item.per_buyer_max, counters(item).per_buyer_max) == (3, 3)
     assert reserve(item, buyer, units=3)[1] == Outcome.RESERVED
@@ -128,13 +129,13 @@ def test_the_units_of_a_buyer_change(item: SaleItem, buyer: User) -> None:
     assert reserve(item, buyer)[1] == Outcome.LIMIT_REACHED
 
 
-def test_a_change_of_a_sale_is_one_of_each_of_its_items(product: Product) -> None:
+def test_a_change_of_a_sale_is_one_entry_per_item(product: Product) -> None:
     items = sale_of_two(product)
     entries = make_change(kind=Kind.PAUSE, sale_id=items[0].sale_id, reason="a wrong price", made_by=None)
     assert [entry.item_id for entry in entries] == [item.pk for item in items]
     assert {counters(item).state for item in items} == {"paused"}
     entries = make_change(kind=Kind.END_NOW, sale_id=items[0].sale_id, reason="a wrong price", made_by=None)
-    ends = [moment_from(counters(item).closes_ms) for item in items]
+    ends = [from_ms(counters(item).closes_ms) for item in items]
     assert [entry.closes_at for entry in entries] == ends
     assert Sale.objects.get().closes_at == max(ends)
 
@@ -201,9 +202,7 @@ def test_the_end_is_not_moved_into_another_sale_of_the_product(item: SaleItem, p
     assert change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(seconds=7000)).status == Status.APPLIED
 
 
-def test_a_later_end_that_is_on_its_way_keeps_others_out_already(
-    item: SaleItem, product: Product, settings: Any
-) -> None:
+def test_a_pending_later_end_keeps_other_sales_out(item: SaleItem, product: Product, settings: Any) -> None:
     draft = make_item(product, opens_in_seconds=20_000, closes_in_seconds=30_000, published=False)
     before = lose_the_store(settings)
     entry = change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(seconds=8000))
@@ -264,7 +263,7 @@ def test_a_change_that_was_killed_is_finished_once(
         2 if more == {"units": 4} else 0
     )
     assert (item.per_buyer_max, sale.paused) == (store.per_buyer_max, store.state == "paused")
-    assert milliseconds(sale.closes_at) == store.closes_ms
+    assert to_ms(sale.closes_at) == store.closes_ms
 
 
 def test_without_a_store_changes_wait_in_their_order_and_are_applied_once(item: SaleItem, settings: Any) -> None:
@@ -272,7 +271,7 @@ def test_without_a_store_changes_wait_in_their_order_and_are_applied_once(item: 
     assert change(item, Kind.ADD_UNITS, units=50).status == Status.PENDING
     assert change(item, Kind.WITHDRAW_UNITS, units=54).status == Status.PENDING
     assert change(item, Kind.PAUSE).status == Status.PENDING
-    # What is on its way counts: it is no use to pause twice, and it is to resume.
+    # Pending changes count: a second pause is refused, and resuming is possible.
     with pytest.raises(CannotChange, match="already paused"):
         change(item, Kind.PAUSE)
     assert (item.quantity, Sale.objects.get().paused) == (55, False)
@@ -288,19 +287,19 @@ def test_without_a_store_changes_wait_in_their_order_and_are_applied_once(item: 
     assert store_quantity(item_id=item.pk) == 1
 
 
-def test_an_item_that_the_store_lost_keeps_its_changes_waiting(item: SaleItem, store: Any) -> None:
+def test_changes_of_an_item_that_the_store_lost_stay_pending(item: SaleItem, store: Any) -> None:
     store.flushdb()
     assert change(item, Kind.PAUSE).status == Status.PENDING
     assert sweep_changes() == 0
 
 
-def test_an_item_on_its_way_to_the_store_gets_no_units_until_it_is_there(item: SaleItem) -> None:
+def test_an_unannounced_item_gets_no_units(item: SaleItem) -> None:
     SaleItem.objects.update(announced_at=None)
     with pytest.raises(CannotChange, match="not in the reservation store yet"):
         change(item, Kind.ADD_UNITS, units=1)
 
 
-def test_items_that_hear_of_a_pause_late_do_not_undo_what_came_after_it(product: Product, store: Any) -> None:
+def test_a_pause_that_is_applied_late_does_not_undo_later_changes(product: Product, store: Any) -> None:
     early, late = sale_of_two(product)
     key = f"seckill:{{{late.pk}}}:item"
     incarnation = store.hget(key, "incarnation")

@@ -1,4 +1,4 @@
-"""Changes of a running sale under a crowd: both managers' units count, and nothing is withdrawn that somebody holds."""
+"""Changes while many buyers reserve: the units of both managers count, and held units are never withdrawn."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -18,6 +18,7 @@ from orders.repair.reconcile import reconcile_if_needed
 from seckill import ledger, passes
 from seckill.changes.journal import make_change, sweep_changes
 from seckill.changes.rules import CannotChange
+from seckill.ledger_words import Adjusted
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product
@@ -34,7 +35,7 @@ THREADS = 8
 
 @pytest.fixture
 def at_once() -> Callable[[Sequence[Callable[[], Any]]], list[Any]]:
-    """Runs calls in threads that leave one barrier; gives their answers, or the rule that was broken."""
+    """Runs calls in threads that start at one barrier. Returns their answers, or the rule that was broken."""
 
     def run(calls: Sequence[Callable[[], Any]]) -> list[Any]:
         barrier = threading.Barrier(len(calls))
@@ -66,7 +67,7 @@ def of_sale(item: SaleItem, kind: Kind, **more: Any) -> list[SaleChange]:
 
 
 def figures(item: SaleItem) -> tuple[int, int, int, int]:
-    """Quantity in PostgreSQL, and left, held and sold in the store, which are in agreement."""
+    """Quantity in PostgreSQL, and left, held and sold in the store, after checking that they agree."""
     item.refresh_from_db()
     found = ledger.read(item_id=item.pk)
     assert found is not None
@@ -83,7 +84,7 @@ def drained(item: SaleItem) -> None:
 def test_managers_who_add_units_at_once_all_count(product: Product, at_once: AtOnce) -> None:
     item = make_item(product)
     at_once([partial(of_item, item, Kind.ADD_UNITS, units) for units in range(1, THREADS + 1)])
-    # Whoever found the item locked for too long left the rest to the sweep.
+    # A change that waited too long for the lock is left to the sweep.
     sweep_changes()
     assert figures(item)[0] == 5 + sum(range(1, THREADS + 1))
     assert set(SaleChange.objects.values_list("status", flat=True)) == {Status.APPLIED}
@@ -103,7 +104,7 @@ def test_one_form_that_is_sent_by_many_threads_is_one_change(product: Product, a
     assert figures(item)[0] == 12
 
 
-def test_of_those_who_pause_at_once_one_does_and_the_others_are_told(product: Product, at_once: AtOnce) -> None:
+def test_of_several_pauses_at_once_one_is_made_and_the_others_are_refused(product: Product, at_once: AtOnce) -> None:
     item = make_item(product)
     for kind, said, paused in ((Kind.PAUSE, "already paused", True), (Kind.RESUME, "not paused", False)):
         answers = at_once([partial(of_sale, item, kind)] * THREADS)
@@ -113,7 +114,7 @@ def test_of_those_who_pause_at_once_one_does_and_the_others_are_told(product: Pr
     assert SaleChange.objects.count() == 2
 
 
-def test_units_withdrawn_from_under_a_crowd_leave_it_what_it_holds(product: Product, at_once: AtOnce) -> None:
+def test_withdrawing_while_buyers_reserve_leaves_them_what_they_hold(product: Product, at_once: AtOnce) -> None:
     item = make_item(product, quantity=60, per_buyer_max=100)
     buyers = [User.objects.create_user(f"buyer-{number}") for number in range(THREADS)]
     told_yes: list[int] = []
@@ -169,7 +170,7 @@ def test_changes_wait_for_a_dead_store_and_are_applied_once_when_it_is_back(prod
         assert [change.status for change in of_sale(item, Kind.PAUSE)] == [Status.PENDING]
         assert sweep_changes() == 0
         own_store.start()
-        # A store that was restarted is not trusted until somebody has compared it with the orders.
+        # After a restart, the item is unavailable until it was compared with the orders.
         assert sweep_changes() == 0
         assert reconcile_if_needed(item_ids=[item.pk])
         sweep_changes()
@@ -183,5 +184,5 @@ def test_changes_wait_for_a_dead_store_and_are_applied_once_when_it_is_back(prod
                 operation_id=SaleChange.objects.earliest("pk").operation_id,
                 adjustment=ledger.Adjustment(units=50),
             ).word
-            == ledger.Adjusted.ALREADY_APPLIED
+            == Adjusted.ALREADY_APPLIED
         )

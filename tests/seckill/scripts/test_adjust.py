@@ -5,8 +5,9 @@ from uuid import uuid4
 import pytest
 from redis.exceptions import ResponseError
 
-from seckill import item_state, ledger, scripts
-from seckill.ledger import AdjustAnswer, Adjusted, Restore
+from seckill import item_state, scripts
+from seckill.ledger import AdjustAnswer
+from seckill.ledger_words import Adjusted, RestoreAs, Restored
 from seckill.outcomes import Outcome
 from tests.seckill.checked_item import HOUR_MS, ITEM_ID, CheckedItem, says
 
@@ -84,7 +85,7 @@ def test_the_limit_can_be_raised_and_lowered(checked_item: CheckedItem) -> None:
     assert checked_item.buyers() == {"7": "2"}
 
 
-def test_a_change_moves_what_it_names_and_nothing_else(checked_item: CheckedItem) -> None:
+def test_a_change_alters_what_it_names_and_nothing_else(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=5)
     before = checked_item.item()
     checked_item.adjust(units=1)
@@ -170,7 +171,7 @@ def test_an_item_with_nothing_on_sale_can_still_be_paused(checked_item: CheckedI
 # --- already applied ---
 
 
-def test_an_operation_is_applied_once_and_the_figures_are_those_of_now(checked_item: CheckedItem) -> None:
+def test_an_operation_is_applied_once_and_the_answer_has_the_present_figures(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=5)
     operation_id = uuid4()
     checked_item.adjust(operation_id, units=2)
@@ -224,7 +225,7 @@ def test_an_unverified_item_is_unavailable_until_it_is_verified(checked_item: Ch
     assert checked_item.adjust(operation_id, units=1).word == Adjusted.ADJUSTED
 
 
-def test_a_store_that_came_back_different_is_unavailable_even_for_what_it_applied(checked_item: CheckedItem) -> None:
+def test_after_a_restart_an_item_is_unavailable_even_for_an_applied_operation(checked_item: CheckedItem) -> None:
     checked_item.publish()
     operation_id = uuid4()
     checked_item.adjust(operation_id, units=1)
@@ -250,12 +251,12 @@ def test_a_change_and_a_restored_hold_add_up(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=2)
     reservation_id = checked_item.ended()
     checked_item.adjust(units=-1)
-    assert checked_item.restore(reservation_id, state=Restore.SOLD) == ledger.Restored.RESTORED
+    assert checked_item.restore(reservation_id, state=RestoreAs.SOLD) == Restored.RESTORED
     assert checked_item.adjust(units=-1).word == Adjusted.TOO_FEW_LEFT
 
 
 @pytest.mark.parametrize("units", ["1.5", "", "many", "1e400", "nan"])
-def test_units_that_are_no_whole_number_are_refused(checked_item: CheckedItem, units: str) -> None:
+def test_units_that_are_not_an_integer_are_refused(checked_item: CheckedItem, units: str) -> None:
     checked_item.publish()
     keys, args = [checked_item.keys.item, checked_item.keys.ops], [str(uuid4()), units, "paused", "", ""]
     with checked_item.nothing_changes(), pytest.raises(ResponseError, match=says("units are whole")):

@@ -1,4 +1,4 @@
-"""All keys of an item lie in one slot: every verb runs on a node of a Cluster, which refuses anything else."""
+"""All keys of an item are in one slot, so every verb runs on a node of a Cluster."""
 
 import time
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from redis.exceptions import ResponseError
 
 from seckill import item_state, ledger, outbox, scripts
 from seckill.keys import keys_of
-from seckill.ledger import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
+from seckill.ledger_words import Adjusted, Confirmed, Published, Released, ReleaseReason, RestoreAs, Restored
 from seckill.outcomes import Outcome
 from tests.own_store import OwnStore, as_reservation_store, free_port, running
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
@@ -22,7 +22,7 @@ START_SECONDS = 20.0
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
     """A Cluster of one node, which has all slots."""
-    # The port of the nodes' own talk would be 10,000 above, where the kernel takes the ports of outgoing connections.
+    # The default port between nodes is 10,000 higher, in the range that the kernel uses for outgoing connections.
     options = {"appendonly": "no", "cluster_enabled": "yes", "cluster_port": str(free_port())}
     with running(tmp_path_factory.mktemp("node"), **options) as store:
         store.client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
@@ -54,21 +54,21 @@ def test_every_verb_runs_on_a_node_of_a_cluster(item_in_cluster: CheckedItem) ->
     first, second = checked_item.held(), checked_item.held()
     assert checked_item.reserve(first).outcome == Outcome.ALREADY_RESERVED
     assert ledger.confirm(item_id=ITEM_ID, reservation_ids=[first, second]) == [Confirmed.CONFIRMED] * 2
-    assert checked_item.release(second, Reason.REFUNDED) == Released.RELEASED
+    assert checked_item.release(second, ReleaseReason.REFUNDED) == Released.RELEASED
     good, bad = outbox.read_batch(item_id=ITEM_ID, count_max=10)
     outbox.acknowledge(item_id=ITEM_ID, entry_ids=[good.id])
-    outbox.set_aside(item_id=ITEM_ID, entry=bad, error="no such buyer")
+    outbox.move_to_dead_letters(item_id=ITEM_ID, entry=bad, error="no such buyer")
     assert checked_item.entries() == []
     counters: Any = ledger.read(item_id=ITEM_ID)
     assert (counters.left, counters.held, counters.sold) == (4, 0, 1)
     checked_item.guarded = False
     assert checked_item.adjust(units=2, state="paused").word == Adjusted.ADJUSTED
-    assert checked_item.restore(second, state=Restore.LATE_PAYMENT) == Restored.RESTORED
+    assert checked_item.restore(second, state=RestoreAs.LATE_PAYMENT) == Restored.RESTORED
     assert checked_item.counters() == ("5", "0", "2")
     assert item_state.conditions(item_ids=[ITEM_ID]) == {ITEM_ID: item_state.Condition.VERIFIED}
 
 
-def test_such_a_node_does_refuse_keys_of_different_slots(item_in_cluster: CheckedItem) -> None:
+def test_a_cluster_node_refuses_keys_of_different_slots(item_in_cluster: CheckedItem) -> None:
     item_in_cluster.publish()
     keys = [keys_of(ITEM_ID).item, keys_of(ITEM_ID).buyers, keys_of(43).holds]
     with pytest.raises(ResponseError, match="slot"):

@@ -1,9 +1,10 @@
-"""confirm.lua: each word, each precedence, and that money taken is written down even where the store is full."""
+"""confirm.lua: each word, each precedence, and that a payment is recorded even if the store is full."""
 
 import pytest
 
 from seckill import ledger, scripts
-from seckill.ledger import Confirmed, Reason
+from seckill.ledger_words import Confirmed, ReleaseReason
+from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem, says
 
 
@@ -52,10 +53,10 @@ def test_a_second_confirm_changes_nothing(checked_item: CheckedItem) -> None:
     assert checked_item.confirm(reservation_id) == Confirmed.ALREADY_CONFIRMED
 
 
-@pytest.mark.parametrize("reason", list(Reason))
-def test_a_hold_that_was_given_back_has_ended(checked_item: CheckedItem, reason: Reason) -> None:
+@pytest.mark.parametrize("reason", list(ReleaseReason))
+def test_a_released_hold_has_ended(checked_item: CheckedItem, reason: ReleaseReason) -> None:
     checked_item.publish()
-    reservation_id = checked_item.sold() if reason is Reason.REFUNDED else checked_item.held()
+    reservation_id = checked_item.sold() if reason is ReleaseReason.REFUNDED else checked_item.held()
     checked_item.release(reservation_id, reason)
     assert checked_item.confirm(reservation_id) == Confirmed.HOLD_ENDED
 
@@ -82,11 +83,11 @@ def test_many_are_confirmed_in_one_call_with_an_answer_for_each(checked_item: Ch
 
 
 @pytest.mark.parametrize("hold", ["", "held:7:1:soon", "held:7::1767226500012", "held:7:1:1767226500012:more"])
-def test_a_hold_that_cannot_be_understood_is_a_fault_and_stays(checked_item: CheckedItem, hold: str) -> None:
+def test_a_malformed_hold_is_a_fault_and_stays(checked_item: CheckedItem, hold: str) -> None:
     checked_item.publish()
     damaged = checked_item.held()
     checked_item.client.hset(checked_item.keys.holds, str(damaged), hold)
-    with pytest.raises(ledger.StoreUnreachable, match=says("the hold is malformed")):
+    with pytest.raises(StoreUnreachable, match=says("the hold is malformed")):
         checked_item.confirm(damaged)
 
 

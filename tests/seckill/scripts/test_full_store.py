@@ -1,12 +1,13 @@
-"""A store that fills up while a sale runs: what was told yes stays, what comes after is a fault, giving back works."""
+"""A store that fills up during a sale: reservations stay, new ones are faults, releasing still works."""
 
 from uuid import UUID
 
 import pytest
 
 from seckill import ledger, outbox
-from seckill.ledger import Adjusted, Confirmed, Reason, Released, Restore, Restored
+from seckill.ledger_words import Adjusted, Confirmed, Released, ReleaseReason, RestoreAs, Restored
 from seckill.outcomes import Outcome
+from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 ROOM_BYTES = 400_000
@@ -23,14 +24,14 @@ def test_a_store_that_fills_up_loses_nothing_and_oversells_nothing(checked_item:
 
         paid, unpaid = told_yes[::2], told_yes[1::2]
         assert set(ledger.confirm(item_id=ITEM_ID, reservation_ids=paid)) == {Confirmed.CONFIRMED}
-        answers = ledger.release(item_id=ITEM_ID, reservation_ids=unpaid, reason=Reason.EXPIRED)
+        answers = ledger.release(item_id=ITEM_ID, reservation_ids=unpaid, reason=ReleaseReason.EXPIRED)
         assert set(answers) == {Released.RELEASED}
         assert checked_item.counters() == (str(1_000_000 - len(paid)), "0", str(len(paid)))
         checked_item.check_invariants()
 
-        # Money that came late, and the shop's own changes: neither may wait for room.
+        # Late payments and changes of the sale must work on a full store.
         for late in unpaid[:2]:
-            assert checked_item.restore(late, state=Restore.LATE_PAYMENT, buyer=9) == Restored.RESTORED
+            assert checked_item.restore(late, state=RestoreAs.LATE_PAYMENT, buyer=9) == Restored.RESTORED
         assert checked_item.adjust(units=-1_000, state="paused").word == Adjusted.ADJUSTED
         assert checked_item.counters() == (str(999_000 - len(paid) - 2), "0", str(len(paid) + 2))
         checked_item.check_invariants()
@@ -43,13 +44,13 @@ def test_a_store_that_fills_up_loses_nothing_and_oversells_nothing(checked_item:
 
 
 def fill_up(checked_item: CheckedItem) -> list[UUID]:
-    """Reserve for buyer after buyer until the store has no room. Returns what was told yes."""
+    """Reserve for one buyer after another until the store is full. Returns the reservations made."""
     told_yes: list[UUID] = []
     for buyer in range(10, 10_000):
         reservation_id = checked_item.new_id()
         try:
             answer = checked_item.reserve(reservation_id, buyer=buyer)
-        except ledger.StoreUnreachable:
+        except StoreUnreachable:
             return told_yes
         assert answer.outcome == Outcome.RESERVED
         told_yes.append(reservation_id)

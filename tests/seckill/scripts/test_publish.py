@@ -3,8 +3,9 @@
 import pytest
 
 from seckill import ledger, scripts
-from seckill.ledger import Published
+from seckill.ledger_words import Published
 from seckill.outcomes import Outcome
+from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 
@@ -68,14 +69,14 @@ def test_a_second_publish_changes_nothing_whatever_its_terms(checked_item: Check
     assert checked_item.counters() == ("4", "1", "0")
 
 
-def test_publishing_makes_an_empty_outbox_with_its_reader(checked_item: CheckedItem) -> None:
+def test_publishing_creates_an_empty_outbox_with_its_consumer_group(checked_item: CheckedItem) -> None:
     checked_item.publish()
     assert checked_item.entries() == []
     [group] = checked_item.client.xinfo_groups(checked_item.keys.outbox)
     assert (group["name"], group["last-delivered-id"]) == (b"intake", b"0-0")
 
 
-def test_an_outbox_that_outlived_its_item_keeps_its_entries_and_its_readers_place(checked_item: CheckedItem) -> None:
+def test_an_outbox_whose_item_was_lost_keeps_its_entries_and_its_position(checked_item: CheckedItem) -> None:
     checked_item.publish()
     checked_item.held()
     checked_item.client.xreadgroup("intake", "reader", {checked_item.keys.outbox: ">"})
@@ -86,7 +87,7 @@ def test_an_outbox_that_outlived_its_item_keeps_its_entries_and_its_readers_plac
     assert checked_item.dump()[b"seckill:{42}:outbox"] == outbox
 
 
-def test_an_outbox_that_outlived_its_item_and_lost_its_reader_gets_one_that_starts_at_the_first_entry(
+def test_an_outbox_whose_item_and_group_were_lost_gets_a_group_from_the_first_entry(
     checked_item: CheckedItem,
 ) -> None:
     checked_item.publish()
@@ -99,8 +100,8 @@ def test_an_outbox_that_outlived_its_item_and_lost_its_reader_gets_one_that_star
     assert len(entries) == 1
 
 
-def test_a_full_store_refuses_to_publish_and_holds_nothing_of_it(checked_item: CheckedItem) -> None:
-    with checked_item.store.full(), pytest.raises(ledger.StoreUnreachable, match="maxmemory"):
+def test_a_full_store_refuses_to_publish_and_keeps_nothing_of_it(checked_item: CheckedItem) -> None:
+    with checked_item.store.full(), pytest.raises(StoreUnreachable, match="maxmemory"):
         checked_item.publish()
     assert checked_item.dump() == {}
 

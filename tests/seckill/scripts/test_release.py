@@ -1,19 +1,20 @@
-"""release.lua: each word, each precedence, and that units come back even where the store is full."""
+"""release.lua: each word, each precedence, and that units come back even if the store is full."""
 
 import pytest
 
 from seckill import ledger, scripts
-from seckill.ledger import Reason, Released
+from seckill.ledger_words import Released, ReleaseReason
 from seckill.outcomes import Outcome
+from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem, says
 
-GIVES_BACK_WHAT_IS_HELD = list(Reason)
-LEAVES_WHAT_IS_SOLD = [Reason.EXPIRED, Reason.CANCELLED, Reason.REJECTED]
+GIVES_BACK_WHAT_IS_HELD = list(ReleaseReason)
+LEAVES_WHAT_IS_SOLD = [ReleaseReason.EXPIRED, ReleaseReason.CANCELLED, ReleaseReason.REJECTED]
 
 
 @pytest.mark.parametrize("reason", GIVES_BACK_WHAT_IS_HELD)
 @pytest.mark.parametrize("quantity", [9, None])
-def test_released_units_are_left_again(checked_item: CheckedItem, reason: Reason, quantity: int | None) -> None:
+def test_released_units_are_left_again(checked_item: CheckedItem, reason: ReleaseReason, quantity: int | None) -> None:
     checked_item.publish(quantity=quantity, per_buyer_max=5)
     reservation_id = checked_item.new_id()
     deadline_ms = checked_item.reserve(reservation_id, buyer=7, units=2).deadline_ms
@@ -30,12 +31,12 @@ def test_refunded_units_are_left_again(checked_item: CheckedItem, quantity: int 
     checked_item.publish(quantity=quantity, per_buyer_max=5)
     checked_item.held(buyer=7, units=1)
     checked_item.sold(buyer=8, units=1)
-    assert checked_item.release(checked_item.sold(buyer=7, units=2), Reason.REFUNDED) == Released.RELEASED
+    assert checked_item.release(checked_item.sold(buyer=7, units=2), ReleaseReason.REFUNDED) == Released.RELEASED
     assert checked_item.counters() == ("7" if quantity else None, "1", "1")
     assert checked_item.buyers() == {"7": "1", "8": "1"}
 
 
-def test_a_release_frees_the_buyers_limit(checked_item: CheckedItem) -> None:
+def test_released_units_no_longer_count_for_the_buyer(checked_item: CheckedItem) -> None:
     checked_item.publish(per_buyer_max=2)
     first, _ = checked_item.held(), checked_item.held()
     assert checked_item.reserve().outcome == Outcome.LIMIT_REACHED
@@ -80,9 +81,11 @@ def test_a_hold_that_the_store_does_not_have_is_unknown(checked_item: CheckedIte
     assert checked_item.release(checked_item.new_id()) == Released.UNKNOWN_HOLD
 
 
-@pytest.mark.parametrize("first", list(Reason))
-@pytest.mark.parametrize("second", list(Reason))
-def test_a_second_release_changes_nothing(checked_item: CheckedItem, first: Reason, second: Reason) -> None:
+@pytest.mark.parametrize("first", list(ReleaseReason))
+@pytest.mark.parametrize("second", list(ReleaseReason))
+def test_a_second_release_changes_nothing(
+    checked_item: CheckedItem, first: ReleaseReason, second: ReleaseReason
+) -> None:
     checked_item.publish()
     checked_item.held(buyer=8)
     reservation_id = checked_item.held()
@@ -91,16 +94,16 @@ def test_a_second_release_changes_nothing(checked_item: CheckedItem, first: Reas
 
 
 @pytest.mark.parametrize("reason", LEAVES_WHAT_IS_SOLD)
-def test_only_a_refund_gives_back_what_is_sold(checked_item: CheckedItem, reason: Reason) -> None:
+def test_only_a_refund_releases_sold_units(checked_item: CheckedItem, reason: ReleaseReason) -> None:
     checked_item.publish()
     reservation_id = checked_item.sold()
     assert checked_item.release(reservation_id, reason) == Released.ALREADY_CONFIRMED
 
 
-@pytest.mark.parametrize("reason", [Reason.EXPIRED, Reason.REFUNDED])
-def test_a_full_store_still_releases(checked_item: CheckedItem, reason: Reason) -> None:
+@pytest.mark.parametrize("reason", [ReleaseReason.EXPIRED, ReleaseReason.REFUNDED])
+def test_a_full_store_still_releases(checked_item: CheckedItem, reason: ReleaseReason) -> None:
     checked_item.publish()
-    reservation_id = checked_item.held() if reason is Reason.EXPIRED else checked_item.sold()
+    reservation_id = checked_item.held() if reason is ReleaseReason.EXPIRED else checked_item.sold()
     with checked_item.store.full():
         assert checked_item.release(reservation_id, reason) == Released.RELEASED
     assert checked_item.counters() == ("5", "0", "0")
@@ -109,23 +112,23 @@ def test_a_full_store_still_releases(checked_item: CheckedItem, reason: Reason) 
 def test_many_are_released_in_one_call_with_an_answer_for_each(checked_item: CheckedItem) -> None:
     checked_item.publish(per_buyer_max=5)
     ids = [checked_item.held(), checked_item.new_id(), checked_item.ended(), checked_item.sold()]
-    answers = ledger.release(item_id=ITEM_ID, reservation_ids=ids, reason=Reason.EXPIRED)
+    answers = ledger.release(item_id=ITEM_ID, reservation_ids=ids, reason=ReleaseReason.EXPIRED)
     assert answers == [
         Released.RELEASED,
         Released.UNKNOWN_HOLD,
         Released.ALREADY_RELEASED,
         Released.ALREADY_CONFIRMED,
     ]
-    assert ledger.release(item_id=ITEM_ID, reservation_ids=[], reason=Reason.EXPIRED) == []
+    assert ledger.release(item_id=ITEM_ID, reservation_ids=[], reason=ReleaseReason.EXPIRED) == []
     checked_item.check_invariants()
 
 
 @pytest.mark.parametrize("hold", ["", "held:7:1:soon", "held:7::1767226500012", "held:7:1:1767226500012:more"])
-def test_a_hold_that_cannot_be_understood_is_a_fault_and_stays(checked_item: CheckedItem, hold: str) -> None:
+def test_a_malformed_hold_is_a_fault_and_stays(checked_item: CheckedItem, hold: str) -> None:
     checked_item.publish()
     damaged = checked_item.held()
     checked_item.client.hset(checked_item.keys.holds, str(damaged), hold)
-    with pytest.raises(ledger.StoreUnreachable, match=says("the hold is malformed")):
+    with pytest.raises(StoreUnreachable, match=says("the hold is malformed")):
         checked_item.release(damaged)
 
 

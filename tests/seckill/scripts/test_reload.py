@@ -1,4 +1,4 @@
-"""A store that forgot the scripts (restart, SCRIPT FLUSH) is taught them again, and nobody notices."""
+"""After a restart or SCRIPT FLUSH the scripts are loaded again, without an error."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from seckill import ledger, scripts
-from seckill.ledger import Adjusted, Confirmed, Published, Reason, Released, Restore, Restored
+from seckill.ledger_words import Adjusted, Confirmed, Published, Released, ReleaseReason, RestoreAs, Restored
 from seckill.outcomes import Outcome
+from seckill.store import StoreUnreachable
 from tests.own_store import as_reservation_store, running
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 
-def test_every_verb_works_right_after_the_store_forgot_it(checked_item: CheckedItem) -> None:
+def test_every_verb_works_right_after_the_scripts_were_lost(checked_item: CheckedItem) -> None:
     checked_item.client.script_flush()
     assert checked_item.publish() == Published.PUBLISHED
     checked_item.client.script_flush()
@@ -24,10 +25,10 @@ def test_every_verb_works_right_after_the_store_forgot_it(checked_item: CheckedI
     checked_item.client.script_flush()
     assert checked_item.adjust(units=1).word == Adjusted.ADJUSTED
     checked_item.client.script_flush()
-    assert checked_item.restore(second, state=Restore.HELD) == Restored.RESTORED
+    assert checked_item.restore(second, state=RestoreAs.HELD) == Restored.RESTORED
 
 
-def test_the_store_is_taught_once_and_then_remembers(checked_item: CheckedItem) -> None:
+def test_a_script_is_loaded_once(checked_item: CheckedItem) -> None:
     checked_item.publish(per_buyer_max=5)
     checked_item.client.script_flush()
     checked_item.guarded = False
@@ -39,18 +40,18 @@ def test_the_store_is_taught_once_and_then_remembers(checked_item: CheckedItem) 
     assert after["evalsha"] - before.get("evalsha", 0) == 2
 
 
-def test_many_at_once_work_right_after_the_store_forgot(checked_item: CheckedItem) -> None:
+def test_many_calls_work_right_after_the_scripts_were_lost(checked_item: CheckedItem) -> None:
     checked_item.publish(per_buyer_max=5)
     ids = [checked_item.held() for _ in range(4)]
     checked_item.client.script_flush()
     assert ledger.confirm(item_id=ITEM_ID, reservation_ids=ids[:2]) == [Confirmed.CONFIRMED] * 2
     checked_item.client.script_flush()
-    answers = ledger.release(item_id=ITEM_ID, reservation_ids=ids[2:], reason=Reason.CANCELLED)
+    answers = ledger.release(item_id=ITEM_ID, reservation_ids=ids[2:], reason=ReleaseReason.CANCELLED)
     assert answers == [Released.RELEASED] * 2
     checked_item.check_invariants()
 
 
-def test_a_store_that_forgets_in_the_middle_of_many_has_each_done_once(
+def test_each_call_takes_effect_once_if_the_script_is_lost_between_them(
     checked_item: CheckedItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checked_item.publish(per_buyer_max=5)
@@ -72,11 +73,11 @@ def test_a_store_that_forgets_in_the_middle_of_many_has_each_done_once(
     assert checked_item.counters() == ("3", "0", "2")
 
 
-def test_a_full_store_that_forgot_can_be_taught(checked_item: CheckedItem) -> None:
+def test_a_script_can_be_loaded_into_a_full_store(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=2)
     first, second = checked_item.held(), checked_item.held()
     with checked_item.store.full():
-        for call in taught_anew(checked_item):
+        for call in loading_all(checked_item):
             call()
         checked_item.client.script_flush()
         assert checked_item.reserve(buyer=8).outcome == Outcome.HELD_BY_OTHERS
@@ -85,17 +86,17 @@ def test_a_full_store_that_forgot_can_be_taught(checked_item: CheckedItem) -> No
         checked_item.client.script_flush()
         assert checked_item.release(second) == Released.RELEASED
         checked_item.client.script_flush()
-        assert checked_item.restore(second, state=Restore.SOLD) == Restored.RESTORED
+        assert checked_item.restore(second, state=RestoreAs.SOLD) == Restored.RESTORED
         checked_item.client.script_flush()
         assert checked_item.adjust(state="paused").word == Adjusted.ADJUSTED
         assert checked_item.adjust(state="open").word == Adjusted.ADJUSTED
-        assert checked_item.release(second, Reason.REFUNDED) == Released.RELEASED
+        assert checked_item.release(second, ReleaseReason.REFUNDED) == Released.RELEASED
         checked_item.client.script_flush()
-        with pytest.raises(ledger.StoreUnreachable, match="maxmemory"):
+        with pytest.raises(StoreUnreachable, match="maxmemory"):
             checked_item.reserve(buyer=8)
 
 
-def taught_anew(checked_item: CheckedItem) -> list[Callable[[], object]]:
+def loading_all(checked_item: CheckedItem) -> list[Callable[[], object]]:
     """SCRIPT LOAD of each verb."""
     verbs = (
         scripts.PUBLISH,
@@ -108,7 +109,7 @@ def taught_anew(checked_item: CheckedItem) -> list[Callable[[], object]]:
     return [lambda verb=verb: checked_item.client.script_load(verb.source) for verb in verbs]  # type: ignore[misc]
 
 
-def test_a_restarted_store_is_taught_and_still_holds_everything(tmp_path: Path) -> None:
+def test_after_a_restart_the_scripts_are_loaded_and_nothing_is_lost(tmp_path: Path) -> None:
     with running(tmp_path) as own_store, as_reservation_store(own_store):
         checked_item = CheckedItem(own_store)
         checked_item.publish()

@@ -8,8 +8,10 @@ from uuid import UUID
 import pytest
 
 from seckill import item_state, ledger, scripts
-from seckill.ledger import Reason, Reservation
+from seckill.ledger import Reservation
+from seckill.ledger_words import ReleaseReason
 from seckill.outcomes import Outcome
+from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import HOUR_MS, ITEM_ID, CheckedItem, says
 
 # --- reserved ---
@@ -79,7 +81,7 @@ def test_units_that_came_back_can_be_had_again(checked_item: CheckedItem) -> Non
 
 
 def unavailable(answer: Reservation) -> bool:
-    """The word, and nothing that could be taken for an answer to a reservation."""
+    """Whether the answer is `unavailable` and has no figures."""
     return (answer.outcome, answer.units, answer.deadline_ms, answer.retry_ms) == (
         Outcome.UNAVAILABLE,
         0,
@@ -125,7 +127,7 @@ def test_an_unlimited_item_that_lost_a_part_is_unavailable(checked_item: Checked
 
 
 @pytest.mark.parametrize("part", ["quantity", "left", "held", "sold", "reservations", "opens_ms", "per_buyer_max"])
-def test_an_item_with_a_number_that_is_none_is_unavailable(checked_item: CheckedItem, part: str) -> None:
+def test_an_item_with_an_unreadable_number_is_unavailable(checked_item: CheckedItem, part: str) -> None:
     checked_item.publish()
     checked_item.client.hset(checked_item.keys.item, part, "many")
     assert unavailable(checked_item.reserve())
@@ -133,7 +135,9 @@ def test_an_item_with_a_number_that_is_none_is_unavailable(checked_item: Checked
 
 
 @pytest.mark.parametrize("state", ["held", "sold", "ended"])
-def test_a_store_that_came_back_different_is_unavailable_to_old_and_new(checked_item: CheckedItem, state: str) -> None:
+def test_after_a_restart_an_item_is_unavailable_to_old_and_new_reservations(
+    checked_item: CheckedItem, state: str
+) -> None:
     checked_item.publish()
     reservation_id = getattr(checked_item, state)()
     checked_item.client.hset(checked_item.keys.item, "incarnation", "0" * 40)
@@ -233,8 +237,8 @@ def test_a_repeated_call_after_the_payment_gets_the_first_answer_again(checked_i
 # --- hold_ended ---
 
 
-@pytest.mark.parametrize("reason", [Reason.EXPIRED, Reason.CANCELLED, Reason.REJECTED])
-def test_a_pass_whose_hold_was_released_is_spent(checked_item: CheckedItem, reason: Reason) -> None:
+@pytest.mark.parametrize("reason", [ReleaseReason.EXPIRED, ReleaseReason.CANCELLED, ReleaseReason.REJECTED])
+def test_a_pass_whose_hold_was_released_is_spent(checked_item: CheckedItem, reason: ReleaseReason) -> None:
     checked_item.publish()
     reservation_id = checked_item.new_id()
     first = checked_item.reserve(reservation_id, units=2)
@@ -246,11 +250,11 @@ def test_a_pass_whose_hold_was_released_is_spent(checked_item: CheckedItem, reas
 def test_a_pass_whose_purchase_was_refunded_is_spent(checked_item: CheckedItem) -> None:
     checked_item.publish()
     reservation_id = checked_item.sold()
-    checked_item.release(reservation_id, Reason.REFUNDED)
+    checked_item.release(reservation_id, ReleaseReason.REFUNDED)
     assert checked_item.reserve(reservation_id).outcome == Outcome.HOLD_ENDED
 
 
-# --- already_reserved and hold_ended come before all that the sale may have become since ---
+# --- already_reserved and hold_ended come before the later state of the sale ---
 
 LATER = {
     "paused": {"state": "paused"},
@@ -309,7 +313,7 @@ def test_at_the_very_millisecond_of_the_opening_it_is_open(checked_item: Checked
     assert checked_item.reserve_at(opens_in_ms=0).outcome == Outcome.RESERVED
 
 
-def test_who_comes_early_is_told_how_long_to_wait(checked_item: CheckedItem) -> None:
+def test_an_early_buyer_is_told_how_long_to_wait(checked_item: CheckedItem) -> None:
     checked_item.publish()
     assert checked_item.reserve_at(opens_in_ms=5 * HOUR_MS, closes_in_ms=6 * HOUR_MS).retry_ms == 5 * HOUR_MS
 
@@ -413,7 +417,7 @@ def test_an_item_with_nothing_on_sale_is_sold_out(checked_item: CheckedItem) -> 
     assert checked_item.reserve().outcome == Outcome.SOLD_OUT
 
 
-def test_with_every_unit_gone_but_one_only_held_it_is_held_by_others(checked_item: CheckedItem) -> None:
+def test_with_no_unit_left_and_one_held_it_is_held_by_others(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=2)
     checked_item.sold(buyer=7)
     checked_item.held(buyer=8)
@@ -437,10 +441,10 @@ def test_with_units_left_and_none_held_it_is_too_few_left_and_not_sold_out(check
 # --- faults ---
 
 
-def test_a_full_store_refuses_to_reserve_and_holds_nothing_of_it(checked_item: CheckedItem) -> None:
+def test_a_full_store_refuses_to_reserve_and_keeps_nothing_of_it(checked_item: CheckedItem) -> None:
     checked_item.publish()
     checked_item.held()
-    with checked_item.store.full(), pytest.raises(ledger.StoreUnreachable, match="maxmemory"):
+    with checked_item.store.full(), pytest.raises(StoreUnreachable, match="maxmemory"):
         checked_item.reserve(buyer=8)
 
 
@@ -455,23 +459,23 @@ def test_a_full_store_still_refuses_with_the_right_word(checked_item: CheckedIte
 def test_units_less_than_one_are_refused(checked_item: CheckedItem, units: int) -> None:
     checked_item.publish()
     checked_item.held(units=2)
-    with pytest.raises(ledger.StoreUnreachable, match=says("units are whole, 1 or more")):
+    with pytest.raises(StoreUnreachable, match=says("units are whole, 1 or more")):
         checked_item.reserve(buyer=7, units=units)
 
 
 @pytest.mark.parametrize("units", ["1.5", "", "many", "1e400", "nan"])
-def test_units_that_are_no_whole_number_are_refused(checked_item: CheckedItem, units: str) -> None:
+def test_units_that_are_not_an_integer_are_refused(checked_item: CheckedItem, units: str) -> None:
     checked_item.publish(quantity=None)
     args = [str(checked_item.new_id()), "7", units]
     checked_item.is_refused(scripts.RESERVE, keys=4, args=args, message="units are whole, 1 or more")
 
 
 @pytest.mark.parametrize("hold", ["", "held", "held:7:1", "held:7:1:soon", "held:7:1:1767226500012:more"])
-def test_a_hold_that_cannot_be_understood_is_a_fault_and_not_an_answer(checked_item: CheckedItem, hold: str) -> None:
+def test_a_malformed_hold_is_a_fault_and_not_an_answer(checked_item: CheckedItem, hold: str) -> None:
     checked_item.publish()
     damaged: UUID = checked_item.held()
     checked_item.client.hset(checked_item.keys.holds, str(damaged), hold)
-    with pytest.raises(ledger.StoreUnreachable, match=says("the hold is malformed")):
+    with pytest.raises(StoreUnreachable, match=says("the hold is malformed")):
         checked_item.reserve(damaged)
 
 

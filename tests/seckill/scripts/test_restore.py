@@ -1,21 +1,22 @@
-"""restore.lua: each word, each precedence, each state, and that what was promised is written down on a full store."""
+"""restore.lua: each word, each precedence, each state, and that orders are restored even if the store is full."""
 
 import pytest
 
 from seckill import item_state, ledger, scripts
-from seckill.ledger import Confirmed, Reason, Released, Restoration, Restore, Restored
+from seckill.ledger import Restoration
+from seckill.ledger_words import Confirmed, Released, ReleaseReason, RestoreAs, Restored
 from seckill.outcomes import Outcome
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 DEADLINE_MS = 1767226500012
-COUNTED = [Restore.HELD, Restore.SOLD]
-TAKEN = [*COUNTED, Restore.LATE_PAYMENT]
+COUNTED = [RestoreAs.HELD, RestoreAs.SOLD]
+TAKEN = [*COUNTED, RestoreAs.LATE_PAYMENT]
 
 
-def after(state: Restore, *, left: int | None, units: int) -> tuple[str | None, str, str]:
+def after(state: RestoreAs, *, left: int | None, units: int) -> tuple[str | None, str, str]:
     """The counters of an item that had `left` units and nothing held or sold, with so many restored."""
     now_left = None if left is None else str(left - units)
-    return (now_left, str(units), "0") if state is Restore.HELD else (now_left, "0", str(units))
+    return (now_left, str(units), "0") if state is RestoreAs.HELD else (now_left, "0", str(units))
 
 
 # --- restored ---
@@ -24,13 +25,13 @@ def after(state: Restore, *, left: int | None, units: int) -> tuple[str | None, 
 @pytest.mark.parametrize("state", TAKEN)
 @pytest.mark.parametrize("quantity", [9, None])
 def test_a_hold_that_the_store_lost_is_there_again_and_counted(
-    checked_item: CheckedItem, state: Restore, quantity: int | None
+    checked_item: CheckedItem, state: RestoreAs, quantity: int | None
 ) -> None:
     checked_item.publish(quantity=quantity, per_buyer_max=3)
     reservation_id = checked_item.new_id()
     answer = checked_item.restore(reservation_id, state=state, buyer=7, units=2, deadline_ms=DEADLINE_MS)
     assert answer == Restored.RESTORED
-    written = "held" if state is Restore.HELD else "sold"
+    written = "held" if state is RestoreAs.HELD else "sold"
     assert checked_item.holds() == {str(reservation_id): f"{written}:7:2:{DEADLINE_MS}"}
     assert checked_item.buyers() == {"7": "2"}
     assert checked_item.counters() == after(state, left=quantity, units=2)
@@ -38,9 +39,7 @@ def test_a_hold_that_the_store_lost_is_there_again_and_counted(
 
 @pytest.mark.parametrize("state", TAKEN)
 @pytest.mark.parametrize("quantity", [9, None])
-def test_a_hold_that_was_given_back_is_taken_again(
-    checked_item: CheckedItem, state: Restore, quantity: int | None
-) -> None:
+def test_a_released_hold_is_restored(checked_item: CheckedItem, state: RestoreAs, quantity: int | None) -> None:
     checked_item.publish(quantity=quantity, per_buyer_max=5)
     reservation_id = checked_item.ended(buyer=7, units=2)
     checked_item.held(buyer=7, units=1)
@@ -49,10 +48,10 @@ def test_a_hold_that_was_given_back_is_taken_again(
         checked_item.restore(reservation_id, state=state, buyer=7, units=2, deadline_ms=DEADLINE_MS)
         == Restored.RESTORED
     )
-    held, sold = ("3", "3") if state is Restore.HELD else ("1", "5")
+    held, sold = ("3", "3") if state is RestoreAs.HELD else ("1", "5")
     assert checked_item.counters() == ("3" if quantity else None, held, sold)
     assert checked_item.buyers() == {"7": "3", "8": "3"}
-    assert checked_item.holds()[str(reservation_id)].startswith("held:" if state is Restore.HELD else "sold:")
+    assert checked_item.holds()[str(reservation_id)].startswith("held:" if state is RestoreAs.HELD else "sold:")
 
 
 @pytest.mark.parametrize("quantity", [5, None])
@@ -61,7 +60,7 @@ def test_a_hold_that_had_ended_comes_back_as_ended_and_counts_nothing(
 ) -> None:
     checked_item.publish(quantity=quantity)
     reservation_id = checked_item.new_id()
-    answer = checked_item.restore(reservation_id, state=Restore.ENDED, buyer=7, units=2, deadline_ms=DEADLINE_MS)
+    answer = checked_item.restore(reservation_id, state=RestoreAs.ENDED, buyer=7, units=2, deadline_ms=DEADLINE_MS)
     assert answer == Restored.RESTORED
     assert checked_item.holds() == {str(reservation_id): f"ended:7:2:{DEADLINE_MS}"}
     assert checked_item.buyers() == {}
@@ -72,38 +71,38 @@ def test_a_hold_that_had_ended_comes_back_as_ended_and_counts_nothing(
 def test_an_ended_hold_is_restored_though_nothing_is_left(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=1)
     checked_item.sold()
-    assert checked_item.restore(state=Restore.ENDED, buyer=8) == Restored.RESTORED
+    assert checked_item.restore(state=RestoreAs.ENDED, buyer=8) == Restored.RESTORED
 
 
-def test_what_was_restored_goes_on_like_any_hold(checked_item: CheckedItem) -> None:
+def test_a_restored_hold_behaves_like_any_other(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=4)
     first, second, third = checked_item.new_id(), checked_item.new_id(), checked_item.new_id()
-    checked_item.restore(first, state=Restore.HELD, buyer=7)
-    checked_item.restore(second, state=Restore.HELD, buyer=8)
-    checked_item.restore(third, state=Restore.SOLD, buyer=9)
+    checked_item.restore(first, state=RestoreAs.HELD, buyer=7)
+    checked_item.restore(second, state=RestoreAs.HELD, buyer=8)
+    checked_item.restore(third, state=RestoreAs.SOLD, buyer=9)
     assert checked_item.reserve(first).outcome == Outcome.ALREADY_RESERVED
     assert checked_item.confirm(first) == Confirmed.CONFIRMED
     assert checked_item.release(second) == Released.RELEASED
-    assert checked_item.release(third, Reason.REFUNDED) == Released.RELEASED
+    assert checked_item.release(third, ReleaseReason.REFUNDED) == Released.RELEASED
     assert checked_item.counters() == ("3", "0", "1")
 
 
 @pytest.mark.parametrize("state", COUNTED)
-def test_an_order_that_is_known_is_restored_beyond_the_limit_of_now(checked_item: CheckedItem, state: Restore) -> None:
+def test_a_known_order_is_restored_beyond_the_present_limit(checked_item: CheckedItem, state: RestoreAs) -> None:
     checked_item.publish(per_buyer_max=1)
     checked_item.held()
     assert checked_item.restore(state=state) == Restored.RESTORED
     assert checked_item.buyers() == {"7": "2"}
 
 
-@pytest.mark.parametrize("state", [*COUNTED, Restore.ENDED])
-def test_orders_are_restored_before_the_item_is_verified(checked_item: CheckedItem, state: Restore) -> None:
+@pytest.mark.parametrize("state", [*COUNTED, RestoreAs.ENDED])
+def test_orders_are_restored_before_the_item_is_verified(checked_item: CheckedItem, state: RestoreAs) -> None:
     checked_item.publish(verified=False)
     assert checked_item.restore(state=state) == Restored.RESTORED
 
 
 @pytest.mark.parametrize("state", TAKEN)
-def test_the_last_units_can_be_restored_and_not_one_more(checked_item: CheckedItem, state: Restore) -> None:
+def test_the_last_units_can_be_restored_and_not_one_more(checked_item: CheckedItem, state: RestoreAs) -> None:
     checked_item.publish(quantity=2, per_buyer_max=9)
     assert checked_item.restore(state=state, units=2) == Restored.RESTORED
     assert checked_item.restore(state=state, units=1) == Restored.TOO_FEW_LEFT
@@ -113,9 +112,9 @@ def test_the_last_units_can_be_restored_and_not_one_more(checked_item: CheckedIt
 # --- already restored ---
 
 
-@pytest.mark.parametrize("state", list(Restore))
+@pytest.mark.parametrize("state", list(RestoreAs))
 @pytest.mark.parametrize("there", ["held", "sold"])
-def test_a_hold_that_is_there_stays_as_it_is(checked_item: CheckedItem, state: Restore, there: str) -> None:
+def test_a_hold_that_is_there_stays_as_it_is(checked_item: CheckedItem, state: RestoreAs, there: str) -> None:
     checked_item.publish()
     reservation_id = getattr(checked_item, there)()
     assert checked_item.restore(reservation_id, state=state, units=1) == Restored.ALREADY_RESTORED
@@ -124,11 +123,11 @@ def test_a_hold_that_is_there_stays_as_it_is(checked_item: CheckedItem, state: R
 def test_an_ended_hold_is_not_ended_again(checked_item: CheckedItem) -> None:
     checked_item.publish()
     reservation_id = checked_item.ended()
-    assert checked_item.restore(reservation_id, state=Restore.ENDED) == Restored.ALREADY_RESTORED
+    assert checked_item.restore(reservation_id, state=RestoreAs.ENDED) == Restored.ALREADY_RESTORED
 
 
-@pytest.mark.parametrize("state", list(Restore))
-def test_a_second_restore_changes_nothing(checked_item: CheckedItem, state: Restore) -> None:
+@pytest.mark.parametrize("state", list(RestoreAs))
+def test_a_second_restore_changes_nothing(checked_item: CheckedItem, state: RestoreAs) -> None:
     checked_item.publish()
     reservation_id = checked_item.new_id()
     assert checked_item.restore(reservation_id, state=state) == Restored.RESTORED
@@ -138,7 +137,7 @@ def test_a_second_restore_changes_nothing(checked_item: CheckedItem, state: Rest
 def test_already_restored_comes_before_every_refusal(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=1, per_buyer_max=1)
     reservation_id = checked_item.sold()
-    for state in Restore:
+    for state in RestoreAs:
         assert checked_item.restore(reservation_id, state=state) == Restored.ALREADY_RESTORED
 
 
@@ -149,7 +148,7 @@ def test_a_late_payment_is_not_taken_beyond_the_limit(checked_item: CheckedItem)
     checked_item.publish(quantity=9, per_buyer_max=3)
     reservation_id = checked_item.ended(units=2)
     checked_item.held(units=2)
-    late = Restore.LATE_PAYMENT
+    late = RestoreAs.LATE_PAYMENT
     assert checked_item.restore(reservation_id, state=late, units=2) == Restored.LIMIT_REACHED
     assert checked_item.restore(state=late, units=4, buyer=8) == Restored.LIMIT_REACHED
     assert checked_item.restore(state=late, units=2, buyer=8) == Restored.RESTORED
@@ -160,12 +159,12 @@ def test_a_late_payment_is_not_taken_beyond_the_limit(checked_item: CheckedItem)
 def test_the_limit_comes_before_too_few_left(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=1, per_buyer_max=1)
     checked_item.held()
-    assert checked_item.restore(state=Restore.LATE_PAYMENT, buyer=7) == Restored.LIMIT_REACHED
-    assert checked_item.restore(state=Restore.LATE_PAYMENT, buyer=8) == Restored.TOO_FEW_LEFT
+    assert checked_item.restore(state=RestoreAs.LATE_PAYMENT, buyer=7) == Restored.LIMIT_REACHED
+    assert checked_item.restore(state=RestoreAs.LATE_PAYMENT, buyer=8) == Restored.TOO_FEW_LEFT
 
 
 @pytest.mark.parametrize("state", TAKEN)
-def test_what_others_have_by_now_is_not_taken_from_them(checked_item: CheckedItem, state: Restore) -> None:
+def test_units_that_others_have_by_now_are_not_taken_from_them(checked_item: CheckedItem, state: RestoreAs) -> None:
     checked_item.publish(quantity=2)
     reservation_id = checked_item.ended(buyer=7, units=2)
     checked_item.held(buyer=8)
@@ -175,14 +174,14 @@ def test_what_others_have_by_now_is_not_taken_from_them(checked_item: CheckedIte
 # --- unavailable ---
 
 
-@pytest.mark.parametrize("state", list(Restore))
-def test_an_item_that_was_never_published_is_unavailable(checked_item: CheckedItem, state: Restore) -> None:
+@pytest.mark.parametrize("state", list(RestoreAs))
+def test_an_item_that_was_never_published_is_unavailable(checked_item: CheckedItem, state: RestoreAs) -> None:
     assert checked_item.restore(state=state) == Restored.UNAVAILABLE
 
 
-@pytest.mark.parametrize("state", list(Restore))
+@pytest.mark.parametrize("state", list(RestoreAs))
 @pytest.mark.parametrize("part", ["held", "sold", "reservations", "quantity", "left", "per_buyer_max"])
-def test_an_item_that_lost_a_part_is_unavailable(checked_item: CheckedItem, state: Restore, part: str) -> None:
+def test_an_item_that_lost_a_part_is_unavailable(checked_item: CheckedItem, state: RestoreAs, part: str) -> None:
     checked_item.publish()
     checked_item.client.hdel(checked_item.keys.item, part)
     assert checked_item.restore(state=state) == Restored.UNAVAILABLE
@@ -192,14 +191,14 @@ def test_an_item_that_lost_a_part_is_unavailable(checked_item: CheckedItem, stat
 def test_an_unlimited_item_that_lost_a_part_is_unavailable(checked_item: CheckedItem, part: str) -> None:
     checked_item.publish(quantity=None)
     checked_item.client.hdel(checked_item.keys.item, part)
-    assert checked_item.restore(state=Restore.SOLD) == Restored.UNAVAILABLE
+    assert checked_item.restore(state=RestoreAs.SOLD) == Restored.UNAVAILABLE
 
 
 def test_unavailable_comes_before_already_restored(checked_item: CheckedItem) -> None:
     checked_item.publish()
     reservation_id = checked_item.held()
     checked_item.client.hdel(checked_item.keys.item, "left")
-    assert checked_item.restore(reservation_id, state=Restore.HELD) == Restored.UNAVAILABLE
+    assert checked_item.restore(reservation_id, state=RestoreAs.HELD) == Restored.UNAVAILABLE
 
 
 @pytest.mark.parametrize("incarnation", [None, "0" * 40])
@@ -209,43 +208,43 @@ def test_a_late_payment_waits_until_the_item_is_verified(checked_item: CheckedIt
     item_state.mark_unverified(item_id=ITEM_ID)
     if incarnation:
         checked_item.client.hset(checked_item.keys.item, "incarnation", incarnation)
-    assert checked_item.restore(reservation_id, state=Restore.LATE_PAYMENT) == Restored.UNAVAILABLE
+    assert checked_item.restore(reservation_id, state=RestoreAs.LATE_PAYMENT) == Restored.UNAVAILABLE
     checked_item.mark_verified()
-    assert checked_item.restore(reservation_id, state=Restore.LATE_PAYMENT) == Restored.RESTORED
+    assert checked_item.restore(reservation_id, state=RestoreAs.LATE_PAYMENT) == Restored.RESTORED
 
 
 @pytest.mark.parametrize("lost", ["buyers", "holds"])
 @pytest.mark.parametrize("state", ["held", "sold"])
-def test_a_late_payment_does_not_begin_a_lost_key_anew(checked_item: CheckedItem, lost: str, state: str) -> None:
+def test_a_late_payment_does_not_create_a_lost_key_again(checked_item: CheckedItem, lost: str, state: str) -> None:
     checked_item.publish()
     reservation_id = checked_item.ended()
     getattr(checked_item, state)(buyer=8)
     checked_item.client.delete(getattr(checked_item.keys, lost))
-    assert checked_item.restore(reservation_id, state=Restore.LATE_PAYMENT) == Restored.UNAVAILABLE
+    assert checked_item.restore(reservation_id, state=RestoreAs.LATE_PAYMENT) == Restored.UNAVAILABLE
     assert checked_item.reserve().outcome == Outcome.UNAVAILABLE
 
 
-def test_a_late_payment_does_not_begin_lost_ended_holds_anew(checked_item: CheckedItem) -> None:
+def test_a_late_payment_does_not_create_lost_ended_holds_again(checked_item: CheckedItem) -> None:
     checked_item.publish()
     reservation_id = checked_item.ended()
     checked_item.client.delete(checked_item.keys.holds)
-    assert checked_item.restore(reservation_id, state=Restore.LATE_PAYMENT) == Restored.UNAVAILABLE
+    assert checked_item.restore(reservation_id, state=RestoreAs.LATE_PAYMENT) == Restored.UNAVAILABLE
 
 
 @pytest.mark.parametrize("lost", ["buyers", "holds"])
-def test_an_order_that_is_known_is_restored_though_a_key_is_lost(checked_item: CheckedItem, lost: str) -> None:
+def test_a_known_order_is_restored_though_a_key_is_lost(checked_item: CheckedItem, lost: str) -> None:
     checked_item.publish()
     checked_item.held()
     checked_item.client.delete(getattr(checked_item.keys, lost))
     with checked_item.unguarded():
-        assert checked_item.restore(state=Restore.ENDED) == Restored.RESTORED
+        assert checked_item.restore(state=RestoreAs.ENDED) == Restored.RESTORED
 
 
 # --- a full store, many at once, and faults ---
 
 
-@pytest.mark.parametrize("state", list(Restore))
-def test_a_full_store_still_restores(checked_item: CheckedItem, state: Restore) -> None:
+@pytest.mark.parametrize("state", list(RestoreAs))
+def test_a_full_store_still_restores(checked_item: CheckedItem, state: RestoreAs) -> None:
     checked_item.publish()
     with checked_item.store.full():
         assert checked_item.restore(state=state) == Restored.RESTORED
@@ -257,11 +256,11 @@ def test_many_are_restored_in_one_call_with_an_answer_for_each(checked_item: Che
     there = checked_item.held()
     lost = [checked_item.new_id() for _ in range(4)]
     wanted = [
-        Restoration(there, 7, 1, DEADLINE_MS, Restore.HELD),
-        Restoration(lost[0], 8, 2, DEADLINE_MS, Restore.SOLD),
-        Restoration(lost[1], 9, 1, DEADLINE_MS, Restore.HELD),
-        Restoration(lost[2], 9, 1, DEADLINE_MS, Restore.ENDED),
-        Restoration(lost[3], 7, 2, DEADLINE_MS, Restore.LATE_PAYMENT),
+        Restoration(there, 7, 1, DEADLINE_MS, RestoreAs.HELD),
+        Restoration(lost[0], 8, 2, DEADLINE_MS, RestoreAs.SOLD),
+        Restoration(lost[1], 9, 1, DEADLINE_MS, RestoreAs.HELD),
+        Restoration(lost[2], 9, 1, DEADLINE_MS, RestoreAs.ENDED),
+        Restoration(lost[3], 7, 2, DEADLINE_MS, RestoreAs.LATE_PAYMENT),
     ]
     assert ledger.restore_many(item_id=ITEM_ID, restorations=wanted) == [
         Restored.ALREADY_RESTORED,
@@ -276,7 +275,7 @@ def test_many_are_restored_in_one_call_with_an_answer_for_each(checked_item: Che
 
 
 @pytest.mark.parametrize("units", ["0", "-1", "1.5", "", "many", "1e400", "nan"])
-def test_units_that_are_no_whole_number_or_less_than_one_are_refused(checked_item: CheckedItem, units: str) -> None:
+def test_units_that_are_not_an_integer_or_less_than_one_are_refused(checked_item: CheckedItem, units: str) -> None:
     checked_item.publish(quantity=None)
     args = [str(checked_item.new_id()), "7", units, str(DEADLINE_MS), "held"]
     checked_item.is_refused(scripts.RESTORE, keys=3, args=args, message="units are whole, 1 or more")

@@ -1,4 +1,4 @@
-"""Staff change a running sale: a form with a preview, a reason, and what became of it. Only a POST changes anything."""
+"""Staff change a running sale: a form with a preview and a reason, and the result. Only a POST changes anything."""
 
 import re
 from typing import Any
@@ -58,7 +58,7 @@ def sent(**fields: Any) -> dict[str, Any]:
 
 
 def preview_on(response: Any) -> str:
-    """The figures of the preview as a person reads them."""
+    """The figures of the preview as text."""
     section = response.content.decode().partition("data-preview=")[2].partition("</section>")[0]
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", section.partition(">")[2])).strip()
 
@@ -69,7 +69,7 @@ def counters(item: SaleItem) -> ledger.Counters:
     return found
 
 
-def test_units_are_added_with_a_reason_and_all_of_it_is_written_down(
+def test_units_are_added_with_a_reason_and_recorded_in_the_journal(
     client: Client, running: SaleItem, shop_manager: User
 ) -> None:
     response = client.post(control_page(running, Kind.ADD_UNITS), sent(units=50), follow=True)
@@ -173,7 +173,7 @@ def test_with_the_store_down_the_change_waits_and_the_manager_is_told(
     assert counters(item).quantity == 55
 
 
-def test_who_may_only_look_changes_nothing_and_is_offered_nothing(client: Client, item: SaleItem, viewer: User) -> None:
+def test_a_viewer_changes_nothing_and_is_offered_nothing(client: Client, item: SaleItem, viewer: User) -> None:
     client.force_login(viewer)
     for kind in Kind:
         assert client.get(control_page(item, kind)).status_code == 403
@@ -192,7 +192,9 @@ def test_a_buyer_and_a_forged_form_change_nothing(client: Client, item: SaleItem
     assert not SaleChange.objects.exists()
 
 
-def test_what_is_no_change_of_this_sale_is_not_found(client: Client, item: SaleItem, product: Product) -> None:
+def test_a_kind_or_item_that_does_not_fit_the_sale_is_not_found(
+    client: Client, item: SaleItem, product: Product
+) -> None:
     draft = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000, published=False)
     missing = [
         control_page(draft, Kind.PAUSE),

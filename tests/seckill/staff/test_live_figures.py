@@ -26,7 +26,7 @@ def _signed_in(client: Client, shop_manager: User) -> None:
 
 @pytest.fixture
 def running(item: SaleItem, buyer: User, rival: User) -> SaleItem:
-    """Of five units one is held and one sold; PostgreSQL has heard of one of them."""
+    """Of five units one is held and one sold; PostgreSQL has an order for one of them."""
     bought = uuid4()
     ledger.reserve(item_id=item.pk, reservation_id=uuid4(), buyer_id=buyer.pk, units=1)
     ledger.reserve(item_id=item.pk, reservation_id=bought, buyer_id=rival.pk, units=1)
@@ -101,7 +101,7 @@ def test_an_unlimited_item_is_shown_as_such(client: Client, product: Product) ->
     assert figures_on(LIST, client, unlimited)["left"] == "unlimited"
 
 
-def test_an_item_that_the_store_does_not_know_is_not_shown_as_sold_out(
+def test_an_item_that_the_store_does_not_have_is_not_shown_as_sold_out(
     client: Client, item: SaleItem, store: Any
 ) -> None:
     store.flushdb()

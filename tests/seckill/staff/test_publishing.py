@@ -1,4 +1,4 @@
-"""Staff publish a sale: its terms go to the store once, and only when a person who may do so says so."""
+"""Staff publish a sale: its terms go to the store once, and only if somebody with the permission confirms."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ def test_a_second_publish_changes_nothing_and_says_so(
     assert Sale.objects.get().published_at == item.sale.published_at
 
 
-def test_looking_at_the_question_of_a_published_sale_changes_nothing(
+def test_opening_the_publish_page_of_a_published_sale_changes_nothing(
     client: Client, shop_manager: User, item: SaleItem, store: Any
 ) -> None:
     client.force_login(shop_manager)
@@ -109,7 +109,7 @@ def test_with_the_store_down_the_sale_is_published_and_opens_later(
     assert Sale.objects.get().is_published
 
 
-def test_who_may_only_look_cannot_publish(client: Client, viewer: User, draft: SaleItem) -> None:
+def test_a_viewer_cannot_publish(client: Client, viewer: User, draft: SaleItem) -> None:
     client.force_login(viewer)
     assert client.get(publish_page(draft.sale)).status_code == 403
     assert client.post(publish_page(draft.sale)).status_code == 403
@@ -117,7 +117,7 @@ def test_who_may_only_look_cannot_publish(client: Client, viewer: User, draft: S
     assert not Sale.objects.get().is_published
 
 
-def test_who_may_only_look_sees_prices_and_no_way_to_publish(client: Client, viewer: User, draft: SaleItem) -> None:
+def test_a_viewer_sees_prices_and_no_way_to_publish(client: Client, viewer: User, draft: SaleItem) -> None:
     client.force_login(viewer)
     page = client.get(reverse("admin:seckill_sale_change", args=[draft.sale_id])).content.decode()
     assert "19.00 CNY" in page

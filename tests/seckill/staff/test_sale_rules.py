@@ -1,4 +1,4 @@
-"""Staff write a sale; what breaks a rule is refused with a sentence at its field, and nothing is stored."""
+"""Staff edit a sale; what breaks a rule is refused with an error at its field, and nothing is stored."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,0 +1,206 @@
+"""Sales in the admin. Drafts are edited and published here; published sales are changed by the buttons."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.db import transaction
+from django.db.models import Count, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.translation import gettext_lazy as _
+from unfold.decorators import action, display
+from unfold.enums import ActionVariant
+
+from seckill import durability
+from seckill.live.staff_figures import figures_of, units_text
+from seckill.models import Sale, SaleItem
+from seckill.publication import CannotPublish, publish_sale
+from seckill.staff.change_list import journal_of
+from seckill.staff.change_pages import buttons_of, buttons_of_item, change_page
+from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phase
+from seckill.staff.sale_form import SaleItemInline
+from seckill.store import StoreUnreachable
+from shop.admin_base import StaffAdmin
+from shop.price_field import price_text
+
+ALREADY_PUBLISHED = _("“%(sale)s” is already published. Nothing was changed.")
+WEAKNESS_ALLOWED = _("Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set. %(weakness)s")
+
+TERMS = ["opens_at", "closes_at", "hold_seconds"]
+
+
+@admin.register(Sale)
+class SaleAdmin(StaffAdmin):
+    list_display = ["title", "phase", "opens_at", "closes_at", "item_count"]
+    list_filter = [PhaseFilter]
+    search_fields = ["name", "name_zh", "items__product__name", "items__product__name_zh"]
+    actions = ["publish_selected", "delete_selected"]
+    actions_detail = ["publish"]
+    change_form_outer_before_template = "admin/seckill/sale/items.html"
+    change_form_outer_after_template = "admin/seckill/sale/journal.html"
+
+    class Media:
+        js = ["seckill/live-figures.js"]
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.control_view)
+        control_path = "<int:sale_id>/control/<slug:kind>/"
+        return [
+            path(control_path, view, name="seckill_sale_control"),
+            path(f"{control_path}<int:item_id>/", view, name="seckill_sale_control"),
+            *super().get_urls(),
+        ]
+
+    def control_view(self, request: HttpRequest, sale_id: int, kind: str, item_id: int | None = None) -> HttpResponse:
+        return change_page(self, request, sale_id=sale_id, kind=kind, item_id=item_id)
+
+    @admin.display(description=_("name"), ordering="name")
+    def title(self, sale: Sale) -> str:
+        return str(sale)
+
+    @display(description=_("phase"), label=LABEL_COLOURS)  # type: ignore[untyped-decorator]
+    def phase(self, sale: Sale) -> tuple[str, str]:
+        return labelled_phase(sale)
+
+    @admin.display(description=_("phase"))
+    def phase_text(self, sale: Sale) -> str:
+        return labelled_phase(sale)[1]
+
+    @admin.display(description=_("items"), ordering="item_count")
+    def item_count(self, sale: Any) -> int:
+        count: int = sale.item_count
+        return count
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Sale]:
+        sales: QuerySet[Sale] = super().get_queryset(request)
+        return sales.annotate(item_count=Count("items", distinct=True))
+
+    def get_fieldsets(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
+        names = (None, {"fields": [("name", "name_zh")]})
+        if obj is None or not obj.is_published:
+            return [names, (_("Terms"), {"fields": [*TERMS, "late_payment", "listed"]})]
+        frozen = _("This sale is published. Use the buttons above to change its terms.")
+        fields = [("opens_at", "closes_at"), ("phase_text", "published_at"), "hold_seconds", "late_payment", "listed"]
+        return [names, (_("Terms"), {"fields": fields, "description": frozen})]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[str]:
+        return [*TERMS, "phase_text", "published_at"] if obj and obj.is_published else []
+
+    def get_inlines(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
+        return [] if obj and obj.is_published else [SaleItemInline]
+
+    def get_view_on_site_url(self, obj: Sale | None = None) -> str | None:
+        return super().get_view_on_site_url(obj) if obj and obj.is_published else None
+
+    def get_actions_detail(self, request: HttpRequest, object_id: str) -> list[Any]:
+        if Sale.objects.filter(pk=object_id, published_at__isnull=False).exists():
+            return []
+        actions: list[Any] = super().get_actions_detail(request, object_id)  # type: ignore[misc]
+        return actions
+
+    def reason_to_keep(self, obj: Sale) -> str | None:
+        if not obj.is_published:
+            return None
+        if labelled_phase(obj)[0] == "ended":
+            return _("“%(sale)s” is over. It cannot be deleted: its orders and its journal are kept.") % {"sale": obj}
+        return _(
+            "“%(sale)s” is published and buyers may hold units of it, so it cannot be deleted. Use “End now” on "
+            "its page instead: buyers can still pay for the units they hold."
+        ) % {"sale": obj}
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Items are deleted with their sale, although their own admin allows no deleting."""
+        listed, counts, lacking, protected = super().get_deleted_objects(objs, request)
+        return listed, counts, lacking - {SaleItem._meta.verbose_name}, protected
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: Sale | None = None,
+    ) -> HttpResponse:
+        if obj and obj.is_published:
+            figures = figures_of(list(obj.items.select_related("sale", "product").order_by("pk")))
+            may_change = self.has_change_permission(request, obj)
+            context |= {
+                "rows": [(row, buttons_of_item(row.item) if may_change else []) for row in figures],
+                "buttons": buttons_of(obj) if may_change else [],
+                "journal": journal_of(obj),
+            }
+        return super().render_change_form(request, context, add, change, form_url, obj)
+
+    def save_model(self, request: HttpRequest, obj: Sale, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if obj.is_published and "opens_at_0" in request.POST:
+            only_these = _(
+                "This sale was published while you were editing it. Only its names and the late-payment setting were "
+                "saved."
+            )
+            self.message_user(request, only_these, messages.WARNING)
+
+    @action(  # type: ignore[untyped-decorator]
+        description=_("Publish …"), permissions=["change"], icon="bolt", variant=ActionVariant.PRIMARY
+    )
+    def publish(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show what can no longer be edited afterwards, and ask for confirmation; only a POST publishes."""
+        with transaction.atomic():
+            sale = self.get_object(request, unquote(object_id))
+        if sale is None:
+            raise Http404
+        if request.method == "POST":
+            self.publish_and_report(request, sale)
+        elif sale.is_published:
+            self.message_user(request, ALREADY_PUBLISHED % {"sale": sale}, messages.INFO)
+        if request.method == "POST" or sale.is_published:
+            return redirect(self.page_of(sale))
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": _("Publish “%(sale)s”?") % {"sale": sale},
+            "sale": sale,
+            "items": [
+                {
+                    "product": item.product,
+                    "price": price_text(item.price_minor),
+                    "quantity": units_text(item.quantity),
+                    "per_buyer_max": item.per_buyer_max,
+                }
+                for item in sale.items.select_related("product").order_by("pk")
+            ],
+            "sale_url": self.page_of(sale),
+        }
+        return TemplateResponse(request, "admin/seckill/sale/publish.html", context)
+
+    @admin.action(description=_("Publish"), permissions=["change"])
+    def publish_selected(self, request: HttpRequest, queryset: QuerySet[Sale]) -> None:
+        for sale in queryset:
+            self.publish_and_report(request, sale)
+
+    def publish_and_report(self, request: HttpRequest, sale: Sale) -> None:
+        """Publish the sale and show the result. A published sale is not touched."""
+        level = messages.SUCCESS
+        try:
+            if publish_sale(sale_id=sale.pk):
+                text = _("“%(sale)s” is published.")
+                self.log_change(request, sale, str(_("Published.")))
+            else:
+                level, text = messages.INFO, ALREADY_PUBLISHED
+        except CannotPublish as refusal:
+            self.message_user(
+                request,
+                _("“%(sale)s” was not published. %(reason)s") % {"sale": sale, "reason": refusal},
+                messages.ERROR,
+            )
+            return
+        except StoreUnreachable:
+            level = messages.WARNING
+            text = _("“%(sale)s” is published. It can open as soon as the reservation store is available again.")
+        self.message_user(request, text % {"sale": sale}, level)
+        for weakness in durability.allowed_weaknesses():
+            self.message_user(request, WEAKNESS_ALLOWED % {"weakness": weakness.text}, messages.WARNING)
