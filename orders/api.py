@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, RetrieveAPIView
 from rest_framework.pagination import CursorPagination
@@ -34,8 +34,8 @@ from seckill.passes import item_id_of
 from seckill.timestamps import now_ms, rfc3339
 from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
+from shop.http.openapi import PROBLEM
 from shop.http.problems import problem
-from shop.http.serializers import ProblemSerializer
 
 # While the order is being written, and then while it waits for money.
 POLL_RESERVED_MS = 500
@@ -47,7 +47,6 @@ KEY_LENGTH_MAX = 255
 # States that will change by themselves.
 MOVING = (OrderStatus.AWAITING_PAYMENT, OrderStatus.REFUND_DUE)
 
-PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which problem.")
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     str,

@@ -10,10 +10,8 @@ from rest_framework.views import APIView
 
 from orders.payments import inbox, provider_choice, provider_names
 from orders.payments.provider import Forged, TooOld
+from shop.http.openapi import PROBLEM
 from shop.http.problems import problem
-from shop.http.serializers import ProblemSerializer
-
-PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which problem.")
 
 
 class WebhookView(APIView):
