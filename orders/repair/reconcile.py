@@ -159,8 +159,8 @@ def collect(*, item_id: int) -> int:
     for portion in item_state.all_holds(item_id=item_id):
         live = {UUID(name): hold for name, hold in portion.items() if hold is not None and hold.state != "ended"}
         known = Order.objects.filter(reservation_id__in=live).values_list("reservation_id", flat=True)
-        intents = [
-            intake.Intent(
+        new_orders = [
+            intake.NewOrder(
                 entry=None,
                 reservation_id=reservation_id,
                 buyer_id=live[reservation_id].buyer_id,
@@ -170,12 +170,14 @@ def collect(*, item_id: int) -> int:
             )
             for reservation_id in live.keys() - set(known)
         ]
-        if intents:
+        if new_orders:
             log.error(
-                "holds_without_entry", item_id=item_id, reservations=[str(i.reservation_id) for i in intents[:20]]
+                "holds_without_entry",
+                item_id=item_id,
+                reservations=[str(new.reservation_id) for new in new_orders[:20]],
             )
-            intake.persist_all(item_id=item_id, intents=intents)
-        count += len(intents)
+            intake.persist_and_acknowledge(item_id=item_id, new_orders=new_orders)
+        count += len(new_orders)
     return count
 
 

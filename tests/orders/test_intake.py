@@ -85,7 +85,7 @@ def test_an_entry_read_twice_is_one_order(item: SaleItem, buyer: User, monkeypat
     reserve(item, buyer)
     monkeypatch.setattr(outbox, "TAKE_OVER_IDLE_MS", 0)
     entries = outbox.read_batch(item_id=item.pk, count_max=10, consumer="one that dies after its commit")
-    intake.persist(item_id=item.pk, intents=[intake.understand(entry) for entry in entries])
+    intake.persist(item_id=item.pk, new_orders=[intake.parse_entry(entry) for entry in entries])
     assert (Order.objects.count(), taken(item), waiting(item)) == (1, 1, 1)
 
     assert intake.drain_once(item_id=item.pk) == 1

@@ -77,9 +77,9 @@ BUGS = [
         "a read batch is acknowledged before it is committed",
         in_function(
             intake,
-            "persist_all",
+            "persist_and_acknowledge",
             "    try:\n        persist(",
-            "    outbox.acknowledge(item_id=item_id, entry_ids=[i.entry.id for i in intents if i.entry])\n"
+            "    outbox.acknowledge(item_id=item_id, entry_ids=[i.entry.id for i in new_orders if i.entry])\n"
             "    try:\n        persist(",
         ),
         quick=True,
