@@ -1,8 +1,8 @@
-"""Turns outbox entries into orders in PostgreSQL: once each, in batches, and never more than the quantity.
+"""Turns outbox entries into orders in PostgreSQL: each entry once, in batches, and never more units than the quantity.
 
-`drain_once` is one batch: read → one transaction (orders, lines, and as the last statement the guard on `taken`) →
-commit → acknowledge. Killed anywhere before the acknowledgement, the entries stay pending and are read again; inserting
-is idempotent by reservation id, so a second reading adds nothing.
+`drain_once` handles one batch: read → one transaction (orders, lines, and as the last statement the guarded update of
+`taken`) → commit → acknowledge. If the process dies before the acknowledgement, the entries stay pending and are read
+again. Inserting is idempotent by reservation id, so reading an entry twice adds nothing.
 """
 
 from collections.abc import Sequence
@@ -27,19 +27,19 @@ from shop import failpoints
 
 log = structlog.get_logger(__name__)
 
-# Clocks that differ by less move a deadline by less than anybody would notice, and are left alone.
+# A smaller difference between the clocks changes a deadline too little to matter, so it is not corrected.
 CLOCK_TOLERANCE = timedelta(seconds=5)
 
-# Large enough that the cost of a transaction is shared, small enough that one is over in tens of milliseconds.
+# Large enough to share the cost of a transaction, small enough to commit within tens of milliseconds.
 BATCH_MAX = 500
 
 
 class EntryMalformed(Exception):
-    """An outbox entry that no repetition can turn into an order."""
+    """The outbox entry can never become an order, however often it is tried."""
 
 
 class Surplus(Exception):
-    """The batch asks for more units than PostgreSQL has left: the store has lost something it had given away."""
+    """The batch has more units than PostgreSQL has left: the store has lost reservations that it had accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class NewOrder:
 def drain_once(*, item_id: int, batch_max: int = BATCH_MAX, consumer: str = outbox.CONSUMER) -> int:
     """Bring one batch of the item's outbox into PostgreSQL and acknowledge it. Returns how many entries it handled.
 
-    Raises StoreUnreachable and database errors; entries then stay pending and are read again later.
+    Raises StoreUnreachable and database errors; the entries then stay pending and are read again later.
     """
     entries = outbox.read_batch(item_id=item_id, count_max=batch_max, consumer=consumer)
     take_in_batch(item_id=item_id, entries=entries)
@@ -65,9 +65,10 @@ def drain_once(*, item_id: int, batch_max: int = BATCH_MAX, consumer: str = outb
 
 
 def drain_all(*, item_id: int) -> int:
-    """Bring in every entry there is, also those that another consumer has read and not acknowledged yet.
+    """Bring in every entry, including those that another consumer has read but not acknowledged. Returns how many.
 
-    Ends where nobody adds entries meanwhile. Two consumers with one entry do no harm: the second inserts nothing.
+    Ends only if nobody adds entries meanwhile. It is safe for two consumers to handle one entry: the second inserts
+    nothing.
     """
     count = 0
     while entries := outbox.read_all(item_id=item_id, count_max=BATCH_MAX):
@@ -77,7 +78,7 @@ def drain_all(*, item_id: int) -> int:
 
 
 def take_in_batch(*, item_id: int, entries: Sequence[outbox.Entry]) -> None:
-    """One batch: what can be understood becomes orders, the rest is set aside."""
+    """Turn one batch of entries into orders; entries that cannot be parsed are rejected."""
     new_orders = []
     for entry in entries:
         try:
@@ -89,7 +90,7 @@ def take_in_batch(*, item_id: int, entries: Sequence[outbox.Entry]) -> None:
 
 
 def parse_entry(entry: outbox.Entry) -> NewOrder:
-    """The entry's fields as what they mean. Raises EntryMalformed."""
+    """Convert the entry's fields to their types. Raises EntryMalformed."""
     fields = entry.fields
     try:
         new_order = NewOrder(
@@ -108,12 +109,12 @@ def parse_entry(entry: outbox.Entry) -> NewOrder:
 
 
 def persist_and_acknowledge(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
-    """Commit the batch, then acknowledge. A batch that holds a poison entry is committed one by one instead."""
+    """Commit the batch, then acknowledge it. If one of its entries cannot be inserted, commit them one by one."""
     try:
         persist(item_id=item_id, new_orders=new_orders)
     except (IntegrityError, DataError, EntryMalformed) as error:
         if isinstance(error.__cause__, NotNullViolation):
-            # A table of another release than this worker's: no fault of the entries, which wait for a worker that fits.
+            # The table belongs to a newer release than this worker. The entries are fine and wait for a newer worker.
             raise
         if len(new_orders) == 1:
             reject_order(item_id=item_id, new_order=new_orders[0], error=error)
@@ -126,7 +127,7 @@ def persist_and_acknowledge(*, item_id: int, new_orders: Sequence[NewOrder]) -> 
 
 
 def persist(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
-    """One transaction for the batch; where the guard refuses it, another that sorts out the surplus."""
+    """One transaction for the batch; if there are not enough units left, another one that rejects the surplus."""
     try:
         with transaction.atomic():
             units = insert_orders(item_id=item_id, new_orders=new_orders, status=OrderStatus.AWAITING_PAYMENT)
@@ -140,7 +141,8 @@ def persist(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
 def persist_with_surplus(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
     """First come, first served up to the quantity; the others become rejected orders and their holds are released.
 
-    With healthy stores this never runs: it means that the reservation store lost its tail, hence the alarm.
+    With healthy stores this never runs. It means that the reservation store lost its latest writes, so it is logged as
+    an error.
     """
     rejected: list[NewOrder] = []
     with transaction.atomic():
@@ -164,9 +166,9 @@ def persist_with_surplus(*, item_id: int, new_orders: Sequence[NewOrder]) -> Non
 
 
 def insert_orders(*, item_id: int, new_orders: Sequence[NewOrder], status: OrderStatus) -> int:
-    """Insert the orders that are not there yet, with their lines. Returns how many units the new ones have.
+    """Insert the orders that do not exist yet, with their lines. Returns how many units the inserted ones have.
 
-    Raises EntryMalformed where the item or a buyer does not exist: foreign keys would only be checked at commit.
+    Raises EntryMalformed where the item or a buyer does not exist; the foreign keys would be checked only at commit.
     """
     item = SaleItem.objects.annotate(now=Now()).filter(pk=item_id).first()
     buyer_ids = {new_order.buyer_id for new_order in new_orders}
@@ -208,10 +210,10 @@ def insert_orders(*, item_id: int, new_orders: Sequence[NewOrder], status: Order
 
 
 def clock_offset(*, new_orders: Sequence[NewOrder], now: datetime) -> timedelta:
-    """What to add to a moment of the store's clock to get that of PostgreSQL, whose clock ends holds; mostly nothing.
+    """What to add to a time of the store's clock to get PostgreSQL's time, which decides when orders expire. Usually 0.
 
-    The store is asked for its time only where reservations look older or newer than they should: they waited long, or
-    the clocks differ. Without it a store an hour behind would let every buyer's time be over at once.
+    The store is asked for its time only if a reservation looks too old or too new: either it waited long, or the clocks
+    differ. Without this, a store whose clock is an hour behind would make every order expire at once.
     """
     if all(abs(new_order.reserved_at - now) < CLOCK_TOLERANCE for new_order in new_orders):
         return timedelta(0)
@@ -223,9 +225,9 @@ def clock_offset(*, new_orders: Sequence[NewOrder], now: datetime) -> timedelta:
 
 
 def insert_or_ignore(orders: Sequence[Order]) -> dict[UUID, int]:
-    """INSERT … ON CONFLICT (reservation_id) DO NOTHING RETURNING, which Django's bulk_create cannot say.
+    """INSERT … ON CONFLICT (reservation_id) DO NOTHING RETURNING, which Django's bulk_create does not support.
 
-    Returns reservation id → primary key for the rows that were not there before.
+    Returns reservation id → primary key of the rows that were inserted.
     """
     columns = [
         "number",
@@ -250,7 +252,7 @@ def insert_or_ignore(orders: Sequence[Order]) -> dict[UUID, int]:
 
 
 def reject_order(*, item_id: int, new_order: NewOrder, error: Exception) -> None:
-    """No order can come of it: its hold is given back, and the entry, where there is one, is set aside."""
+    """The order cannot be created: release its hold, and set its entry aside if there is one."""
     if new_order.entry:
         reject_entry(item_id=item_id, entry=new_order.entry, error=error)
         return
@@ -260,9 +262,9 @@ def reject_order(*, item_id: int, new_order: NewOrder, error: Exception) -> None
 
 
 def reject_entry(*, item_id: int, entry: outbox.Entry, error: Exception) -> None:
-    """Poison: give its hold back, keep it for a person to look at, and let the others pass.
+    """Release the hold of an entry that can never become an order, and set the entry aside for a person to look at.
 
-    The hold first: killed in between, the entry is read again and both are repeated, which changes nothing.
+    The hold first: if the process dies in between, the entry is read again and both steps are repeated safely.
     """
     try:
         reservation_id = UUID(entry.fields.get("reservation", ""))
