@@ -86,19 +86,20 @@ def watch_store() -> int:
 @sweep(time_limit=900)
 def audit_sales() -> int:
     """Every minute: audit the items whose figures can change. Returns the number of problems, which must be 0."""
-    trouble_of_item = {}
+    problems_of_item = {}
     try:
         for item_id in movable_items().values_list("pk", flat=True):
-            look = audit(item_id=item_id, patience_seconds=AUDIT_PATIENCE_SECONDS).look
-            trouble_of_item[item_id] = look.trouble
-            if look.trouble:
-                differences = sorted(str(each) for each in look.differences)[:20]
-                log.error("audit_differs", item_id=item_id, sums=sorted(look.sums), differences=differences)
+            comparison = audit(item_id=item_id, patience_seconds=AUDIT_PATIENCE_SECONDS).comparison
+            problems_of_item[item_id] = comparison.problem_count
+            if comparison.problem_count:
+                differences = sorted(str(each) for each in comparison.differences)[:20]
+                totals = sorted(comparison.mismatched_totals)
+                log.error("audit_differs", item_id=item_id, mismatched_totals=totals, differences=differences)
     except StoreUnreachable as error:
         log.warning("audit_waits_for_store", error=str(error))
         return 0
-    remember_audit(trouble_of_item=trouble_of_item)
-    return sum(trouble_of_item.values())
+    remember_audit(problems_of_item=problems_of_item)
+    return sum(problems_of_item.values())
 
 
 @sweep()

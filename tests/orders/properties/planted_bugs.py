@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from orders import intake, lifecycle
+from orders import intake, lifecycle, settlement
 from orders.repair import reconcile
 from seckill import outbox, scripts
 from seckill.changes import journal
@@ -109,14 +109,16 @@ BUGS = [
     ),
     Bug(
         "orders count as settled that a lost store could not be told of",
-        in_function(lifecycle, "tell_ledger", ' if answer != "unavailable"', ""),
+        in_function(settlement, "tell_ledger", ' if answer != "unavailable"', ""),
     ),
     Bug(
         "a reconcile leaves the entries of other workers where they are",
-        in_function(reconcile, "collect", "intake.drain_all(item_id=item_id)", "intake.drain_once(item_id=item_id)"),
+        in_function(
+            reconcile, "collect_reservations", "intake.drain_all(item_id=item_id)", "intake.drain_once(item_id=item_id)"
+        ),
     ),
     Bug(
         "a reconcile does not restore what was sold",
-        in_function(reconcile, "wanted_as", "return Restore.SOLD if", "return Restore.ENDED if"),
+        in_function(reconcile, "state_for", "return Restore.SOLD if", "return Restore.ENDED if"),
     ),
 ]

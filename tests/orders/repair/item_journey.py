@@ -83,4 +83,4 @@ class ItemJourney(StoredItem):
         """Whether an audit finds nothing; what it finds is in the report of the failing test."""
         found = audit(item_id=self.item_id, patience_seconds=3)
         print(found)
-        return found.look.clean
+        return found.comparison.problem_count == 0

@@ -47,10 +47,16 @@ def test_every_unit_is_accounted_for(journey: ItemJourney) -> None:
     journey.expired()
     journey.ordered()
     journey.told_yes(units=2)
-    look = audit(item_id=journey.item_id).look
-    assert (look.left, look.held, look.sold, look.on_the_way, look.settling) == (15, 1, 2, 2, 0)
-    assert look.issued == look.quantity == 20
-    assert look.trouble == 0
+    comparison = audit(item_id=journey.item_id).comparison
+    assert (comparison.left, comparison.held, comparison.sold, comparison.on_the_way, comparison.settling) == (
+        15,
+        1,
+        2,
+        2,
+        0,
+    )
+    assert comparison.issued == comparison.quantity == 20
+    assert comparison.problem_count == 0
 
 
 def test_an_unlimited_item_is_audited_too(journey: ItemJourney, product: Product) -> None:
@@ -59,17 +65,17 @@ def test_an_unlimited_item_is_audited_too(journey: ItemJourney, product: Product
     unlimited.ordered()
     assert unlimited.is_clean()
     unlimited.client.hincrby(unlimited.keys.item, "sold", 1)
-    assert audit(item_id=unlimited.item_id).look.trouble
+    assert audit(item_id=unlimited.item_id).comparison.problem_count
 
 
 def test_an_ending_that_the_store_was_not_told_yet_is_in_motion(journey: ItemJourney) -> None:
     order = journey.order(journey.ordered(units=2))
     assert lifecycle.end_unpaid(order_ids=[order.pk], status=OrderStatus.CANCELLED)
-    look = audit(item_id=journey.item_id).look
-    assert (look.settling, look.held, look.issued, look.trouble) == (2, 0, 20, 0)
+    comparison = audit(item_id=journey.item_id).comparison
+    assert (comparison.settling, comparison.held, comparison.issued, comparison.problem_count) == (2, 0, 20, 0)
     # A minute later somebody should have told it (promise P5).
     Order.objects.filter(pk=order.pk).update(ended_at="2026-01-01T00:00:00Z")
-    assert audit(item_id=journey.item_id).look.trouble
+    assert audit(item_id=journey.item_id).comparison.problem_count
 
 
 def another(product: Product) -> Product:
@@ -112,7 +118,7 @@ def test_whatever_is_lost_between_the_stores_is_named(
 ) -> None:
     victim, other = journey.ordered(units=2), journey.paid()
     lose(journey, victim)
-    named = {str(each.reservation_id) for each in audit(item_id=journey.item_id).look.differences}
+    named = {str(each.reservation_id) for each in audit(item_id=journey.item_id).comparison.differences}
     entry_lost = set(journey.holds()) - {str(victim), str(other)}
     assert named == (entry_lost or {str(victim)})
 
@@ -122,19 +128,19 @@ def test_a_counter_that_moved_by_itself_is_found(journey: ItemJourney, field: st
     journey.paid()
     journey.ordered()
     journey.client.hincrby(journey.keys.item, field, 1)
-    assert audit(item_id=journey.item_id).look.sums
+    assert audit(item_id=journey.item_id).comparison.mismatched_totals
 
 
 def test_a_buyer_s_count_that_moved_by_itself_is_found(journey: ItemJourney) -> None:
     journey.ordered()
     journey.client.hincrby(journey.keys.buyers, next(iter(journey.buyers())), 1)
-    assert audit(item_id=journey.item_id).look.sums
+    assert audit(item_id=journey.item_id).comparison.mismatched_totals
 
 
 def test_units_taken_in_postgresql_without_an_order_are_found(journey: ItemJourney) -> None:
     journey.ordered()
     SaleItem.objects.filter(pk=journey.item_id).update(taken=F("taken") + 1)
-    assert any("PostgreSQL counts 2" in line for line in audit(item_id=journey.item_id).look.sums)
+    assert any("PostgreSQL counts 2" in line for line in audit(item_id=journey.item_id).comparison.mismatched_totals)
 
 
 def test_a_sale_in_full_swing_has_no_differences(journey: ItemJourney, product: Product) -> None:
@@ -176,8 +182,8 @@ def test_a_sale_in_full_swing_has_no_differences(journey: ItemJourney, product: 
         for thread in threads:
             thread.join()
     assert failures == []
-    assert [one.look.trouble for one in found] == [0, 0, 0, 0]
-    assert found[-1].look.sold > 0
+    assert [one.comparison.problem_count for one in found] == [0, 0, 0, 0]
+    assert found[-1].comparison.sold > 0
     assert swing.is_clean()
 
 

@@ -207,7 +207,7 @@ def test_counters_and_terms_that_are_wrong_are_written_anew(journey: ItemJourney
     is_as_it_was(journey, life)
 
 
-STEPS = ("collect", "is_whole", "publish_anew", "mend", "mend_lines")
+STEPS = ("collect_reservations", "is_repairable", "republish", "repair_holds", "repair_batch")
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -226,7 +226,7 @@ def test_killed_after_some_orders_were_restored_the_rest_follows(journey: ItemJo
     life = a_life(journey)
     intake.drain_once(item_id=journey.item_id)
     journey.client.flushall()
-    real, batches = reconcile.mend_lines, itertools.count()
+    real, batches = reconcile.repair_batch, itertools.count()
 
     def die_in_the_second(**arguments: Any) -> None:
         if next(batches) == 1:
@@ -235,7 +235,7 @@ def test_killed_after_some_orders_were_restored_the_rest_follows(journey: ItemJo
 
     with (
         mock.patch.object(reconcile, "BATCH_MAX", 2),
-        mock.patch.object(reconcile, "mend_lines", die_in_the_second),
+        mock.patch.object(reconcile, "repair_batch", die_in_the_second),
         pytest.raises(KeyboardInterrupt),
     ):
         tasks.watch_store()
