@@ -29,7 +29,7 @@ def pay(*, order_id: int) -> bool:
         waiting = Order.objects.filter(pk=order_id, status=OrderStatus.AWAITING_PAYMENT, expires_at__gt=Now())
         if waiting.update(status=OrderStatus.PAID, ended_at=timezone.now()) != 1:
             return False
-        sending.owe(order_ids=[order_id], kind=Mail.Kind.PAID)
+        sending.enqueue(order_ids=[order_id], kind=Mail.Kind.PAID)
     settle_now([order_id])
     return True
 
@@ -76,7 +76,7 @@ def refund(*, order_id: int, units_back: bool) -> bool:
         else:
             paid.update(status=status, ended_at=timezone.now(), units_back=False)
         if status is OrderStatus.REFUNDED:
-            sending.owe(order_ids=[order_id], kind=Mail.Kind.REFUNDED)
+            sending.enqueue(order_ids=[order_id], kind=Mail.Kind.REFUNDED)
     settle_now([order_id])
     return True
 
@@ -112,7 +112,7 @@ def end_unpaid(*, order_ids: Iterable[int], status: OrderStatus, wait: bool = Fa
         Order.objects.filter(pk__in=waiting).update(status=status, ended_at=timezone.now())
         give_back(order_ids=waiting)
         if status is OrderStatus.EXPIRED:
-            sending.owe(order_ids=waiting, kind=Mail.Kind.EXPIRED)
+            sending.enqueue(order_ids=waiting, kind=Mail.Kind.EXPIRED)
     return waiting
 
 
@@ -126,7 +126,7 @@ def mark_paid(order: Order) -> None:
     """The provider has captured the payment of an order that awaited it."""
     awaiting = Order.objects.filter(pk=order.pk, status=OrderStatus.AWAITING_PAYMENT)
     awaiting.update(status=OrderStatus.PAID, ended_at=timezone.now())
-    sending.owe(order_ids=[order.pk], kind=Mail.Kind.PAID)
+    sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.PAID)
 
 
 def mark_paid_late(order: Order) -> None:
@@ -135,7 +135,7 @@ def mark_paid_late(order: Order) -> None:
     expired.update(
         status=OrderStatus.PAID, ended_at=timezone.now(), settled_at=None, attention=Attention.LATE_PAYMENT_KEPT
     )
-    sending.owe(order_ids=[order.pk], kind=Mail.Kind.PAID)
+    sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.PAID)
 
 
 def mark_refund_due(order: Order) -> None:
@@ -151,7 +151,7 @@ def mark_refund_due(order: Order) -> None:
 def mark_refunded(order: Order) -> None:
     """The buyer has all the money back."""
     Order.objects.filter(pk=order.pk, status=OrderStatus.REFUND_DUE).update(status=OrderStatus.REFUNDED)
-    sending.owe(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
+    sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
 
 
 def mark_refunded_by_provider(order: Order) -> None:
@@ -166,7 +166,7 @@ def mark_refunded_by_provider(order: Order) -> None:
     else:
         return
     Order.objects.filter(pk=order.pk).update(status=OrderStatus.REFUNDED, **changes)
-    sending.owe(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
+    sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
 
 
 def mark_refund_failed(order: Order) -> None:

@@ -116,7 +116,7 @@ class MailAdmin(ReadOnlyAdmin):
     @admin.action(description=_("Retry sending"), permissions=["move"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Mail]) -> None:
         chosen = list(queryset.values_list("pk", flat=True))
-        again = sending.owe_again(mail_ids=chosen)
+        again = sending.retry_unsent(mail_ids=chosen)
         if again:
             said = ngettext(
                 "%(count)d mail will be sent in a moment.", "%(count)d mails will be sent in a moment.", again

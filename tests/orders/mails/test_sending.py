@@ -84,7 +84,7 @@ def make_due() -> None:
 def owed(order: Order, kind: Mail.Kind, **changes: Any) -> None:
     """The mail is owed after the order has moved as `changes` say."""
     Order.objects.filter(pk=order.pk).update(ended_at=timezone.now(), **changes)
-    sending.owe(order_ids=[order.pk], kind=kind)
+    sending.enqueue(order_ids=[order.pk], kind=kind)
 
 
 def text_of(server: MailServer) -> str:
@@ -170,7 +170,7 @@ def test_an_expiry_overtaken_by_a_late_payment_that_was_kept_is_not_sent(
     owed(order, Mail.Kind.EXPIRED, status=OrderStatus.PAID, attention=Attention.LATE_PAYMENT_KEPT)
     assert tasks.send_mails() == 0
     assert (the_mail().next_attempt_at, the_mail().last_error) == (None, sending.OVERTAKEN)
-    sending.owe(order_ids=[order.pk], kind=Mail.Kind.PAID)
+    sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.PAID)
     tasks.send_mails()
     assert "so your order stands" in text_of(server)
 
@@ -238,9 +238,9 @@ def test_after_enough_attempts_it_is_given_up_until_staff_say_again(server: Mail
     assert (mail.next_attempt_at, mail.attempts) == (None, sending.ATTEMPTS_MAX)
     assert "no such buyer" in mail.last_error
     server.refuses = set()
-    assert sending.owe_again(mail_ids=[mail.pk]) == 1
+    assert sending.retry_unsent(mail_ids=[mail.pk]) == 1
     assert tasks.send_mails() == 1
-    assert sending.owe_again(mail_ids=[mail.pk]) == 0
+    assert sending.retry_unsent(mail_ids=[mail.pk]) == 0
 
 
 def test_a_server_that_is_away_counts_against_no_mail(
@@ -302,7 +302,7 @@ def test_of_many_workers_one_sends_each_mail(
     server: MailServer, reachable: User, order_of: Callable[..., Order]
 ) -> None:
     orders = [order_of(reachable).pk for _ in range(20)]
-    sending.owe(order_ids=orders, kind=Mail.Kind.PAID)
+    sending.enqueue(order_ids=orders, kind=Mail.Kind.PAID)
     barrier = Barrier(4)
 
     def send() -> int:
