@@ -19,7 +19,7 @@ from orders import lifecycle
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import sessions
 from orders.payments.provider import ProviderUnreachable
-from orders.payments.sessions import Started
+from orders.payments.sessions import StartOutcome
 from orders.serializers import (
     RESERVED,
     OrderSerializer,
@@ -151,11 +151,11 @@ class PayView(JsonAPIView):
             start = sessions.start(order_id=order.pk, idempotency_key=key, provider_name=provider_name)
         except ProviderUnreachable:
             return provider_away()
-        if start.word is Started.NO_PROVIDER and provider_name:
+        if start.outcome is StartOutcome.NO_PROVIDER and provider_name:
             raise ValidationError({"provider": _("This shop does not offer this payment provider.")})
         if start.payment is None:
-            return not_payable(start.word, order)
-        opened = start.word is Started.OPENED
+            return not_payable(start.outcome, order)
+        opened = start.outcome is StartOutcome.OPENED
         response = Response(shown(request, order, start.payment), status=201 if opened else 200)
         response["Cache-Control"] = "no-store"
         if not opened:
@@ -178,7 +178,7 @@ class CancelView(JsonAPIView):
         lifecycle.cancel(order_id=order.pk)
         order = orders_of(request).get(pk=order.pk)
         if order.status != OrderStatus.CANCELLED:
-            return not_payable(Started.NOT_AWAITING_PAYMENT, order)
+            return not_payable(StartOutcome.NOT_AWAITING_PAYMENT, order)
         return Response(OrderSerializer(order).data, headers={"Cache-Control": "no-store"})
 
 
@@ -207,15 +207,15 @@ def key_missing() -> HttpResponse:
     )
 
 
-def not_payable(word: Started, order: Order) -> HttpResponse:
+def not_payable(outcome: StartOutcome, order: Order) -> HttpResponse:
     """Why nothing can be paid or cancelled here, with the order's status."""
-    if word is Started.NO_PROVIDER:
+    if outcome is StartOutcome.NO_PROVIDER:
         title, detail = _("No online payment"), _("This shop does not take online payments.")
-    elif word is Started.TIME_OVER:
+    elif outcome is StartOutcome.TIME_OVER:
         title, detail = _("The payment deadline has passed"), _("The units go back on sale.")
     else:
         title, detail = _("Not awaiting payment"), _("The order is already paid, or it has ended.")
-    return problem(status=409, code=word.value, title=title, detail=detail, order_status=order.status)
+    return problem(status=409, code=outcome.value, title=title, detail=detail, order_status=order.status)
 
 
 def provider_away() -> HttpResponse:

@@ -21,7 +21,7 @@ from orders import lifecycle
 from orders.models import Attention, Order, OrderStatus, Payment
 from orders.payments import provider_names, sessions
 from orders.payments.provider import ProviderUnreachable
-from orders.payments.sessions import Started
+from orders.payments.sessions import StartOutcome
 from seckill import ledger
 from seckill.passes import item_id_of
 from seckill.timestamps import moment_from
@@ -91,7 +91,7 @@ def pay(request: HttpRequest, number: UUID) -> HttpResponse:
         messages.error(request, _("The payment company is not answering right now. Please try again in a moment."))
         return redirect(order)
     if start.payment is None:
-        messages.warning(request, why_not_payable(start.word))
+        messages.warning(request, why_not_payable(start.outcome))
         return redirect(order)
     return to_payment_page(request, order, start.payment)
 
@@ -107,10 +107,10 @@ def to_payment_page(request: HttpRequest, order: Order, payment: Payment) -> Htt
     return redirect(payment.url)
 
 
-def why_not_payable(word: Started) -> str:
-    if word is Started.TIME_OVER:
+def why_not_payable(outcome: StartOutcome) -> str:
+    if outcome is StartOutcome.TIME_OVER:
         return _("The payment deadline has passed.")
-    if word is Started.NO_PROVIDER:
+    if outcome is StartOutcome.NO_PROVIDER:
         return _("This shop does not take online payments yet.")
     return _("This order is no longer awaiting payment.")
 

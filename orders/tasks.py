@@ -117,7 +117,7 @@ def apply_waiting_events() -> int:
 @sweep()
 def move_refunds() -> int:
     """Every second: ask the payment providers for the refunds that are due."""
-    return refunds.move_refunds()
+    return refunds.request_due_refunds()
 
 
 @sweep()

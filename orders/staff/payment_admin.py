@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from orders.models import Order, Payment, PaymentEvent
-from orders.payments.inbox import Applied
+from orders.payments.inbox import EventOutcome
 from orders.payments.provider import EventKind
 from orders.staff.read_only_admin import ReadOnlyAdmin, ReadOnlyInline, amount_text, link_to
 
@@ -32,17 +32,17 @@ KINDS = {
 }
 
 OUTCOMES = {
-    Applied.DUPLICATE: _("duplicate"),
-    Applied.WAITING: _("waiting for its payment"),
-    Applied.NOTHING: _("no change"),
-    Applied.PAID: _("order paid"),
-    Applied.PAID_TWICE: _("paid twice, refunding"),
-    Applied.AMOUNT_DIFFERS: _("wrong amount, refunding"),
-    Applied.LATE: _("arrived late"),
-    Applied.GOES_BACK: _("refunding"),
-    Applied.FAILED: _("payment failed"),
-    Applied.REFUNDED: _("refund completed"),
-    Applied.REFUND_FAILS: _("refund failed"),
+    EventOutcome.DUPLICATE: _("duplicate"),
+    EventOutcome.WAITING: _("waiting for its payment"),
+    EventOutcome.NOTHING: _("no change"),
+    EventOutcome.PAID: _("order paid"),
+    EventOutcome.PAID_TWICE: _("paid twice, refunding"),
+    EventOutcome.AMOUNT_DIFFERS: _("wrong amount, refunding"),
+    EventOutcome.LATE: _("arrived late"),
+    EventOutcome.GOES_BACK: _("refunding"),
+    EventOutcome.FAILED: _("payment failed"),
+    EventOutcome.REFUNDED: _("refund completed"),
+    EventOutcome.REFUND_FAILS: _("refund failed"),
 }
 
 
@@ -138,5 +138,5 @@ def kind_of(event: PaymentEvent) -> str:
 
 
 def outcome_of(event: PaymentEvent) -> str:
-    known = event.outcome if event.applied_at else Applied.WAITING
+    known = event.outcome if event.applied_at else EventOutcome.WAITING
     return str(next((words for outcome, words in OUTCOMES.items() if outcome == known), known))

@@ -189,7 +189,7 @@ def test_a_late_payment_says_what_became_of_the_money(
     assert "Your payment arrived after the payment deadline." in text_of(client, order.get_absolute_url())
     # And when units are left, that they are the buyer's
     settings.CACHES = healthy
-    assert late_money.settle_late_payment(order_id=order.pk) is late_money.Decided.KEPT
+    assert late_money.settle_late_payment(order_id=order.pk) is late_money.LatePaymentOutcome.KEPT
     assert "units were still left, so your order stands" in text_of(client, order.get_absolute_url())
 
 

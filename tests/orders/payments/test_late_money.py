@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from orders import lifecycle, settlement, tasks
 from orders.models import Attention, Mail, Order, OrderStatus, Payment
 from orders.payments import late_money
-from orders.payments.inbox import Applied
+from orders.payments.inbox import EventOutcome
 from seckill import ledger
 from seckill.models import LatePayment, Sale, SaleItem
 from shop.models import Product
@@ -101,7 +101,7 @@ def test_late_money_waits_for_a_store_that_is_away(item: SaleItem, buyer: User, 
     healthy = store_away(settings)
     assert tell(message(payment)).status_code == 200
     assert stands(order, payment) == (OrderStatus.EXPIRED, Payment.Status.CAPTURED, "")
-    assert late_money.settle_late_payment(order_id=order.pk) is late_money.Decided.UNAVAILABLE
+    assert late_money.settle_late_payment(order_id=order.pk) is late_money.LatePaymentOutcome.UNAVAILABLE
     settings.CACHES = healthy
     due_now()
     assert tasks.apply_waiting_events() == 1
@@ -215,10 +215,10 @@ def test_nothing_is_decided_twice(item: SaleItem, buyer: User) -> None:
     order, payment = expired(item, buyer)
     tell(message(payment))
     for _ in range(2):
-        assert late_money.settle_late_payment(order_id=order.pk) is late_money.Decided.NOTHING_TO_DECIDE
+        assert late_money.settle_late_payment(order_id=order.pk) is late_money.LatePaymentOutcome.NOTHING_TO_DECIDE
     assert figures(item) == (4, 0, 1, 1)
     assert order.payments.get().status == Payment.Status.CAPTURED
-    assert Applied.LATE.value == "late"
+    assert EventOutcome.LATE.value == "late"
 
 
 def test_with_the_holds_lost_the_money_waits_until_the_store_was_compared(

@@ -12,7 +12,7 @@ from hypothesis.stateful import Bundle, MultipleResults, invariant, multiple, ru
 
 from orders.models import Order, Payment
 from orders.payments import inbox, late_money
-from orders.payments.inbox import Applied
+from orders.payments.inbox import EventOutcome
 from orders.payments.provider import Event, EventKind
 from seckill.models import LatePayment, Sale
 from tests.orders.properties.payment_model import Page, PaymentModel
@@ -35,7 +35,7 @@ class PaymentMachine(SaleMachine):
             return multiple()
         page = str(uuid4())
         if is_early:
-            assert self.tell(page, reservation, EventKind.CAPTURED, 0) is Applied.WAITING
+            assert self.tell(page, reservation, EventKind.CAPTURED, 0) is EventOutcome.WAITING
         order = Order.objects.get(reservation_id=reservation)
         Payment.objects.create(
             pk=page,
@@ -62,14 +62,14 @@ class PaymentMachine(SaleMachine):
             answer = self.tell(page, self.model.pages[page].reservation, kind, number)
         event_id = f"{page}-{kind}-{number}"
         if event_id in self.model.heard:
-            assert answer is Applied.DUPLICATE
+            assert answer is EventOutcome.DUPLICATE
         elif dies != "payments.before_commit":
             self.model.heard.add(event_id)
             applied = self.model.hear(page, kind)
             assert answer in (applied, None)
             self.follow(page, applied, dies)
 
-    def tell(self, page: str, reservation: str, kind: EventKind, number: int) -> Applied:
+    def tell(self, page: str, reservation: str, kind: EventKind, number: int) -> EventOutcome:
         order = Order.objects.get(reservation_id=reservation)
         event = Event(
             event_id=f"{page}-{kind}-{number}",
@@ -83,13 +83,13 @@ class PaymentMachine(SaleMachine):
         )
         return inbox.receive(provider_name=PROVIDER, event=event)
 
-    def follow(self, page: str, applied: Applied, dies: str) -> None:
+    def follow(self, page: str, applied: EventOutcome, dies: str) -> None:
         """What comes after the commit of an event."""
         if dies == "payments.after_commit":
             return
-        if applied is Applied.LATE:
+        if applied is EventOutcome.LATE:
             self.model.decide(self.model.pages[page], dies=bool(dies))
-        elif applied in (Applied.PAID, Applied.GOES_BACK, Applied.REFUNDED):
+        elif applied in (EventOutcome.PAID, EventOutcome.GOES_BACK, EventOutcome.REFUNDED):
             self.model.settle([self.model.pages[page].reservation])
 
     @rule(takes_again=st.booleans())

@@ -15,7 +15,7 @@ from pytest_django import Settings
 from orders.admin import LABELS
 from orders.mails import sending
 from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, PaymentEvent
-from orders.payments.inbox import Applied
+from orders.payments.inbox import EventOutcome
 from orders.payments.provider import EventKind
 from orders.staff.needs_attention import EXPLANATIONS, badge
 from orders.staff.needs_attention import LABELS as ATTENTION_LABELS
@@ -306,7 +306,7 @@ def test_every_word_of_the_code_has_words_for_people() -> None:
     assert set(EXPLANATIONS) == set(Attention)
     assert set(ATTENTION_LABELS) == set(Attention)
     assert set(KINDS) == set(EventKind)
-    assert set(OUTCOMES) == set(Applied)
+    assert set(OUTCOMES) == set(EventOutcome)
 
 
 def test_a_product_with_orders_cannot_be_deleted(client: Client, order: Order, item: SaleItem) -> None:
