@@ -126,8 +126,8 @@ def close_sessions(*, batch_max: int = BATCH_MAX) -> int:
 def claim_attempt(*, payment: Payment) -> bool:
     """Schedule the next attempt before this one, so that two sweeps do not both call the provider."""
     attempts = payment.attempts + 1
-    free = Payment.objects.filter(pk=payment.pk, status=payment.status, attempts=payment.attempts)
-    return free.update(attempts=attempts, next_attempt_at=next_attempt(attempts=attempts)) == 1
+    unclaimed = Payment.objects.filter(pk=payment.pk, status=payment.status, attempts=payment.attempts)
+    return unclaimed.update(attempts=attempts, next_attempt_at=next_attempt(attempts=attempts)) == 1
 
 
 def close_page(*, payment: Payment) -> None:
