@@ -1,4 +1,4 @@
-"""What became of a reservation, and the buyer's orders. For the owner only: anybody else hears 404."""
+"""The status of a reservation, and the buyer's orders. For the owner only: anybody else gets 404."""
 
 from typing import Any
 from uuid import UUID
@@ -37,15 +37,15 @@ from shop.http.base_view import JsonAPIView
 from shop.http.openapi import PROBLEM
 from shop.http.problems import problem
 
-# While the order is being written, and then while it waits for money.
+# While the order is being created, and then while it awaits payment.
 POLL_RESERVED_MS = 500
 POLL_AWAITING_MS = 3_000
-# A provider that was away is asked again with the next press of the button.
+# When to try again if the payment provider did not answer.
 PROVIDER_RETRY_SECONDS = 5
-# As long as the column that keeps it.
+# The length of Payment.idempotency_key.
 KEY_LENGTH_MAX = 255
-# States that will change by themselves.
-MOVING = (OrderStatus.AWAITING_PAYMENT, OrderStatus.REFUND_DUE)
+# Statuses that can change without the buyer doing anything.
+CHANGING = (OrderStatus.AWAITING_PAYMENT, OrderStatus.REFUND_DUE)
 
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
@@ -80,12 +80,12 @@ def status_of(order: Order) -> dict[str, Any]:
         "units": sum(line.units for line in order.lines.all()),
         "expires_at": rfc3339(order.expires_at.timestamp() * 1000),
         "order": str(order.number),
-        "poll_after_ms": POLL_AWAITING_MS if order.status in MOVING else None,
+        "poll_after_ms": POLL_AWAITING_MS if order.status in CHANGING else None,
     }
 
 
 def status_of_hold(request: Request, reservation_id: UUID) -> dict[str, Any]:
-    """The hold whose order is not written yet. One that ended without an order was rejected at intake."""
+    """The status of a hold whose order is not created yet. If it ended without an order, intake rejected it."""
     hold = ledger.find_hold(item_id=item_id_of(reservation_id), reservation_id=reservation_id)
     if hold is None or hold.buyer_id != request.user.pk:
         raise Http404
@@ -193,7 +193,7 @@ def shown(request: Request, order: Order, payment: Payment) -> dict[str, Any]:
 
 
 def idempotency_key(request: Request) -> str | None:
-    """The header, if it can be one."""
+    """The Idempotency-Key header; None if it is missing or not valid."""
     key = request.headers.get("Idempotency-Key", "").strip()
     return key if 0 < len(key) <= KEY_LENGTH_MAX and key.isprintable() else None
 
@@ -208,7 +208,7 @@ def key_missing() -> HttpResponse:
 
 
 def not_payable(outcome: StartOutcome, order: Order) -> HttpResponse:
-    """Why nothing can be paid or cancelled here, with the order's status."""
+    """The problem that says why the order cannot be paid or cancelled, with its status."""
     if outcome is StartOutcome.NO_PROVIDER:
         title, detail = _("No online payment"), _("This shop does not take online payments.")
     elif outcome is StartOutcome.TIME_OVER:

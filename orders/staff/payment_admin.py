@@ -1,4 +1,4 @@
-"""What is known of the money: payments on the page of an order, and the events that providers told."""
+"""Payments on the page of an order, and the list of payment events."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ OUTCOMES = {
 
 
 class PaymentInline(ReadOnlyInline):
-    """The attempts to pay an order, the newest first."""
+    """The attempts to pay an order, newest first."""
 
     model = Payment
     fields = readonly_fields = (
@@ -119,7 +119,7 @@ class PaymentEventAdmin(ReadOnlyAdmin):
 
 
 def events_of(order: Order) -> list[dict[str, Any]]:
-    """What providers said of the order's payments, the newest first, in words."""
+    """The events about the order's payments, newest first, ready to be shown."""
     payments = Payment.objects.filter(order=order).values("pk")
     return [
         {
@@ -133,7 +133,7 @@ def events_of(order: Order) -> list[dict[str, Any]]:
 
 
 def kind_of(event: PaymentEvent) -> str:
-    """A kind that this release does not know is shown as it came."""
+    """A kind that this release does not know is shown unchanged."""
     return str(next((words for kind, words in KINDS.items() if kind == event.kind), event.kind))
 
 

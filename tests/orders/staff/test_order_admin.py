@@ -157,7 +157,7 @@ def test_who_may_only_look_moves_no_order(client: Client, order: Order) -> None:
     client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"))
     assert status_of(order) == OrderStatus.PAID
     assert client.get(LOOK_AT).status_code == 200
-    client.post(LOOK_AT, chosen("deal_with", order))
+    client.post(LOOK_AT, chosen("mark_resolved", order))
     assert Order.objects.get().attention == Attention.PAID_TWICE
 
 
@@ -292,7 +292,7 @@ def test_orders_that_need_attention_have_a_list_with_the_reason_until_somebody_h
     assert badge() == "1"
     assert "The provider does not accept the refund." in client.get(f"{ORDERS}{order.pk}/change/").content.decode()
     # When somebody has dealt with it
-    response = client.post(LOOK_AT, chosen("deal_with", order), follow=True)
+    response = client.post(LOOK_AT, chosen("mark_resolved", order), follow=True)
     # Then it is off the list, and the order's history says who and what
     assert messages_on(response) == ["1 order is marked as resolved."]
     assert response.context["cl"].result_count == 0
