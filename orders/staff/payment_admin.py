@@ -15,14 +15,6 @@ from orders.payments.inbox import EventOutcome
 from orders.payments.provider import EventKind
 from orders.staff.read_only_admin import ReadOnlyAdmin, ReadOnlyInline, amount_text, link_to
 
-PAYMENT_LABELS = {
-    Payment.Status.PENDING: "warning",
-    Payment.Status.CAPTURED: "success",
-    Payment.Status.FAILED: "default",
-    Payment.Status.REFUND_DUE: "warning",
-    Payment.Status.REFUNDED: "info",
-}
-
 KINDS = {
     EventKind.CAPTURED: _("captured"),
     EventKind.DECLINED: _("declined"),
