@@ -28,7 +28,7 @@ def reserve(item: SaleItem, buyer: User, units: int = 1) -> UUID:
 
 
 def new_buyers(count: int) -> list[User]:
-    return User.objects.bulk_create(User(username=f"new_buyers-{number}", password="!") for number in range(count))
+    return User.objects.bulk_create(User(username=f"new-buyer-{number}", password="!") for number in range(count))
 
 
 def taken(item: SaleItem) -> int:

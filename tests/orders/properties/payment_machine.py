@@ -1,4 +1,4 @@
-"""The machine with payment pages and webhooks: twice, late, out of order, before their payment is there."""
+"""The machine with payment pages and webhooks: repeated, late, out of order, or before their payment exists."""
 
 from datetime import timedelta
 from typing import Any
@@ -29,7 +29,7 @@ class PaymentMachine(SaleMachine):
 
     @rule(target=pages, taken=SaleMachine.taken_passes, is_early=st.booleans())
     def open_page(self, taken: tuple[str, int], is_early: bool) -> MultipleResults[str]:
-        """A payment page, as orders/payments/sessions.py opens one; its first event may be there before its row."""
+        """A payment page, as orders/payments/sessions.py opens one; its first event may arrive before its row."""
         reservation = taken[0]
         if not self.model.may_open(reservation):
             return multiple()
@@ -54,7 +54,7 @@ class PaymentMachine(SaleMachine):
 
     @rule(page=pages, kind=KINDS, number=st.integers(0, 1), dies=PLACES)
     def webhook(self, page: str, kind: EventKind, number: int, dies: str) -> None:
-        """The provider says something; the same number is the same event again."""
+        """The provider sends an event; the same number is the same event again."""
         if kind == EventKind.REFUND_FAILED:
             return
         answer = None
@@ -100,7 +100,7 @@ class PaymentMachine(SaleMachine):
 
     @rule()
     def decide_late_money(self) -> None:
-        """The sweep, its waiting over: it asks for one after the other until the store cannot answer."""
+        """The sweep, with all late payments due: it decides one after the other until the store cannot answer."""
         undecided = self.model.undecided
         for turn, page in enumerate(undecided):
             moment = Now() - timedelta(hours=1) + timedelta(seconds=turn)

@@ -1,4 +1,4 @@
-"""Money in the model: payment pages, what a provider says of them, and late money that waits for a decision."""
+"""Payments in the model: payment pages, the provider's events, and late payments that wait for a decision."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ ENDED_UNPAID = (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED
 
 @dataclass
 class Page:
-    """A payment. `undecided` is late money: taken, and nobody has said yet whether the units are there."""
+    """A payment. `undecided`: a captured late payment, for which the shop has not decided yet."""
 
     reservation: str
     status: str = Status.PENDING
@@ -21,7 +21,7 @@ class Page:
 
 
 class PaymentModel(SaleModel):
-    """The payments beside the orders. `pages` are in the order in which they were opened."""
+    """The model with payments. `pages` are in the order in which they were opened."""
 
     def __init__(self, terms: Terms) -> None:
         super().__init__(terms)
@@ -105,7 +105,7 @@ class PaymentModel(SaleModel):
         return [name for name, page in self.pages.items() if page.undecided]
 
     def decide(self, page: Page, *, dies: bool = False) -> bool:
-        """What becomes of late money. False where the store cannot say now."""
+        """Decide a late payment. False if the store cannot answer now."""
         order, store = self.orders[page.reservation], self.store
         if order.status != OrderStatus.EXPIRED:
             page.undecided = False
@@ -119,7 +119,7 @@ class PaymentModel(SaleModel):
             return False
         if store.item_there and not order.settled:
             store.release(page.reservation, refunded=False)
-        # Without its outbox the item is lost for buyers; late money does not ask for it.
+        # Without its outbox the item is unavailable to buyers, but a late payment does not need the outbox.
         if not store.verified or store.missing - {"outbox"}:
             return False
         hold = store.holds.get(page.reservation)
