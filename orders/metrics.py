@@ -29,7 +29,7 @@ AUDIT_KEPT_SECONDS = 24 * 3600
 
 @dataclass(frozen=True, kw_only=True)
 class RowCount:
-    """A metric that counts rows. The query is run anew at each scrape."""
+    """A metric that counts rows. The query runs at each scrape."""
 
     name: str
     help_text: str
