@@ -11,13 +11,13 @@ from unfold.decorators import display
 from orders.models import Attention, Order, OrderLine, OrderStatus
 from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
-from orders.staff.order_actions import LISTED_MAX, OrderMoves
+from orders.staff.order_actions import LISTED_MAX, OrderActions
 from orders.staff.payment_admin import PaymentEventAdmin, PaymentInline, events_of
 from orders.staff.read_only_admin import ReadOnlyInline, amount_text
 
 __all__ = ["MailAdmin", "OrderAdmin", "OrderToLookAtAdmin", "PaymentEventAdmin"]
 
-# The colours of the states, in the words of django-unfold, which shows a state that is not here untranslated.
+# django-unfold's colour for each status. It shows a status that is missing here untranslated.
 LABELS = {
     OrderStatus.AWAITING_PAYMENT: "warning",
     OrderStatus.PAID: "success",
@@ -56,8 +56,8 @@ class OrderLineInline(ReadOnlyInline):
 
 
 @admin.register(Order)
-class OrderAdmin(OrderMoves):
-    """Orders are read here. They move by the actions alone, as they do when buyers and payment providers move them."""
+class OrderAdmin(OrderActions):
+    """Orders are read-only here. Staff change them only through the actions, which call `orders/lifecycle.py`."""
 
     list_display = ["number", "buyer", "status_label", "amount", "what", "created_at", "expires_at"]
     list_filter = ["status", "created_at"]

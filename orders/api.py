@@ -1,4 +1,4 @@
-"""What became of a reservation, and the buyer's orders. For the owner only: anybody else hears 404."""
+"""The status of a reservation, and the buyer's orders. For the owner only: anybody else gets 404."""
 
 from typing import Any
 from uuid import UUID
@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, RetrieveAPIView
 from rest_framework.pagination import CursorPagination
@@ -19,7 +19,7 @@ from orders import lifecycle
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import sessions
 from orders.payments.provider import ProviderUnreachable
-from orders.payments.sessions import Started
+from orders.payments.sessions import StartOutcome
 from orders.serializers import (
     RESERVED,
     OrderSerializer,
@@ -35,20 +35,19 @@ from seckill.store import StoreUnreachable
 from seckill.timestamps import now_ms, rfc3339
 from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
+from shop.http.openapi import PROBLEM
 from shop.http.problems import problem
-from shop.http.serializers import ProblemSerializer
 
-# While the order is being written, and then while it waits for money.
+# While the order is being created, and then while it awaits payment.
 POLL_RESERVED_MS = 500
 POLL_AWAITING_MS = 3_000
-# A provider that was away is asked again with the next press of the button.
+# When to try again if the payment provider did not answer.
 PROVIDER_RETRY_SECONDS = 5
-# As long as the column that keeps it.
+# The length of Payment.idempotency_key.
 KEY_LENGTH_MAX = 255
-# States that will change by themselves.
-MOVING = (OrderStatus.AWAITING_PAYMENT, OrderStatus.REFUND_DUE)
+# Statuses that can change without the buyer doing anything.
+CHANGING = (OrderStatus.AWAITING_PAYMENT, OrderStatus.REFUND_DUE)
 
-PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which problem.")
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     str,
@@ -82,12 +81,12 @@ def status_of(order: Order) -> dict[str, Any]:
         "units": sum(line.units for line in order.lines.all()),
         "expires_at": rfc3339(order.expires_at.timestamp() * 1000),
         "order": str(order.number),
-        "poll_after_ms": POLL_AWAITING_MS if order.status in MOVING else None,
+        "poll_after_ms": POLL_AWAITING_MS if order.status in CHANGING else None,
     }
 
 
 def status_of_hold(request: Request, reservation_id: UUID) -> dict[str, Any]:
-    """The hold whose order is not written yet. One that ended without an order was rejected at intake."""
+    """The status of a hold whose order is not created yet. If it ended without an order, intake rejected it."""
     hold = ledger.find_hold(item_id=item_id_of(reservation_id), reservation_id=reservation_id)
     if hold is None or hold.buyer_id != request.user.pk:
         raise Http404
@@ -153,11 +152,11 @@ class PayView(JsonAPIView):
             start = sessions.start(order_id=order.pk, idempotency_key=key, provider_name=provider_name)
         except ProviderUnreachable:
             return provider_away()
-        if start.word is Started.NO_PROVIDER and provider_name:
+        if start.outcome is StartOutcome.NO_PROVIDER and provider_name:
             raise ValidationError({"provider": _("This shop does not offer this payment provider.")})
         if start.payment is None:
-            return not_payable(start.word, order)
-        opened = start.word is Started.OPENED
+            return not_payable(start.outcome, order)
+        opened = start.outcome is StartOutcome.OPENED
         response = Response(shown(request, order, start.payment), status=201 if opened else 200)
         response["Cache-Control"] = "no-store"
         if not opened:
@@ -180,7 +179,7 @@ class CancelView(JsonAPIView):
         lifecycle.cancel(order_id=order.pk)
         order = orders_of(request).get(pk=order.pk)
         if order.status != OrderStatus.CANCELLED:
-            return not_payable(Started.NOT_AWAITING_PAYMENT, order)
+            return not_payable(StartOutcome.NOT_AWAITING_PAYMENT, order)
         return Response(OrderSerializer(order).data, headers={"Cache-Control": "no-store"})
 
 
@@ -195,7 +194,7 @@ def shown(request: Request, order: Order, payment: Payment) -> dict[str, Any]:
 
 
 def idempotency_key(request: Request) -> str | None:
-    """The header, if it can be one."""
+    """The Idempotency-Key header; None if it is missing or not valid."""
     key = request.headers.get("Idempotency-Key", "").strip()
     return key if 0 < len(key) <= KEY_LENGTH_MAX and key.isprintable() else None
 
@@ -209,15 +208,15 @@ def key_missing() -> HttpResponse:
     )
 
 
-def not_payable(word: Started, order: Order) -> HttpResponse:
-    """Why nothing can be paid or cancelled here, with the order's status."""
-    if word is Started.NO_PROVIDER:
+def not_payable(outcome: StartOutcome, order: Order) -> HttpResponse:
+    """The problem that says why the order cannot be paid or cancelled, with its status."""
+    if outcome is StartOutcome.NO_PROVIDER:
         title, detail = _("No online payment"), _("This shop does not take online payments.")
-    elif word is Started.TIME_OVER:
+    elif outcome is StartOutcome.TIME_OVER:
         title, detail = _("The payment deadline has passed"), _("The units go back on sale.")
     else:
         title, detail = _("Not awaiting payment"), _("The order is already paid, or it has ended.")
-    return problem(status=409, code=word.value, title=title, detail=detail, order_status=order.status)
+    return problem(status=409, code=outcome.value, title=title, detail=detail, order_status=order.status)
 
 
 def provider_away() -> HttpResponse:

@@ -1,4 +1,4 @@
-"""What `manage.py check --deploy` asks of the way in which buyers pay."""
+"""Checks of `manage.py check --deploy` for payments."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from orders.payments import provider_names
 
 
 def check_payments(**_context: Any) -> list[CheckMessage]:
-    """Errors for providers that take no money or cannot be reached; a warning for the doors of load tests."""
+    """Errors for providers that take no money or lack their keys; a warning if load tests are enabled."""
     found: list[CheckMessage] = []
     try:
         chosen = provider_names.chosen()

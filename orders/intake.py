@@ -1,8 +1,8 @@
-"""Turns outbox entries into orders in PostgreSQL: once each, in batches, and never more than the quantity.
+"""Turns outbox entries into orders in PostgreSQL: each entry once, in batches, and never more units than the quantity.
 
-`drain_once` is one batch: read → one transaction (orders, lines, and as the last statement the guard on `taken`) →
-commit → acknowledge. Killed anywhere before the acknowledgement, the entries stay pending and are read again; inserting
-is idempotent by reservation id, so a second reading adds nothing.
+`drain_once` handles one batch: read → one transaction (orders, lines, and as the last statement the guarded update of
+`taken`) → commit → acknowledge. If the process dies before the acknowledgement, the entries stay pending and are read
+again. Inserting is idempotent by reservation id, so reading an entry twice adds nothing.
 """
 
 from collections.abc import Sequence
@@ -28,24 +28,24 @@ from shop import failpoints
 
 log = structlog.get_logger(__name__)
 
-# Clocks that differ by less move a deadline by less than anybody would notice, and are left alone.
-SUSPICIOUS = timedelta(seconds=5)
+# A smaller difference between the clocks changes a deadline too little to matter, so it is not corrected.
+CLOCK_TOLERANCE = timedelta(seconds=5)
 
-# Large enough that the cost of a transaction is shared, small enough that one is over in tens of milliseconds.
+# Large enough to share the cost of a transaction, small enough to commit within tens of to_ms.
 BATCH_MAX = 500
 
 
 class EntryMalformed(Exception):
-    """An outbox entry that no repetition can turn into an order."""
+    """The outbox entry can never become an order, however often it is tried."""
 
 
 class Surplus(Exception):
-    """The batch asks for more units than PostgreSQL has left: the store has lost something it had given away."""
+    """The batch has more units than PostgreSQL has left: the store has lost reservations that it had accepted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
-    """An outbox entry, understood; `entry` is None where the entry was lost and its hold alone has remained."""
+class NewOrder:
+    """An order to be created: a parsed outbox entry, or, where `entry` is None, a hold whose entry was lost."""
 
     entry: outbox.Entry | None
     reservation_id: UUID
@@ -58,42 +58,43 @@ class Intent:
 def drain_once(*, item_id: int, batch_max: int = BATCH_MAX, consumer: str = outbox.CONSUMER) -> int:
     """Bring one batch of the item's outbox into PostgreSQL and acknowledge it. Returns how many entries it handled.
 
-    Raises StoreUnreachable and database errors; entries then stay pending and are read again later.
+    Raises StoreUnreachable and database errors; the entries then stay pending and are read again later.
     """
     entries = outbox.read_batch(item_id=item_id, count_max=batch_max, consumer=consumer)
-    handle(item_id=item_id, entries=entries)
+    take_in_batch(item_id=item_id, entries=entries)
     return len(entries)
 
 
 def drain_all(*, item_id: int) -> int:
-    """Bring in every entry there is, also those that another consumer has read and not acknowledged yet.
+    """Bring in every entry, including those that another consumer has read but not acknowledged. Returns how many.
 
-    Ends where nobody adds entries meanwhile. Two consumers with one entry do no harm: the second inserts nothing.
+    Ends only if nobody adds entries meanwhile. It is safe for two consumers to handle one entry: the second inserts
+    nothing.
     """
     count = 0
     while entries := outbox.read_all(item_id=item_id, count_max=BATCH_MAX):
-        handle(item_id=item_id, entries=entries)
+        take_in_batch(item_id=item_id, entries=entries)
         count += len(entries)
     return count
 
 
-def handle(*, item_id: int, entries: Sequence[outbox.Entry]) -> None:
-    """One batch: what can be understood becomes orders, the rest is set aside."""
-    intents = []
+def take_in_batch(*, item_id: int, entries: Sequence[outbox.Entry]) -> None:
+    """Turn one batch of entries into orders; entries that cannot be parsed are rejected."""
+    new_orders = []
     for entry in entries:
         try:
-            intents.append(understand(entry))
+            new_orders.append(parse_entry(entry))
         except EntryMalformed as error:
-            set_aside(item_id=item_id, entry=entry, error=error)
-    if intents:
-        persist_all(item_id=item_id, intents=intents)
+            reject_entry(item_id=item_id, entry=entry, error=error)
+    if new_orders:
+        persist_and_acknowledge(item_id=item_id, new_orders=new_orders)
 
 
-def understand(entry: outbox.Entry) -> Intent:
-    """The entry's fields as what they mean. Raises EntryMalformed."""
+def parse_entry(entry: outbox.Entry) -> NewOrder:
+    """Convert the entry's fields to their types. Raises EntryMalformed."""
     fields = entry.fields
     try:
-        intent = Intent(
+        new_order = NewOrder(
             entry=entry,
             reservation_id=UUID(fields["reservation"]),
             buyer_id=int(fields["buyer"]),
@@ -103,130 +104,131 @@ def understand(entry: outbox.Entry) -> Intent:
         )
     except (KeyError, ValueError, OverflowError, OSError) as error:
         raise EntryMalformed(repr(error)) from error
-    if not 1 <= intent.units <= UNITS_MAX or not 1 <= intent.buyer_id < 2**63:
+    if not 1 <= new_order.units <= UNITS_MAX or not 1 <= new_order.buyer_id < 2**63:
         raise EntryMalformed("units or buyer out of range")
-    return intent
+    return new_order
 
 
-def persist_all(*, item_id: int, intents: Sequence[Intent]) -> None:
-    """Commit the batch, then acknowledge. A batch that holds a poison entry is committed one by one instead."""
+def persist_and_acknowledge(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
+    """Commit the batch, then acknowledge it. If one of its entries cannot be inserted, commit them one by one."""
     try:
-        persist(item_id=item_id, intents=intents)
+        persist(item_id=item_id, new_orders=new_orders)
     except (IntegrityError, DataError, EntryMalformed) as error:
         if isinstance(error.__cause__, NotNullViolation):
-            # A table of another release than this worker's: no fault of the entries, which wait for a worker that fits.
+            # The table belongs to a newer release than this worker. The entries are fine and wait for a newer worker.
             raise
-        if len(intents) == 1:
-            refuse(item_id=item_id, intent=intents[0], error=error)
+        if len(new_orders) == 1:
+            reject_order(item_id=item_id, new_order=new_orders[0], error=error)
             return
-        for intent in intents:
-            persist_all(item_id=item_id, intents=[intent])
+        for new_order in new_orders:
+            persist_and_acknowledge(item_id=item_id, new_orders=[new_order])
         return
     failpoints.reach("intake.after_commit")
-    outbox.acknowledge(item_id=item_id, entry_ids=[intent.entry.id for intent in intents if intent.entry])
+    outbox.acknowledge(item_id=item_id, entry_ids=[new_order.entry.id for new_order in new_orders if new_order.entry])
 
 
-def persist(*, item_id: int, intents: Sequence[Intent]) -> None:
-    """One transaction for the batch; where the guard refuses it, another that sorts out the surplus."""
+def persist(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
+    """One transaction for the batch; if there are not enough units left, another one that rejects the surplus."""
     try:
         with transaction.atomic():
-            units = insert(item_id=item_id, intents=intents, status=OrderStatus.AWAITING_PAYMENT)
+            units = insert_orders(item_id=item_id, new_orders=new_orders, status=OrderStatus.AWAITING_PAYMENT)
             if not take(item_id=item_id, units=units):
                 raise Surplus
             failpoints.reach("intake.before_commit")
     except Surplus:
-        persist_with_surplus(item_id=item_id, intents=intents)
+        persist_with_surplus(item_id=item_id, new_orders=new_orders)
 
 
-def persist_with_surplus(*, item_id: int, intents: Sequence[Intent]) -> None:
+def persist_with_surplus(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
     """First come, first served up to the quantity; the others become rejected orders and their holds are released.
 
-    With healthy stores this never runs: it means that the reservation store lost its tail, hence the alarm.
+    With healthy stores this never runs. It means that the reservation store lost its latest writes, so it is logged as
+    an error.
     """
-    rejected: list[Intent] = []
+    rejected: list[NewOrder] = []
     with transaction.atomic():
         SaleItem.objects.select_for_update().get(pk=item_id)
-        for intent in intents:
+        for new_order in new_orders:
             with transaction.atomic():
-                units = insert(item_id=item_id, intents=[intent], status=OrderStatus.AWAITING_PAYMENT)
+                units = insert_orders(item_id=item_id, new_orders=[new_order], status=OrderStatus.AWAITING_PAYMENT)
                 fits = take(item_id=item_id, units=units)
                 if not fits:
                     transaction.set_rollback(True)
             if not fits:
-                insert(item_id=item_id, intents=[intent], status=OrderStatus.REJECTED)
-                rejected.append(intent)
+                insert_orders(item_id=item_id, new_orders=[new_order], status=OrderStatus.REJECTED)
+                rejected.append(new_order)
     log.error(
         "oversell_refused_by_database",
         item_id=item_id,
         orders=len(rejected),
-        units=sum(intent.units for intent in rejected),
+        units=sum(new_order.units for new_order in rejected),
     )
     settlement.settle_orders()
 
 
-def insert(*, item_id: int, intents: Sequence[Intent], status: OrderStatus) -> int:
-    """Insert the orders that are not there yet, with their lines. Returns how many units the new ones have.
+def insert_orders(*, item_id: int, new_orders: Sequence[NewOrder], status: OrderStatus) -> int:
+    """Insert the orders that do not exist yet, with their lines. Returns how many units the inserted ones have.
 
-    Raises EntryMalformed where the item or a buyer does not exist: foreign keys would only be checked at commit.
+    Raises EntryMalformed where the item or a buyer does not exist; the foreign keys would be checked only at commit.
     """
     item = SaleItem.objects.annotate(now=Now()).filter(pk=item_id).first()
-    buyer_ids = {intent.buyer_id for intent in intents}
+    buyer_ids = {new_order.buyer_id for new_order in new_orders}
     known_ids = set(get_user_model().objects.filter(pk__in=buyer_ids).values_list("pk", flat=True))
     if item is None or buyer_ids != known_ids:
         raise EntryMalformed(f"no such item or buyer: {item_id}, {sorted(buyer_ids - known_ids)[:5]}")
 
     now = item.now
     ended_at = None if status is OrderStatus.AWAITING_PAYMENT else now
-    shift = shift_of_clocks(intents=intents, now=now)
+    offset = clock_offset(new_orders=new_orders, now=now)
     orders = [
         Order(
-            reservation_id=intent.reservation_id,
-            buyer_id=intent.buyer_id,
+            reservation_id=new_order.reservation_id,
+            buyer_id=new_order.buyer_id,
             status=status,
-            amount_minor=intent.units * item.price_minor,
+            amount_minor=new_order.units * item.price_minor,
             currency=settings.CURRENCY,
             created_at=now,
-            reserved_at=intent.reserved_at + shift,
-            expires_at=intent.deadline + shift,
+            reserved_at=new_order.reserved_at + offset,
+            expires_at=new_order.deadline + offset,
             ended_at=ended_at,
         )
-        for intent in intents
+        for new_order in new_orders
     ]
-    order_ids = insert_new(orders)
+    order_ids = insert_or_ignore(orders)
     failpoints.reach("intake.mid_batch")
-    new = [intent for intent in intents if intent.reservation_id in order_ids]
+    new = [new_order for new_order in new_orders if new_order.reservation_id in order_ids]
     OrderLine.objects.bulk_create(
         OrderLine(
-            order_id=order_ids[intent.reservation_id],
+            order_id=order_ids[new_order.reservation_id],
             product_id=item.product_id,
             sale_item_id=item_id,
-            units=intent.units,
+            units=new_order.units,
             unit_price_minor=item.price_minor,
         )
-        for intent in new
+        for new_order in new
     )
-    return sum(intent.units for intent in new)
+    return sum(new_order.units for new_order in new)
 
 
-def shift_of_clocks(*, intents: Sequence[Intent], now: datetime) -> timedelta:
-    """What to add to a moment of the store's clock to get that of PostgreSQL, whose clock ends holds; mostly nothing.
+def clock_offset(*, new_orders: Sequence[NewOrder], now: datetime) -> timedelta:
+    """What to add to a time of the store's clock to get PostgreSQL's time, which decides when orders expire. Usually 0.
 
-    The store is asked for its time only where reservations look older or newer than they should: they waited long, or
-    the clocks differ. Without it a store an hour behind would let every buyer's time be over at once.
+    The store is asked for its time only if a reservation looks too old or too new: either it waited long, or the clocks
+    differ. Without this, a store whose clock is an hour behind would make every order expire at once.
     """
-    if all(abs(intent.reserved_at - now) < SUSPICIOUS for intent in intents):
+    if all(abs(new_order.reserved_at - now) < CLOCK_TOLERANCE for new_order in new_orders):
         return timedelta(0)
-    shift = now - from_ms(ledger.clock_ms())
-    if abs(shift) < SUSPICIOUS:
+    offset = now - from_ms(ledger.clock_ms())
+    if abs(offset) < CLOCK_TOLERANCE:
         return timedelta(0)
-    log.error("clocks_differ", store_is_behind_seconds=shift.total_seconds())
-    return shift
+    log.error("clocks_differ", store_is_behind_seconds=offset.total_seconds())
+    return offset
 
 
-def insert_new(orders: Sequence[Order]) -> dict[UUID, int]:
-    """INSERT … ON CONFLICT (reservation_id) DO NOTHING RETURNING, which Django's bulk_create cannot say.
+def insert_or_ignore(orders: Sequence[Order]) -> dict[UUID, int]:
+    """INSERT … ON CONFLICT (reservation_id) DO NOTHING RETURNING, which Django's bulk_create does not support.
 
-    Returns reservation id → primary key for the rows that were not there before.
+    Returns reservation id → primary key of the rows that were inserted.
     """
     columns = [
         "number",
@@ -250,20 +252,20 @@ def insert_new(orders: Sequence[Order]) -> dict[UUID, int]:
         return dict(cursor.fetchall())
 
 
-def refuse(*, item_id: int, intent: Intent, error: Exception) -> None:
-    """No order can come of it: its hold is given back, and the entry, where there is one, is set aside."""
-    if intent.entry:
-        set_aside(item_id=item_id, entry=intent.entry, error=error)
+def reject_order(*, item_id: int, new_order: NewOrder, error: Exception) -> None:
+    """The order cannot be created: release its hold, and set its entry aside if there is one."""
+    if new_order.entry:
+        reject_entry(item_id=item_id, entry=new_order.entry, error=error)
         return
-    reservation_ids = [intent.reservation_id]
+    reservation_ids = [new_order.reservation_id]
     ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=ReleaseReason.REJECTED)
-    log.error("hold_without_buyer", item_id=item_id, reservation=str(intent.reservation_id), error=repr(error))
+    log.error("hold_without_buyer", item_id=item_id, reservation=str(new_order.reservation_id), error=repr(error))
 
 
-def set_aside(*, item_id: int, entry: outbox.Entry, error: Exception) -> None:
-    """Poison: give its hold back, keep it for a person to look at, and let the others pass.
+def reject_entry(*, item_id: int, entry: outbox.Entry, error: Exception) -> None:
+    """Release the hold of an entry that can never become an order, and set the entry aside for a person to look at.
 
-    The hold first: killed in between, the entry is read again and both are repeated, which changes nothing.
+    The hold first: if the process dies in between, the entry is read again and both steps are repeated safely.
     """
     try:
         reservation_id = UUID(entry.fields.get("reservation", ""))

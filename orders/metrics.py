@@ -1,13 +1,16 @@
-"""What Prometheus reads at /metrics: figures that must be 0, or small, for the promises to hold.
+"""What Prometheus reads at /metrics: figures that must be 0, or small, while the shop keeps its promises.
 
-The processes of a shop come and go, so nothing is counted in them: each figure is read from PostgreSQL, from an index
-that holds only what is outstanding, or from the last audit, which a worker keeps in the cache.
+The processes of a shop are started and stopped all the time, so none of them counts anything. Each figure is read from
+PostgreSQL, from an index that holds only what is outstanding, or from the last audit, which a worker caches.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from django.core.cache import cache
-from django.db.models import Q
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -19,68 +22,93 @@ from prometheus_client.registry import Collector
 from orders.models import Mail, Order, OrderStatus, Payment, PaymentEvent
 from seckill.models import SaleChange
 
-AUDIT_KEY = "orders.repair.audit"
-# An audit runs every minute; its figures outlive a worker's restart, and their age is a figure of its own.
-AUDIT_LIFE_SECONDS = 24 * 3600
+AUDIT_KEY = "orders.repair.last_audit"
+# An audit runs every minute. Its result survives a worker's restart; its age is a metric too.
+AUDIT_KEPT_SECONDS = 24 * 3600
 
 
-def remember_audit(*, trouble_of_item: dict[int, int]) -> None:
-    """Keep the result of an audit of all items for the next scrape."""
-    cache.set(AUDIT_KEY, {"at_s": timezone.now().timestamp(), "trouble": trouble_of_item}, AUDIT_LIFE_SECONDS)
+@dataclass(frozen=True, kw_only=True)
+class RowCount:
+    """A metric that counts rows. The query runs at each scrape."""
+
+    name: str
+    help_text: str
+    rows: QuerySet[Any]
+
+
+AWAITING_PAYMENT = Q(status=OrderStatus.AWAITING_PAYMENT)
+
+ROW_COUNTS = [
+    RowCount(
+        name="stampede_orders_overdue",
+        help_text="Unpaid orders past their deadline",
+        rows=Order.objects.filter(AWAITING_PAYMENT, expires_at__lt=Now()),
+    ),
+    RowCount(
+        name="stampede_orders_unsettled",
+        help_text="Orders whose end the store has not been told",
+        rows=Order.objects.filter(~AWAITING_PAYMENT, settled_at=None),
+    ),
+    RowCount(
+        name="stampede_orders_needing_attention",
+        help_text="Orders that a person should look at",
+        rows=Order.objects.filter(~Q(attention="")),
+    ),
+    RowCount(
+        name="stampede_payment_events_waiting",
+        help_text="Webhooks that wait for their payment",
+        rows=PaymentEvent.objects.filter(applied_at=None),
+    ),
+    RowCount(
+        name="stampede_refunds_due",
+        help_text="Payments that must be refunded",
+        rows=Payment.objects.filter(status=Payment.Status.REFUND_DUE),
+    ),
+    RowCount(
+        name="stampede_mails_unsent",
+        help_text="Mails that are not sent yet, or could not be sent",
+        rows=Mail.objects.filter(sent_at=None),
+    ),
+    RowCount(
+        name="stampede_changes_pending",
+        help_text="Changes of running sales that the store has not applied",
+        rows=SaleChange.objects.filter(status=SaleChange.Status.PENDING),
+    ),
+]
 
 
 @never_cache
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(Outstanding())
+    registry.register(ShopCollector())
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
 
 
-class Outstanding(Collector):
-    """The figures, read anew at each scrape."""
-
+class ShopCollector(Collector):
     def collect(self) -> Iterator[Metric]:
-        yield from audit_gauges()
-        now = timezone.now()
-        unsettled = Order.objects.filter(settled_at=None).exclude(status=OrderStatus.AWAITING_PAYMENT)
-        overdue = Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, expires_at__lt=now)
-        counts = {
-            "stampede_orders_overdue": ("Unpaid orders past their deadline", overdue),
-            "stampede_orders_unsettled": ("Orders whose end the store has not been told", unsettled),
-            "stampede_orders_needing_attention": (
-                "Orders that a person should look at",
-                Order.objects.filter(~Q(attention="")),
-            ),
-            "stampede_payment_events_waiting": (
-                "Webhooks that wait for their order",
-                PaymentEvent.objects.filter(applied_at=None),
-            ),
-            "stampede_refunds_due": (
-                "Payments that must go back",
-                Payment.objects.filter(status=Payment.Status.REFUND_DUE),
-            ),
-            "stampede_mails_unsent": ("Mails owed to buyers", Mail.objects.filter(sent_at=None)),
-            "stampede_changes_pending": (
-                "Changes of running sales that the store has not applied",
-                SaleChange.objects.filter(status=SaleChange.Status.PENDING),
-            ),
-        }
-        for name, (help_text, rows) in counts.items():
-            yield GaugeMetricFamily(name, help_text, value=rows.count())
+        yield from audit_metrics()
+        for metric in ROW_COUNTS:
+            yield GaugeMetricFamily(metric.name, metric.help_text, value=metric.rows.count())
 
 
-def audit_gauges() -> Iterator[Metric]:
-    """`stampede_audit_differences` must be 0; no audit for minutes is an alarm of its own."""
+def remember_audit(*, problems_of_item: dict[int, int]) -> None:
+    """Keep the number of problems that an audit found in each item, for the next scrapes."""
+    result = {"at_s": timezone.now().timestamp(), "problems_of_item": problems_of_item}
+    cache.set(AUDIT_KEY, result, AUDIT_KEPT_SECONDS)
+
+
+def audit_metrics() -> Iterator[Metric]:
+    """`stampede_audit_differences` must be 0, and `stampede_audit_age_seconds` must stay below a few minutes."""
     differences = GaugeMetricFamily(
         "stampede_audit_differences",
-        "Reservations and sums on which the two stores disagree; must be 0",
+        "Reservations and totals on which the two stores disagree; must be 0",
         labels=["item"],
     )
     last = cache.get(AUDIT_KEY)
     if last:
-        for item_id, trouble in last["trouble"].items():
-            differences.add_metric([str(item_id)], trouble)
+        for item_id, problems in last["problems_of_item"].items():
+            differences.add_metric([str(item_id)], problems)
         age_seconds = timezone.now().timestamp() - last["at_s"]
         yield GaugeMetricFamily("stampede_audit_age_seconds", "Seconds since the last audit", value=age_seconds)
     yield differences

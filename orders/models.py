@@ -11,10 +11,11 @@ from shop.models import Product
 
 
 class OrderStatus(models.TextChoices):
-    """Where an order stands; the words are those of the API.
+    """The status of an order; the API uses the same words.
 
-    awaiting_payment → paid | expired | cancelled | rejected; paid → shipped → completed; paid → refunded;
-    expired → refund_due → refunded, and expired → paid where money came late and units were left.
+    awaiting_payment → paid | expired | cancelled; paid → shipped → completed. Refunds: paid → refund_due → refunded, or
+    refunded at once where staff recorded the payment. A payment that arrives after the end: expired → paid if units
+    were left; otherwise expired | cancelled | rejected → refund_due → refunded. Intake inserts surplus as rejected.
     """
 
     AWAITING_PAYMENT = "awaiting_payment", _("awaiting payment")
@@ -28,10 +29,10 @@ class OrderStatus(models.TextChoices):
     REFUNDED = "refunded", _("refunded")
 
 
-# Orders that were paid for and keep their units.
+# Paid orders that keep their units.
 SOLD = (OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.COMPLETED)
 
-# Orders that count in SaleItem.taken, whatever `units_back` says.
+# Orders that count in SaleItem.taken. Refunded orders count too where `units_back` is False.
 LIVE = (OrderStatus.AWAITING_PAYMENT, *SOLD)
 
 
@@ -48,13 +49,13 @@ class Attention(models.TextChoices):
 class Order(models.Model):
     """A purchase. From here on PostgreSQL is the truth.
 
-    `reservation_id` is the hold in the reservation store that this order came from; `expires_at` the deadline to pay.
-    Columns that intake does not name have defaults in the database too, so that a worker of the release before can
-    go on inserting while a new release is rolled out.
+    `reservation_id` is the hold in the reservation store that this order came from; `expires_at` is the deadline to
+    pay. Columns that intake does not name also have defaults in the database, so that a worker of the previous release
+    can still insert orders while a new release is rolled out.
 
-    `settled_at` is null while the store has not yet been told how the order ended (paid, or given back); the sweep
-    in `orders/lifecycle.py` repeats what a crash left unsaid. `units_back` False means that a refunded order keeps its
-    units: they stay in `taken` and stay sold.
+    `settled_at` is null until the store has been told how the order ended (sold or released); the sweep in
+    `orders/settlement.py` retries after a crash. `units_back` False means that a refunded order keeps its units: they
+    still count in `taken` and stay sold.
     """
 
     number = models.UUIDField(_("number"), default=uuid.uuid4, unique=True, editable=False)
@@ -108,7 +109,7 @@ class Order(models.Model):
 
     @property
     def paid_late(self) -> bool:
-        """Whether money came after the time to pay was over; still so when staff have dealt with it."""
+        """Whether a payment arrived after the deadline. Still true after staff have marked the order as resolved."""
         if self.attention in (Attention.LATE_PAYMENT_KEPT, Attention.LATE_PAYMENT_REFUNDED):
             return True
         return any(
@@ -119,18 +120,18 @@ class Order(models.Model):
 
     @property
     def late_payment_undecided(self) -> bool:
-        """Whether late money is there, and the shop is still finding out whether units are left for it."""
+        """Whether a late payment was captured and the shop has not decided yet whether units are left for it."""
         return self.status == OrderStatus.EXPIRED and any(
             payment.status == Payment.Status.CAPTURED for payment in self.payments.all()
         )
 
 
 class Payment(models.Model):
-    """One attempt to pay an order with a provider. Its id goes to the provider and comes back in every event.
+    """One attempt to pay an order with a provider. Its id is sent to the provider and is part of every event.
 
-    `pending` from before the provider is asked until it says how it ended; at most one payment of an order is pending
-    or captured, which the database enforces, so an order is never captured twice. Money that must go back is
-    `refund_due` until the provider has confirmed it.
+    A payment is `pending` from before the provider is called until an event says how it ended. At most one payment of
+    an order is pending or captured; the database enforces this, so an order is never captured twice. A payment to be
+    refunded is `refund_due` until the provider has confirmed the refund.
     """
 
     class Status(models.TextChoices):
@@ -190,7 +191,7 @@ class Payment(models.Model):
 
 
 class PaymentEvent(models.Model):
-    """The inbox of webhooks: each event of a provider once. `applied_at` is null while it waits for its order row."""
+    """The inbox of webhooks: each event of a provider once. `applied_at` is null while it waits for its payment row."""
 
     provider = models.CharField(_("provider"), max_length=20)
     event_id = models.CharField(_("event"), max_length=255)
@@ -221,7 +222,7 @@ class PaymentEvent(models.Model):
 
 
 class Mail(models.Model):
-    """A mail that is owed to a buyer: written in the transaction that moves the order, sent by Celery, once a kind."""
+    """A mail to a buyer: queued in the transaction that changes the order, sent by Celery; one per kind and order."""
 
     class Kind(models.TextChoices):
         PAID = "paid", _("confirmation")
@@ -248,7 +249,7 @@ class Mail(models.Model):
 
 
 class OrderLine(models.Model):
-    """What was bought: `units` of `product` at `unit_price_minor` each. A line of a flash sale names its sale item."""
+    """What was bought: `units` of `product` at `unit_price_minor` each. Lines from a flash sale have a `sale_item`."""
 
     order = models.ForeignKey(Order, models.CASCADE, related_name="lines", verbose_name=_("order"))
     product = models.ForeignKey(Product, models.PROTECT, related_name="order_lines", verbose_name=_("product"))

@@ -1,18 +1,27 @@
-"""The buyer's own pages: my orders, one order, and the moment between a yes and its order."""
+"""The buyer's own pages: my orders, one order with its buttons, and a reservation whose order is not created yet.
+
+Everything works without JavaScript.
+"""
 
 from typing import Any
-from uuid import UUID
+from urllib.parse import urlsplit
+from uuid import UUID, uuid4
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
+from orders import lifecycle
 from orders.models import Attention, Order, OrderStatus, Payment
-from orders.payments import provider_names
+from orders.payments import provider_names, sessions
+from orders.payments.provider import ProviderUnreachable
+from orders.payments.sessions import StartOutcome
 from seckill import ledger
 from seckill.passes import item_id_of
 from seckill.store import StoreUnreachable
@@ -36,7 +45,7 @@ def orders(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def order(request: HttpRequest, number: UUID) -> HttpResponse:
-    """Also where buyers come back to from a payment page. That they are back says nothing; the provider's word does."""
+    """One order. Buyers also return here from a payment page; that proves nothing, only the provider's event does."""
     shown = get_object_or_404(orders_of(request).prefetch_related("payments"), number=number)
     if request.htmx:  # type: ignore[attr-defined]
         return render(request, "orders/_order.html", state_of(shown))
@@ -45,7 +54,7 @@ def order(request: HttpRequest, number: UUID) -> HttpResponse:
 
 
 def state_of(order: Order) -> dict[str, Any]:
-    """What the page of an order says beyond its status: how its payments stand, and what may be done now."""
+    """The template's context: the order, how its payments stand, and what the buyer can do now."""
     payments = list(order.payments.all())
     latest = payments[0] if payments else None
     awaiting = order.status == OrderStatus.AWAITING_PAYMENT
@@ -66,9 +75,65 @@ def state_of(order: Order) -> dict[str, Any]:
 
 @never_cache
 @login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def pay(request: HttpRequest, number: UUID) -> HttpResponse:
+    """Redirect to the provider's page: the one that is open, or a new one.
+
+    A GET comes from the sign-in page, which cannot repeat the POST: it goes back to the order.
+    """
+    order = get_object_or_404(orders_of(request), number=number)
+    if request.method != "POST":
+        return redirect(order)
+    remember_language(request)
+    try:
+        # A new key each time: while a payment page is open, the buyer gets that page whatever the key.
+        start = sessions.start(order_id=order.pk, idempotency_key=str(uuid4()))
+    except ProviderUnreachable:
+        messages.error(request, _("The payment company is not answering right now. Please try again in a moment."))
+        return redirect(order)
+    if start.payment is None:
+        messages.warning(request, why_not_payable(start.outcome))
+        return redirect(order)
+    return to_payment_page(request, order, start.payment)
+
+
+def to_payment_page(request: HttpRequest, order: Order, payment: Payment) -> HttpResponse:
+    """Redirect to a payment page of this shop. For one of another company, show a link.
+
+    The Content-Security-Policy (`form-action`) limits where a form of ours may lead, but not a link.
+    """
+    elsewhere = urlsplit(payment.url).netloc
+    if elsewhere and elsewhere != request.get_host():
+        return render(request, "orders/to_payment_page.html", {"order": order, "url": payment.url, "host": elsewhere})
+    return redirect(payment.url)
+
+
+def why_not_payable(outcome: StartOutcome) -> str:
+    if outcome is StartOutcome.TIME_OVER:
+        return _("The payment deadline has passed.")
+    if outcome is StartOutcome.NO_PROVIDER:
+        return _("This shop does not take online payments yet.")
+    return _("This order is no longer awaiting payment.")
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def cancel(request: HttpRequest, number: UUID) -> HttpResponse:
+    """Ask for confirmation, then cancel. If the order has changed meanwhile, its page shows the new status."""
+    order = get_object_or_404(orders_of(request).prefetch_related("payments"), number=number)
+    if request.method != "POST" and order.status == OrderStatus.AWAITING_PAYMENT:
+        return render(request, "orders/cancel.html", state_of(order))
+    if request.method == "POST" and not lifecycle.cancel(order_id=order.pk):
+        messages.warning(request, _("The order could not be cancelled: it is no longer awaiting payment."))
+    return redirect(order)
+
+
+@never_cache
+@login_required
 @require_safe
 def reservation(request: HttpRequest, reservation_id: UUID) -> HttpResponse:
-    """Where a reservation made without JavaScript is followed to its order."""
+    """Where buyers without JavaScript wait until their reservation has become an order."""
     order = orders_of(request).filter(reservation_id=reservation_id).first()
     if order:
         return redirect(order)
@@ -82,5 +147,5 @@ def reservation(request: HttpRequest, reservation_id: UUID) -> HttpResponse:
 
 
 def orders_of(request: HttpRequest) -> QuerySet[Order]:
-    """The visitor's own orders, newest first, with what was bought."""
+    """The signed-in buyer's orders, newest first, with their lines."""
     return Order.objects.filter(buyer_id=request.user.pk).prefetch_related("lines__product")

@@ -1,7 +1,7 @@
-"""Settling: the reservation store is told how orders ended (confirm or release), and the orders note that it was.
+"""Settling: tells the reservation store how orders ended (confirm or release) and sets `Order.settled_at`.
 
-PostgreSQL first, the store second. A crash in between, or a store that is away, leaves `settled_at` null, and the sweep
-calls `settle_orders` again: the ledger's verbs are idempotent.
+PostgreSQL first, the store second. After a crash in between, or while the store is unreachable, `settled_at` stays null
+and the sweep calls `settle_orders` again. That is safe because the ledger's verbs are idempotent.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,11 +21,11 @@ log = structlog.get_logger(__name__)
 BATCH_MAX = 500
 
 Answer = Confirmed | Released
-# An order as it was read, and what the ledger answered to its end.
+# An order as it was read, and the ledger's answer.
 SettledAnswer = tuple[Order, Answer]
 
-# Answers that mean the store and the order disagree: there is nothing left to settle, but somebody should know.
-# Compared by identity: `already_confirmed` is no surprise to a confirmation, but is one to a release.
+# Answers that mean the store and the order disagree: nothing is left to settle, but it is logged as an error.
+# Compared by identity: `already_confirmed` is expected as the answer to a confirmation, but not to a release.
 SURPRISES = (
     Confirmed.UNKNOWN_HOLD,
     Confirmed.HOLD_ENDED,
@@ -43,15 +43,15 @@ REASONS = {
 
 
 def settle_now(order_ids: Sequence[int]) -> None:
-    """Settle orders that have just moved. Call it after the commit; a crash before it leaves them to the sweep."""
+    """Settle orders whose status has just changed. Call it after the commit; after a crash the sweep settles them."""
     failpoints.reach("lifecycle.after_commit")
     settle_orders(order_ids=order_ids)
 
 
 def settle_orders(*, order_ids: Iterable[int] | None = None, batch_max: int = BATCH_MAX) -> int:
-    """Tell the ledger how orders ended: those given, or else the oldest unsettled ones. Returns how many are settled.
+    """Tell the ledger how orders ended: those given, or else the oldest unsettled ones. Returns how many were settled.
 
-    With the store away they stay for the next sweep: PostgreSQL has the orders, and PostgreSQL is the truth.
+    If the store is unreachable, they stay unsettled and the next sweep tries again.
     """
     unsettled = OrderLine.objects.filter(order__settled_at=None, sale_item__isnull=False).exclude(
         order__status=OrderStatus.AWAITING_PAYMENT
@@ -59,24 +59,24 @@ def settle_orders(*, order_ids: Iterable[int] | None = None, batch_max: int = BA
     if order_ids is not None:
         unsettled = unsettled.filter(order_id__in=list(order_ids))
     settled = 0
-    # A batch for each item, so that an item which the store has lost does not hold up the others.
+    # One batch for each item, so that an item which the store has lost does not block the others.
     for item_id in list(unsettled.order_by().values_list("sale_item_id", flat=True).distinct()):
         lines = unsettled.filter(sale_item_id=item_id).select_related("order").order_by("order__ended_at")[:batch_max]
         answered = settle_batch(item_id=item_id, orders=[line.order for line in lines])
         for status in {order.status for order, _ in answered}:
-            # Guarded by the status that was settled: an order that has moved on since must be settled again.
-            unmoved = Order.objects.filter(pk__in=[order.pk for order, _ in answered if order.status == status])
-            settled += unmoved.filter(status=status, settled_at=None).update(settled_at=timezone.now())
+            # Guarded by the status that was settled: an order whose status has changed since must be settled again.
+            unchanged = Order.objects.filter(pk__in=[order.pk for order, _ in answered if order.status == status])
+            settled += unchanged.filter(status=status, settled_at=None).update(settled_at=timezone.now())
         for order, answer in answered:
-            if any(answer is surprise for surprise in SURPRISES) and is_unmoved(order):
+            if any(answer is surprise for surprise in SURPRISES) and is_unchanged(order):
                 log.error("hold_differs_from_order", item_id=item_id, order=str(order.number), hold=answer.value)
     return settled
 
 
 def settle_batch(*, item_id: int, orders: list[Order]) -> list[SettledAnswer]:
-    """Tell the ledger in one round trip, or one by one where that fails. Returns the orders that it answered for.
+    """Tell the ledger in one batch, or one by one if that fails. Returns the orders that it answered for.
 
-    A damaged hold makes the store refuse the whole batch; the other orders must be settled all the same.
+    The store refuses a whole batch if one hold is damaged; the other orders must be settled nevertheless.
     """
     try:
         return tell_ledger(item_id=item_id, orders=orders)
@@ -95,7 +95,7 @@ def settle_batch(*, item_id: int, orders: list[Order]) -> list[SettledAnswer]:
 
 
 def store_answers(*, item_id: int) -> bool:
-    """Whether the store answers at all: then the fault is in the hold."""
+    """Whether the store answers at all. If it does, the fault is in the hold."""
     try:
         ledger.read(item_id=item_id)
     except StoreUnreachable:
@@ -104,7 +104,7 @@ def store_answers(*, item_id: int) -> bool:
 
 
 def tell_ledger(*, item_id: int, orders: list[Order]) -> list[SettledAnswer]:
-    """Confirm or release the orders' holds, in one round trip for each way they ended. Returns the answers."""
+    """Confirm or release the orders' holds, with one round trip for each reason. Returns the answers."""
     answered: list[SettledAnswer] = []
     reasons = {order.pk: reason_of(order) for order in orders}
     for reason in sorted(set(reasons.values()), key=str):
@@ -115,18 +115,18 @@ def tell_ledger(*, item_id: int, orders: list[Order]) -> list[SettledAnswer]:
             answers += ledger.confirm(item_id=item_id, reservation_ids=reservation_ids)
         else:
             answers += ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=reason)
-        # A store that has lost the item must be told again, once it is back.
+        # If the store has lost the item, it must be told again once the item is restored.
         answered += [(order, answer) for order, answer in zip(group, answers, strict=True) if answer != "unavailable"]
     return answered
 
 
-def is_unmoved(order: Order) -> bool:
-    """Whether the order is still as it was read. One that has moved on since is settled again, and is no surprise."""
+def is_unchanged(order: Order) -> bool:
+    """Whether the status is still as it was read. If not, it is settled again, and the answer does not matter."""
     return Order.objects.filter(pk=order.pk, status=order.status).exists()
 
 
 def reason_of(order: Order) -> ReleaseReason | None:
-    """Why the order's units are given back; None where they stay sold."""
+    """The reason to release the order's hold; None if its units stay sold."""
     if order.status in SOLD:
         return None
     if order.status in (OrderStatus.REFUND_DUE, OrderStatus.REFUNDED) and not order.units_back:

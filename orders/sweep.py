@@ -1,7 +1,8 @@
-"""A task that beat rings every second and that may find a long queue of its own rings after an outage.
+"""Tasks that beat sends every second, and that skip queued duplicates after an outage.
 
-Rings live for two hours, since they are compared with the worker's clock and clocks may be an hour off. So a worker
-that was away for an hour finds thousands of them; it does the work once and lets those at its heels go by.
+A message expires only after two hours, because Celery compares its expiry with the worker's clock, which may be an hour
+off. So after an hour without workers thousands of messages are queued. The first one does the work; those that follow
+immediately return without doing anything.
 """
 
 import time
@@ -11,14 +12,14 @@ from typing import Any
 
 from celery import Task, shared_task
 
-# Beat rings once a second; what comes sooner was waiting in the queue.
+# Beat sends a task at most once a second, so a message that starts sooner than this was waiting in the queue.
 GAP_SECONDS = 0.2
 
 _ended_at: dict[str, float] = {}
 
 
 def sweep(**options: Any) -> Callable[[Callable[[], int]], Any]:
-    """Make a Celery task of a function that does whatever is to be done and says how much that was."""
+    """Make a Celery task of a function that does all the work that is due and returns how much that was."""
 
     def decorate(function: Callable[[], int]) -> Any:
         @shared_task(bind=True, **options)

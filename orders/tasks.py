@@ -1,4 +1,4 @@
-"""Celery's doorbells. No message carries data that stands nowhere else: a lost or doubled task does no harm."""
+"""The Celery tasks. A message never holds the only copy of anything, so a lost or repeated task does no harm."""
 
 import time
 
@@ -21,16 +21,16 @@ from seckill.store import StoreUnreachable
 
 log = structlog.get_logger(__name__)
 
-# A task hands its worker back after this long; the next sweep goes on. Far below the time limit of 60 s.
+# A task stops after this long and the next sweep continues. Far below the time limit of 60 s.
 BUDGET_SECONDS = 20.0
 
-# How long the audit of one item may look again at what moves, while other tasks wait for the process.
+# How long the audit of one item may repeat its comparison, since other tasks wait for the process.
 AUDIT_PATIENCE_SECONDS = 5.0
 
 
 @shared_task
 def drain_outbox(*, item_id: int) -> int:
-    """Bring the item's outbox into PostgreSQL until it is empty. Rung by seckill/doorbell.py and by the sweep."""
+    """Turn the item's outbox entries into orders until it is empty. Called by seckill/doorbell.py and by the sweep."""
     started, count = time.monotonic(), 0
     while time.monotonic() - started < BUDGET_SECONDS:
         handled = intake.drain_once(item_id=item_id)
@@ -42,14 +42,14 @@ def drain_outbox(*, item_id: int) -> int:
 
 @sweep()
 def sweep_outboxes() -> int:
-    """Every second: publish and change what a crash left undone, and drain what no doorbell announced."""
+    """Every second: finish publications and changes that a crash interrupted, and drain outboxes without a doorbell."""
     try:
         announce_pending()
         sweep_changes()
         item_ids = list(SaleItem.objects.filter(announced_at__isnull=False).values_list("pk", flat=True))
         return sum(drain_outbox(item_id=item_id) for item_id in outbox.backlogs(item_ids=item_ids))
     except StoreUnreachable as error:
-        # What waits there waits on; a traceback every second would only hide the log of the store itself.
+        # The entries wait. A traceback every second would only clutter the log.
         log.warning("sweep_waits_for_store", error=str(error))
         return 0
 
@@ -68,14 +68,14 @@ def expire_overdue() -> int:
 
 @sweep()
 def settle_orders() -> int:
-    """Every second: tell the reservation store what a crash or its own absence left unsaid."""
+    """Every second: settle orders that a crash or an unreachable store left unsettled."""
     return settlement.settle_orders()
 
 
-# A reconcile of a large item takes longer than other tasks may; a second one finds the item locked and leaves.
+# Reconciling a large item takes longer than other tasks may. A second task finds the item locked and skips it.
 @sweep(time_limit=900)
 def watch_store() -> int:
-    """Every second: find items that the store has lost, or came back with, and reconcile them with the orders."""
+    """Every second: find items that are lost or unverified in the store, and reconcile them with the orders."""
     try:
         return len(reconcile_if_needed(item_ids=list(movable_items().values_list("pk", flat=True))))
     except StoreUnreachable as error:
@@ -85,20 +85,21 @@ def watch_store() -> int:
 
 @sweep(time_limit=900)
 def audit_sales() -> int:
-    """Every minute: audit the items that can move. Returns how much does not come out, which must be 0."""
-    trouble_of_item = {}
+    """Every minute: audit the items whose figures can change. Returns the number of problems, which must be 0."""
+    problems_of_item = {}
     try:
         for item_id in movable_items().values_list("pk", flat=True):
-            look = audit(item_id=item_id, patience_seconds=AUDIT_PATIENCE_SECONDS).look
-            trouble_of_item[item_id] = look.trouble
-            if look.trouble:
-                differences = sorted(str(each) for each in look.differences)[:20]
-                log.error("audit_differs", item_id=item_id, sums=sorted(look.sums), differences=differences)
+            comparison = audit(item_id=item_id, patience_seconds=AUDIT_PATIENCE_SECONDS).comparison
+            problems_of_item[item_id] = comparison.problem_count
+            if comparison.problem_count:
+                differences = sorted(str(each) for each in comparison.differences)[:20]
+                totals = sorted(comparison.mismatched_totals)
+                log.error("audit_differs", item_id=item_id, mismatched_totals=totals, differences=differences)
     except StoreUnreachable as error:
         log.warning("audit_waits_for_store", error=str(error))
         return 0
-    remember_audit(trouble_of_item=trouble_of_item)
-    return sum(trouble_of_item.values())
+    remember_audit(problems_of_item=problems_of_item)
+    return sum(problems_of_item.values())
 
 
 @sweep()
@@ -109,14 +110,14 @@ def send_mails() -> int:
 
 @sweep()
 def apply_waiting_events() -> int:
-    """Every second: events whose payment has come since, and late money whose fate a crash left open."""
+    """Every second: apply events that waited for their payment, and decide late payments that are still open."""
     return inbox.apply_waiting() + late_money.settle_waiting()
 
 
 @sweep()
 def move_refunds() -> int:
     """Every second: ask the payment providers for the refunds that are due."""
-    return refunds.move_refunds()
+    return refunds.request_due_refunds()
 
 
 @sweep()
@@ -127,5 +128,5 @@ def close_sessions() -> int:
 
 @sweep()
 def deliver_simulated_events() -> int:
-    """Every second: the simulated provider tells the shop what happened on its pages."""
+    """Every second: the simulated provider sends its webhooks to the shop."""
     return delivery.deliver_due()

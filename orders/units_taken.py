@@ -1,4 +1,4 @@
-"""`SaleItem.taken`: how many units live orders have. PostgreSQL's own refusal to oversell."""
+"""`SaleItem.taken`: how many units live orders have. By it PostgreSQL itself refuses to oversell."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,16 @@ from seckill.models import SaleItem
 
 
 def take(*, item_id: int, units: int) -> bool:
-    """Count `units` as taken where the quantity allows it. In the transaction that makes or revives their orders."""
-    room = Q(quantity=None) | Q(quantity__gte=F("taken") + units)
-    return SaleItem.objects.filter(room, pk=item_id).update(taken=F("taken") + units) == 1
+    """Add `units` to `taken`. False if that would exceed the quantity.
+
+    Call it in the transaction that creates the orders or gives an expired one its units again.
+    """
+    enough_left = Q(quantity=None) | Q(quantity__gte=F("taken") + units)
+    return SaleItem.objects.filter(enough_left, pk=item_id).update(taken=F("taken") + units) == 1
 
 
 def give_back(*, order_ids: Sequence[int]) -> None:
-    """Move the orders' units out of `taken`. In the transaction that moves the orders, after their rows are locked."""
+    """Subtract the orders' units from `taken`. Call it in the transaction that ends the orders, with rows locked."""
     units_of_item = (
         OrderLine.objects.filter(order_id__in=order_ids, sale_item__isnull=False)
         .values_list("sale_item_id")

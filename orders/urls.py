@@ -1,14 +1,14 @@
 from django.urls import path
 
-from orders import metrics, order_buttons, pages
+from orders import metrics, pages
 from orders.payments.simulated import pages as simulated_pages
 
 urlpatterns = [
     path("metrics", metrics.metrics, name="metrics"),
     path("orders/", pages.orders, name="orders"),
     path("orders/<uuid:number>/", pages.order, name="order"),
-    path("orders/<uuid:number>/pay/", order_buttons.pay, name="order-pay"),
-    path("orders/<uuid:number>/cancel/", order_buttons.cancel, name="order-cancel"),
+    path("orders/<uuid:number>/pay/", pages.pay, name="order-pay"),
+    path("orders/<uuid:number>/cancel/", pages.cancel, name="order-cancel"),
     path("reservations/<uuid:reservation_id>/", pages.reservation, name="reservation"),
     path("pay/simulated/<str:reference>/", simulated_pages.payment, name="simulated-payment"),
 ]

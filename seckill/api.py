@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, RetrieveAPIView
 from rest_framework.request import Request
@@ -38,11 +38,9 @@ from seckill.store import StoreUnreachable
 from seckill.timestamps import now_ms, rfc3339, to_ms
 from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
+from shop.http.openapi import PROBLEM
 from shop.http.problems import problem
-from shop.http.serializers import ProblemSerializer
 from shop.money import to_text
-
-PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which problem.")
 
 
 class ReservationView(JsonAPIView):

@@ -217,8 +217,8 @@ def further_violations(fault: Fault, snapshot: StoreSnapshot, *, slowest: float 
 
 def audited(item: SaleItem) -> list[str]:
     """What the shop's own audit finds, as `manage.py sale_audit` does."""
-    look = audit(item_id=item.pk).look
-    return [f"audit: {trouble}" for trouble in [*look.differences, *look.sums]]
+    comparison = audit(item_id=item.pk).comparison
+    return [f"audit: {problem}" for problem in [*comparison.differences, *comparison.mismatched_totals]]
 
 
 def with_violations(findings: Findings, more: Sequence[str]) -> Findings:

@@ -1,4 +1,4 @@
-"""What a mail about an order says, in the language of its buyer. `orders/mails/sending.py` sends it."""
+"""The text of mails about an order, in the buyer's language. `orders/mails/sending.py` sends them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ from shop.templatetags.amounts import money
 
 @dataclass(frozen=True, kw_only=True)
 class MailText:
-    """The text of a mail: a subject and sentences; each sentence is a paragraph."""
+    """The subject and the sentences of a mail; each sentence is a paragraph."""
 
     subject: str
     sentences: list[str]
 
 
 def message_of(mail: Mail) -> EmailMultiAlternatives | None:
-    """The mail to its buyer, ready to be sent. None where it has been overtaken: it would say what is no longer so.
+    """The message, ready to be sent. None if the mail is out of date: what it would say is no longer true.
 
-    Its Message-ID is the same each time, so that a mail program shows a repetition after a crash as one mail.
+    Its Message-ID is always the same, so that mail programs show a mail that was sent again after a crash only once.
     """
     order = mail.order
     with translation.override(language_of(user_id=order.buyer_id)):
@@ -56,22 +56,22 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
 
 
 def confirmation(order: Order) -> MailText | None:
-    """Also where the order was refunded since: the buyer then gets both, in the order in which it happened."""
+    """Sent even if the order was refunded since: the buyer then gets both mails, in the order of events."""
     amount = money(order.amount_minor, order.currency)
     sentences = [_("We have received your payment of %(amount)s. Thank you!") % {"amount": amount}]
     if order.paid_late:
         sentences.append(_("It arrived after the payment deadline, but units were still left, so your order stands."))
-    return MailText(subject=_("Payment received: %(what)s") % {"what": what(order)}, sentences=sentences)
+    return MailText(subject=_("Payment received: %(what)s") % {"what": contents(order)}, sentences=sentences)
 
 
 def expiry(order: Order) -> MailText | None:
     if order.status in SOLD:
-        # Paid late meanwhile, and the confirmation says so.
+        # The late payment was accepted meanwhile; the confirmation says so.
         return None
-    subject = _("Order expired: %(what)s") % {"what": what(order)}
+    subject = _("Order expired: %(what)s") % {"what": contents(order)}
     sentences = [
         _("You had until %(deadline)s to pay. The order has expired, and the units went back on sale.")
-        % {"deadline": moment(order.expires_at)}
+        % {"deadline": time_text(order.expires_at)}
     ]
     if order.late_payment_undecided:
         sentences.append(_("Your payment arrived after that. We are checking availability and will email you."))
@@ -90,7 +90,7 @@ def refund(order: Order) -> MailText | None:
     if order.paid_late:
         sentences.append(_("Your payment arrived after the order had ended."))
     sentences.append(_("It may take a few days to appear in your account."))
-    return MailText(subject=_("Refund: %(what)s") % {"what": what(order)}, sentences=sentences)
+    return MailText(subject=_("Refund: %(what)s") % {"what": contents(order)}, sentences=sentences)
 
 
 MAIL_TEXTS: dict[Mail.Kind, Callable[[Order], MailText | None]] = {
@@ -101,26 +101,26 @@ MAIL_TEXTS: dict[Mail.Kind, Callable[[Order], MailText | None]] = {
 
 
 def facts_of(order: Order) -> list[tuple[str, str]]:
-    """What was bought, the total, and the number under which staff find the order."""
+    """The table in the mail: what was bought, the total, when, and the order number."""
     return [
         *((str(line), money(line.amount_minor, order.currency)) for line in order.lines.all()),
         (_("Total"), money(order.amount_minor, order.currency)),
-        (_("Reserved at"), moment(order.reserved_at)),
+        (_("Reserved at"), time_text(order.reserved_at)),
         (_("Order number"), str(order.number)),
     ]
 
 
 def refunded_minor(order: Order) -> int:
-    """What went back through providers, which may differ from what was due; or else the order's amount."""
+    """What providers refunded, which may differ from the order's amount; without a provider, the order's amount."""
     refunded = [payment.amount_minor for payment in order.payments.all() if payment.status == Payment.Status.REFUNDED]
     return sum(refunded) or order.amount_minor
 
 
-def what(order: Order) -> str:
+def contents(order: Order) -> str:
     return ", ".join(str(line) for line in order.lines.all())
 
 
-def moment(at: datetime) -> str:
-    """A time in the shop's zone, with the zone's name: nobody knows where a mail is read."""
+def time_text(at: datetime) -> str:
+    """A time in the shop's time zone, with the zone's name, since the reader may be in another one."""
     locale = translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)
     return format_datetime(at, "long", tzinfo=timezone.get_default_timezone(), locale=locale)

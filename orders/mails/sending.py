@@ -1,11 +1,12 @@
-"""Mails to buyers. Owed in the transaction that moves the order, sent by Celery afterwards, once for each kind.
+"""Mails to buyers: queued in the transaction that changes the order, sent by Celery afterwards, one of each kind.
 
-`next_attempt_at` says when a mail is due; null means never again: it was sent, given up, or cannot be sent, and
-`last_error` says why. Whoever sends a mail first moves that moment into the future by a guarded update, so that of two
-workers one sends it. No transaction and no row lock is open while a mail server is spoken to.
+`next_attempt_at` says when a mail is due. Null means that it will not be tried again: it was sent, given up, or cannot
+be sent, and `last_error` says why. Before sending a mail, a worker claims it: a guarded update moves `next_attempt_at`
+into the future, so that of two workers only one sends it. No transaction and no row lock is open while the shop talks
+to the mail server.
 
-A worker that dies between the sending and the note of it leaves a mail that is sent again `LEASE` later, under the same
-Message-ID: at least once is the most that mail can promise.
+If a worker dies after sending a mail and before recording it, the mail is sent again `CLAIMED_FOR` later with the same
+Message-ID. Mail cannot promise more than "at least once".
 """
 
 import contextlib
@@ -26,16 +27,16 @@ from shop import failpoints
 
 log = structlog.get_logger(__name__)
 
-# One turn of the task: it hands its worker back after so many mails, and the next turn goes on.
+# The task stops after this many mails; the next one continues.
 BATCH_MAX = 200
-# How long a mail is left to the worker that took it. Longer than the time limit of a task.
-LEASE = timedelta(minutes=5)
-# A mail server that cannot be reached is asked again soon, by one mail, and counts against none.
+# How long a claimed mail is left to the worker that claimed it. Longer than the time limit of a task.
+CLAIMED_FOR = timedelta(minutes=5)
+# When to try again if the server cannot be reached. Only one mail is tried, and the attempt is not counted.
 SERVER_AWAY = timedelta(seconds=30)
-# A mail that was refused is tried again after 1, 2, 4, … minutes, at most four hours: 12 attempts take 15 hours.
+# A refused mail is tried again after 1, 2, 4, … minutes, at most four hours: 12 attempts take 15 hours.
 ATTEMPTS_MAX = 12
 BACKOFF_MINUTES_MAX = 240
-# Of mails that are due at the same time, so many are looked at, since others may take them meanwhile.
+# How many due mails to try to claim, since other workers may claim some of them first.
 CANDIDATES_MAX = 10
 ERROR_LENGTH_MAX = 500
 
@@ -43,95 +44,95 @@ NO_ADDRESS = "no address"
 OVERTAKEN = "overtaken"
 
 
-def owe(*, order_ids: Iterable[int], kind: Mail.Kind) -> None:
-    """Note that the orders' buyers are to be told. Call it in the transaction that moves the orders; idempotent."""
+def enqueue(*, order_ids: Iterable[int], kind: Mail.Kind) -> None:
+    """Queue a mail for each order. Call it in the transaction that changes the orders; idempotent."""
     Mail.objects.bulk_create(
         (Mail(order_id=pk, kind=kind, next_attempt_at=Now()) for pk in order_ids), ignore_conflicts=True
     )
 
 
-def owe_again(*, mail_ids: Iterable[int]) -> int:
-    """Make mails that were not sent due now, with all attempts before them. Returns how many."""
+def retry_unsent(*, mail_ids: Iterable[int]) -> int:
+    """Make unsent mails due now and reset their attempts. Returns how many."""
     unsent = Mail.objects.filter(pk__in=list(mail_ids), sent_at=None)
     return unsent.update(next_attempt_at=Now(), attempts=0, last_error="")
 
 
 def send_due(*, seconds_max: float, batch_max: int = BATCH_MAX) -> int:
-    """Send mails that are due, one after the other over one connection. Returns how many were sent.
+    """Send the mails that are due, one after the other over one connection. Returns how many were sent.
 
-    Stops where the server is away or ill: the mails behind it would only wait for the same silence.
+    Stops when the server cannot be reached or does not answer, since the others would meet the same fault.
     """
     started, sent = time.monotonic(), 0
     server = get_connection()
     try:
         for _ in range(batch_max):
-            if time.monotonic() - started > seconds_max or (mail := claim()) is None:
+            if time.monotonic() - started > seconds_max or (mail := claim_next()) is None:
                 break
-            done, healthy = deliver(mail=mail, server=server)
-            sent += done
-            if not healthy:
+            was_sent, go_on = deliver(mail=mail, server=server)
+            sent += was_sent
+            if not go_on:
                 break
     finally:
-        hang_up(server)
+        close_connection(server)
     return sent
 
 
-def claim() -> Mail | None:
-    """Take the mail that has been due the longest, for `LEASE`. None where nothing is due."""
+def claim_next() -> Mail | None:
+    """Claim the mail that has been due the longest, for `CLAIMED_FOR`. None if nothing is due."""
     due = Mail.objects.filter(sent_at=None, next_attempt_at__lte=Now()).order_by("next_attempt_at", "pk")
     for pk, due_at in due.values_list("pk", "next_attempt_at")[:CANDIDATES_MAX]:
         still_due = Mail.objects.filter(pk=pk, sent_at=None, next_attempt_at=due_at)
-        if still_due.update(next_attempt_at=Now() + LEASE, attempts=F("attempts") + 1) == 1:
+        if still_due.update(next_attempt_at=Now() + CLAIMED_FOR, attempts=F("attempts") + 1) == 1:
             rows = Mail.objects.select_related("order__buyer")
             return rows.prefetch_related("order__lines__product", "order__payments").get(pk=pk)
     return None
 
 
 def deliver(*, mail: Mail, server: Any) -> tuple[bool, bool]:
-    """Send one mail that was claimed. Returns whether it was sent, and whether the server is good for another."""
+    """Send one claimed mail. Returns whether it was sent, and whether to go on with the next mail."""
     if not mail.order.buyer.email:
-        note(mail, next_attempt_at=None, last_error=NO_ADDRESS)
+        update_mail(mail, next_attempt_at=None, last_error=NO_ADDRESS)
         return False, True
     try:
         message = message_of(mail)
     except Exception as error:
-        # A fault of ours, and Celery shows where. The mails behind this one are not to wait for its cure.
-        put_off(mail, error)
+        # A bug in the shop: Celery logs the traceback. The mails behind this one must not wait for the fix.
+        schedule_retry(mail, error)
         raise
     if message is None:
-        note(mail, next_attempt_at=None, last_error=OVERTAKEN)
+        update_mail(mail, next_attempt_at=None, last_error=OVERTAKEN)
         return False, True
     try:
         server.open()
-    except OSError as error:  # smtplib's exceptions are OSErrors too
+    except OSError as error:  # smtplib's exceptions are OSErrors
         log.warning("mails_wait_for_server", error=str(error))
-        note(mail, next_attempt_at=Now() + SERVER_AWAY, attempts=F("attempts") - 1, last_error=text_of(error))
+        update_mail(mail, next_attempt_at=Now() + SERVER_AWAY, attempts=F("attempts") - 1, last_error=text_of(error))
         return False, False
     try:
         server.send_messages([message])
-    except (OSError, ValueError) as error:  # ValueError: an address that is none
-        put_off(mail, error)
-        # A word of refusal is about this mail; silence is about the server.
-        about_the_mail = isinstance(error, ValueError | smtplib.SMTPResponseException | smtplib.SMTPRecipientsRefused)
-        return False, about_the_mail
+    except (OSError, ValueError) as error:  # ValueError: an invalid address
+        schedule_retry(mail, error)
+        # A refusal concerns this mail only; no answer concerns the server.
+        go_on = isinstance(error, ValueError | smtplib.SMTPResponseException | smtplib.SMTPRecipientsRefused)
+        return False, go_on
     failpoints.reach("mails.after_send")
-    note(mail, sent_at=Now(), next_attempt_at=None, last_error="")
+    update_mail(mail, sent_at=Now(), next_attempt_at=None, last_error="")
     return True, True
 
 
-def put_off(mail: Mail, error: Exception) -> None:
-    """Try again later, each time after twice the pause, until it is enough."""
+def schedule_retry(mail: Mail, error: Exception) -> None:
+    """Try again later, doubling the pause each time; give up after `ATTEMPTS_MAX`."""
     if mail.attempts >= ATTEMPTS_MAX:
         log.error("mail_given_up", mail=mail.pk, order=str(mail.order.number), error=str(error))
-        note(mail, next_attempt_at=None, last_error=text_of(error))
+        update_mail(mail, next_attempt_at=None, last_error=text_of(error))
         return
     log.warning("mail_refused", mail=mail.pk, attempts=mail.attempts, error=str(error))
     pause = timedelta(minutes=min(2 ** (mail.attempts - 1), BACKOFF_MINUTES_MAX))
-    note(mail, next_attempt_at=Now() + pause, last_error=text_of(error))
+    update_mail(mail, next_attempt_at=Now() + pause, last_error=text_of(error))
 
 
-def note(mail: Mail, **changes: Any) -> None:
-    """What became of a mail that we hold."""
+def update_mail(mail: Mail, **changes: Any) -> None:
+    """Update a mail that this worker has claimed."""
     Mail.objects.filter(pk=mail.pk, sent_at=None).update(**changes)
 
 
@@ -139,7 +140,7 @@ def text_of(error: Exception) -> str:
     return (str(error) or type(error).__name__)[:ERROR_LENGTH_MAX]
 
 
-def hang_up(server: Any) -> None:
-    """End the connection. What was sent was sent, whatever the server says to the farewell."""
+def close_connection(server: Any) -> None:
+    """Close the connection. An error here does not matter: what was sent was sent."""
     with contextlib.suppress(OSError):
         server.close()

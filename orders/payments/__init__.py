@@ -1,1 +1,1 @@
-"""Money from outside: the provider seam, the providers behind it, payment pages, the inbox of webhooks."""
+"""Payments: the provider interface, the providers, payment pages, the inbox of webhooks, refunds, late payments."""

@@ -1,8 +1,8 @@
-"""What providers say, applied once: an event is noted and acted upon in one transaction that locks the order.
+"""The inbox of payment events: each event is stored and applied once, in one transaction that locks the order.
 
-Events come twice, late, early and out of order. Twice: the event's id is unique. Early: one whose payment is not there
-waits in the inbox, and a sweep applies it when the payment has come. Out of order: captured money is a fact, whatever
-is said of the page that it came by; nothing that is said later undoes it but a refund.
+Events may arrive twice, late, early and out of order. Twice: the event id is unique. Early: an event whose payment row
+does not exist yet waits in the inbox until a sweep can apply it. Out of order: once a payment is captured, only a
+refund changes that; an event about its page (declined, expired) that arrives later has no effect.
 """
 
 from datetime import timedelta
@@ -22,12 +22,12 @@ from shop import failpoints
 
 log = structlog.get_logger(__name__)
 
-# One transaction for each event.
+# Events applied by one sweep, each in a transaction of its own.
 BATCH_MAX = 100
 
 
-class Applied(StrEnum):
-    """What an event did."""
+class EventOutcome(StrEnum):
+    """What an event changed."""
 
     DUPLICATE = "duplicate"
     WAITING = "waiting"
@@ -42,10 +42,10 @@ class Applied(StrEnum):
     REFUND_FAILS = "refund_fails"
 
 
-def receive(*, provider_name: str, event: Event) -> Applied:
-    """Note an event and apply it, once. Whoever gets an answer may tell the provider so: it is committed."""
+def receive(*, provider_name: str, event: Event) -> EventOutcome:
+    """Store an event and apply it, once. When this returns, it is committed and the provider may get its 2xx."""
     with transaction.atomic():
-        noted = PaymentEvent(
+        received = PaymentEvent(
             provider=provider_name,
             event_id=event.event_id,
             kind=event.kind,
@@ -56,97 +56,99 @@ def receive(*, provider_name: str, event: Event) -> Applied:
             currency=event.currency,
             happened_at=event.happened_at,
         )
-        # Waits for a transaction that has the same event under way; without a row of ours, the other's is locked next.
-        PaymentEvent.objects.bulk_create([noted], ignore_conflicts=True)
+        # If another transaction is inserting the same event, this waits for it; its row is then the one that is locked.
+        PaymentEvent.objects.bulk_create([received], ignore_conflicts=True)
         row = PaymentEvent.objects.select_for_update().get(provider=provider_name, event_id=event.event_id)
         if row.applied_at is not None:
-            return Applied.DUPLICATE
-        applied = apply(row)
+            return EventOutcome.DUPLICATE
+        outcome = apply_event(row)
         failpoints.reach("payments.before_commit")
     failpoints.reach("payments.after_commit")
-    follow(row, applied)
-    return applied
+    settle_after_commit(row, outcome)
+    return outcome
 
 
 def apply_waiting(*, batch_max: int = BATCH_MAX) -> int:
-    """Apply one batch of the events whose payment has come since. Returns how many. Cheap where nothing waits."""
-    there = Payment.objects.filter(pk=OuterRef("payment_id"))
-    waiting = PaymentEvent.objects.filter(Exists(there), applied_at=None).order_by("received_at")
+    """Apply one batch of waiting events whose payment now exists. Returns how many. Cheap if nothing waits."""
+    payment_exists = Payment.objects.filter(pk=OuterRef("payment_id"))
+    waiting = PaymentEvent.objects.filter(Exists(payment_exists), applied_at=None).order_by("received_at")
     count = 0
     for pk in list(waiting.values_list("pk", flat=True)[:batch_max]):
         with transaction.atomic():
             row = PaymentEvent.objects.select_for_update(skip_locked=True).filter(pk=pk, applied_at=None).first()
             if row is None:
                 continue
-            applied = apply(row)
-        follow(row, applied)
-        count += applied is not Applied.WAITING
+            outcome = apply_event(row)
+        settle_after_commit(row, outcome)
+        count += outcome is not EventOutcome.WAITING
     return count
 
 
-def follow(row: PaymentEvent, applied: Applied) -> None:
-    """After the commit: what needs the reservation store. Whoever dies before it leaves it to the sweeps."""
-    if applied not in (Applied.PAID, Applied.LATE, Applied.GOES_BACK, Applied.REFUNDED):
+def settle_after_commit(row: PaymentEvent, outcome: EventOutcome) -> None:
+    """Do what needs the reservation store. After a crash before this, the sweeps do it."""
+    if outcome not in (EventOutcome.PAID, EventOutcome.LATE, EventOutcome.GOES_BACK, EventOutcome.REFUNDED):
         return
     order_id = Payment.objects.values_list("order_id", flat=True).get(pk=row.payment_id)
-    if applied is Applied.LATE:
+    if outcome is EventOutcome.LATE:
         late_money.settle_late_payment(order_id=order_id)
     else:
         settlement.settle_now([order_id])
 
 
-def apply(row: PaymentEvent) -> Applied:
-    """Act upon a locked event, in its transaction. Without its payment it goes on waiting."""
+def apply_event(row: PaymentEvent) -> EventOutcome:
+    """Apply a locked event, in its transaction. If its payment does not exist yet, the event keeps waiting."""
     known = Payment.objects.filter(pk=row.payment_id).first()
     if known is None:
-        return Applied.WAITING
+        return EventOutcome.WAITING
     order = Order.objects.select_for_update().get(pk=known.order_id)
-    # Read again, now that the order is locked: everybody locks it before moving one of its payments.
+    # Read again after locking the order: whoever changes a payment locks its order first.
     payment = Payment.objects.get(pk=row.payment_id)
-    applied = Applied.NOTHING
+    outcome = EventOutcome.NOTHING
     if payment.provider != row.provider:
         log.error("event_of_another_provider", provider=row.provider, payment=str(payment.pk))
     elif row.kind == EventKind.CAPTURED:
-        applied = capture(order=order, payment=payment, row=row)
+        outcome = record_capture(order=order, payment=payment, row=row)
     elif row.kind in (EventKind.DECLINED, EventKind.EXPIRED):
-        applied = fail(payment=payment)
+        outcome = record_page_end(payment=payment)
     elif row.kind == EventKind.REFUNDED:
-        applied = refunded(order=order, payment=payment)
+        outcome = record_refund(order=order, payment=payment)
     elif row.kind == EventKind.REFUND_FAILED:
-        applied = refund_failed(order=order, payment=payment)
-    row.applied_at, row.outcome = timezone.now(), applied.value
+        outcome = record_refund_failure(order=order, payment=payment)
+    row.applied_at, row.outcome = timezone.now(), outcome.value
     row.save(update_fields=["applied_at", "outcome"])
-    return applied
+    return outcome
 
 
-def capture(*, order: Order, payment: Payment, row: PaymentEvent) -> Applied:
-    """Money has come. Whatever the clock says: as long as the order awaits it, the units are held for it."""
+def record_capture(*, order: Order, payment: Payment, row: PaymentEvent) -> EventOutcome:
+    """The provider captured the payment. An order that still awaits payment is paid, even after its deadline: its units
+    are held until it is expired.
+    """
     if payment.status not in (Payment.Status.PENDING, Payment.Status.FAILED):
-        return Applied.NOTHING
+        return EventOutcome.NOTHING
     if not payment.provider_reference:
         payment.provider_reference = row.provider_reference
         Payment.objects.filter(pk=payment.pk).update(provider_reference=row.provider_reference)
     if (row.amount_minor, row.currency) != (order.amount_minor, order.currency):
         log.error("amount_differs", order=str(order.number), amount_minor=row.amount_minor, currency=row.currency)
-        refunds.owe_back(order=order, payment=payment, attention=Attention.AMOUNT_DIFFERS)
-        return Applied.AMOUNT_DIFFERS
+        refunds.start_refund(order=order, payment=payment, attention=Attention.AMOUNT_DIFFERS)
+        return EventOutcome.AMOUNT_DIFFERS
     if order.status == OrderStatus.AWAITING_PAYMENT:
-        take_money(payment=payment, decide_late=False)
+        mark_captured(payment=payment, decide_late=False)
         lifecycle.mark_paid(order)
-        return Applied.PAID
-    other = Payment.objects.filter(order=order, status=Payment.Status.CAPTURED).exists()
-    if order.status in SOLD or other:
-        refunds.owe_back(order=order, payment=payment, attention=Attention.PAID_TWICE)
-        return Applied.PAID_TWICE
+        return EventOutcome.PAID
+    captured_before = Payment.objects.filter(order=order, status=Payment.Status.CAPTURED).exists()
+    if order.status in SOLD or captured_before:
+        refunds.start_refund(order=order, payment=payment, attention=Attention.PAID_TWICE)
+        return EventOutcome.PAID_TWICE
     if order.status == OrderStatus.EXPIRED:
-        take_money(payment=payment, decide_late=True)
-        return Applied.LATE
-    refunds.owe_back(order=order, payment=payment, attention=Attention.LATE_PAYMENT_REFUNDED)
-    return Applied.GOES_BACK
+        mark_captured(payment=payment, decide_late=True)
+        return EventOutcome.LATE
+    refunds.start_refund(order=order, payment=payment, attention=Attention.LATE_PAYMENT_REFUNDED)
+    return EventOutcome.GOES_BACK
 
 
-def take_money(*, payment: Payment, decide_late: bool) -> None:
-    """The payment is captured; a second page that was opened since is superseded, and closed by the sweep."""
+def mark_captured(*, payment: Payment, decide_late: bool) -> None:
+    """Mark the payment as captured. A second page that was opened since is superseded; the sweep closes it."""
     superseded = Payment.objects.filter(order_id=payment.order_id, status=Payment.Status.PENDING)
     superseded.exclude(pk=payment.pk).update(status=Payment.Status.FAILED)
     Payment.objects.filter(pk=payment.pk).update(
@@ -158,35 +160,35 @@ def take_money(*, payment: Payment, decide_late: bool) -> None:
     )
 
 
-def fail(*, payment: Payment) -> Applied:
-    """The page is over without money. The order goes on awaiting it until its own deadline."""
+def record_page_end(*, payment: Payment) -> EventOutcome:
+    """The payment page ended without a payment. The order awaits payment until its own deadline."""
     pending = Payment.objects.filter(pk=payment.pk, status=Payment.Status.PENDING)
     if pending.update(status=Payment.Status.FAILED, closed_at=timezone.now()):
-        return Applied.FAILED
+        return EventOutcome.FAILED
     Payment.objects.filter(pk=payment.pk, status=Payment.Status.FAILED, closed_at=None).update(closed_at=timezone.now())
-    return Applied.NOTHING
+    return EventOutcome.NOTHING
 
 
-def refunded(*, order: Order, payment: Payment) -> Applied:
-    """The money is back, as we asked for or because somebody refunded it in the provider's own pages."""
+def record_refund(*, order: Order, payment: Payment) -> EventOutcome:
+    """The payment was refunded: by our request, or by somebody on the provider's own site."""
     if payment.status == Payment.Status.REFUND_DUE:
-        return Applied.REFUNDED if refunds.finish(payment_id=payment.pk) else Applied.NOTHING
+        return EventOutcome.REFUNDED if refunds.finish_refund(payment_id=payment.pk) else EventOutcome.NOTHING
     if payment.status != Payment.Status.CAPTURED:
-        return Applied.NOTHING
+        return EventOutcome.NOTHING
     Payment.objects.filter(pk=payment.pk).update(status=Payment.Status.REFUNDED, next_attempt_at=None)
     lifecycle.mark_refunded_by_provider(order)
-    return Applied.REFUNDED
+    return EventOutcome.REFUNDED
 
 
-def refund_failed(*, order: Order, payment: Payment) -> Applied:
-    """The provider could not give the money back after all, sometimes after having said that it had."""
+def record_refund_failure(*, order: Order, payment: Payment) -> EventOutcome:
+    """The refund failed, sometimes after the provider had already reported success."""
     if payment.status not in (Payment.Status.REFUND_DUE, Payment.Status.REFUNDED):
-        return Applied.NOTHING
+        return EventOutcome.NOTHING
     Payment.objects.filter(pk=payment.pk).update(
         status=Payment.Status.REFUND_DUE,
         last_error="the provider reports that the refund failed",
-        # A person has to act first; the sweep looks again tomorrow.
+        # A person has to act first; the sweep tries again tomorrow.
         next_attempt_at=Now() + timedelta(days=1),
     )
     lifecycle.mark_refund_failed(order)
-    return Applied.REFUND_FAILS
+    return EventOutcome.REFUND_FAILS

@@ -1,9 +1,9 @@
-"""Money for an order that has expired: its units are taken again if the sale allows it, else it goes back. Never both.
+"""Late payments, for orders that have expired: the order gets its units again, or the payment is refunded. Never both.
 
-`inbox.py` notes the money and commits; what becomes of it is decided here, right after and, where a crash or an absent
-store left it open, by a sweep. The reservation store is asked first, since other buyers may have the units by now; then
-PostgreSQL, which may still refuse. All of it while the order's row is locked, and repeatable: a hold that was taken
-again by a call whose transaction was lost is found `already_restored`.
+`inbox.py` records the payment and commits. What happens with it is decided here: right afterwards, or by a sweep if a
+crash or an unreachable store prevented that. The reservation store is asked first, since other buyers may have the
+units by now; then PostgreSQL, which may still refuse. All of this happens with the order's row locked, and can be
+repeated: if the transaction is lost after the hold was restored, the store answers `already_restored` the next time.
 """
 
 from enum import StrEnum
@@ -25,18 +25,18 @@ from shop import failpoints
 
 log = structlog.get_logger(__name__)
 
-# One transaction each; with the store away, each costs its timeout.
+# Late payments decided by one sweep, each in a transaction of its own.
 BATCH_MAX = 20
 
-# The store comes back within seconds, and the buyer waits.
+# The longest pause between attempts: the store is usually back within seconds, and the buyer is waiting.
 WAIT_SECONDS_MAX = 15
 
-# Ten minutes: a store that is away for longer, or a hold that it cannot read, must not keep the money for ever.
+# About ten minutes. If the store is away for longer, or cannot read the hold, the payment is refunded.
 ATTEMPTS_MAX = 40
 
 
-class Decided(StrEnum):
-    """What became of late money."""
+class LatePaymentOutcome(StrEnum):
+    """What was decided about a late payment."""
 
     NOTHING_TO_DECIDE = "nothing_to_decide"
     UNAVAILABLE = "unavailable"
@@ -45,69 +45,73 @@ class Decided(StrEnum):
 
 
 def settle_waiting(*, batch_max: int = BATCH_MAX) -> int:
-    """Decide one batch of the late payments that nobody has decided. Returns how many are decided."""
+    """Decide one batch of the late payments that are still open. Returns how many were decided."""
     waiting = Payment.objects.filter(status=Payment.Status.CAPTURED, next_attempt_at__lte=Now())
     decided = 0
     for order_id in list(waiting.order_by("next_attempt_at").values_list("order_id", flat=True)[:batch_max]):
-        if settle_late_payment(order_id=order_id) is Decided.UNAVAILABLE:
-            # The store is away, or not verified: it will not be there for the others either.
+        if settle_late_payment(order_id=order_id) is LatePaymentOutcome.UNAVAILABLE:
+            # The store is unreachable or the item not verified; the others would probably only wait as well.
             break
         decided += 1
     return decided
 
 
-def settle_late_payment(*, order_id: int) -> Decided:
-    """Take the units of an expired order again, for which money has come, or owe the money back."""
+def settle_late_payment(*, order_id: int) -> LatePaymentOutcome:
+    """Give a late-paid order its units again, or start the refund. Call it after the capture is committed."""
     with transaction.atomic():
         order = Order.objects.select_for_update().get(pk=order_id)
         payment = Payment.objects.filter(order=order, status=Payment.Status.CAPTURED).first()
         if payment is None:
-            return Decided.NOTHING_TO_DECIDE
+            return LatePaymentOutcome.NOTHING_TO_DECIDE
         if order.status != OrderStatus.EXPIRED:
             Payment.objects.filter(pk=payment.pk).update(next_attempt_at=None)
-            return Decided.NOTHING_TO_DECIDE
-        word = take_again(order=order)
+            return LatePaymentOutcome.NOTHING_TO_DECIDE
+        outcome = reclaim_units(order=order)
         failpoints.reach("late_payment.after_restore")
         attempts = payment.attempts + 1
-        if word is Decided.UNAVAILABLE and attempts < ATTEMPTS_MAX:
+        if outcome is LatePaymentOutcome.UNAVAILABLE and attempts < ATTEMPTS_MAX:
             soon = next_attempt(attempts=attempts, wait_seconds_max=WAIT_SECONDS_MAX)
             Payment.objects.filter(pk=payment.pk).update(attempts=attempts, next_attempt_at=soon)
-            return word
-        if word is Decided.KEPT:
+            return outcome
+        if outcome is LatePaymentOutcome.KEPT:
             Payment.objects.filter(pk=payment.pk).update(next_attempt_at=None, attempts=0)
             lifecycle.mark_paid_late(order)
         else:
-            word = Decided.GOES_BACK
-            refunds.owe_back(order=order, payment=payment, attention=Attention.LATE_PAYMENT_REFUNDED)
+            outcome = LatePaymentOutcome.GOES_BACK
+            refunds.start_refund(order=order, payment=payment, attention=Attention.LATE_PAYMENT_REFUNDED)
     settlement.settle_now([order_id])
-    return word
+    return outcome
 
 
-def take_again(*, order: Order) -> Decided:
-    """Both stores have the order's units again, or neither will."""
+def reclaim_units(*, order: Order) -> LatePaymentOutcome:
+    """Take the order's units again in both stores.
+
+    If PostgreSQL refuses after the store has agreed, the refund that follows releases the hold again.
+    """
     lines = list(OrderLine.objects.filter(order=order).select_related("sale_item__sale"))
     line = lines[0] if len(lines) == 1 else None
     if line is None or line.sale_item is None or order.reservation_id is None:
-        return Decided.GOES_BACK
+        return LatePaymentOutcome.GOES_BACK
     if line.sale_item.sale.late_payment != LatePayment.TAKE_AGAIN:
-        return Decided.GOES_BACK
-    word = restore(order=order, item_id=line.sale_item.pk, units=line.units)
-    if word is Decided.KEPT and not units_taken.take(item_id=line.sale_item.pk, units=line.units):
-        # The store had units that PostgreSQL has not: the hold is released again with the order's refund.
+        return LatePaymentOutcome.GOES_BACK
+    outcome = restore_hold(order=order, item_id=line.sale_item.pk, units=line.units)
+    if outcome is LatePaymentOutcome.KEPT and not units_taken.take(item_id=line.sale_item.pk, units=line.units):
+        # The store had units left, but PostgreSQL does not.
         log.error("late_payment_refused_by_database", item_id=line.sale_item.pk, order=str(order.number))
-        return Decided.GOES_BACK
-    return word
+        return LatePaymentOutcome.GOES_BACK
+    return outcome
 
 
-def restore(*, order: Order, item_id: int, units: int) -> Decided:
-    """Ask the reservation store for the units."""
+def restore_hold(*, order: Order, item_id: int, units: int) -> LatePaymentOutcome:
+    """Restore the order's hold as sold, if the reservation store has units left."""
     assert order.reservation_id is not None
     try:
         if order.settled_at is None:
-            # The end was not told yet, so the hold may stand; told now, nobody can release it after it was taken again.
+            # The store was not told yet that the order expired. Release the hold now: otherwise the sweep that settles
+            # the order could release it after it was restored.
             reason = ReleaseReason.EXPIRED
             ledger.release(item_id=item_id, reservation_ids=[order.reservation_id], reason=reason)
-        word = ledger.restore(
+        answer = ledger.restore(
             item_id=item_id,
             reservation_id=order.reservation_id,
             buyer_id=order.buyer_id,
@@ -117,8 +121,8 @@ def restore(*, order: Order, item_id: int, units: int) -> Decided:
         )
     except StoreUnreachable as error:
         log.warning("late_payment_waits_for_store", item_id=item_id, error=str(error))
-        return Decided.UNAVAILABLE
-    if word is Restored.UNAVAILABLE:
-        return Decided.UNAVAILABLE
-    taken = word in (Restored.RESTORED, Restored.ALREADY_RESTORED)
-    return Decided.KEPT if taken else Decided.GOES_BACK
+        return LatePaymentOutcome.UNAVAILABLE
+    if answer is Restored.UNAVAILABLE:
+        return LatePaymentOutcome.UNAVAILABLE
+    restored = answer in (Restored.RESTORED, Restored.ALREADY_RESTORED)
+    return LatePaymentOutcome.KEPT if restored else LatePaymentOutcome.GOES_BACK

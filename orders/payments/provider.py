@@ -1,8 +1,8 @@
-"""What the shop wants of a payment provider. Each provider is one class; `provider_choice.py` names them.
+"""The interface of a payment provider. Each provider is one class; `provider_choice.py` lists them.
 
-A provider is an outside company: it may be slow, away, or say everything twice and in any order. So no transaction and
-no lock is open while one is called, every call is idempotent by the payment's id, and money is believed to have come
-when a signed event says so, never because the buyer came back from the payment page.
+A provider is an outside company: it may be slow or unreachable, and may send its events twice and in any order. So no
+transaction and no lock is open while one is called, and every call is idempotent by the payment's id. A payment counts
+as captured when a signed event says so, never because the buyer returned from the payment page.
 """
 
 from collections.abc import Mapping
@@ -16,23 +16,23 @@ from orders.models import Payment
 
 
 class ProviderUnreachable(Exception):
-    """The provider gave no answer, or none that says anything. Whether the call took effect is unknown: repeat it."""
+    """The provider gave no usable answer. It is unknown whether the call took effect: repeat it."""
 
 
 class ProviderRefused(Exception):
-    """The provider answered no: the session cannot be closed since it was paid, the refund is not possible, …"""
+    """The provider refused, for example to close a session that was paid, or to refund."""
 
 
 class Forged(Exception):
-    """The message was not signed by the provider, or was changed on its way."""
+    """The message was not signed by the provider, or was altered on the way."""
 
 
 class TooOld(Exception):
-    """The message is genuine, but its time is too far from now: it may have been sent again by somebody else."""
+    """The signature is valid, but its time is too far from now: somebody may be replaying the message."""
 
 
 class EventKind(StrEnum):
-    """What a provider can say of a payment."""
+    """What an event of a provider reports about a payment."""
 
     CAPTURED = "captured"
     DECLINED = "declined"
@@ -42,7 +42,7 @@ class EventKind(StrEnum):
 
 
 class Refund(StrEnum):
-    """What a provider answers when it is asked to give money back. `under_way`: an event will tell how it ended."""
+    """A provider's answer to a refund request. `under_way`: an event will report how it ended."""
 
     DONE = "done"
     UNDER_WAY = "under_way"
@@ -50,7 +50,7 @@ class Refund(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A payment page: what the provider calls it, and where the buyer finds it (a path of this shop, or an address)."""
+    """A payment page: the provider's reference, and its URL or a path in this shop."""
 
     reference: str
     url: str
@@ -58,7 +58,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A provider's message about a payment, verified. `amount_minor` and `currency` are what was really moved."""
+    """A provider's verified message about a payment. `amount_minor` and `currency` are what really changed hands."""
 
     event_id: str
     kind: EventKind
@@ -71,16 +71,16 @@ class Event:
 
 
 class Provider(Protocol):
-    """All of them raise ProviderUnreachable. None may be called inside a transaction."""
+    """All methods raise ProviderUnreachable. Do not call them inside a transaction."""
 
     def open_session(self, *, payment: Payment) -> Session:
-        """Make a page where the buyer pays. The same one for the same payment, however often it is asked for."""
+        """Create the page where the buyer pays. Repeated calls for a payment return the same page."""
 
     def close_session(self, *, payment: Payment) -> None:
-        """See to it that the page takes no money any more. Raises ProviderRefused where it has taken it, or may yet."""
+        """Make sure that the page takes no payment any more. Raises ProviderRefused if it was paid, or may yet be."""
 
     def refund(self, *, payment: Payment) -> Refund:
-        """Give all of the money back, once, however often it is asked for. Raises ProviderRefused."""
+        """Refund the whole payment. Repeated calls refund it only once. Raises ProviderRefused."""
 
     def read_event(self, *, body: bytes, headers: Mapping[str, str]) -> Event | None:
-        """What a webhook says; None where it is genuine and of no concern to us. Raises Forged and TooOld."""
+        """Parse and verify a webhook. None if it is genuine but not about a payment. Raises Forged and TooOld."""

@@ -15,5 +15,5 @@ PROVIDERS: dict[ProviderName, type[Provider]] = {
 
 @cache
 def named(name: str) -> Provider:
-    """The provider of that name, also one that is no longer chosen: its payments may still have to be refunded."""
+    """The provider of that name, even if the settings no longer choose it: its payments may still need refunds."""
     return PROVIDERS[ProviderName(name)]()

@@ -1,4 +1,4 @@
-"""The payment providers by name, as settings and payments name them. No model is imported here: checks read this."""
+"""The names of the payment providers. Imports no model, because the system checks import it."""
 
 from enum import StrEnum
 
@@ -14,7 +14,7 @@ class ProviderName(StrEnum):
 
 
 def chosen() -> list[ProviderName]:
-    """The providers that buyers may pay with, the preferred one first. Raises ImproperlyConfigured."""
+    """The providers that buyers can pay with, the preferred one first. Raises ImproperlyConfigured."""
     names: list[str] = settings.PAYMENT_PROVIDERS
     unknown = [name for name in names if name not in list(ProviderName)]
     if unknown:

@@ -1,4 +1,4 @@
-"""Money that goes back: owed in the transaction that found it, given by the provider, repeated until it confirms."""
+"""Refunds: started in the transaction that finds them due, requested from the provider until it confirms."""
 
 from uuid import UUID
 
@@ -16,18 +16,17 @@ from shop import failpoints
 
 log = structlog.get_logger(__name__)
 
-# Each call may take the provider's timeout of some two seconds; a batch ends well before the task's limit of 60 s.
+# Each call may take the provider's timeout of about two seconds; a batch stays well below the task's limit of 60 s.
 BATCH_MAX = 20
 
-# After this many attempts, a minute apart from each other by then, a person should look.
+# After this many failed attempts a person should look at the order.
 ATTEMPTS_BEFORE_ATTENTION = 5
 
 
-def owe_back(*, order: Order, payment: Payment, attention: Attention) -> None:
-    """Note that the payment's money is to go back, and why. In the transaction that has locked the order.
+def start_refund(*, order: Order, payment: Payment, attention: Attention) -> None:
+    """Mark the payment as `refund_due`, and say why a person may want to look. The caller has locked the order.
 
-    An order that ended unpaid follows its money to `refund_due`; any other stays what it is. Its hold is released once
-    more: a crash may have left it taken again.
+    An order that ended unpaid becomes `refund_due` too; any other keeps its status.
     """
     Payment.objects.filter(pk=payment.pk).update(
         status=Payment.Status.REFUND_DUE,
@@ -40,41 +39,41 @@ def owe_back(*, order: Order, payment: Payment, attention: Attention) -> None:
     lifecycle.mark_refund_due(order)
 
 
-def move_refunds(*, batch_max: int = BATCH_MAX) -> int:
-    """Ask the providers for one batch of the refunds that are due. Returns how many are through."""
+def request_due_refunds(*, batch_max: int = BATCH_MAX) -> int:
+    """Ask the providers for one batch of due refunds. Returns how many are done."""
     due = (
         Payment.objects.filter(status=Payment.Status.REFUND_DUE, next_attempt_at__lte=Now())
         .select_related("order")
         .order_by("next_attempt_at")[:batch_max]
     )
-    return sum(move(payment=payment) for payment in due)
+    return sum(request_refund(payment=payment) for payment in due)
 
 
-def move(*, payment: Payment) -> bool:
-    """Ask the provider once. True where the money is back."""
+def request_refund(*, payment: Payment) -> bool:
+    """Ask the provider once. True if the refund is done."""
     attempts = payment.attempts + 1
-    # Put off before the call, so that two sweeps do not make it both, and a crash repeats it later.
-    mine = Payment.objects.filter(pk=payment.pk, status=Payment.Status.REFUND_DUE, attempts=payment.attempts)
-    if mine.update(attempts=attempts, next_attempt_at=next_attempt(attempts=attempts)) != 1:
+    # Schedule the next attempt before this one, so that two sweeps do not both call, and a crash leads to a retry.
+    claimed = Payment.objects.filter(pk=payment.pk, status=Payment.Status.REFUND_DUE, attempts=payment.attempts)
+    if claimed.update(attempts=attempts, next_attempt_at=next_attempt(attempts=attempts)) != 1:
         return False
     try:
         answer = provider_choice.named(payment.provider).refund(payment=payment)
     except (ProviderUnreachable, ProviderRefused) as error:
-        note_failure(payment=payment, attempts=attempts, error=str(error))
+        record_failed_request(payment=payment, attempts=attempts, error=str(error))
         return False
     failpoints.reach("refund.after_provider")
-    return answer is Refund.DONE and finish(payment_id=payment.pk)
+    return answer is Refund.DONE and finish_refund(payment_id=payment.pk)
 
 
-def note_failure(*, payment: Payment, attempts: int, error: str) -> None:
+def record_failed_request(*, payment: Payment, attempts: int, error: str) -> None:
     log.warning("refund_failed", payment=str(payment.pk), provider=payment.provider, attempts=attempts, error=error)
     due = Payment.objects.filter(pk=payment.pk, status=Payment.Status.REFUND_DUE)
     if due.update(last_error=error[:500]) and attempts >= ATTEMPTS_BEFORE_ATTENTION:
         Order.objects.filter(pk=payment.order_id).update(attention=Attention.REFUND_FAILS)
 
 
-def finish(*, payment_id: UUID) -> bool:
-    """The provider has confirmed that the money is back: the order that waited for it is refunded. Idempotent."""
+def finish_refund(*, payment_id: UUID) -> bool:
+    """The provider has confirmed the refund: mark the payment, and the order that waited for it. Idempotent."""
     with transaction.atomic():
         payment = Payment.objects.get(pk=payment_id)
         order = Order.objects.select_for_update().get(pk=payment.order_id)
@@ -89,7 +88,7 @@ def finish(*, payment_id: UUID) -> bool:
 
 
 def attention_after(*, order: Order, payment: Payment) -> str:
-    """Why a person should look at the order, now that the refund has not failed after all."""
+    """The order's attention once a failing refund has succeeded: the reason it had before the refund failed."""
     if order.status in SOLD:
         return Attention.PAID_TWICE
     late = payment.captured_at is not None and payment.captured_at > order.expires_at

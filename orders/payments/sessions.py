@@ -1,8 +1,8 @@
-"""Payment pages: opened when the buyer wants to pay, closed when the order ended some other way.
+"""Payment pages: opened when the buyer wants to pay, closed when the order ended in another way.
 
-The payment's row is committed before the provider is asked, and completed with the answer afterwards. Whoever dies in
-between leaves a row without a page: the next press of the button asks again, and the provider, which knows the payment
-by its id, gives the same page.
+The payment's row is committed before the provider is called; the answer is saved afterwards. A crash in between leaves
+a row without a page. The next press of the button calls the provider again, which recognises the payment's id and
+returns the same page.
 """
 
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from orders.payments.timing import next_attempt
 
 log = structlog.get_logger(__name__)
 
-# Each call may take the provider's timeout of some two seconds; a batch ends well before the task's limit of 60 s.
+# Each call may take the provider's timeout of about two seconds; a batch stays well below the task's limit of 60 s.
 BATCH_MAX = 20
 
 
-class Started(StrEnum):
+class StartOutcome(StrEnum):
     """The answer to a buyer who wants to pay."""
 
     NO_PROVIDER = "no_provider"
@@ -37,42 +37,42 @@ class Started(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """`payment` is there for `repeated` (see its status), `already_open` and `opened`; the last two have its `url`."""
+class StartResult:
+    """`payment` is set with `repeated` (see its status), `already_open` and `opened`; the last two have a `url`."""
 
-    word: Started
+    outcome: StartOutcome
     payment: Payment | None = None
 
 
-def start(*, order_id: int, idempotency_key: str, provider_name: str | None = None) -> Start:
-    """Open a payment page for the order, or give the one that is open, whatever the key.
+def start(*, order_id: int, idempotency_key: str, provider_name: str | None = None) -> StartResult:
+    """Open a payment page for the order, or return the one that is open, whatever the key.
 
-    A key that was used for a payment that has ended gets that payment again. Raises ProviderUnreachable; nothing has
-    changed for the buyer then, and the same call may be repeated.
+    A key that belongs to a payment that has ended returns that payment. Raises ProviderUnreachable; the same call may
+    then be repeated.
     """
-    begun = begin(order_id=order_id, idempotency_key=idempotency_key, provider_name=provider_name)
-    if begun.word in (Started.OPENED, Started.ALREADY_OPEN) and begun.payment and not begun.payment.url:
-        open_page(payment=begun.payment)
-    return begun
+    result = create_payment(order_id=order_id, idempotency_key=idempotency_key, provider_name=provider_name)
+    if result.outcome in (StartOutcome.OPENED, StartOutcome.ALREADY_OPEN) and result.payment and not result.payment.url:
+        open_page(payment=result.payment)
+    return result
 
 
-def begin(*, order_id: int, idempotency_key: str, provider_name: str | None) -> Start:
-    """The row of the payment, committed; the order is locked, so that two presses at once make one."""
+def create_payment(*, order_id: int, idempotency_key: str, provider_name: str | None) -> StartResult:
+    """Create and commit the payment's row. The order is locked, so that two calls at once create only one."""
     names = provider_names.chosen()
     if not names or provider_name not in (None, *names):
-        return Start(Started.NO_PROVIDER)
+        return StartResult(StartOutcome.NO_PROVIDER)
     with transaction.atomic():
         order = Order.objects.select_for_update().get(pk=order_id)
         same_key = Payment.objects.filter(order=order, idempotency_key=idempotency_key).first()
         if same_key and same_key.status != Payment.Status.PENDING:
-            return Start(Started.REPEATED, same_key)
+            return StartResult(StartOutcome.REPEATED, same_key)
         if order.status != OrderStatus.AWAITING_PAYMENT:
-            return Start(Started.NOT_AWAITING_PAYMENT)
+            return StartResult(StartOutcome.NOT_AWAITING_PAYMENT)
         if not Order.objects.filter(pk=order_id, expires_at__gt=Now()).exists():
-            return Start(Started.TIME_OVER)
+            return StartResult(StartOutcome.TIME_OVER)
         pending = Payment.objects.filter(order=order, status=Payment.Status.PENDING).first()
         if pending:
-            return Start(Started.ALREADY_OPEN, pending)
+            return StartResult(StartOutcome.ALREADY_OPEN, pending)
         payment = Payment.objects.create(
             order=order,
             provider=provider_name or names[0],
@@ -80,15 +80,15 @@ def begin(*, order_id: int, idempotency_key: str, provider_name: str | None) -> 
             amount_minor=order.amount_minor,
             currency=order.currency,
         )
-    return Start(Started.OPENED, payment)
+    return StartResult(StartOutcome.OPENED, payment)
 
 
 def open_page(*, payment: Payment) -> None:
-    """Ask the provider for the page and note it. Raises ProviderUnreachable."""
+    """Ask the provider for the page and save it. Raises ProviderUnreachable."""
     try:
         session = provider_choice.named(payment.provider).open_session(payment=payment)
     except ProviderRefused as error:
-        # A configuration that the provider does not take is as good as no provider, until somebody mends it.
+        # The provider does not accept our configuration. For the buyer that is the same as an unreachable provider.
         log.error("payment_page_refused", payment=str(payment.pk), provider=payment.provider, error=str(error))
         raise ProviderUnreachable(str(error)) from error
     Payment.objects.filter(pk=payment.pk, url="").update(provider_reference=session.reference, url=session.url)
@@ -96,7 +96,7 @@ def open_page(*, payment: Payment) -> None:
 
 
 def close_sessions(*, batch_max: int = BATCH_MAX) -> int:
-    """Close one batch of the pages whose orders have ended in another way. Returns how many were closed."""
+    """Close one batch of pages whose orders no longer await payment. Returns how many were closed."""
     due = (
         Payment.objects.filter(status__in=(Payment.Status.PENDING, Payment.Status.FAILED), closed_at=None)
         .filter(Q(next_attempt_at=None) | Q(next_attempt_at__lte=Now()))
@@ -104,48 +104,48 @@ def close_sessions(*, batch_max: int = BATCH_MAX) -> int:
         .select_related("order")
         .order_by("created_at")[:batch_max]
     )
-    closed, away = 0, set()
+    closed, unreachable = 0, set()
     for payment in due:
-        if payment.provider in away or not claim(payment=payment):
+        if payment.provider in unreachable or not claim_attempt(payment=payment):
             continue
         try:
             close_page(payment=payment)
         except ProviderRefused as error:
-            # It was paid meanwhile: the webhook tells.
+            # It was paid meanwhile; the webhook will report it.
             Payment.objects.filter(pk=payment.pk).update(last_error=str(error)[:500])
             continue
         except ProviderUnreachable as error:
             log.warning("closing_waits_for_provider", provider=payment.provider, error=str(error))
-            away.add(payment.provider)
+            unreachable.add(payment.provider)
             continue
-        note_closed(payment=payment)
+        mark_closed(payment=payment)
         closed += 1
     return closed
 
 
-def claim(*, payment: Payment) -> bool:
-    """Put the next attempt off before making this one, so that two sweeps do not make it both."""
+def claim_attempt(*, payment: Payment) -> bool:
+    """Schedule the next attempt before this one, so that two sweeps do not both call the provider."""
     attempts = payment.attempts + 1
-    free = Payment.objects.filter(pk=payment.pk, status=payment.status, attempts=payment.attempts)
-    return free.update(attempts=attempts, next_attempt_at=next_attempt(attempts=attempts)) == 1
+    unclaimed = Payment.objects.filter(pk=payment.pk, status=payment.status, attempts=payment.attempts)
+    return unclaimed.update(attempts=attempts, next_attempt_at=next_attempt(attempts=attempts)) == 1
 
 
 def close_page(*, payment: Payment) -> None:
-    """Close the page. One whose reference was lost by a crash is asked for once more, which makes it known."""
+    """Close the page. If a crash lost its reference, ask the provider for the page again to learn it."""
     if not payment.provider_reference:
         try:
             session = provider_choice.named(payment.provider).open_session(payment=payment)
         except ProviderRefused:
-            # Known by the payment's id it would have been given again: there is none.
+            # The provider would have returned an existing page for this payment's id, so there is none to close.
             return
         payment.provider_reference = session.reference
     provider_choice.named(payment.provider).close_session(payment=payment)
 
 
-def note_closed(*, payment: Payment) -> None:
+def mark_closed(*, payment: Payment) -> None:
     now = timezone.now()
     known = {"closed_at": now, "provider_reference": payment.provider_reference, "last_error": ""}
-    # Without a page no money comes. Should a message about money be on its way, it still counts (payments/inbox.py).
+    # A closed page takes no payment. If an event about a payment is still on its way, it counts (payments/inbox.py).
     pending = Payment.objects.filter(pk=payment.pk, status=Payment.Status.PENDING)
     if not pending.update(status=Payment.Status.FAILED, **known):
         Payment.objects.filter(pk=payment.pk, closed_at=None).update(**known)

@@ -30,15 +30,15 @@ from orders.payments.timing import is_current
 try:
     import stripe
 except ImportError:
-    # A shop without Stripe need not have its library.
+    # The library is optional: a shop without Stripe does not need it.
     stripe = None  # type: ignore[assignment]
 
-# To connect, and to wait for the answer: both spent, the buyer still hears within two seconds that it did not work.
+# To connect, and to wait for the answer. Together under two seconds, so that the buyer soon hears of a failure.
 TIMEOUT_SECONDS = (0.5, 1.4)
 
-# Stripe's sessions end 30 minutes to 24 hours after they were made. The hold is usually shorter, so the session is
-# expired by us when the order has ended (payments/sessions.py); this is only what Stripe does by itself. It hangs on
-# the order's deadline alone, since a call repeated with the same key must say the same.
+# A Stripe session can last 30 minutes to 24 hours. A hold is usually shorter, so we expire the session when the order
+# has ended (payments/sessions.py); this is only Stripe's own limit. It is computed from fixed times alone, since a call
+# that is repeated with the same idempotency key must have the same parameters.
 LIVES_AFTER_DEADLINE = timedelta(minutes=32)
 LIVES_AT_MOST = timedelta(hours=23, minutes=50)
 
@@ -51,7 +51,7 @@ SESSION_EVENTS = {
 
 
 class StripeProvider:
-    """See provider.Provider. Amounts are in minor units on both sides, currencies in small letters on Stripe's."""
+    """See provider.Provider. Both sides use minor units; Stripe writes currencies in lower case."""
 
     def __init__(self) -> None:
         if stripe is None:
@@ -59,7 +59,7 @@ class StripeProvider:
         self.client = stripe.StripeClient(
             settings.STRIPE_SECRET_KEY,
             base_addresses={"api": settings.STRIPE_API_BASE} if settings.STRIPE_API_BASE else {},
-            # A repetition is ours to decide: the sweeps and the buyer repeat, with the same keys.
+            # We retry ourselves: the sweeps and the buyer repeat a call, with the same idempotency key.
             max_network_retries=0,
             http_client=stripe.RequestsClient(timeout=TIMEOUT_SECONDS),
         )
@@ -69,13 +69,13 @@ class StripeProvider:
         back = settings.SHOP_URL + order.get_absolute_url()
         known = {"payment": str(payment.pk), "order": str(order.number), "reservation": str(order.reservation_id or "")}
         ends_at = min(order.expires_at + LIVES_AFTER_DEADLINE, payment.created_at + LIVES_AT_MOST)
-        with faults():
+        with converted_errors():
             session = self.client.v1.checkout.sessions.create(
                 params={
                     "mode": "payment",
                     "client_reference_id": str(payment.pk),
                     "metadata": known,
-                    # Copied to the charge, whose events come without the session.
+                    # Also on the charge, whose events do not name the session.
                     "payment_intent_data": {"metadata": known},
                     "line_items": [
                         {
@@ -87,9 +87,9 @@ class StripeProvider:
                             },
                         }
                     ],
-                    # In another currency the amount could not be compared with what is due.
+                    # An amount in another currency could not be compared with what is due.
                     "adaptive_pricing": {"enabled": False},
-                    # That of the buyer's browser: what we know of it may change between two calls for one page.
+                    # The browser's language: ours may change between two calls, which must have the same parameters.
                     "locale": "auto",
                     "expires_at": int(ends_at.timestamp()),
                     "success_url": back,
@@ -101,23 +101,23 @@ class StripeProvider:
 
     def close_session(self, *, payment: Payment) -> None:
         try:
-            with faults():
+            with converted_errors():
                 self.client.v1.checkout.sessions.expire(payment.provider_reference)
         except ProviderRefused:
-            # Only open sessions can be expired, also for one that has expired already.
-            with faults():
+            # Stripe refuses to expire any session that is not open, including one that has expired already.
+            with converted_errors():
                 session = self.client.v1.checkout.sessions.retrieve(payment.provider_reference)
             if session.status != "expired":
                 raise
 
     def refund(self, *, payment: Payment) -> Refund:
-        with faults():
+        with converted_errors():
             session = self.client.v1.checkout.sessions.retrieve(payment.provider_reference)
         intent = session.payment_intent
         if intent is None:
             raise ProviderRefused("the session took no money")
         try:
-            with faults():
+            with converted_errors():
                 refund = self.client.v1.refunds.create(
                     params={
                         "payment_intent": intent if isinstance(intent, str) else intent.id,
@@ -126,7 +126,7 @@ class StripeProvider:
                     options={"idempotency_key": f"refund-{payment.pk}"},
                 )
         except ProviderRefused as error:
-            # Stripe forgets keys after a day or so; the charge remembers.
+            # Stripe forgets idempotency keys after about a day; the charge still knows that it was refunded.
             if getattr(error.__cause__, "code", None) == "charge_already_refunded":
                 return Refund.DONE
             raise
@@ -137,53 +137,53 @@ class StripeProvider:
     def read_event(self, *, body: bytes, headers: Mapping[str, str]) -> Event | None:
         header = headers.get("Stripe-Signature", "")
         try:
-            # Without a tolerance: the library would compare with the clock of this process.
+            # Without a tolerance, because the library would use this process's clock; is_current uses PostgreSQL's.
             stripe.WebhookSignature.verify_header(body, header, settings.STRIPE_WEBHOOK_SECRET)
-            said = json.loads(body)
+            message = json.loads(body)
         except (stripe.SignatureVerificationError, ValueError) as error:
             raise Forged(str(error)) from error
         signed_s = next(int(part[2:]) for part in header.split(",") if part.startswith("t="))
         if not is_current(signed_s):
             raise TooOld(f"signed at {signed_s}")
-        return event_from(said)
+        return event_from(message)
 
 
-def event_from(said: dict[str, Any]) -> Event | None:
-    """Stripe's event as ours. None for kinds that say nothing about a payment, and for payments that are not ours."""
-    thing = said["data"]["object"]
-    kind = kind_of(said["type"], thing)
-    metadata = thing.get("metadata") or {}
+def event_from(message: dict[str, Any]) -> Event | None:
+    """Convert Stripe's event. None if its kind does not concern a payment, or the payment is not from this shop."""
+    subject = message["data"]["object"]
+    kind = kind_of(message["type"], subject)
+    metadata = subject.get("metadata") or {}
     try:
-        payment_id = UUID(thing.get("client_reference_id") or metadata.get("payment") or "")
+        payment_id = UUID(subject.get("client_reference_id") or metadata.get("payment") or "")
     except ValueError:
         return None
     if kind is None:
         return None
-    amount = next((thing[name] for name in ("amount_total", "amount_refunded", "amount") if thing.get(name)), 0)
+    amount = next((subject[name] for name in ("amount_total", "amount_refunded", "amount") if subject.get(name)), 0)
     return Event(
-        event_id=said["id"],
+        event_id=message["id"],
         kind=kind,
         payment_id=payment_id,
-        provider_reference=thing["id"] if thing["object"] == "checkout.session" else "",
+        provider_reference=subject["id"] if subject["object"] == "checkout.session" else "",
         reservation_id=UUID(metadata["reservation"]) if metadata.get("reservation") else None,
         amount_minor=amount,
-        currency=(thing.get("currency") or "").upper(),
-        happened_at=datetime.fromtimestamp(said["created"], tz=UTC),
+        currency=(subject.get("currency") or "").upper(),
+        happened_at=datetime.fromtimestamp(message["created"], tz=UTC),
     )
 
 
-def kind_of(type_: str, thing: dict[str, Any]) -> EventKind | None:
-    if type_ == "checkout.session.completed" and thing.get("payment_status") != "paid":
-        # A bank transfer or the like: another event comes when the money does.
+def kind_of(type_: str, subject: dict[str, Any]) -> EventKind | None:
+    if type_ == "checkout.session.completed" and subject.get("payment_status") != "paid":
+        # For example a bank transfer: another event reports when the money arrives.
         return None
     if type_ in SESSION_EVENTS:
         return SESSION_EVENTS[type_]
-    # `refunded` is true once all of the charge is back.
-    if type_ == "charge.refunded" and thing.get("refunded"):
+    # `refunded` is true once the whole charge is refunded.
+    if type_ == "charge.refunded" and subject.get("refunded"):
         return EventKind.REFUNDED
-    if type_ == "refund.updated" and thing.get("status") == "succeeded":
+    if type_ == "refund.updated" and subject.get("status") == "succeeded":
         return EventKind.REFUNDED
-    if type_ == "refund.failed" or (type_ == "refund.updated" and thing.get("status") == "failed"):
+    if type_ == "refund.failed" or (type_ == "refund.updated" and subject.get("status") == "failed"):
         return EventKind.REFUND_FAILED
     return None
 
@@ -193,14 +193,14 @@ def description_of(payment: Payment) -> str:
 
 
 @contextmanager
-def faults() -> Iterator[None]:
-    """The library's exceptions as ours: whoever did not answer is unreachable, whoever said no has refused."""
+def converted_errors() -> Iterator[None]:
+    """Convert the library's exceptions: no usable answer is ProviderUnreachable, a refusal is ProviderRefused."""
     try:
         yield
     except (stripe.APIConnectionError, stripe.RateLimitError) as error:
         raise ProviderUnreachable(str(error)) from error
     except stripe.StripeError as error:
-        # 409: another call with the same key is under way.
+        # 409: another call with the same idempotency key is still running.
         if error.http_status is None or error.http_status >= 500 or error.http_status == 409:
             raise ProviderUnreachable(str(error)) from error
         raise ProviderRefused(str(error)) from error

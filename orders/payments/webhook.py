@@ -1,4 +1,4 @@
-"""Where providers tell the shop what became of a payment. Public, signed, and answered 2xx only after the commit."""
+"""The webhook for payment providers. Public, signed, and answered with 2xx only after the commit."""
 
 from django.http import Http404, HttpResponse
 from django.utils.translation import gettext as _
@@ -10,10 +10,8 @@ from rest_framework.views import APIView
 
 from orders.payments import inbox, provider_choice, provider_names
 from orders.payments.provider import Forged, TooOld
+from shop.http.openapi import PROBLEM
 from shop.http.problems import problem
-from shop.http.serializers import ProblemSerializer
-
-PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which problem.")
 
 
 class WebhookView(APIView):
@@ -33,7 +31,7 @@ class WebhookView(APIView):
         if provider not in provider_names.chosen():
             raise Http404
         try:
-            # The bytes as they came: a body that was parsed and written again has another signature.
+            # The signature covers the raw bytes of the body.
             event = provider_choice.named(provider).read_event(body=request._request.body, headers=request.headers)
         except Forged:
             return problem(

@@ -1,13 +1,13 @@
-"""Proves conservation across both stores while the sale runs: issued = left + held + sold + on their way.
+"""Checks while the sale runs that no unit is lost or sold twice: quantity = left + held + sold + on the way + settling.
 
-Every hold of the store is laid beside its order. Most pairs agree. Others are in motion: a reservation whose order is
-on its way, an ending that the store has not been told yet. The two stores cannot be read at one instant, so whatever
-does not come out is looked at again. What moves from look to look is a sale in full swing; what stands still and
-disagrees is a difference, and it has a reservation id.
+Every hold in the store is compared with its order. Most agree. Some differ for a moment: the order of a reservation is
+not written yet, or the store has not been told yet how an order ended. The two stores cannot be read at one instant, so
+when something differs, everything is compared again. What changes between comparisons is a sale in progress. What stays
+the same and still disagrees is a difference, reported with its reservation id.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
@@ -16,27 +16,25 @@ from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 
 from orders.models import LIVE, Order, OrderLine, OrderStatus
-from orders.repair.reconcile import expected_terms, wanted_of
+from orders.repair.reconcile import ReportProgress, expected_state, expected_terms
 from seckill import item_state, outbox
 from seckill.ledger import Hold
 from seckill.ledger_words import RestoreAs
 from seckill.models import SaleItem
 
-# After this long a sale that is still moving is reported as moving.
+# A sale that is still changing after this long is reported as changing.
 PATIENCE_SECONDS = 15.0
 PAUSE_SECONDS = 0.5
-# What is the same in so many looks stands still.
-LOOKS = 3
-# The store is told of an ending within seconds; later than this, something is stuck (promise P5).
-SETTLING = timedelta(seconds=60)
+# A problem that is the same in so many comparisons is real, and not a change in progress.
+COMPARISONS_MIN = 3
+# The store is told within seconds how an order ended; if it takes longer than this, something is stuck (promise P5).
+SETTLED_WITHIN = timedelta(seconds=60)
 BATCH_MAX = 500
-
-Report = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A reservation on which the stores disagree: what its order and its hold say, empty where there is none."""
+    """A reservation on which the stores disagree. `order` and `hold` are their states, empty where there is none."""
 
     reservation_id: UUID
     order: str
@@ -50,12 +48,13 @@ class Difference:
 
 
 @dataclass(slots=True)
-class Look:
-    """One look at an item, in units; `quantity` and `left` None mean unlimited, or a store without the item.
+class Comparison:
+    """Both stores, compared once, in units. `quantity` and `left` are None if unlimited, or if the item is lost.
 
     `held`: orders that await payment. `sold`: orders that were paid. `on_the_way`: reservations in the outbox that are
-    no order yet. `settling`: holds whose order has moved on, the store not yet. `differences` and `sums` (sentences
-    about totals that do not come out) are trouble only where they stand still.
+    not orders yet. `settling`: holds that the store has not updated to their order's status yet. `differences` and
+    `mismatched_totals` (sentences about totals that do not add up) may be changes in progress: they are problems only
+    if later comparisons find them too.
     """
 
     item_id: int
@@ -67,76 +66,83 @@ class Look:
     settling: int = 0
     taken: int = 0
     differences: set[Difference] = field(default_factory=set)
-    sums: set[str] = field(default_factory=set)
+    mismatched_totals: set[str] = field(default_factory=set)
 
     @property
     def issued(self) -> int | None:
-        """left + held + sold + on their way + being settled, which the quantity has to be. None where unlimited."""
+        """left + held + sold + on the way + settling, which must equal the quantity. None if unlimited."""
         return None if self.left is None else self.left + self.held + self.sold + self.on_the_way + self.settling
 
     @property
-    def clean(self) -> bool:
-        return not self.differences and not self.sums
-
-    @property
-    def trouble(self) -> int:
-        """How many things do not come out: 0 is what an operator wants to see."""
-        return len(self.differences) + len(self.sums)
+    def problem_count(self) -> int:
+        """How many differences and mismatched totals there are. Must be 0."""
+        return len(self.differences) + len(self.mismatched_totals)
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The last look, with only that trouble in it which stood still. `moving`: there was other trouble, which moved."""
+    """The last comparison, reduced to the problems that the comparisons before it found too.
 
-    look: Look
-    moving: bool
+    `changing`: there were other problems, which changed from one comparison to the next.
+    """
+
+    comparison: Comparison
+    changing: bool
     seconds: float
 
 
 def audit(
-    *, item_id: int, patience_seconds: float = PATIENCE_SECONDS, report: Report = lambda done, total: None
+    *,
+    item_id: int,
+    patience_seconds: float = PATIENCE_SECONDS,
+    report_progress: ReportProgress = lambda done, total: None,
 ) -> Audit:
-    """Audit one item. One look where all comes out; else until it does, or stands still, or patience is over.
+    """Audit one item. If the first comparison finds problems, compare again until there are none, or until they stay
+    the same, or until `patience_seconds` have passed.
 
     Raises StoreUnreachable.
     """
     started_s = time.monotonic()
-    looks = [look_at(item_id=item_id, report=report)]
-    while not looks[-1].clean:
-        steady = looks[-LOOKS:]
-        still = all((look.differences, look.sums) == (steady[0].differences, steady[0].sums) for look in steady)
-        # However long a look takes: fewer than these say nothing of what moves.
-        if len(steady) == LOOKS and (still or time.monotonic() - started_s > patience_seconds):
+    comparisons = [compare(item_id=item_id, report_progress=report_progress)]
+    while comparisons[-1].problem_count:
+        latest = comparisons[-COMPARISONS_MIN:]
+        same = all(problems_of(each) == problems_of(latest[0]) for each in latest)
+        # However long a comparison takes: fewer than these cannot tell a difference from a change in progress.
+        if len(latest) == COMPARISONS_MIN and (same or time.monotonic() - started_s > patience_seconds):
             break
         time.sleep(PAUSE_SECONDS)
-        looks.append(look_at(item_id=item_id, report=lambda done, total: None))
-    last = looks[-1]
-    before = last.trouble
-    last.differences = set.intersection(*(look.differences for look in looks[-LOOKS:]))
-    last.sums = set.intersection(*(look.sums for look in looks[-LOOKS:]))
-    return Audit(look=last, moving=last.trouble < before, seconds=time.monotonic() - started_s)
+        comparisons.append(compare(item_id=item_id, report_progress=lambda done, total: None))
+    last, latest = comparisons[-1], comparisons[-COMPARISONS_MIN:]
+    count_before = last.problem_count
+    last.differences = set.intersection(*(each.differences for each in latest))
+    last.mismatched_totals = set.intersection(*(each.mismatched_totals for each in latest))
+    changing = last.problem_count < count_before
+    return Audit(comparison=last, changing=changing, seconds=time.monotonic() - started_s)
 
 
-def look_at(*, item_id: int, report: Report) -> Look:
-    """Read both stores once, the holds before their orders: an order is never older than its hold."""
-    look = Look(item_id=item_id)
+def problems_of(comparison: Comparison) -> tuple[set[Difference], set[str]]:
+    return comparison.differences, comparison.mismatched_totals
+
+
+def compare(*, item_id: int, report_progress: ReportProgress) -> Comparison:
+    """Read both stores once. Each order is read after its hold, so it is never an older version than the hold."""
+    comparison = Comparison(item_id=item_id)
     if item_state.conditions(item_ids=[item_id])[item_id] is not item_state.Condition.VERIFIED:
-        look.sums.add("the item is not whole in the store, or it is not verified yet")
+        comparison.mismatched_totals.add("the item is not whole in the store, or it is not verified yet")
     totals = item_state.totals(item_id=item_id)
-    look.quantity, look.left = totals.counted.get("quantity"), totals.counted.get("left")
-    look.sums |= set(sums_of(item_id, totals))
+    comparison.quantity, comparison.left = totals.counted.get("quantity"), totals.counted.get("left")
+    comparison.mismatched_totals |= set(mismatches(item_id, totals))
     for portion in item_state.all_holds(item_id=item_id):
-        compare_holds(look, {UUID(name): hold for name, hold in portion.items()})
-    compare_orders(look, report=report)
-    if look.issued is not None and look.issued != look.quantity:
-        look.sums.add(f"issued {look.issued} of {look.quantity}")
-    item = SaleItem.objects.get(pk=item_id)
-    look.taken = item.taken
-    return look
+        compare_holds(comparison, {UUID(name): hold for name, hold in portion.items()})
+    compare_orders(comparison, report_progress=report_progress)
+    if comparison.issued is not None and comparison.issued != comparison.quantity:
+        comparison.mismatched_totals.add(f"issued {comparison.issued} of {comparison.quantity}")
+    comparison.taken = SaleItem.objects.get(pk=item_id).taken
+    return comparison
 
 
-def sums_of(item_id: int, totals: item_state.Totals) -> Iterator[str]:
-    """Totals that do not come out, each as a sentence that holds the figures."""
+def mismatches(item_id: int, totals: item_state.Totals) -> Iterator[str]:
+    """Totals that do not add up, each as a sentence with the figures."""
     counted = totals.counted
     yield from (f"the hold {name} cannot be read" for name in totals.malformed)
     if {"held", "sold"} <= counted.keys():
@@ -154,7 +160,7 @@ def sums_of(item_id: int, totals: item_state.Totals) -> Iterator[str]:
         yield f"units counted for buyers differ from their holds: {wrong[:10]}"
     if counted.get("quantity") != (expected := expected_terms(item_id=item_id).quantity):
         yield f"the store has a quantity of {counted.get('quantity')}, PostgreSQL of {expected}"
-    # One statement, so that both figures are of the same instant.
+    # One statement, so that both figures are of the same moment.
     item = SaleItem.objects.annotate(
         counting=Sum(
             "order_lines__units",
@@ -166,50 +172,50 @@ def sums_of(item_id: int, totals: item_state.Totals) -> Iterator[str]:
         yield f"PostgreSQL counts {item.taken} as taken, its orders add up to {item.counting}"
 
 
-def compare_holds(look: Look, holds: dict[UUID, Hold | None]) -> None:
-    """Add the live holds to the look, each with its order."""
+def compare_holds(comparison: Comparison, holds: dict[UUID, Hold | None]) -> None:
+    """Add the live holds to the comparison, each compared with its order."""
     live = {pk: hold for pk, hold in holds.items() if hold is not None and hold.state != "ended"}
     orders = orders_of(list(holds))
     alone = [pk for pk in live if pk not in orders]
-    waiting = in_outbox(look.item_id) if alone else set()
-    # Once more, after the outbox: an entry leaves it only when its order is committed.
+    waiting = in_outbox(comparison.item_id) if alone else set()
+    # Look for orders again after reading the outbox: an entry leaves it only after its order is committed.
     orders |= orders_of([pk for pk in alone if pk not in waiting])
     for reservation_id, hold in live.items():
         order = orders.get(reservation_id)
-        wanted = wanted_of(order) if order else None
+        expected = expected_state(order) if order else None
         if order is None and reservation_id in waiting:
-            look.on_the_way += hold.units
-        elif wanted is RestoreAs.HELD and hold.state == "held":
-            look.held += hold.units
-        elif wanted is RestoreAs.SOLD and hold.state == "sold":
-            look.sold += hold.units
+            comparison.on_the_way += hold.units
+        elif expected is RestoreAs.HELD and hold.state == "held":
+            comparison.held += hold.units
+        elif expected is RestoreAs.SOLD and hold.state == "sold":
+            comparison.sold += hold.units
         else:
-            look.settling += hold.units
-            if order is None or not in_motion(order):
-                look.differences.add(difference(reservation_id, order, hold))
+            comparison.settling += hold.units
+            if order is None or not settles_soon(order):
+                comparison.differences.add(difference(reservation_id, order, hold))
 
 
-def compare_orders(look: Look, *, report: Report) -> None:
-    """Find the orders that should have a live hold and have none."""
+def compare_orders(comparison: Comparison, *, report_progress: ReportProgress) -> None:
+    """Find the orders that should have a live hold but have none."""
     lines = OrderLine.objects.select_related("order").filter(
         Q(order__status__in=LIVE) | Q(order__units_back=False),
-        sale_item_id=look.item_id,
+        sale_item_id=comparison.item_id,
         order__reservation_id__isnull=False,
     )
     total, done, last_id = lines.count(), 0, 0
-    report(0, total)
+    report_progress(0, total)
     while batch := list(lines.filter(order_id__gt=last_id).order_by("order_id")[:BATCH_MAX]):
         orders = [line.order for line in batch]
         ids = [order.reservation_id for order in orders if order.reservation_id]
-        holds = item_state.find_holds(item_id=look.item_id, reservation_ids=ids)
+        holds = item_state.find_holds(item_id=comparison.item_id, reservation_ids=ids)
         missing = {pk for pk, hold in zip(ids, holds, strict=True) if hold is None or hold.state == "ended"}
-        # Once more, after the holds: an order ends before its hold does.
+        # Read the orders again after the holds: an order ends before its hold does.
         for order in orders_of(list(missing)).values():
-            if wanted_of(order) is not RestoreAs.ENDED:
+            if expected_state(order) is not RestoreAs.ENDED:
                 hold = holds[ids.index(order.reservation_id)] if order.reservation_id else None
-                look.differences.add(difference(order.reservation_id, order, hold))
+                comparison.differences.add(difference(order.reservation_id, order, hold))
         last_id, done = batch[-1].order_id, done + len(batch)
-        report(min(done, total), total)
+        report_progress(min(done, total), total)
 
 
 def orders_of(reservation_ids: Sequence[UUID]) -> dict[UUID | None, Order]:
@@ -218,7 +224,7 @@ def orders_of(reservation_ids: Sequence[UUID]) -> dict[UUID | None, Order]:
 
 
 def in_outbox(item_id: int) -> set[UUID]:
-    """The reservations that wait in the outbox, as far as they can be read."""
+    """The reservations that wait in the outbox, without entries that cannot be parsed."""
     found: set[UUID] = set()
     for entry in outbox.read_all(item_id=item_id, count_max=100_000):
         try:
@@ -228,11 +234,11 @@ def in_outbox(item_id: int) -> set[UUID]:
     return found
 
 
-def in_motion(order: Order) -> bool:
-    """Whether the store will be told of the order's last move in a moment, or is overdue to be told."""
+def settles_soon(order: Order) -> bool:
+    """Whether the order ended so recently that it is normal if the store has not been told yet."""
     if order.status == OrderStatus.AWAITING_PAYMENT or order.settled_at is not None or order.ended_at is None:
         return False
-    return timezone.now() - order.ended_at < SETTLING
+    return timezone.now() - order.ended_at < SETTLED_WITHIN
 
 
 def difference(reservation_id: UUID | None, order: Order | None, hold: Hold | None) -> Difference:

@@ -1,17 +1,18 @@
 """Makes an item in the reservation store agree with its orders, and marks it as verified.
 
-A store that was restarted, failed over, emptied or put back from a backup may know less than was answered. Its buyers
-hear `unavailable` (reserve.lua compares the item's `incarnation` with the running server's) until this has come by:
+A store that was restarted, failed over, emptied or restored from a backup may have lost reservations that it accepted.
+Until the item is reconciled, its buyers get `unavailable` (reserve.lua compares the item's `incarnation` with that of
+the running server):
 
-1. mark the item as unverified: from here on nobody reserves;
+1. mark the item as unverified: from now on nobody can reserve;
 2. collect: every outbox entry, and every hold that has neither entry nor order, becomes an order;
-3. mend: each order is compared with its hold, under a lock on the order; what is missing is restored, what was paid
-   confirmed, what has ended released. An item that is lost, or whose own books do not add up, is wiped first and
-   published anew, without being on sale yet;
-4. mark it as verified, with the incarnation that was read before step 1: if the server has changed since, it does not
-   match, and the item stays unavailable.
+3. repair: compare each order with its hold, with the order locked. Restore holds that are missing, confirm those that
+   were paid, release those that have ended. If the item is lost, or its totals do not add up, it is wiped first and
+   published again, still unverified;
+4. mark it as verified, with the incarnation that was read before step 1. If the server has changed since, the
+   incarnation does not match, and the item stays unavailable.
 
-Killed anywhere, it is begun anew and finds less to do. Nobody is told yes meanwhile.
+If the process dies anywhere, the next reconcile starts again and finds less to do. Nobody can reserve meanwhile.
 """
 
 import time
@@ -37,19 +38,20 @@ from seckill.timestamps import from_ms, now_ms, to_ms
 
 log = structlog.get_logger(__name__)
 
-# Orders compared at once; where they differ, their rows are locked for two round trips to the store.
+# Orders compared at once. Where they differ, their rows are locked for two round trips to the store.
 BATCH_MAX = 1_000
 
-Report = Callable[[int, int], None]
+# Called with how many of how many orders were compared.
+ReportProgress = Callable[[int, int], None]
 
 
 class StillDiffers(Exception):
-    """A rebuilt item still does not add up, so it is not verified; the log has what was refused."""
+    """A rebuilt item still does not agree with its orders, so it is not verified. The log has what was refused."""
 
 
 @dataclass(slots=True)
 class Reconciled:
-    """What a reconcile found and did. Counts of reservations; `seconds` from beginning to end."""
+    """What a reconcile found and did, in reservations. `refused`: differences that could not be repaired."""
 
     item_id: int
     rebuilt: bool = False
@@ -63,58 +65,63 @@ class Reconciled:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """An order of the item, as far as its hold is concerned. `wanted` is what the store should say."""
+class ExpectedHold:
+    """What the store's hold of an order should be, according to PostgreSQL."""
 
     order_id: int
     reservation_id: UUID
     buyer_id: int
     units: int
     deadline_ms: int
-    wanted: RestoreAs
+    state: RestoreAs
 
 
 def reconcile_if_needed(*, item_ids: Sequence[int]) -> list[Reconciled]:
-    """Reconcile those of the items that are lost or unverified, unless somebody else does. Raises StoreUnreachable."""
-    done = []
+    """Reconcile those items that are lost or unverified; skip items that another process has locked.
+
+    Raises StoreUnreachable.
+    """
+    results = []
     for item_id, condition in item_state.conditions(item_ids=item_ids).items():
         if condition is not item_state.Condition.VERIFIED:
             with item_lock(item_id=item_id, wait=False) as mine:
                 if mine:
-                    done.append(reconcile(item_id=item_id))
-    # Sales were opened on better settings. They go on, since ending them is for a person to decide.
-    for weakness in durability.find_weaknesses() if done else ():
+                    results.append(reconcile(item_id=item_id))
+    # The sales were opened while the store had safe settings. Only a person may decide to stop them, so this just logs.
+    for weakness in durability.find_weaknesses() if results else ():
         log.error("store_came_back_weaker", setting=weakness.setting, value=weakness.value)
-    return done
+    return results
 
 
-def reconcile(*, item_id: int, rebuild: bool = False, report: Report = lambda done, total: None) -> Reconciled:
-    """Compare, mend and mark as verified. With `rebuild` the item is wiped and written anew whatever its state.
+def reconcile(
+    *, item_id: int, rebuild: bool = False, report_progress: ReportProgress = lambda done, total: None
+) -> Reconciled:
+    """Compare, repair and mark as verified. With `rebuild`, wipe and rewrite the item even if it is repairable.
 
-    `report` hears how many of how many orders were compared. Raises StoreUnreachable, StillDiffers and database errors;
-    the item then stays unavailable, and the next attempt goes on.
+    Raises StoreUnreachable, StillDiffers and database errors; the item then stays unavailable, and the next attempt
+    starts again.
     """
     started_s = time.monotonic()
-    done = Reconciled(item_id=item_id)
+    result = Reconciled(item_id=item_id)
     with item_lock(item_id=item_id):
         incarnation = item_state.incarnation()
         item_state.mark_unverified(item_id=item_id)
-        done.collected = collect(item_id=item_id)
-        mendable = not rebuild and is_whole(item_id=item_id)
-        if not mendable or not mend(item_id=item_id, done=done, report=report):
-            done.rebuilt, done.refused = True, 0
-            publish_anew(item_id=item_id)
-            if not mend(item_id=item_id, done=done, report=report):
-                raise StillDiffers(f"sale item {item_id}: {done}")
+        result.collected = collect_reservations(item_id=item_id)
+        repairable = not rebuild and is_repairable(item_id=item_id)
+        if not repairable or not repair_holds(item_id=item_id, result=result, report_progress=report_progress):
+            result.rebuilt, result.refused = True, 0
+            republish(item_id=item_id)
+            if not repair_holds(item_id=item_id, result=result, report_progress=report_progress):
+                raise StillDiffers(f"sale item {item_id}: {result}")
         item_state.mark_verified(item_id=item_id, incarnation=incarnation)
         journal.apply_pending(item_id=item_id)
-    done.seconds = time.monotonic() - started_s
-    log.warning("item_reconciled", **{name: getattr(done, name) for name in Reconciled.__slots__})
-    return done
+    result.seconds = time.monotonic() - started_s
+    log.warning("item_reconciled", **{name: getattr(result, name) for name in Reconciled.__slots__})
+    return result
 
 
-def is_whole(*, item_id: int) -> bool:
-    """Whether the item is worth mending: no part is lost, and it has the terms that PostgreSQL knows."""
+def is_repairable(*, item_id: int) -> bool:
+    """Whether holds can be repaired one by one: no part of the item is lost, and its terms are those in PostgreSQL."""
     if item_state.conditions(item_ids=[item_id])[item_id] is item_state.Condition.LOST:
         return False
     applied = SaleChange.objects.filter(item_id=item_id, status=SaleChange.Status.APPLIED)
@@ -138,13 +145,13 @@ def is_whole(*, item_id: int) -> bool:
 
 
 def expected_terms(*, item_id: int) -> ledger.Terms:
-    """The terms as of the last change that the store has applied: units that are still to be added are left out."""
+    """The terms after the last change that the store has applied, so without units that are still to be added."""
     item = SaleItem.objects.select_related("sale").get(pk=item_id)
     return replace(terms_of(item), quantity=journal.store_quantity(item_id=item_id))
 
 
-def publish_anew(*, item_id: int) -> None:
-    """Forget what the store says of the item and put its terms there, not on sale yet. `collect` comes first."""
+def republish(*, item_id: int) -> None:
+    """Wipe the item and publish its terms again, unverified. Call `collect_reservations` first."""
     item = SaleItem.objects.select_related("sale").get(pk=item_id)
     applied = SaleChange.objects.filter(item_id=item_id, status=SaleChange.Status.APPLIED)
     item_state.wipe(item_id=item_id)
@@ -153,15 +160,15 @@ def publish_anew(*, item_id: int) -> None:
     item_state.mark_applied(item_id=item_id, operation_ids=operation_ids, now_ms=now_ms())
 
 
-def collect(*, item_id: int) -> int:
-    """Bring what only the store knows into PostgreSQL: the outbox, then holds without an entry. Returns how many."""
+def collect_reservations(*, item_id: int) -> int:
+    """Create the orders that only the store knows of: outbox entries, then holds without an entry. Returns how many."""
     count = intake.drain_all(item_id=item_id)
     hold_time = timedelta(seconds=SaleItem.objects.values_list("sale__hold_seconds", flat=True).get(pk=item_id))
     for portion in item_state.all_holds(item_id=item_id):
         live = {UUID(name): hold for name, hold in portion.items() if hold is not None and hold.state != "ended"}
         known = Order.objects.filter(reservation_id__in=live).values_list("reservation_id", flat=True)
-        intents = [
-            intake.Intent(
+        new_orders = [
+            intake.NewOrder(
                 entry=None,
                 reservation_id=reservation_id,
                 buyer_id=live[reservation_id].buyer_id,
@@ -171,102 +178,103 @@ def collect(*, item_id: int) -> int:
             )
             for reservation_id in live.keys() - set(known)
         ]
-        if intents:
-            log.error(
-                "holds_without_entry", item_id=item_id, reservations=[str(i.reservation_id) for i in intents[:20]]
-            )
-            intake.persist_all(item_id=item_id, intents=intents)
-        count += len(intents)
+        if new_orders:
+            reservations = [str(new_order.reservation_id) for new_order in new_orders[:20]]
+            log.error("holds_without_entry", item_id=item_id, reservations=reservations)
+            intake.persist_and_acknowledge(item_id=item_id, new_orders=new_orders)
+        count += len(new_orders)
     return count
 
 
-def mend(*, item_id: int, done: Reconciled, report: Report) -> bool:
-    """Compare every order of the item with its hold, in batches, and say to the store what differs.
+def repair_holds(*, item_id: int, result: Reconciled, report_progress: ReportProgress) -> bool:
+    """Compare every order of the item with its hold, in batches, and repair the differences in the store.
 
-    Whether the item's books add up now.
+    Returns whether the item's totals are consistent afterwards.
     """
     total = OrderLine.objects.filter(sale_item_id=item_id).count()
     compared = 0
-    report(0, total)
-    for size in mend_batches(item_id=item_id, done=done):
+    report_progress(0, total)
+    for size in compare_in_batches(item_id=item_id, result=result):
         compared += size
-        report(compared, max(total, compared))
-    done.compared = compared
-    return not done.refused and item_state.totals(item_id=item_id).consistent
+        report_progress(compared, max(total, compared))
+    result.compared = compared
+    return not result.refused and item_state.totals(item_id=item_id).consistent
 
 
-def mend_batches(*, item_id: int, done: Reconciled) -> Iterator[int]:
-    """Compare without locks, since most orders agree; look again at the others with their rows locked, so that none of
-    them ends between the look and the word. Yields the size of each batch.
+def compare_in_batches(*, item_id: int, result: Reconciled) -> Iterator[int]:
+    """Compare without locks, since most orders agree. Lock the rows of the others and compare them again, so that none
+    of them ends between the comparison and the repair. Yields the size of each batch.
     """
     last_id = 0
-    while lines := read_lines(lines_of(item_id).filter(order_id__gt=last_id)[:BATCH_MAX]):
-        differing = [line.order_id for line, hold in with_holds(item_id, lines) if not agrees(line, hold)]
+    while batch := expected_holds(order_lines_of(item_id).filter(order_id__gt=last_id)[:BATCH_MAX]):
+        differing = [expected.order_id for expected, hold in with_holds(item_id, batch) if not agrees(expected, hold)]
         if differing:
             with transaction.atomic():
                 list(Order.objects.select_for_update(no_key=True).filter(pk__in=differing).order_by("pk").values("pk"))
-                locked = read_lines(lines_of(item_id).filter(order_id__in=differing))
-                mend_lines(item_id=item_id, pairs=with_holds(item_id, locked), done=done)
-        last_id = lines[-1].order_id
-        yield len(lines)
+                locked = expected_holds(order_lines_of(item_id).filter(order_id__in=differing))
+                repair_batch(item_id=item_id, pairs=with_holds(item_id, locked), result=result)
+        last_id = batch[-1].order_id
+        yield len(batch)
 
 
-def lines_of(item_id: int) -> QuerySet[OrderLine]:
-    orders = OrderLine.objects.select_related("order").filter(order__reservation_id__isnull=False)
-    return orders.filter(sale_item_id=item_id).order_by("order_id")
+def order_lines_of(item_id: int) -> QuerySet[OrderLine]:
+    lines = OrderLine.objects.filter(order__reservation_id__isnull=False)
+    return lines.filter(sale_item_id=item_id).order_by("order_id")
 
 
-def read_lines(rows: QuerySet[OrderLine]) -> list[Line]:
-    """The rows as far as their holds are concerned."""
+def expected_holds(lines: QuerySet[OrderLine]) -> list[ExpectedHold]:
     columns = ("order_id", "order__reservation_id", "order__buyer_id", "units", "order__expires_at")
     return [
-        Line(order_id, reservation_id, buyer_id, units, to_ms(deadline), wanted_as(status, units_back))
-        for order_id, reservation_id, buyer_id, units, deadline, status, units_back in rows.values_list(
+        ExpectedHold(order_id, reservation_id, buyer_id, units, to_ms(deadline), state_for(status, units_back))
+        for order_id, reservation_id, buyer_id, units, deadline, status, units_back in lines.values_list(
             *columns, "order__status", "order__units_back"
         )
     ]
 
 
-def with_holds(item_id: int, lines: Sequence[Line]) -> list[tuple[Line, Hold | None]]:
-    holds = item_state.find_holds(item_id=item_id, reservation_ids=[line.reservation_id for line in lines])
-    return list(zip(lines, holds, strict=True))
+def with_holds(item_id: int, batch: Sequence[ExpectedHold]) -> list[tuple[ExpectedHold, Hold | None]]:
+    """Each expected hold with the hold that the store has; None if it has none."""
+    holds = item_state.find_holds(item_id=item_id, reservation_ids=[expected.reservation_id for expected in batch])
+    return list(zip(batch, holds, strict=True))
 
 
-def agrees(line: Line, hold: Hold | None) -> bool:
-    return hold is not None and hold.state == line.wanted.value and is_same(line, hold)
+def agrees(expected: ExpectedHold, hold: Hold | None) -> bool:
+    return hold is not None and hold.state == expected.state.value and same_units(expected, hold)
 
 
-def is_same(line: Line, hold: Hold) -> bool:
-    """Whether both speak of the same units: a pass whose hold was lost may have been used anew, for more of them."""
-    return (hold.buyer_id, hold.units) == (line.buyer_id, line.units)
+def same_units(expected: ExpectedHold, hold: Hold) -> bool:
+    """Whether buyer and units are equal. A pass whose hold was lost may have been used again for more units."""
+    return (hold.buyer_id, hold.units) == (expected.buyer_id, expected.units)
 
 
-def wanted_of(order: Order) -> RestoreAs:
-    """What the store should say of the order's hold."""
-    return wanted_as(order.status, order.units_back)
+def expected_state(order: Order) -> RestoreAs:
+    """The state that the order's hold should have in the store."""
+    return state_for(order.status, order.units_back)
 
 
-def wanted_as(status: str, units_back: bool) -> RestoreAs:
+def state_for(status: str, units_back: bool) -> RestoreAs:
     if status == OrderStatus.AWAITING_PAYMENT:
         return RestoreAs.HELD
     return RestoreAs.SOLD if status in SOLD or not units_back else RestoreAs.ENDED
 
 
-def mend_lines(*, item_id: int, pairs: Sequence[tuple[Line, Hold | None]], done: Reconciled) -> None:
-    """Releases first: what they give back may be what a restoration needs."""
-    released = [line.reservation_id for line, hold in pairs if line.wanted is RestoreAs.ENDED and is_live(hold)]
+def repair_batch(*, item_id: int, pairs: Sequence[tuple[ExpectedHold, Hold | None]], result: Reconciled) -> None:
+    """Make the store's holds what they should be. Releases come first: restored holds may need the units they free."""
+    released = [
+        expected.reservation_id for expected, hold in pairs if expected.state is RestoreAs.ENDED and is_live(hold)
+    ]
     confirmed = [
-        line.reservation_id
-        for line, hold in pairs
-        if line.wanted is RestoreAs.SOLD and hold is not None and hold.state == "held"
+        expected.reservation_id
+        for expected, hold in pairs
+        if expected.state is RestoreAs.SOLD and hold is not None and hold.state == "held"
     ]
     missing = [
-        Restoration(line.reservation_id, line.buyer_id, line.units, line.deadline_ms, line.wanted)
-        for line, hold in pairs
-        if hold is None or (hold.state == "ended" and line.wanted is not RestoreAs.ENDED)
+        Restoration(expected.reservation_id, expected.buyer_id, expected.units, expected.deadline_ms, expected.state)
+        for expected, hold in pairs
+        if hold is None or (hold.state == "ended" and expected.state is not RestoreAs.ENDED)
     ]
     if released:
-        # As a refund, whatever the order says: only that reason gives back what the store takes for sold.
+        # Always as a refund: the store releases sold units for no other reason.
         ledger.release(item_id=item_id, reservation_ids=released, reason=ReleaseReason.REFUNDED)
     if confirmed:
         ledger.confirm(item_id=item_id, reservation_ids=confirmed)
@@ -276,14 +284,15 @@ def mend_lines(*, item_id: int, pairs: Sequence[tuple[Line, Hold | None]], done:
             log.error(
                 "restore_refused", item_id=item_id, reservation=str(restoration.reservation_id), answer=answer.value
             )
-    done.released += len(released)
-    done.confirmed += len(confirmed)
-    done.restored += answers.count(Restored.RESTORED)
-    done.refused += len(answers) - answers.count(Restored.RESTORED)
-    # Sold in the store and unpaid in PostgreSQL, or of other units: no verb mends it, the item has to be written anew.
-    done.refused += sum(
-        hold is not None and ((line.wanted is RestoreAs.HELD and hold.state == "sold") or not is_same(line, hold))
-        for line, hold in pairs
+    result.released += len(released)
+    result.confirmed += len(confirmed)
+    result.restored += answers.count(Restored.RESTORED)
+    result.refused += len(answers) - answers.count(Restored.RESTORED)
+    # Sold in the store but unpaid in PostgreSQL, or with other units: no verb repairs that, the item must be rebuilt.
+    result.refused += sum(
+        hold is not None
+        and ((expected.state is RestoreAs.HELD and hold.state == "sold") or not same_units(expected, hold))
+        for expected, hold in pairs
     )
 
 

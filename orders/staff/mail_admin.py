@@ -1,4 +1,4 @@
-"""What buyers were told, or could not be."""
+"""Mails in the admin: sent, due, and those that could not be sent."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ STATES = {
 }
 LABELS = {"sent": "success", "due": "info", "later": "warning", "given_up": "danger"}
 
-# Words that are kept as words of the code.
+# Codes in `last_error`, and how they are shown.
 NOTES = {
     sending.NO_ADDRESS: _("The buyer has no address."),
     sending.OVERTAKEN: _("No longer applies: the order was paid late."),
@@ -48,7 +48,7 @@ def note_of(mail: Mail) -> str:
 
 
 class MailInline(ReadOnlyInline):
-    """What the buyer of an order was told."""
+    """The mails on the page of an order."""
 
     model = Mail
     fields = readonly_fields = ("kind", "state", "sent_at", "attempts", "next_attempt_at", "note")
@@ -113,10 +113,10 @@ class MailAdmin(ReadOnlyAdmin):
     def note(self, mail: Mail) -> str:
         return note_of(mail)
 
-    @admin.action(description=_("Retry sending"), permissions=["move"])
+    @admin.action(description=_("Retry sending"), permissions=["manage"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Mail]) -> None:
         chosen = list(queryset.values_list("pk", flat=True))
-        again = sending.owe_again(mail_ids=chosen)
+        again = sending.retry_unsent(mail_ids=chosen)
         if again:
             said = ngettext(
                 "%(count)d mail will be sent in a moment.", "%(count)d mails will be sent in a moment.", again

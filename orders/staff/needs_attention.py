@@ -1,4 +1,4 @@
-"""Orders that a person should look at: a list of their own in the admin, with the reason in words."""
+"""The admin's list of orders that need attention, with the reason for each."""
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -53,7 +53,7 @@ class OrderToLookAt(Order):
 
 @admin.register(OrderToLookAt)
 class OrderToLookAtAdmin(ReadOnlyAdmin):
-    """Read like orders. `dealt with` takes an order off the list and writes into its history who said so."""
+    """Read-only. The action `mark_resolved` removes an order from the list and writes into its history who did so."""
 
     list_display = ["reason", "explanation", "order", "buyer", "amount", "status", "ended_at"]
     list_display_links = None
@@ -61,14 +61,14 @@ class OrderToLookAtAdmin(ReadOnlyAdmin):
     list_select_related = ["buyer"]
     search_fields = ["number", "buyer__username"]
     search_help_text = gettext_lazy("Order number or the buyer's name")
-    actions = ["deal_with"]
+    actions = ["mark_resolved"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         orders: QuerySet[Order] = super().get_queryset(request)
         return orders.exclude(attention="")
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **kwargs: object) -> HttpResponse:
-        """The page of an order is that of the list of orders."""
+        """Show the order's usual page."""
         return redirect("admin:orders_order_change", object_id)
 
     @display(description=gettext_lazy("reason"), ordering="attention", label=LABELS)  # type: ignore[untyped-decorator]
@@ -87,19 +87,19 @@ class OrderToLookAtAdmin(ReadOnlyAdmin):
     def amount(self, order: Order) -> str:
         return amount_text(order.amount_minor, order.currency)
 
-    @admin.action(description=gettext_lazy("Mark as resolved"), permissions=["move"])
-    def deal_with(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
-        done = 0
+    @admin.action(description=gettext_lazy("Mark as resolved"), permissions=["manage"])
+    def mark_resolved(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
+        resolved = 0
         for order in Order.objects.filter(pk__in=queryset.values("pk")).exclude(attention=""):
-            # Guarded by the reason that was on the page's list: another that came meanwhile is still to be looked at.
+            # Guarded by the reason: if another one was set meanwhile, the order stays on the list.
             if Order.objects.filter(pk=order.pk, attention=order.attention).update(attention="") == 1:
                 reason = Attention(order.attention).label
                 self.log_change(request, order, _("Resolved: %(reason)s.") % {"reason": reason})
-                done += 1
-        said = ngettext("%(count)d order is marked as resolved.", "%(count)d orders are marked as resolved.", done)
-        self.message_user(request, said % {"count": done}, messages.SUCCESS)
+                resolved += 1
+        said = ngettext("%(count)d order is marked as resolved.", "%(count)d orders are marked as resolved.", resolved)
+        self.message_user(request, said % {"count": resolved}, messages.SUCCESS)
 
 
 def badge() -> str:
-    """How many there are, for the sidebar; nothing where there are none."""
+    """The count for the sidebar; empty if there are none."""
     return str(Order.objects.exclude(attention="").count() or "")

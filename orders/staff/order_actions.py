@@ -1,5 +1,6 @@
-"""The actions of the list of orders: each moves those orders that may move, says what moved and what did not, and is
-written into each order's history with the name of whoever ran it."""
+"""The actions of the list of orders. Each changes the orders that allow it, and reports how many it changed and which
+it skipped. Every change is written into the order's history with the name of the person.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,57 +20,59 @@ from orders import lifecycle
 from orders.models import Order, OrderStatus, Payment
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text
 
-# A page of the list. Whoever chose all pages of it sees no more than this before the question.
+# Orders on a page of the list. Also how many orders a confirmation page lists, even if all pages were selected.
 LISTED_MAX = 100
-# So many of the orders that did not move are named.
+# How many of the skipped orders are named in the message.
 NAMED_MAX = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Move:
-    """A step of an order's life, what the history calls it, and how the page counts those it moved and did not."""
+class StatusChange:
+    """A function of `lifecycle`, its text in the history, and the messages about changed and skipped orders."""
 
-    step: Callable[..., bool]
+    run: Callable[..., bool]
     history: str | Promise
-    moved: Callable[[int], str]
-    kept: Callable[[int], str]
+    done_text: Callable[[int], str]
+    skipped_text: Callable[[int], str]
 
 
-PAY = Move(
-    step=lifecycle.pay,
+PAY = StatusChange(
+    run=lifecycle.pay,
     history=gettext_lazy("Payment recorded."),
-    moved=lambda n: ngettext("%(count)d order is now paid.", "%(count)d orders are now paid.", n),
-    kept=lambda n: ngettext(
+    done_text=lambda n: ngettext("%(count)d order is now paid.", "%(count)d orders are now paid.", n),
+    skipped_text=lambda n: ngettext(
         "%(count)d order was not marked as paid: it was not awaiting payment, or its deadline had passed.",
         "%(count)d orders were not marked as paid: they were not awaiting payment, or their deadline had passed.",
         n,
     ),
 )
-CANCEL = Move(
-    step=lifecycle.cancel,
+CANCEL = StatusChange(
+    run=lifecycle.cancel,
     history=gettext_lazy("Cancelled."),
-    moved=lambda n: ngettext("%(count)d order is cancelled.", "%(count)d orders are cancelled.", n),
-    kept=lambda n: ngettext(
+    done_text=lambda n: ngettext("%(count)d order is cancelled.", "%(count)d orders are cancelled.", n),
+    skipped_text=lambda n: ngettext(
         "%(count)d order was not cancelled: it was not awaiting payment.",
         "%(count)d orders were not cancelled: they were not awaiting payment.",
         n,
     ),
 )
-SHIP = Move(
-    step=lifecycle.ship,
+SHIP = StatusChange(
+    run=lifecycle.ship,
     history=gettext_lazy("Shipped."),
-    moved=lambda n: ngettext("%(count)d order is marked as shipped.", "%(count)d orders are marked as shipped.", n),
-    kept=lambda n: ngettext(
+    done_text=lambda n: ngettext("%(count)d order is marked as shipped.", "%(count)d orders are marked as shipped.", n),
+    skipped_text=lambda n: ngettext(
         "%(count)d order was not marked as shipped: it is not paid, or was already shipped.",
         "%(count)d orders were not marked as shipped: they are not paid, or were already shipped.",
         n,
     ),
 )
-COMPLETE = Move(
-    step=lifecycle.complete,
+COMPLETE = StatusChange(
+    run=lifecycle.complete,
     history=gettext_lazy("Completed."),
-    moved=lambda n: ngettext("%(count)d order is marked as completed.", "%(count)d orders are marked as completed.", n),
-    kept=lambda n: ngettext(
+    done_text=lambda n: ngettext(
+        "%(count)d order is marked as completed.", "%(count)d orders are marked as completed.", n
+    ),
+    skipped_text=lambda n: ngettext(
         "%(count)d order was not marked as completed: it is not shipped yet.",
         "%(count)d orders were not marked as completed: they are not shipped yet.",
         n,
@@ -77,15 +80,15 @@ COMPLETE = Move(
 )
 
 
-def refunding(*, units_back: bool) -> Move:
+def refund_change(*, units_back: bool) -> StatusChange:
     """A refund; with `units_back` the units go back on sale."""
-    return Move(
-        step=partial(lifecycle.refund, units_back=units_back),
+    return StatusChange(
+        run=partial(lifecycle.refund, units_back=units_back),
         history=gettext_lazy("Refunded, units back on sale.")
         if units_back
         else gettext_lazy("Refunded, units stay sold."),
-        moved=lambda n: ngettext("%(count)d order is being refunded.", "%(count)d orders are being refunded.", n),
-        kept=lambda n: ngettext(
+        done_text=lambda n: ngettext("%(count)d order is being refunded.", "%(count)d orders are being refunded.", n),
+        skipped_text=lambda n: ngettext(
             "%(count)d order was not refunded: it is not paid, or was already shipped.",
             "%(count)d orders were not refunded: they are not paid, or were already shipped.",
             n,
@@ -93,56 +96,57 @@ def refunding(*, units_back: bool) -> Move:
     )
 
 
-class OrderMoves(ReadOnlyAdmin):
-    """The actions. Those that a buyer would feel ask first."""
+class OrderActions(ReadOnlyAdmin):
+    """The actions. Cancelling and refunding ask for confirmation."""
 
     actions = ["record_payment", "ship_orders", "complete_orders", "cancel_orders", "refund_orders"]
 
-    @admin.action(description=gettext_lazy("Record payment received"), permissions=["move"])
+    @admin.action(description=gettext_lazy("Record payment received"), permissions=["manage"])
     def record_payment(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
-        self.move(request, queryset, PAY)
+        self.run_action(request, queryset, PAY)
 
-    @admin.action(description=gettext_lazy("Mark as shipped"), permissions=["move"])
+    @admin.action(description=gettext_lazy("Mark as shipped"), permissions=["manage"])
     def ship_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
-        self.move(request, queryset, SHIP)
+        self.run_action(request, queryset, SHIP)
 
-    @admin.action(description=gettext_lazy("Mark as completed"), permissions=["move"])
+    @admin.action(description=gettext_lazy("Mark as completed"), permissions=["manage"])
     def complete_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
-        self.move(request, queryset, COMPLETE)
+        self.run_action(request, queryset, COMPLETE)
 
-    @admin.action(description=gettext_lazy("Cancel and put units back on sale"), permissions=["move"])
+    @admin.action(description=gettext_lazy("Cancel and put units back on sale"), permissions=["manage"])
     def cancel_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> TemplateResponse | None:
         if "confirmed" not in request.POST:
             count = queryset.count()
             title = ngettext("Cancel %(count)d order?", "Cancel %(count)d orders?", count) % {"count": count}
             return self.ask(request, queryset, "admin/orders/order/cancel.html", title=title)
-        self.move(request, queryset, CANCEL)
+        self.run_action(request, queryset, CANCEL)
         return None
 
-    @admin.action(description=gettext_lazy("Refund"), permissions=["move"])
+    @admin.action(description=gettext_lazy("Refund"), permissions=["manage"])
     def refund_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> TemplateResponse | None:
         if "confirmed" not in request.POST:
             return self.ask_before_refunding(request, queryset)
-        self.move(request, queryset, refunding(units_back="units_back" in request.POST))
+        self.run_action(request, queryset, refund_change(units_back="units_back" in request.POST))
         return None
 
-    def move(self, request: HttpRequest, queryset: QuerySet[Order], move: Move) -> None:
-        """Move each order on its own, and say how it went."""
-        moved, kept = [], []
+    def run_action(self, request: HttpRequest, queryset: QuerySet[Order], change: StatusChange) -> None:
+        """Change each order on its own, and report the result."""
+        changed, skipped = [], []
         for order in Order.objects.filter(pk__in=queryset.values("pk")).order_by("pk"):
-            if move.step(order_id=order.pk):
-                self.log_change(request, order, str(move.history))
-                moved.append(order)
+            if change.run(order_id=order.pk):
+                self.log_change(request, order, str(change.history))
+                changed.append(order)
             else:
-                kept.append(order)
-        if moved:
-            self.message_user(request, move.moved(len(moved)) % {"count": len(moved)}, messages.SUCCESS)
-        if kept:
-            said = move.kept(len(kept)) % {"count": len(kept)}
-            self.message_user(request, f"{said} ({numbers_of(kept)})", messages.WARNING)
+                skipped.append(order)
+        if changed:
+            text = change.done_text(len(changed)) % {"count": len(changed)}
+            self.message_user(request, text, messages.SUCCESS)
+        if skipped:
+            text = change.skipped_text(len(skipped)) % {"count": len(skipped)}
+            self.message_user(request, f"{text} ({numbers_of(skipped)})", messages.WARNING)
 
     def ask_before_refunding(self, request: HttpRequest, queryset: QuerySet[Order]) -> TemplateResponse:
-        """Which orders, how much in all, and which of them will not be refunded."""
+        """Show the orders, the total, and how many of them cannot be refunded."""
         payable = queryset.filter(status=OrderStatus.PAID)
         count = payable.count()
         captured = Payment.objects.filter(status=Payment.Status.CAPTURED)
@@ -157,7 +161,7 @@ class OrderMoves(ReadOnlyAdmin):
         )
 
     def ask(self, request: HttpRequest, queryset: QuerySet[Order], template: str, **more: Any) -> TemplateResponse:
-        """Buyers lose what they have, or money moves; that takes a second click."""
+        """Show a confirmation page for an action that cannot be undone."""
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
@@ -170,14 +174,14 @@ class OrderMoves(ReadOnlyAdmin):
 
 
 def numbers_of(orders: list[Order]) -> str:
-    """The beginnings of the orders' numbers, by which the list finds them."""
+    """The first characters of the orders' numbers; the list's search finds them."""
     named = ", ".join(str(order.number)[:8] for order in orders[:NAMED_MAX])
     return f"{named}, …" if len(orders) > NAMED_MAX else named
 
 
 def total_of(orders: QuerySet[Order]) -> str:
-    """What the orders cost together, in each currency."""
-    sums: dict[str, int] = {}
+    """The total of the orders, in each currency."""
+    totals: dict[str, int] = {}
     for minor, currency in orders.order_by().values_list("amount_minor", "currency"):
-        sums[currency] = sums.get(currency, 0) + minor
-    return ", ".join(amount_text(minor, currency) for currency, minor in sorted(sums.items())) or _("nothing")
+        totals[currency] = totals.get(currency, 0) + minor
+    return ", ".join(amount_text(minor, currency) for currency, minor in sorted(totals.items())) or _("nothing")

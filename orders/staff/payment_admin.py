@@ -1,4 +1,4 @@
-"""What is known of the money: payments on the page of an order, and the events that providers told."""
+"""Payments on the page of an order, and the list of payment events."""
 
 from typing import Any
 
@@ -11,17 +11,9 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from orders.models import Order, Payment, PaymentEvent
-from orders.payments.inbox import Applied
+from orders.payments.inbox import EventOutcome
 from orders.payments.provider import EventKind
 from orders.staff.read_only_admin import ReadOnlyAdmin, ReadOnlyInline, amount_text, link_to
-
-PAYMENT_LABELS = {
-    Payment.Status.PENDING: "warning",
-    Payment.Status.CAPTURED: "success",
-    Payment.Status.FAILED: "default",
-    Payment.Status.REFUND_DUE: "warning",
-    Payment.Status.REFUNDED: "info",
-}
 
 KINDS = {
     EventKind.CAPTURED: _("captured"),
@@ -32,22 +24,22 @@ KINDS = {
 }
 
 OUTCOMES = {
-    Applied.DUPLICATE: _("duplicate"),
-    Applied.WAITING: _("waiting for its payment"),
-    Applied.NOTHING: _("no change"),
-    Applied.PAID: _("order paid"),
-    Applied.PAID_TWICE: _("paid twice, refunding"),
-    Applied.AMOUNT_DIFFERS: _("wrong amount, refunding"),
-    Applied.LATE: _("arrived late"),
-    Applied.GOES_BACK: _("refunding"),
-    Applied.FAILED: _("payment failed"),
-    Applied.REFUNDED: _("refund completed"),
-    Applied.REFUND_FAILS: _("refund failed"),
+    EventOutcome.DUPLICATE: _("duplicate"),
+    EventOutcome.WAITING: _("waiting for its payment"),
+    EventOutcome.NOTHING: _("no change"),
+    EventOutcome.PAID: _("order paid"),
+    EventOutcome.PAID_TWICE: _("paid twice, refunding"),
+    EventOutcome.AMOUNT_DIFFERS: _("wrong amount, refunding"),
+    EventOutcome.LATE: _("arrived late"),
+    EventOutcome.GOES_BACK: _("refunding"),
+    EventOutcome.FAILED: _("payment failed"),
+    EventOutcome.REFUNDED: _("refund completed"),
+    EventOutcome.REFUND_FAILS: _("refund failed"),
 }
 
 
 class PaymentInline(ReadOnlyInline):
-    """The attempts to pay an order, the newest first."""
+    """The attempts to pay an order, newest first."""
 
     model = Payment
     fields = readonly_fields = (
@@ -119,7 +111,7 @@ class PaymentEventAdmin(ReadOnlyAdmin):
 
 
 def events_of(order: Order) -> list[dict[str, Any]]:
-    """What providers said of the order's payments, the newest first, in words."""
+    """The events about the order's payments, newest first, ready to be shown."""
     payments = Payment.objects.filter(order=order).values("pk")
     return [
         {
@@ -133,10 +125,10 @@ def events_of(order: Order) -> list[dict[str, Any]]:
 
 
 def kind_of(event: PaymentEvent) -> str:
-    """A kind that this release does not know is shown as it came."""
+    """A kind that this release does not know is shown unchanged."""
     return str(next((words for kind, words in KINDS.items() if kind == event.kind), event.kind))
 
 
 def outcome_of(event: PaymentEvent) -> str:
-    known = event.outcome if event.applied_at else Applied.WAITING
+    known = event.outcome if event.applied_at else EventOutcome.WAITING
     return str(next((words for outcome, words in OUTCOMES.items() if outcome == known), known))

@@ -1,4 +1,4 @@
-"""What the shop's staff may do with orders and the papers about them: read. Orders move by actions alone."""
+"""Staff can only read orders, payments and mails; orders change through actions alone."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ def may_see_orders(request: HttpRequest) -> bool:
     return request.user.has_perm("orders.view_order") or request.user.has_perm("orders.change_order")
 
 
-def may_move_orders(request: HttpRequest) -> bool:
-    """Who may run the actions, though nobody may type into an order."""
+def may_manage_orders(request: HttpRequest) -> bool:
+    """Who can run the actions. Nobody can edit an order's fields."""
     return request.user.has_perm("orders.change_order")
 
 
 class ReadOnlyAdmin(ModelAdmin):
-    """A list and a page that whoever may see orders may read."""
+    """A list and pages for everybody who may see orders."""
 
     list_filter_sheet = False
     show_full_result_count = False
@@ -47,12 +47,12 @@ class ReadOnlyAdmin(ModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
         return False
 
-    def has_move_permission(self, request: HttpRequest) -> bool:
-        return may_move_orders(request)
+    def has_manage_permission(self, request: HttpRequest) -> bool:
+        return may_manage_orders(request)
 
 
 class ReadOnlyInline(TabularInline):
-    """Rows on the page of an order, for reading."""
+    """Read-only rows on the page of an order."""
 
     extra = 0
     hide_title = True
@@ -71,11 +71,11 @@ class ReadOnlyInline(TabularInline):
 
 
 def amount_text(minor: int, currency: str) -> str:
-    """An amount for people to read: "19.00 CNY". An order keeps the currency that it was made in."""
+    """An amount as text, like "19.00 CNY". An order keeps the currency in which it was created."""
     return f"{to_text(minor=minor, currency=currency)} {currency}"
 
 
 def link_to(order: Order) -> SafeString:
-    """To the page of the order."""
+    """A link to the order's page."""
     url = reverse("admin:orders_order_change", args=[order.pk])
     return format_html('<a href="{}" class="text-link">{}</a>', url, order.number)

@@ -2,6 +2,13 @@
 
 from typing import Any
 
+from drf_spectacular.utils import OpenApiResponse
+
+from shop.http.serializers import ProblemSerializer
+
+# For `@extend_schema`, under each error status that an operation documents.
+PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which problem.")
+
 PROBLEM_CONTENT = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
@@ -15,6 +22,6 @@ def document_problems(result: dict[str, Any], generator: Any, request: Any, publ
                     response["content"] = PROBLEM_CONTENT
             responses["default"] = {
                 "content": PROBLEM_CONTENT,
-                "description": "A problem document; `code` says which problem.",
+                "description": PROBLEM.description,
             }
     return result

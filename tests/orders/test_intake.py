@@ -1,4 +1,4 @@
-"""Intake: each entry becomes one order, whatever dies or repeats, and PostgreSQL has the last word."""
+"""Intake: each entry becomes one order, whatever crashes or repeats, and PostgreSQL refuses to oversell."""
 
 import threading
 from typing import Any
@@ -27,8 +27,8 @@ def reserve(item: SaleItem, buyer: User, units: int = 1) -> UUID:
     return reservation_id
 
 
-def crowd(count: int) -> list[User]:
-    return User.objects.bulk_create(User(username=f"crowd-{number}", password="!") for number in range(count))
+def new_buyers(count: int) -> list[User]:
+    return User.objects.bulk_create(User(username=f"new-buyer-{number}", password="!") for number in range(count))
 
 
 def taken(item: SaleItem) -> int:
@@ -49,7 +49,7 @@ def counters_of(item: SaleItem) -> ledger.Counters:
 def test_a_batch_becomes_orders_with_one_line_each(product: Product) -> None:
     item = make_item(product, quantity=100, per_buyer_max=3)
     reservations = {
-        reserve(item, buyer, units): (buyer, units) for buyer, units in zip(crowd(3), [1, 2, 3], strict=True)
+        reserve(item, buyer, units): (buyer, units) for buyer, units in zip(new_buyers(3), [1, 2, 3], strict=True)
     }
     assert intake.drain_once(item_id=item.pk) == 3
     orders = Order.objects.prefetch_related("lines")
@@ -68,14 +68,14 @@ def test_a_batch_becomes_orders_with_one_line_each(product: Product) -> None:
     assert waiting(item) == 0
 
 
-def test_an_empty_outbox_is_no_work(item: SaleItem) -> None:
+def test_an_empty_outbox_returns_0(item: SaleItem) -> None:
     assert intake.drain_once(item_id=item.pk) == 0
     assert intake.drain_once(item_id=999_999) == 0
 
 
 def test_batches_are_bounded(product: Product) -> None:
     item = make_item(product, quantity=None)
-    for buyer in crowd(7):
+    for buyer in new_buyers(7):
         reserve(item, buyer)
     assert [intake.drain_once(item_id=item.pk, batch_max=3) for _ in range(4)] == [3, 3, 1, 0]
     assert Order.objects.count() == 7
@@ -85,7 +85,7 @@ def test_an_entry_read_twice_is_one_order(item: SaleItem, buyer: User, monkeypat
     reserve(item, buyer)
     monkeypatch.setattr(outbox, "TAKE_OVER_IDLE_MS", 0)
     entries = outbox.read_batch(item_id=item.pk, count_max=10, consumer="one that dies after its commit")
-    intake.persist(item_id=item.pk, intents=[intake.understand(entry) for entry in entries])
+    intake.persist(item_id=item.pk, new_orders=[intake.parse_entry(entry) for entry in entries])
     assert (Order.objects.count(), taken(item), waiting(item)) == (1, 1, 1)
 
     assert intake.drain_once(item_id=item.pk) == 1
@@ -107,7 +107,7 @@ def test_two_consumers_on_the_same_entries_make_each_order_once(
     product: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     item = make_item(product, quantity=200)
-    for buyer in crowd(200):
+    for buyer in new_buyers(200):
         reserve(item, buyer)
     monkeypatch.setattr(outbox, "TAKE_OVER_IDLE_MS", 0)
     barrier = threading.Barrier(4)
@@ -156,7 +156,7 @@ def test_nothing_is_acknowledged_when_the_commit_fails(
     assert (Order.objects.count(), taken(item), waiting(item)) == (1, 1, 0)
 
 
-def test_an_unknown_buyer_is_poison_and_the_others_pass(
+def test_an_entry_of_an_unknown_buyer_is_set_aside_and_the_others_pass(
     product: Product, buyer: User, rival: User, store: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     item = make_item(product)
@@ -200,12 +200,12 @@ def test_a_malformed_entry_is_set_aside_and_the_others_pass(
     assert store.xlen(keys_of(item.pk).dead) == 1
 
 
-def test_postgresql_refuses_what_a_forgetful_store_sold_twice(
+def test_postgresql_refuses_units_that_the_store_gave_out_twice(
     product: Product, store: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given five units, all of them orders already, and a store that lost its memory of them
+    # Given five units, all of them orders already, and a store that lost them
     item = make_item(product, quantity=5)
-    people = crowd(8)
+    people = new_buyers(8)
     for person in people[:4]:
         reserve(item, person)
     intake.drain_once(item_id=item.pk)
@@ -213,7 +213,7 @@ def test_postgresql_refuses_what_a_forgetful_store_sold_twice(
     SaleItem.objects.update(announced_at=None)
     tasks.sweep_outboxes()
 
-    # When it sells three more
+    # When the store accepts three more
     for person in people[5:]:
         reserve(item, person)
     intake.drain_once(item_id=item.pk)

@@ -1,4 +1,4 @@
-"""How orders end: paid, expired, cancelled; at once, repeated, and with the store away."""
+"""How orders end: paid, expired, cancelled; at the same time, repeatedly, and with the store unreachable."""
 
 import threading
 from datetime import timedelta
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def order_of(item: SaleItem, buyer: User, units: int = 1) -> Order:
-    """An order that awaits payment, come the usual way."""
+    """An order that awaits payment, made by a reservation and intake."""
     reservation_id = passes.new_reservation_id(item.pk)
     ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=units)
     intake.drain_once(item_id=item.pk)
@@ -83,13 +83,13 @@ def test_expiry_frees_units_and_limit(product: Product, buyer: User) -> None:
     assert order_of(item, buyer, units=3).status == OrderStatus.AWAITING_PAYMENT
 
 
-def test_what_is_not_overdue_is_left_alone(item: SaleItem, buyer: User) -> None:
+def test_orders_before_their_deadline_do_not_expire(item: SaleItem, buyer: User) -> None:
     order_of(item, buyer)
     assert tasks.expire_overdue() == 0
     assert figures(item) == (4, 1, 0, 1)
 
 
-def test_a_crowd_expires_in_batches(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_orders_expire_in_batches(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
     item = make_item(product, quantity=50)
     people = User.objects.bulk_create(User(username=f"crowd-{n}", password="!") for n in range(50))
     for person in people:
@@ -109,7 +109,9 @@ def test_cancelling_puts_the_units_back(item: SaleItem, buyer: User) -> None:
     assert figures(item) == (5, 0, 0, 0)
 
 
-def test_an_expiry_that_the_store_did_not_hear_is_repeated(item: SaleItem, buyer: User, settings: LazySettings) -> None:
+def test_an_expiry_that_the_store_was_not_told_is_settled_later(
+    item: SaleItem, buyer: User, settings: LazySettings
+) -> None:
     order_of(item, buyer)
     let_deadlines_pass()
     healthy = settings.CACHES
@@ -125,7 +127,7 @@ def test_an_expiry_that_the_store_did_not_hear_is_repeated(item: SaleItem, buyer
     assert figures(item) == (5, 0, 0, 0)
 
 
-def test_an_item_that_the_store_lost_does_not_hold_up_the_others(
+def test_an_item_that_the_store_lost_does_not_block_the_others(
     product: Product, buyer: User, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = make_item(product)
@@ -183,7 +185,7 @@ def paid_order(item: SaleItem, buyer: User) -> Order:
 
 
 def captured_payment(order: Order) -> Payment:
-    """What a provider's capture leaves behind; tests/orders/payments/test_webhook.py comes to it the real way."""
+    """A captured payment, written directly; tests/orders/payments/test_webhook.py makes one by a webhook."""
     return Payment.objects.create(
         order=order,
         provider="simulated",
@@ -207,7 +209,7 @@ def test_only_a_paid_order_is_shipped_and_only_a_shipped_one_completed(item: Sal
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_an_order_shipped_before_the_store_heard_of_its_payment_is_confirmed(
+def test_an_order_shipped_before_it_was_settled_is_confirmed(
     item: SaleItem, buyer: User, settings: LazySettings
 ) -> None:
     order = order_of(item, buyer)
@@ -220,7 +222,7 @@ def test_an_order_shipped_before_the_store_heard_of_its_payment_is_confirmed(
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_money_recorded_by_staff_is_refunded_at_once_and_the_units_go_back(item: SaleItem, buyer: User) -> None:
+def test_a_payment_recorded_by_staff_is_refunded_at_once_and_the_units_go_back(item: SaleItem, buyer: User) -> None:
     order = paid_order(item, buyer)
     assert lifecycle.refund(order_id=order.pk, units_back=True)
     assert not lifecycle.refund(order_id=order.pk, units_back=True)
@@ -238,7 +240,7 @@ def test_refunded_without_units_back_they_stay_sold(item: SaleItem, buyer: User)
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_money_of_a_provider_is_due_until_the_provider_has_said_so(item: SaleItem, buyer: User) -> None:
+def test_a_providers_refund_is_due_until_the_provider_confirms(item: SaleItem, buyer: User) -> None:
     order = paid_order(item, buyer)
     payment = captured_payment(order)
     assert lifecycle.refund(order_id=order.pk, units_back=True)
@@ -249,7 +251,7 @@ def test_money_of_a_provider_is_due_until_the_provider_has_said_so(item: SaleIte
     assert not order.mails.filter(kind=Mail.Kind.REFUNDED).exists()
 
 
-def test_a_hold_that_was_tampered_with_does_not_hold_up_the_others(product: Product, store: Any) -> None:
+def test_a_damaged_hold_does_not_block_the_others(product: Product, store: Any) -> None:
     item = make_item(product, quantity=5)
     people = User.objects.bulk_create(User(username=f"crowd-{n}", password="!") for n in range(5))
     orders = [order_of(item, person) for person in people]
@@ -261,7 +263,7 @@ def test_a_hold_that_was_tampered_with_does_not_hold_up_the_others(product: Prod
     assert tasks.settle_orders() == 0
 
 
-def test_paying_and_expiring_owe_a_mail_each(item: SaleItem, buyer: User, rival: User) -> None:
+def test_paying_and_expiring_queue_a_mail_each(item: SaleItem, buyer: User, rival: User) -> None:
     paid, expired = order_of(item, buyer), order_of(item, rival)
     lifecycle.pay(order_id=paid.pk)
     let_deadlines_pass()

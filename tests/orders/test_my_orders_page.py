@@ -20,7 +20,7 @@ from seckill.models import SaleItem
 from seckill.store import StoreUnreachable
 from shop.models import Product
 from tests.conftest import make_item
-from tests.orders.payments.payment_steps import message, store_away, tell
+from tests.orders.payments.payment_steps import message, send_webhook, store_away
 from tests.seckill.staff.filled_form import messages_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -134,7 +134,7 @@ def test_the_button_leads_to_the_payment_page_and_pressed_again_to_the_same(
 
 
 def test_a_payment_page_elsewhere_is_reached_by_a_page_of_ours(client: Client, item: SaleItem, buyer: User) -> None:
-    # Given an open payment page of another company, to which no form of ours may lead
+    # Given an open payment page of another company, to which a form of ours may not lead
     order = reserve(item, buyer)
     client.force_login(buyer)
     client.post(f"{order.get_absolute_url()}pay/")
@@ -145,7 +145,7 @@ def test_a_payment_page_elsewhere_is_reached_by_a_page_of_ours(client: Client, i
 
 
 def test_coming_back_from_the_payment_page_marks_nothing_paid(client: Client, item: SaleItem, buyer: User) -> None:
-    # Given a buyer who comes back from the payment page, before anything was heard of the money
+    # Given a buyer who returns from the payment page before the provider's event has arrived
     order = reserve(item, buyer)
     client.force_login(buyer)
     client.post(f"{order.get_absolute_url()}pay/")
@@ -154,8 +154,8 @@ def test_coming_back_from_the_payment_page_marks_nothing_paid(client: Client, it
     assert "hx-trigger" in text
     order.refresh_from_db()
     assert order.status == OrderStatus.AWAITING_PAYMENT
-    # When the provider tells, then the page that asks again says so
-    tell(message(Payment.objects.get()))
+    # When the event arrives, then the page shows it at its next update
+    send_webhook(message(Payment.objects.get()))
     text = text_of(client, order.get_absolute_url(), hx_request="true")
     assert "We have received your payment." in text
     assert "hx-trigger" not in text
@@ -165,32 +165,30 @@ def test_after_a_declined_payment_the_page_offers_another(client: Client, item: 
     order = reserve(item, buyer)
     client.force_login(buyer)
     client.post(f"{order.get_absolute_url()}pay/")
-    tell(message(Payment.objects.get(), "declined"))
+    send_webhook(message(Payment.objects.get(), "declined"))
     text = text_of(client, order.get_absolute_url())
     assert "The payment did not go through" in text
     assert "Try paying again" in text
-    # orders.js says to a screen reader what this attribute has become.
+    # orders.js announces changes of this attribute to screen readers.
     assert 'data-status="awaiting payment, the payment did not go through"' in text
     client.post(f"{order.get_absolute_url()}pay/")
     assert sorted(Payment.objects.values_list("status", flat=True)) == ["failed", "pending"]
 
 
-def test_a_late_payment_says_what_became_of_the_money(
-    client: Client, item: SaleItem, buyer: User, settings: LazySettings
-) -> None:
-    # Given money that came after the order had expired, while the reservation store is away
+def test_the_page_explains_a_late_payment(client: Client, item: SaleItem, buyer: User, settings: LazySettings) -> None:
+    # Given a payment that arrived after the order had expired, while the reservation store is unreachable
     order = reserve(item, buyer)
     client.force_login(buyer)
     client.post(f"{order.get_absolute_url()}pay/")
     Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     tasks.expire_overdue()
     healthy = store_away(settings)
-    tell(message(Payment.objects.get()))
-    # Then the page says that it is being found out
+    send_webhook(message(Payment.objects.get()))
+    # Then the page says that availability is being checked
     assert "Your payment arrived after the payment deadline." in text_of(client, order.get_absolute_url())
-    # And when units are left, that they are the buyer's
+    # And when units are left, that the order stands
     settings.CACHES = healthy
-    assert late_money.settle_late_payment(order_id=order.pk) is late_money.Decided.KEPT
+    assert late_money.settle_late_payment(order_id=order.pk) is late_money.LatePaymentOutcome.KEPT
     assert "units were still left, so your order stands" in text_of(client, order.get_absolute_url())
 
 
@@ -204,7 +202,7 @@ def test_a_late_payment_for_units_that_are_gone_says_that_the_money_goes_back(
     Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     tasks.expire_overdue()
     reserve(item, rival)
-    tell(message(Payment.objects.get()))
+    send_webhook(message(Payment.objects.get()))
     text = text_of(client, order.get_absolute_url())
     assert "Your payment arrived after the order had ended" in text
     assert "We will refund you in full" in text
@@ -235,7 +233,9 @@ def test_a_paid_order_is_not_cancelled_by_its_buyer(client: Client, item: SaleIt
     assert order.status == OrderStatus.PAID
 
 
-def test_nobody_pays_or_cancels_for_somebody_else(client: Client, item: SaleItem, buyer: User, stranger: User) -> None:
+def test_nobody_can_pay_or_cancel_for_somebody_else(
+    client: Client, item: SaleItem, buyer: User, stranger: User
+) -> None:
     order = reserve(item, buyer)
     client.force_login(stranger)
     for button in ("pay", "cancel"):
@@ -247,7 +247,7 @@ def test_nobody_pays_or_cancels_for_somebody_else(client: Client, item: SaleItem
     assert client.get(f"{order.get_absolute_url()}pay/")["Location"] == order.get_absolute_url()
 
 
-def test_a_provider_that_is_away_is_said_in_words(
+def test_an_unreachable_provider_is_explained(
     client: Client, item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(self: object, *, payment: Payment) -> None:
@@ -286,7 +286,7 @@ def test_signing_up_asks_for_an_address_that_may_be_left_out(client: Client, db:
     assert list(User.objects.order_by("pk").values_list("email", flat=True)) == ["first@example.com", ""]
 
 
-def test_the_order_of_somebody_else_is_not_there(client: Client, item: SaleItem, buyer: User, stranger: User) -> None:
+def test_the_order_of_somebody_else_is_404(client: Client, item: SaleItem, buyer: User, stranger: User) -> None:
     order = reserve(item, buyer)
     client.force_login(stranger)
     assert client.get(order.get_absolute_url()).status_code == 404
@@ -317,7 +317,7 @@ def test_older_orders_are_on_further_pages(client: Client, product: Product, buy
 
 
 def test_a_reservation_is_followed_to_its_order(client: Client, item: SaleItem, buyer: User, stranger: User) -> None:
-    # Given a yes whose order is not written yet
+    # Given a reservation whose order is not created yet
     reservation_id = passes.new_reservation_id(item.pk)
     ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
     path = f"/reservations/{reservation_id}/"
@@ -327,12 +327,12 @@ def test_a_reservation_is_followed_to_its_order(client: Client, item: SaleItem, 
     text = text_of(client, path)
     assert "We are creating your order." in text
     assert 'http-equiv="refresh"' in text
-    # When it is written, then the page leads to it
+    # When it is created, then the page leads to it
     tasks.drain_outbox(item_id=item.pk)
     assert client.get(path)["Location"] == Order.objects.get().get_absolute_url()
 
 
-def test_a_reservation_that_never_was_is_not_there(client: Client, buyer: User) -> None:
+def test_a_reservation_that_does_not_exist_is_404(client: Client, buyer: User) -> None:
     client.force_login(buyer)
     assert client.get(f"/reservations/{uuid4()}/").status_code == 404
 

@@ -1,4 +1,4 @@
-"""The status of a reservation and the buyer's orders: for the owner, and for nobody else."""
+"""The status of a reservation and the buyer's orders: for the owner only."""
 
 from uuid import UUID, uuid4
 
@@ -51,7 +51,7 @@ def test_a_hold_that_ended_without_an_order_was_rejected(item: SaleItem, buyer: 
     assert (body["status"], body["poll_after_ms"]) == ("rejected", None)
 
 
-def test_a_reservation_is_nobody_elses_business(item: SaleItem, buyer: User, rival: User) -> None:
+def test_a_reservation_is_shown_to_its_owner_only(item: SaleItem, buyer: User, rival: User) -> None:
     reservation_id = reserve(item, buyer)
     url = f"/api/v1/reservations/{reservation_id}/"
     assert signed_in(rival).get(url).status_code == 404
@@ -63,7 +63,9 @@ def test_a_reservation_is_nobody_elses_business(item: SaleItem, buyer: User, riv
         assert signed_in(buyer).get(f"/api/v1/reservations/{unknown}/").status_code == 404
 
 
-def test_with_the_store_away_an_order_is_still_found(item: SaleItem, buyer: User, settings: LazySettings) -> None:
+def test_with_the_store_unreachable_an_order_is_still_found(
+    item: SaleItem, buyer: User, settings: LazySettings
+) -> None:
     written, unwritten = reserve(item, buyer), passes.new_reservation_id(item.pk)
     intake.drain_once(item_id=item.pk)
     caches = {name: dict(cache) for name, cache in settings.CACHES.items()}

@@ -1,4 +1,4 @@
-"""Clocks that are an hour off end no hold early, keep none for ever, and silence no task."""
+"""Clocks that are an hour off: no order expires early, none stays for ever, and every task still runs."""
 
 from datetime import timedelta
 from typing import Any
@@ -25,7 +25,7 @@ HOUR = timedelta(hours=1)
 
 
 def reserve_by(clock: timedelta, item: SaleItem, buyer: User) -> None:
-    """A reservation as a store would have written it whose clock is off by `clock`."""
+    """A reservation written by a store whose clock is off by `clock`."""
     now_ms = to_ms(timezone.now() + clock)
     fields: dict[Any, Any] = {
         "reservation": str(passes.new_reservation_id(item.pk)),
@@ -51,7 +51,7 @@ def test_a_store_whose_clock_is_off_gives_a_buyer_the_whole_time_to_pay(
 
 
 def test_an_entry_that_waited_for_an_hour_keeps_its_deadline(item: SaleItem, buyer: User) -> None:
-    """Intake was down; the clocks agree. The buyer was told when the time is over, and it is."""
+    """Intake was down, but the clocks agree: the deadline that the buyer was told does not change."""
     reserve_by(-HOUR, item, buyer)
     intake.drain_once(item_id=item.pk)
     assert tasks.expire_overdue() == 1
@@ -66,13 +66,13 @@ def test_a_deadline_is_the_one_that_the_buyer_was_told(item: SaleItem, buyer: Us
 
 
 def test_messages_outlive_clocks_that_are_an_hour_off() -> None:
-    """Celery drops a message whose time is over by the worker's clock."""
+    """Celery drops a message that has expired by the worker's clock."""
     lives = [entry["options"]["expires"] for entry in current_app.conf.beat_schedule.values()]
     assert min([*lives, doorbell.EXPIRES_SECONDS]) >= 2 * HOUR.total_seconds()
 
 
-def test_of_many_rings_that_waited_one_does_the_work() -> None:
-    """An hour's worth of rings: those at the heels of a sweep go by, a later one works again."""
+def test_of_many_queued_messages_one_does_the_work() -> None:
+    """After an hour without workers: duplicates right after a sweep are skipped, a later message works again."""
     done = []
 
     def work() -> int:
@@ -83,7 +83,7 @@ def test_of_many_rings_that_waited_one_does_the_work() -> None:
     task = sweep.sweep(name="tests.work_of_a_test")(work)
     rings = [task.apply().get() for _ in range(50)]
     assert (sum(rings), len(done)) == (1, 1)
-    # A call from the code is no ring: it works.
+    # A direct call is never skipped.
     assert task() == 1
     with mock.patch.object(sweep, "GAP_SECONDS", 0.0):
         assert task.apply().get() == 1

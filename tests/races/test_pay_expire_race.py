@@ -87,7 +87,7 @@ def race(orders: list[Order], tally: Counter[str]) -> None:
             deadline_s = time.monotonic() + DEADLINE_SECONDS
             time.sleep(max(0.0, deadline_s - lead_seconds - time.monotonic()))
             applied = inbox.receive(provider_name="simulated", event=captured(payment))
-            lead_seconds += STEP_SECONDS if applied is inbox.Applied.LATE else -STEP_SECONDS
+            lead_seconds += STEP_SECONDS if applied is inbox.EventOutcome.LATE else -STEP_SECONDS
             tally[applied] += 1
             if order.pk % 10 == 0:
                 tally[inbox.receive(provider_name="simulated", event=captured(payment))] += 1

@@ -1,4 +1,4 @@
-"""`manage.py sale_audit`: conservation across both stores, while the sale runs; exit 1 where something differs."""
+"""`manage.py sale_audit`: checks while the sale runs that both stores agree; exits with 1 if they differ."""
 
 import json
 import sys
@@ -17,6 +17,7 @@ from orders.repair.audit import PATIENCE_SECONDS, Audit, audit
 from seckill.models import SaleItem, movable_items
 from seckill.store import StoreUnreachable
 
+FIGURES = ("left", "held", "sold", "on_the_way", "settling", "issued", "quantity")
 COLUMNS = ("left", "held", "sold", "on way", "settling", "issued", "quantity", "differ")
 
 
@@ -56,7 +57,7 @@ class Command(BaseCommand):
                         audit(
                             item_id=item.pk,
                             patience_seconds=options["patience"],
-                            report=partial(show_progress, progress, bar),
+                            report_progress=partial(show_progress, progress, bar),
                         )
                     )
                     progress.remove_task(bar)
@@ -66,17 +67,17 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps([as_json(found) for found in audits], indent=2))
         else:
             show(list(zip(items, audits, strict=True)), console=Console(file=cast(IO[str], self.stdout)))
-        if any(found.look.trouble for found in audits):
+        if any(found.comparison.problem_count for found in audits):
             sys.exit(1)
 
 
 def show_progress(progress: Progress, bar: TaskID, done: int, total: int) -> None:
-    """How many of how many orders were looked at."""
+    """Show how many of how many orders were compared."""
     progress.update(bar, completed=done, total=total)
 
 
 def items_named(item_ids: list[int]) -> list[SaleItem]:
-    """The items with these ids, or all that can still move. Raises CommandError for an id that is none."""
+    """The items with these ids, or all whose figures can still change. Raises CommandError for any other id."""
     if not item_ids:
         return list(movable_items().select_related("sale", "product"))
     items = SaleItem.objects.select_related("sale", "product").in_bulk(item_ids)
@@ -98,27 +99,27 @@ def show(audits: list[tuple[SaleItem, Audit]], *, console: Console) -> None:
     for name in COLUMNS:
         table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
     for item, found in audits:
-        look = found.look
-        figures = (look.left, look.held, look.sold, look.on_the_way, look.settling, look.issued, look.quantity)
-        trouble = f"[bold red]{look.trouble}[/]" if look.trouble else "[green]0[/]"
-        moving = " (still changing)" if found.moving else ""
+        comparison = found.comparison
+        figures = [getattr(comparison, name) for name in FIGURES]
+        problems = f"[bold red]{comparison.problem_count}[/]" if comparison.problem_count else "[green]0[/]"
+        changing = " (still changing)" if found.changing else ""
         table.add_row(
-            f"{item.pk} {item}", *("∞" if units is None else f"{units:,}" for units in figures), trouble + moving
+            f"{item.pk} {item}", *("∞" if units is None else f"{units:,}" for units in figures), problems + changing
         )
     console.print(table)
     for item, found in audits:
-        for line in sorted([*found.look.sums, *map(str, found.look.differences)]):
+        for line in sorted([*found.comparison.mismatched_totals, *map(str, found.comparison.differences)]):
             console.print(f"item {item.pk}: {line}", style="red", soft_wrap=True, highlight=False)
 
 
 def as_json(found: Audit) -> dict[str, Any]:
-    look = found.look
-    differences = [{**asdict(each), "reservation_id": str(each.reservation_id)} for each in look.differences]
+    comparison = found.comparison
+    differences = [{**asdict(each), "reservation_id": str(each.reservation_id)} for each in comparison.differences]
     return {
-        **{name: getattr(look, name) for name in ("item_id", "left", "held", "sold", "on_the_way", "settling")},
-        **{name: getattr(look, name) for name in ("issued", "quantity", "taken", "trouble")},
+        **{name: getattr(comparison, name) for name in ("item_id", "left", "held", "sold", "on_the_way", "settling")},
+        **{name: getattr(comparison, name) for name in ("issued", "quantity", "taken", "problem_count")},
         "differences": sorted(differences, key=lambda each: str(each["reservation_id"])),
-        "sums": sorted(look.sums),
-        "moving": found.moving,
+        "mismatched_totals": sorted(comparison.mismatched_totals),
+        "changing": found.changing,
         "seconds": round(found.seconds, 3),
     }

@@ -1,4 +1,4 @@
-"""`manage.py sale_rebuild`: a lost or stale item of the reservation store, restored from PostgreSQL and the outbox."""
+"""`manage.py sale_rebuild`: reconciles items of the reservation store with PostgreSQL and the outbox."""
 
 from argparse import ArgumentParser
 from functools import partial
@@ -42,10 +42,10 @@ class Command(BaseCommand):
             for item in items:
                 bar = progress.add_task(f"{item.pk} {item}", total=None)
                 try:
-                    done = reconcile(
+                    result = reconcile(
                         item_id=item.pk,
                         rebuild=options["from_nothing"],
-                        report=partial(show_progress, progress, bar),
+                        report_progress=partial(show_progress, progress, bar),
                     )
                 except StoreUnreachable as error:
                     raise CommandError(f"The reservation store does not answer: {error}") from error
@@ -55,7 +55,7 @@ class Command(BaseCommand):
                         f"unavailable: {error}. `manage.py sale_audit {item.pk}` shows the differences."
                     ) from error
                 self.stdout.write(
-                    f"item {item.pk}: {'rebuilt' if done.rebuilt else 'compared'} in {done.seconds:.1f} s; "
-                    f"{done.collected} collected from the store, {done.compared} orders compared, "
-                    f"{done.restored} restored, {done.confirmed} confirmed, {done.released} released"
+                    f"item {item.pk}: {'rebuilt' if result.rebuilt else 'compared'} in {result.seconds:.1f} s; "
+                    f"{result.collected} collected from the store, {result.compared} orders compared, "
+                    f"{result.restored} restored, {result.confirmed} confirmed, {result.released} released"
                 )

@@ -1,7 +1,7 @@
-"""The provider `simulated`: a payment company of our own, for development, demonstrations and tests. Moves no money.
+"""The provider `simulated`: a payment company for development, demonstrations and tests. No money is involved.
 
-Its page is `pages.py`, its books `company.py`, its messages `delivery.py`. The shop meets
-it as it meets any other: through the calls below and through signed webhooks.
+Its payment page is in `pages.py`, its state in `company.py`, its webhooks in `delivery.py`. The shop uses it like any
+other provider: through the calls below and through signed webhooks.
 """
 
 import hmac
@@ -31,7 +31,7 @@ SIGNATURE_HEADER = "Simulated-Signature"
 
 
 class SimulatedProvider:
-    """See provider.Provider. The company runs in the same process; it opens transactions that refuse to be nested."""
+    """See provider.Provider. The company runs in this process; its transactions fail if they are nested in another."""
 
     def open_session(self, *, payment: Payment) -> Session:
         session = company.open_session(
@@ -41,7 +41,7 @@ class SimulatedProvider:
             currency=payment.currency,
             return_url=payment.order.get_absolute_url(),
         )
-        # A path: a buyer who came by another name of this machine keeps the cookies of that name.
+        # A path without a host, so that buyers stay on the host name for which they have cookies.
         return Session(reference=session.reference, url=reverse("simulated-payment", args=[session.reference]))
 
     def close_session(self, *, payment: Payment) -> None:
@@ -60,23 +60,23 @@ class SimulatedProvider:
         if not is_current(signed_s):
             raise TooOld(f"signed at {signed_s}")
         try:
-            said = json.loads(body)
+            message = json.loads(body)
             return Event(
-                event_id=str(said["id"]),
-                kind=EventKind(said["kind"]),
-                payment_id=UUID(said["payment"]),
-                provider_reference=str(said["reference"]),
-                reservation_id=UUID(said["reservation"]) if said["reservation"] else None,
-                amount_minor=int(said["amount_minor"]),
-                currency=str(said["currency"]),
-                happened_at=datetime.fromisoformat(said["happened_at"]),
+                event_id=str(message["id"]),
+                kind=EventKind(message["kind"]),
+                payment_id=UUID(message["payment"]),
+                provider_reference=str(message["reference"]),
+                reservation_id=UUID(message["reservation"]) if message["reservation"] else None,
+                amount_minor=int(message["amount_minor"]),
+                currency=str(message["currency"]),
+                happened_at=datetime.fromisoformat(message["happened_at"]),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise Forged(f"signed, and yet not a message of ours: {error!r}") from error
 
 
 def signature_header(*, body: bytes, signed_s: int) -> str:
-    """The value of the header for a message sent at `signed_s`, seconds since 1970."""
+    """The header's value for a message that is signed at `signed_s`, in seconds since 1970."""
     return f"t={signed_s},v1={signature_of(body=body, signed_s=signed_s)}"
 
 
@@ -86,7 +86,7 @@ def signature_of(*, body: bytes, signed_s: int) -> str:
 
 
 def parts_of(header: str) -> tuple[int, str]:
-    """`t` and `v1` of the header. Raises Forged."""
+    """The time and the signature in the header. Raises Forged."""
     parts = dict(part.partition("=")[::2] for part in header.split(","))
     try:
         return int(parts["t"]), parts["v1"]

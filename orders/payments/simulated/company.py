@@ -1,7 +1,7 @@
-"""The simulated payment company at work: its pages are paid, declined, closed and refunded, and the shop is told.
+"""The state of the simulated payment company: pages are paid, declined, closed and refunded, and webhooks are queued.
 
-Every function is one transaction that refuses to be nested (`durable`): whoever called the company inside a transaction
-of the shop would be told at once. Each move is guarded by the page's own state, and idempotent.
+Every function is one `durable` transaction, which raises if the shop calls it inside a transaction of its own. Each
+change is guarded by the page's status, and idempotent.
 """
 
 import json
@@ -20,14 +20,14 @@ from orders.payments.timing import database_now
 Status = SimulatedSession.Status
 Delivery = SimulatedSession.Delivery
 
-# How much later the second of two messages comes, where they come twice or out of order.
+# How much later the second message is sent, if messages are sent twice or out of order.
 SECOND_MESSAGE_SECONDS = 2
 
 
 def open_session(
     *, payment_id: UUID, reservation_id: UUID | None, amount_minor: int, currency: str, return_url: str
 ) -> SimulatedSession:
-    """The page of that payment; made at the first call."""
+    """The page of the payment, created by the first call."""
     with transaction.atomic(durable=True):
         session, _ = SimulatedSession.objects.get_or_create(
             payment_id=payment_id,
@@ -44,12 +44,12 @@ def open_session(
 
 
 def pay(*, reference: str, delivery: str | None = None) -> bool:
-    """The buyer pays. False where the page is over."""
-    return move(reference, (Status.OPEN,), Status.CAPTURED, "captured", delivery)
+    """The buyer pays. False if the page is no longer open."""
+    return change_status(reference, (Status.OPEN,), Status.CAPTURED, "captured", delivery)
 
 
 def pay_slowly(*, reference: str, delivery: str | None = None) -> bool:
-    """The buyer pays, and the money takes its time; nobody can close the page meanwhile. False where it is over."""
+    """The buyer pays, and the money arrives later; until then the page cannot be closed. False if it is not open."""
     with transaction.atomic(durable=True):
         open_page = SimulatedSession.objects.filter(reference=reference, status=Status.OPEN)
         if delivery:
@@ -59,13 +59,13 @@ def pay_slowly(*, reference: str, delivery: str | None = None) -> bool:
 
 
 def decline(*, reference: str, delivery: str | None = None) -> bool:
-    """The buyer's bank says no. False where the page is over."""
-    return move(reference, (Status.OPEN,), Status.DECLINED, "declined", delivery)
+    """The buyer's bank declines. False if the page is no longer open."""
+    return change_status(reference, (Status.OPEN,), Status.DECLINED, "declined", delivery)
 
 
 def expire(*, reference: str) -> bool:
-    """The shop wants the page closed. False where money came by it, or is on its way."""
-    if move(reference, (Status.OPEN,), Status.EXPIRED, "expired"):
+    """Close the page for the shop. False if it was paid, or a payment is processing."""
+    if change_status(reference, (Status.OPEN,), Status.EXPIRED, "expired"):
         return True
     return SimulatedSession.objects.filter(
         reference=reference, status__in=(Status.EXPIRED, Status.DECLINED, Status.REFUNDED)
@@ -73,23 +73,25 @@ def expire(*, reference: str) -> bool:
 
 
 def refund(*, payment_id: UUID) -> bool:
-    """The shop gives the money back. False where none came. The message that it is back follows, once."""
+    """Refund the payment for the shop. False if it was not captured. A webhook reports the refund, once."""
     session = SimulatedSession.objects.filter(payment_id=payment_id).first()
     if session is None:
         return False
-    moved = move(session.reference, (Status.CAPTURED,), Status.REFUNDED, "refunded")
-    return moved or SimulatedSession.objects.filter(pk=session.pk, status=Status.REFUNDED).exists()
+    refunded = change_status(session.reference, (Status.CAPTURED,), Status.REFUNDED, "refunded")
+    return refunded or SimulatedSession.objects.filter(pk=session.pk, status=Status.REFUNDED).exists()
 
 
 def finish_slow(*, batch_max: int) -> int:
-    """The money of slow payments that has arrived by now. Returns how many."""
+    """Capture the slow payments whose money has arrived by now. Returns how many."""
     arrived = SimulatedSession.objects.filter(status=Status.PROCESSING, captures_at__lte=Now())
     references = list(arrived.order_by("captures_at").values_list("reference", flat=True)[:batch_max])
-    return sum(move(reference, (Status.PROCESSING,), Status.CAPTURED, "captured") for reference in references)
+    return sum(change_status(reference, (Status.PROCESSING,), Status.CAPTURED, "captured") for reference in references)
 
 
-def move(reference: str, before: Iterable[Status], after: Status, kind: str, delivery: str | None = None) -> bool:
-    """Move the page if it is in one of the states `before`, and note what to tell the shop, in one transaction."""
+def change_status(
+    reference: str, before: Iterable[Status], after: Status, kind: str, delivery: str | None = None
+) -> bool:
+    """Change the page's status if it is one of `before`, and queue the webhooks, in one transaction."""
     with transaction.atomic(durable=True):
         session = SimulatedSession.objects.select_for_update().filter(reference=reference, status__in=before).first()
         if session is None:
@@ -102,7 +104,7 @@ def move(reference: str, before: Iterable[Status], after: Status, kind: str, del
 
 
 def messages_of(*, session: SimulatedSession, kind: str) -> list[SimulatedMessage]:
-    """What the shop is told, and when: once and now, or as the page's `delivery` wants it."""
+    """The webhooks for a change: one, due now, or as the page's `delivery` says."""
     now = database_now()
     later = now + timedelta(seconds=SECOND_MESSAGE_SECONDS)
     message = message_of(session=session, kind=kind, happened_at=now, deliver_at=now)
@@ -112,7 +114,7 @@ def messages_of(*, session: SimulatedSession, kind: str) -> list[SimulatedMessag
         again = SimulatedMessage(session=session, event_id=message.event_id, body=message.body, deliver_at=later)
         return [message, again]
     if session.delivery == Delivery.OUT_OF_ORDER and kind == "captured":
-        # An attempt that was declined before the one that went well, told after it.
+        # An earlier attempt that was declined, reported after the successful one.
         before = now - timedelta(seconds=10)
         return [message, message_of(session=session, kind="declined", happened_at=before, deliver_at=later)]
     return [message]

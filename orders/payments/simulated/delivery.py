@@ -1,6 +1,6 @@
-"""The simulated payment company tells the shop: signed webhooks over real HTTP, from rows that survive a crash.
+"""The webhooks of the simulated payment company: signed, over real HTTP, from rows that survive a crash.
 
-A message is repeated until the shop has answered 2xx, more and more slowly, and given up after two days.
+A message is retried with growing pauses until the shop answers 2xx, and given up after two days.
 """
 
 import contextlib
@@ -21,18 +21,18 @@ from orders.payments.timing import database_now, next_attempt
 log = structlog.get_logger(__name__)
 
 BATCH_MAX = 50
-# The shop answers in milliseconds, or is not there.
+# A running shop answers within milliseconds.
 TIMEOUT_SECONDS = 3
-# With waits of up to WAIT_SECONDS_MAX these are two days, as long as a real company would go on.
+# With pauses of up to WAIT_SECONDS_MAX this takes two days, as a real company would.
 ATTEMPTS_MAX = 600
 
 
 class NotDelivered(Exception):
-    """The shop did not answer 2xx; the message says what it did."""
+    """The shop did not answer 2xx; the message has its answer."""
 
 
 def deliver_due(*, batch_max: int = BATCH_MAX) -> int:
-    """Deliver one batch of what is due. Returns how many messages the shop has taken."""
+    """Deliver one batch of due messages. Returns how many the shop has accepted."""
     company.finish_slow(batch_max=batch_max)
     due = SimulatedMessage.objects.filter(delivered_at=None, deliver_at__lte=Now(), attempts__lt=ATTEMPTS_MAX)
     delivered = 0
@@ -40,40 +40,40 @@ def deliver_due(*, batch_max: int = BATCH_MAX) -> int:
         try:
             delivered += deliver(message=message)
         except OSError:
-            # Nobody listens: the others would wait for nobody as well.
+            # The shop cannot be reached, so the other messages would fail too.
             break
     return delivered
 
 
 def deliver_now(*, session: SimulatedSession) -> None:
-    """Deliver what is due of one page, at once. What the shop does not take is left to the sweep."""
+    """Deliver the due messages of one page at once. The sweep retries what the shop does not accept."""
     with contextlib.suppress(OSError):
         for message in session.messages.filter(delivered_at=None, attempts=0, deliver_at__lte=Now()):
             deliver(message=message)
 
 
 def deliver(*, message: SimulatedMessage) -> bool:
-    """Send the message once. False where another sends it, or the shop did not take it. Raises OSError."""
+    """Send the message once. False if another worker sends it, or the shop did not accept it. Raises OSError."""
     attempts = message.attempts + 1
-    # Put off before the call, so that two sweeps do not both send it, and a crash sends it again.
-    free = SimulatedMessage.objects.filter(pk=message.pk, attempts=message.attempts, delivered_at=None)
-    if free.update(attempts=attempts, deliver_at=next_attempt(attempts=attempts)) != 1:
+    # Schedule the next attempt before this one, so that two sweeps do not both send it, and a crash leads to a retry.
+    unclaimed = SimulatedMessage.objects.filter(pk=message.pk, attempts=message.attempts, delivered_at=None)
+    if unclaimed.update(attempts=attempts, deliver_at=next_attempt(attempts=attempts)) != 1:
         return False
-    mine = SimulatedMessage.objects.filter(pk=message.pk)
+    claimed = SimulatedMessage.objects.filter(pk=message.pk)
     try:
         post(body=message.body.encode())
     except (NotDelivered, http.client.HTTPException, OSError) as error:
-        log.warning("simulated_message_not_taken", event_id=message.event_id, attempts=attempts, error=str(error))
-        mine.update(last_error=repr(error)[:500])
+        log.warning("simulated_message_not_accepted", event_id=message.event_id, attempts=attempts, error=str(error))
+        claimed.update(last_error=repr(error)[:500])
         if isinstance(error, OSError):
             raise
         return False
-    mine.update(delivered_at=timezone.now(), last_error="")
+    claimed.update(delivered_at=timezone.now(), last_error="")
     return True
 
 
 def post(*, body: bytes) -> None:
-    """One signed POST. http.client on purpose: it reads no proxy settings. Raises NotDelivered."""
+    """One signed POST. Uses http.client because that ignores proxy settings. Raises NotDelivered."""
     address = urlsplit(settings.SHOP_URL)
     secure = address.scheme == "https"
     connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection

@@ -1,6 +1,6 @@
-"""What the simulated payment company keeps: its payment pages, and the messages it has to deliver.
+"""The tables of the simulated payment company: its payment pages, and the webhooks that it has to deliver.
 
-It plays an outside company, so these tables know the shop's by the ids that the shop gave, and by no foreign key.
+It plays an outside company, so these tables refer to the shop's payments by id, without a foreign key.
 """
 
 from django.db import models
@@ -8,7 +8,7 @@ from django.db.models import Q
 
 
 class SimulatedSession(models.Model):
-    """A payment page. `processing` is money on its way: it comes at `captures_at`, and the page cannot be closed."""
+    """A payment page. While it is `processing`, it cannot be closed; the money arrives at `captures_at`."""
 
     class Status(models.TextChoices):
         OPEN = "open"
@@ -19,7 +19,7 @@ class SimulatedSession(models.Model):
         REFUNDED = "refunded"
 
     class Delivery(models.TextChoices):
-        """How the company tells the shop of what happens on this page."""
+        """How the webhooks about this page are delivered."""
 
         ONCE = "once"
         TWICE = "twice"
@@ -48,7 +48,7 @@ class SimulatedSession(models.Model):
 
 
 class SimulatedMessage(models.Model):
-    """A webhook that is to be delivered; the same `event_id` twice is a message that comes twice."""
+    """A webhook to be delivered. Two rows with the same `event_id` are one message that is sent twice."""
 
     session = models.ForeignKey(SimulatedSession, models.CASCADE, related_name="messages")
     event_id = models.CharField(max_length=64)

@@ -1,4 +1,4 @@
-"""The simulated company's payment page, at an address of its own. Whoever has the address may pay, as elsewhere."""
+"""The simulated company's payment page. As with real companies, whoever has its address can pay."""
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -11,7 +11,7 @@ from orders.payments.simulated import company
 from orders.payments.simulated.delivery import deliver_now
 from orders.payments.simulated.models import SimulatedSession
 
-# What the buttons do. Whoever walks away follows a link and presses none.
+# What the buttons do. Leaving without paying is a link and not a button.
 ACTIONS = {
     "pay": company.pay,
     "decline": company.decline,
@@ -22,7 +22,7 @@ ACTIONS = {
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def payment(request: HttpRequest, reference: str) -> HttpResponse:
-    """The page, and its buttons. A button pressed on a page that is over shows the page again, which says so."""
+    """The page and its buttons. If the page is no longer open, a button shows the page again, which says so."""
     if ProviderName.SIMULATED not in chosen():
         raise Http404
     session = get_object_or_404(SimulatedSession, reference=reference)
@@ -35,7 +35,7 @@ def payment(request: HttpRequest, reference: str) -> HttpResponse:
         return redirect("simulated-payment", reference)
     session.refresh_from_db()
     if session.delivery == SimulatedSession.Delivery.EARLY:
-        # The shop hears of it before the buyer is back, and before this page knows that it is over.
+        # The webhook reaches the shop before the buyer returns.
         deliver_now(session=session)
     return HttpResponseRedirect(session.return_url)
 
@@ -52,5 +52,5 @@ def show(request: HttpRequest, session: SimulatedSession) -> HttpResponse:
 
 
 def may_choose_delivery() -> bool:
-    """Whether the page offers webhooks that misbehave: where the shop is there to be tried."""
+    """Whether the page offers late, repeated and reordered webhooks: only in development and load tests."""
     return bool(settings.DEBUG or settings.LOAD_TESTS)

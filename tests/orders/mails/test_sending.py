@@ -1,4 +1,4 @@
-"""Buyers are told by mail: once, in their language, and whatever the mail server does meanwhile."""
+"""Mails to buyers: each once, in their language, whatever the mail server does."""
 
 import os
 import signal
@@ -36,7 +36,7 @@ ADDRESS = "buyer@example.com"
 
 @pytest.fixture
 def server(settings: Settings) -> Iterator[MailServer]:
-    """A mail server that the shop speaks to."""
+    """The mail server of the shop."""
     with mail_server() as server:
         settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
         settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_TIMEOUT = "127.0.0.1", server.port, 1
@@ -66,13 +66,13 @@ def reachable(buyer: User) -> User:
 
 @pytest.fixture
 def paid(reachable: User, order_of: Callable[..., Order]) -> Order:
-    """An order that was just paid, so its buyer is to be told."""
+    """An order that was just paid, so a mail is queued."""
     order = order_of(reachable)
     assert lifecycle.pay(order_id=order.pk)
     return order
 
 
-def the_mail() -> Mail:
+def only_mail() -> Mail:
     return Mail.objects.get()
 
 
@@ -81,14 +81,14 @@ def make_due() -> None:
     Mail.objects.filter(next_attempt_at__isnull=False).update(next_attempt_at=timezone.now() - timedelta(seconds=1))
 
 
-def owed(order: Order, kind: Mail.Kind, **changes: Any) -> None:
-    """The mail is owed after the order has moved as `changes` say."""
+def enqueue_after(order: Order, kind: Mail.Kind, **changes: Any) -> None:
+    """Update the order with `changes`, then queue the mail."""
     Order.objects.filter(pk=order.pk).update(ended_at=timezone.now(), **changes)
-    sending.owe(order_ids=[order.pk], kind=kind)
+    sending.enqueue(order_ids=[order.pk], kind=kind)
 
 
 def text_of(server: MailServer) -> str:
-    """The plain words of the only mail that came."""
+    """The plain text of the only mail received."""
     (message,) = server.received
     part = message.get_body(("plain",))
     assert part is not None
@@ -108,7 +108,7 @@ def test_a_payment_is_confirmed_by_mail_once(server: MailServer, paid: Order) ->
     html = message.get_body(("html",))
     assert html is not None
     assert "CN¥38.00" in html.get_content()
-    mail = the_mail()
+    mail = only_mail()
     assert mail.sent_at is not None
     assert (mail.next_attempt_at, mail.attempts, mail.last_error) == (None, 1, "")
 
@@ -144,7 +144,7 @@ def test_an_expiry_says_that_nothing_was_charged(
 def test_an_expiry_that_was_paid_late_says_that_the_money_comes_back(
     server: MailServer, reachable: User, order_of: Callable[..., Order]
 ) -> None:
-    owed(order_of(reachable), Mail.Kind.EXPIRED, status=OrderStatus.REFUND_DUE)
+    enqueue_after(order_of(reachable), Mail.Kind.EXPIRED, status=OrderStatus.REFUND_DUE)
     tasks.send_mails()
     assert "We will refund it in full" in text_of(server)
     assert "Nothing was charged" not in text_of(server)
@@ -157,7 +157,7 @@ def test_an_expiry_whose_late_payment_is_undecided_promises_nothing(
     Payment.objects.create(
         order=order, provider="x", idempotency_key="1", status="captured", amount_minor=3800, currency="CNY"
     )
-    owed(order, Mail.Kind.EXPIRED, status=OrderStatus.EXPIRED)
+    enqueue_after(order, Mail.Kind.EXPIRED, status=OrderStatus.EXPIRED)
     tasks.send_mails()
     assert "We are checking availability and will email you" in text_of(server)
     assert "Nothing was charged" not in text_of(server)
@@ -167,10 +167,10 @@ def test_an_expiry_overtaken_by_a_late_payment_that_was_kept_is_not_sent(
     server: MailServer, reachable: User, order_of: Callable[..., Order]
 ) -> None:
     order = order_of(reachable)
-    owed(order, Mail.Kind.EXPIRED, status=OrderStatus.PAID, attention=Attention.LATE_PAYMENT_KEPT)
+    enqueue_after(order, Mail.Kind.EXPIRED, status=OrderStatus.PAID, attention=Attention.LATE_PAYMENT_KEPT)
     assert tasks.send_mails() == 0
-    assert (the_mail().next_attempt_at, the_mail().last_error) == (None, sending.OVERTAKEN)
-    sending.owe(order_ids=[order.pk], kind=Mail.Kind.PAID)
+    assert (only_mail().next_attempt_at, only_mail().last_error) == (None, sending.OVERTAKEN)
+    sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.PAID)
     tasks.send_mails()
     assert "so your order stands" in text_of(server)
 
@@ -180,7 +180,7 @@ def test_a_refund_names_what_went_back(server: MailServer, reachable: User, orde
     Payment.objects.create(
         order=order, provider="x", idempotency_key="1", status="refunded", amount_minor=3900, currency="CNY"
     )
-    owed(order, Mail.Kind.REFUNDED, status=OrderStatus.REFUNDED)
+    enqueue_after(order, Mail.Kind.REFUNDED, status=OrderStatus.REFUNDED)
     tasks.send_mails()
     assert "We have refunded CN¥39.00 to your original payment method" in text_of(server)
 
@@ -190,11 +190,11 @@ def test_a_buyer_without_an_address_is_noted_and_not_asked_again(
 ) -> None:
     lifecycle.pay(order_id=order_of(buyer).pk)
     assert tasks.send_mails() == 0
-    assert (the_mail().next_attempt_at, the_mail().last_error) == (None, sending.NO_ADDRESS)
+    assert (only_mail().next_attempt_at, only_mail().last_error) == (None, sending.NO_ADDRESS)
     assert server.connections == 0
 
 
-def test_a_refused_mail_is_tried_again_later_and_keeps_nobody_waiting(
+def test_a_refused_mail_is_tried_again_later_and_does_not_block_the_others(
     server: MailServer, paid: Order, rival: User, order_of: Callable[..., Order]
 ) -> None:
     # Given two mails, the first to an address that the server refuses
@@ -217,13 +217,13 @@ def test_a_refused_mail_is_tried_again_later_and_keeps_nobody_waiting(
     assert tasks.send_mails() == 1
 
 
-def test_a_mail_that_cannot_be_written_keeps_nobody_waiting(
+def test_a_mail_that_cannot_be_rendered_does_not_block_the_others(
     server: MailServer, settings: Settings, paid: Order
 ) -> None:
     settings.SHOP_URL = "http://[not-an-address"
     with pytest.raises(ValueError, match="Invalid IPv6 URL"):
         tasks.send_mails()
-    assert the_mail().last_error == "Invalid IPv6 URL"
+    assert only_mail().last_error == "Invalid IPv6 URL"
     assert tasks.send_mails() == 0
     settings.SHOP_URL = "http://shop.example.com"
     make_due()
@@ -234,13 +234,13 @@ def test_after_enough_attempts_it_is_given_up_until_staff_say_again(server: Mail
     server.refuses = {ADDRESS}
     Mail.objects.update(attempts=sending.ATTEMPTS_MAX - 1)
     tasks.send_mails()
-    mail = the_mail()
+    mail = only_mail()
     assert (mail.next_attempt_at, mail.attempts) == (None, sending.ATTEMPTS_MAX)
     assert "no such buyer" in mail.last_error
     server.refuses = set()
-    assert sending.owe_again(mail_ids=[mail.pk]) == 1
+    assert sending.retry_unsent(mail_ids=[mail.pk]) == 1
     assert tasks.send_mails() == 1
-    assert sending.owe_again(mail_ids=[mail.pk]) == 0
+    assert sending.retry_unsent(mail_ids=[mail.pk]) == 0
 
 
 def test_a_server_that_is_away_counts_against_no_mail(
@@ -260,7 +260,7 @@ def test_a_server_that_is_away_counts_against_no_mail(
 def test_a_silent_server_costs_a_timeout_and_holds_no_transaction_open(
     server: MailServer, paid: Order, command: str
 ) -> None:
-    # Given a server that falls silent at this point
+    # Given a server that stops answering at this point
     server.silent_at = command
     with ThreadPoolExecutor(1) as thread:
         started = time.monotonic()
@@ -273,17 +273,17 @@ def test_a_silent_server_costs_a_timeout_and_holds_no_transaction_open(
                 " AND pid <> pg_backend_pid()"
             )
             assert cursor.fetchone() == (0,)
-        # And it ends soon, with the mail still owed
+        # And it ends soon, with the mail still queued
         assert sending.result(10) == 0
         assert time.monotonic() - started < 5
-    mail = the_mail()
+    mail = only_mail()
     assert mail.sent_at is None
     assert mail.next_attempt_at is not None
     assert mail.next_attempt_at > timezone.now()
     assert "timed out" in mail.last_error
 
 
-def test_a_connection_that_breaks_is_no_end(server: MailServer, paid: Order) -> None:
+def test_a_mail_is_retried_after_a_broken_connection(server: MailServer, paid: Order) -> None:
     server.drops_at = "DATA"
     assert tasks.send_mails() == 0
     server.drops_at = ""
@@ -291,7 +291,7 @@ def test_a_connection_that_breaks_is_no_end(server: MailServer, paid: Order) -> 
     assert tasks.send_mails() == 1
 
 
-def test_a_farewell_without_an_answer_sends_nothing_twice(server: MailServer, paid: Order) -> None:
+def test_a_quit_without_an_answer_sends_nothing_twice(server: MailServer, paid: Order) -> None:
     server.silent_at = "QUIT"
     assert tasks.send_mails() == 1
     assert tasks.send_mails() == 0
@@ -302,7 +302,7 @@ def test_of_many_workers_one_sends_each_mail(
     server: MailServer, reachable: User, order_of: Callable[..., Order]
 ) -> None:
     orders = [order_of(reachable).pk for _ in range(20)]
-    sending.owe(order_ids=orders, kind=Mail.Kind.PAID)
+    sending.enqueue(order_ids=orders, kind=Mail.Kind.PAID)
     barrier = Barrier(4)
 
     def send() -> int:
@@ -321,7 +321,7 @@ def test_of_many_workers_one_sends_each_mail(
 def test_a_crash_after_sending_repeats_the_mail_under_the_same_id(
     server: MailServer, paid: Order, tmp_path: Path
 ) -> None:
-    # Given a worker that dies between the sending and the note of it
+    # Given a worker that dies after sending a mail and before recording it
     (tmp_path / "mails.after_send").write_text("1")
     program = "import django; django.setup(); from orders import tasks; tasks.send_mails()"
     told = {"EMAIL_URL": f"smtp://127.0.0.1:{server.port}", "SHOP_URL": "http://shop.example.com"}
@@ -330,8 +330,8 @@ def test_a_crash_after_sending_repeats_the_mail_under_the_same_id(
     done = subprocess.run([sys.executable, "-c", program], env=values, timeout=60, check=False)
     assert done.returncode == -signal.SIGKILL
     assert len(server.received) == 1
-    assert the_mail().sent_at is None
-    # Then nobody sends it while it may still be on its way
+    assert only_mail().sent_at is None
+    # Then it is not sent again while the dead worker still has it claimed
     assert tasks.send_mails() == 0
     # And afterwards it is sent again as the same mail
     make_due()
@@ -341,7 +341,7 @@ def test_a_crash_after_sending_repeats_the_mail_under_the_same_id(
 
 
 def send_and_disconnect() -> int:
-    """In a thread, whose connection to PostgreSQL would keep the test's database from being dropped."""
+    """For a thread: an open connection would keep the test database from being dropped."""
     try:
         sent: int = tasks.send_mails()
         return sent

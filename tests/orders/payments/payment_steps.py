@@ -1,4 +1,4 @@
-"""What the tests of payments share: orders that came the usual way, figures of both stores, signed webhooks."""
+"""Steps that the payment tests share: orders, payments, figures of both stores, signed webhooks."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ WEBHOOK = "/api/v1/payments/simulated/webhook/"
 
 
 def order_of(item: SaleItem, buyer: User, units: int = 1) -> Order:
-    """An order that awaits payment, come the usual way."""
+    """An order that awaits payment, made by a reservation and intake."""
     reservation_id = passes.new_reservation_id(item.pk)
     ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=units)
     intake.drain_once(item_id=item.pk)
@@ -34,7 +34,7 @@ def order_of(item: SaleItem, buyer: User, units: int = 1) -> Order:
 
 
 def payment_of(order: Order, key: str = "key") -> Payment:
-    """A payment whose page is open."""
+    """A pending payment with an open page."""
     start = sessions.start(order_id=order.pk, idempotency_key=key)
     assert start.payment is not None
     return start.payment
@@ -53,7 +53,7 @@ def let_deadlines_pass() -> None:
 
 
 def store_away(settings: LazySettings) -> Any:
-    """Nobody answers at the reservation store's address. Returns the setting that brings it back."""
+    """Point the shop at an address where no reservation store answers. Returns the setting to restore."""
     healthy = settings.CACHES
     caches = {name: dict(cache) for name, cache in healthy.items()}
     caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
@@ -62,7 +62,7 @@ def store_away(settings: LazySettings) -> Any:
 
 
 def message(payment: Payment, kind: str = "captured", **changes: Any) -> dict[str, Any]:
-    """What the simulated provider says of a payment."""
+    """An event of the simulated provider about a payment."""
     return {
         "id": f"evt_{uuid4()}",
         "kind": kind,
@@ -76,8 +76,8 @@ def message(payment: Payment, kind: str = "captured", **changes: Any) -> dict[st
     }
 
 
-def tell(event: dict[str, Any], *, signed_ago_seconds: int = 0, signature: str | None = None) -> Any:
-    """Send a webhook as the simulated provider does. The client takes no session and no CSRF token along."""
+def send_webhook(event: dict[str, Any], *, signed_ago_seconds: int = 0, signature: str | None = None) -> Any:
+    """Send a webhook as the simulated provider does: without session or CSRF token."""
     body = json.dumps(event).encode()
     signed_s = int(database_now().timestamp()) - signed_ago_seconds
     header = signature or signature_header(body=body, signed_s=signed_s)
@@ -102,7 +102,7 @@ def press_cancel(client: APIClient, number: UUID, key: str | None = "key") -> An
 
 
 def run_and_close(work: Callable[[], Any]) -> Callable[[], None]:
-    """For a thread: its connection to PostgreSQL ends with it."""
+    """For a thread: close its connection to PostgreSQL when it ends."""
 
     def run() -> None:
         try:

@@ -1,4 +1,4 @@
-"""A local server that answers as Stripe documents it, and keeps what was asked. It is not Stripe: see the tests."""
+"""A local server that answers as Stripe documents it, and records the calls. It is not Stripe: see test_stripe.py."""
 
 import json
 import threading
@@ -20,7 +20,7 @@ class Asked:
 
 @dataclass
 class StripeServer:
-    """`faults` answers the next calls: (status, type of the error, code), or None for one that goes well."""
+    """`faults` are the answers to the next calls: (status, error type, code), or None for success."""
 
     url: str = ""
     asked: list[Asked] = field(default_factory=list)
@@ -52,7 +52,7 @@ class StripeServer:
         return 404, {"error": {"type": "invalid_request_error", "message": "no such thing"}}
 
     def session(self, asked: Asked) -> dict[str, Any]:
-        """The same for the same idempotency key."""
+        """The same session for the same idempotency key."""
         reference = f"cs_test_{len(self.sessions) + 1}"
         made = {"id": reference, "object": "checkout.session", "url": f"https://pay.example/{reference}"}
         return self.sessions.setdefault(asked.idempotency_key, made)
@@ -82,7 +82,7 @@ def stripe_server() -> Iterator[StripeServer]:
         do_GET = do_POST
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Nothing: the tests look at what was asked."""
+            """No log: the tests read the recorded calls."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     stripe.url = f"http://127.0.0.1:{server.server_port}"

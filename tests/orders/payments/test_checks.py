@@ -1,4 +1,4 @@
-"""`check --deploy` speaks up for a shop that would take no money."""
+"""`check --deploy` reports a shop whose buyers cannot really pay."""
 
 import pytest
 from django.conf import LazySettings
@@ -16,11 +16,11 @@ def _real_shop(settings: LazySettings) -> None:
     settings.PAYMENT_PROVIDERS = []
 
 
-def test_a_shop_whose_staff_record_payments_is_well() -> None:
+def test_a_shop_without_providers_has_no_error() -> None:
     assert ids() == []
 
 
-def test_the_simulated_company_is_no_way_to_be_paid(settings: LazySettings) -> None:
+def test_the_simulated_provider_is_an_error(settings: LazySettings) -> None:
     settings.PAYMENT_PROVIDERS = ["simulated"]
     assert ids() == ["orders.E002"]
 
@@ -34,12 +34,12 @@ def test_stripe_needs_both_keys(settings: LazySettings, secret: str, webhook: st
     assert ids() == found
 
 
-def test_a_provider_that_does_not_exist_is_named(settings: LazySettings) -> None:
+def test_an_unknown_provider_is_an_error(settings: LazySettings) -> None:
     settings.PAYMENT_PROVIDERS = ["barter"]
     (message,) = check_payments()
     assert "barter" in message.msg
 
 
-def test_load_tests_are_nothing_for_a_real_shop(settings: LazySettings) -> None:
+def test_load_tests_in_production_are_a_warning(settings: LazySettings) -> None:
     settings.LOAD_TESTS = True
     assert ids() == ["orders.W001"]

@@ -1,4 +1,4 @@
-"""Paying and cancelling over the API: idempotent, for the owner alone, and clear about why not."""
+"""Paying and cancelling over the API: idempotent, for the owner only, with a reason where it is refused."""
 
 import socket
 import threading
@@ -28,8 +28,8 @@ from tests.orders.payments.payment_steps import (
     press_cancel,
     press_pay,
     run_and_close,
+    send_webhook,
     signed_in,
-    tell,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -77,13 +77,13 @@ def test_twenty_presses_at_once_make_one_payment_and_one_session(item: SaleItem,
 def test_a_key_that_was_used_gets_its_own_payment_and_a_new_one_another(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
     first = press_pay(signed_in(buyer), order.number).json()
-    tell(message(Payment.objects.get(), "declined"))
+    send_webhook(message(Payment.objects.get(), "declined"))
     again = press_pay(signed_in(buyer), order.number)
     assert (again.status_code, again.json()["status"], again.json()["url"]) == (200, "failed", "")
     assert again.json()["payment"] == first["payment"]
     new = press_pay(signed_in(buyer), order.number, "new")
     assert (new.status_code, new.json()["status"]) == (201, "pending")
-    tell(message(Payment.objects.get(pk=new.json()["payment"])))
+    send_webhook(message(Payment.objects.get(pk=new.json()["payment"])))
     assert press_pay(signed_in(buyer), order.number, "new").json()["status"] == "captured"
 
 
@@ -96,7 +96,7 @@ def test_a_key_is_required(item: SaleItem, buyer: User, key: str | None) -> None
     assert not Payment.objects.exists()
 
 
-def test_orders_are_nobody_elses_business(item: SaleItem, buyer: User, rival: User) -> None:
+def test_nobody_else_can_pay_or_cancel_an_order(item: SaleItem, buyer: User, rival: User) -> None:
     order = order_of(item, buyer)
     for press in (press_pay, press_cancel):
         assert press(signed_in(rival), order.number).status_code == 404
@@ -104,7 +104,7 @@ def test_orders_are_nobody_elses_business(item: SaleItem, buyer: User, rival: Us
     assert not Payment.objects.exists()
 
 
-def test_what_is_paid_or_over_is_not_paid_again(item: SaleItem, buyer: User) -> None:
+def test_an_order_that_is_paid_or_ended_cannot_be_paid(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
     let_deadlines_pass()
     over = press_pay(signed_in(buyer), order.number)
@@ -127,7 +127,7 @@ def test_the_shop_may_offer_several_providers_or_none(item: SaleItem, buyer: Use
     assert press_pay(signed_in(buyer), order.number, provider="simulated").status_code == 201
 
 
-def test_a_provider_that_is_away_changes_nothing_for_the_buyer(item: SaleItem, buyer: User) -> None:
+def test_an_unreachable_provider_changes_nothing_for_the_buyer(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
     with provider_that(open_session=mock.Mock(side_effect=ProviderUnreachable("away"))):
         answer = press_pay(signed_in(buyer), order.number)
@@ -139,7 +139,7 @@ def test_a_provider_that_is_away_changes_nothing_for_the_buyer(item: SaleItem, b
     assert Payment.objects.count() == 1
 
 
-def test_a_session_whose_answer_was_lost_is_given_again(item: SaleItem, buyer: User) -> None:
+def test_a_session_whose_answer_was_lost_is_returned_again(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
     payment = payment_of(order)
     Payment.objects.update(provider_reference="", url="")
@@ -147,7 +147,7 @@ def test_a_session_whose_answer_was_lost_is_given_again(item: SaleItem, buyer: U
     assert (again.pk, again.provider_reference, again.url) == (payment.pk, payment.provider_reference, payment.url)
 
 
-def test_cancelling_puts_the_units_back_however_often_it_is_said(item: SaleItem, buyer: User) -> None:
+def test_repeated_cancelling_puts_the_units_back_once(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
     payment_of(order)
     answers = [press_cancel(signed_in(buyer), order.number) for _ in range(3)]
@@ -159,7 +159,7 @@ def test_cancelling_puts_the_units_back_however_often_it_is_said(item: SaleItem,
     assert SimulatedSession.objects.get().status == SimulatedSession.Status.EXPIRED
 
 
-def test_what_is_paid_is_not_cancelled(item: SaleItem, buyer: User) -> None:
+def test_a_paid_order_cannot_be_cancelled(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
     lifecycle.pay(order_id=order.pk)
     answer = press_cancel(signed_in(buyer), order.number)
@@ -202,7 +202,7 @@ def test_a_page_that_cannot_be_closed_is_tried_again_later(item: SaleItem, buyer
 
 
 def test_a_payment_page_is_never_asked_for_within_a_transaction(item: SaleItem, buyer: User) -> None:
-    """The simulated company's transactions refuse to be nested, so this would raise."""
+    """The simulated company's transactions raise if they are nested."""
     order = order_of(item, buyer)
     with mock.patch.object(sessions, "open_page") as opened:
         press_pay(signed_in(buyer), order.number)
@@ -210,10 +210,10 @@ def test_a_payment_page_is_never_asked_for_within_a_transaction(item: SaleItem, 
     assert press_pay(signed_in(buyer), order.number).status_code == 200
 
 
-def test_with_a_provider_that_says_nothing_the_buyer_hears_within_two_seconds(
+def test_with_a_silent_provider_the_buyer_gets_an_answer_within_two_seconds(
     item: SaleItem, buyer: User, settings: LazySettings
 ) -> None:
-    """The real client of a provider against a port where somebody listens and never answers."""
+    """The real client of a provider against a port that accepts connections and never answers."""
     order = order_of(item, buyer)
     with silent_server() as url:
         settings.PAYMENT_PROVIDERS, settings.STRIPE_API_BASE, settings.STRIPE_SECRET_KEY = ["stripe"], url, "sk_test_x"

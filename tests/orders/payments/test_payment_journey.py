@@ -25,17 +25,17 @@ from tests.orders.payments.payment_steps import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# Many times what it takes on an idle machine.
+# Much longer than needed on an idle machine.
 PATIENCE_SECONDS = 60.0
 
 
 class Shopper:
-    """A buyer's program for the API, and their browser for the payment page."""
+    """A buyer: an API client, and a browser for the payment page."""
 
     def __init__(self, user: User, base_url: str) -> None:
         _, token = get_token_model().objects.create(user=user)
         self.user, self.base_url, self.bearer = user, base_url, f"Bearer {token}"
-        # Straight to the shop, whatever proxy the environment names.
+        # Directly to the shop: ignore proxies in the environment.
         jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
         self.browser = urllib.request.build_opener(urllib.request.ProxyHandler({}), jar)
 
@@ -83,7 +83,7 @@ def base_url(db: None) -> Iterator[str]:
         yield url
 
 
-def test_money_comes_and_goes_through_the_whole_shop(
+def test_payments_and_refunds_go_through_the_whole_shop(
     product: Product, buyer: User, rival: User, stranger: User, base_url: str
 ) -> None:
     # Given a sale, and three buyers with an order each

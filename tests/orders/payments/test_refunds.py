@@ -1,4 +1,4 @@
-"""Money back: asked for until the provider confirms, shown to staff where it keeps failing."""
+"""Refunds: requested until the provider confirms, shown to staff if they keep failing."""
 
 import json
 from unittest import mock
@@ -12,47 +12,47 @@ from orders.payments import provider_choice, refunds
 from orders.payments.provider import ProviderRefused, ProviderUnreachable, Refund
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import figures, message, order_of, payment_of, tell
+from tests.orders.payments.payment_steps import figures, message, order_of, payment_of, send_webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
 def order(item: SaleItem, buyer: User) -> Order:
-    """Paid through the provider's page."""
+    """An order that was paid on the provider's page."""
     order = order_of(item, buyer)
     payment = payment_of(order)
     SimulatedSession.objects.update(status=SimulatedSession.Status.CAPTURED)
-    tell(message(payment))
+    send_webhook(message(payment))
     return order
 
 
-def stands(order: Order) -> tuple[str, str]:
+def statuses_of(order: Order) -> tuple[str, str]:
     order.refresh_from_db()
     return order.status, order.payments.get().status
 
 
-def due_now() -> None:
+def make_due() -> None:
     Payment.objects.exclude(next_attempt_at=None).update(next_attempt_at="2000-01-01T00:00Z")
 
 
-def test_the_provider_is_asked_and_its_event_ends_it(order: Order, item: SaleItem) -> None:
+def test_the_provider_is_asked_and_its_event_completes_the_refund(order: Order, item: SaleItem) -> None:
     assert lifecycle.refund(order_id=order.pk, units_back=True)
     assert tasks.move_refunds() == 0
-    assert stands(order) == (OrderStatus.REFUND_DUE, Payment.Status.REFUND_DUE)
+    assert statuses_of(order) == (OrderStatus.REFUND_DUE, Payment.Status.REFUND_DUE)
     event = SimulatedMessage.objects.get()
-    assert tell(json.loads(event.body)).status_code == 200
-    assert stands(order) == (OrderStatus.REFUNDED, Payment.Status.REFUNDED)
+    assert send_webhook(json.loads(event.body)).status_code == 200
+    assert statuses_of(order) == (OrderStatus.REFUNDED, Payment.Status.REFUNDED)
     assert order.mails.filter(kind=Mail.Kind.REFUNDED).count() == 1
     assert figures(item) == (5, 0, 0, 0)
 
 
-def test_a_provider_that_confirms_at_once_ends_it_at_once(order: Order) -> None:
+def test_a_provider_that_confirms_at_once_completes_the_refund_at_once(order: Order) -> None:
     lifecycle.refund(order_id=order.pk, units_back=False)
     with mock.patch.object(provider_choice.named("simulated").__class__, "refund", return_value=Refund.DONE):
         assert tasks.move_refunds() == 1
         assert tasks.move_refunds() == 0
-    assert stands(order) == (OrderStatus.REFUNDED, Payment.Status.REFUNDED)
+    assert statuses_of(order) == (OrderStatus.REFUNDED, Payment.Status.REFUNDED)
 
 
 @pytest.mark.parametrize("error", [ProviderUnreachable("away"), ProviderRefused("no")])
@@ -62,19 +62,19 @@ def test_a_refund_that_fails_is_repeated_and_then_shown(order: Order, error: Exc
         for _ in range(refunds.ATTEMPTS_BEFORE_ATTENTION):
             assert tasks.move_refunds() == 0
             assert tasks.move_refunds() == 0  # not due yet
-            due_now()
+            make_due()
     assert asked.call_count == refunds.ATTEMPTS_BEFORE_ATTENTION
     order.refresh_from_db()
     payment = order.payments.get()
     assert (order.attention, payment.last_error) == (Attention.REFUND_FAILS, str(error))
-    # The provider is back.
+    # The provider can be reached again.
     tasks.move_refunds()
-    tell(message(payment, "refunded"))
+    send_webhook(message(payment, "refunded"))
     order.refresh_from_db()
     assert (order.status, order.attention) == (OrderStatus.REFUNDED, "")
 
 
-def test_whoever_dies_after_the_provider_has_paid_back_pays_back_once(order: Order) -> None:
+def test_a_crash_after_the_provider_has_refunded_does_not_refund_twice(order: Order) -> None:
     lifecycle.refund(order_id=order.pk, units_back=True)
 
     class Died(BaseException):
@@ -86,14 +86,14 @@ def test_whoever_dies_after_the_provider_has_paid_back_pays_back_once(order: Ord
 
     with mock.patch("shop.failpoints.reach", die), pytest.raises(Died):
         tasks.move_refunds()
-    due_now()
+    make_due()
     tasks.move_refunds()
     assert SimulatedMessage.objects.count() == 1
     assert SimulatedSession.objects.get().status == SimulatedSession.Status.REFUNDED
 
 
 def test_the_provider_is_never_asked_within_a_transaction(order: Order) -> None:
-    """The simulated company would raise: its transactions refuse to be nested."""
+    """The simulated company's transactions raise if they are nested."""
     lifecycle.refund(order_id=order.pk, units_back=True)
     assert tasks.move_refunds() == 0
     assert order.payments.get().last_error == ""

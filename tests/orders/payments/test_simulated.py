@@ -1,4 +1,4 @@
-"""The simulated payment company: its page, its buttons, and the messages that it delivers."""
+"""The simulated payment company: its page, its buttons, and its webhooks."""
 
 import json
 import re
@@ -37,8 +37,8 @@ def payment(order: Order) -> Payment:
 
 
 @pytest.fixture
-def shop_hears(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deliveries go to the shop of this process; tests/orders/payments/test_payment_journey.py has real HTTP."""
+def shop_receives_webhooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Webhooks go to the shop in this process; tests/orders/payments/test_payment_journey.py has real HTTP."""
 
     def post(*, body: bytes) -> None:
         header = signature_header(body=body, signed_s=int(database_now().timestamp()))
@@ -50,7 +50,7 @@ def shop_hears(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def press(payment: Payment, action: str, **fields: str) -> Any:
-    """As a browser does it without JavaScript: the form of the page, with its token."""
+    """Submit the page's form with its CSRF token, as a browser without JavaScript does."""
     client = Client(enforce_csrf_checks=True)
     page = client.get(payment.url).content.decode()
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
@@ -63,7 +63,7 @@ def status_of(order: Order) -> str:
     return order.status
 
 
-def all_due() -> None:
+def make_all_due() -> None:
     SimulatedMessage.objects.update(deliver_at=LONG_AGO)
 
 
@@ -85,7 +85,7 @@ def test_the_form_is_protected(payment: Payment) -> None:
 
 
 def test_paying_leads_back_and_the_money_comes_by_message(
-    item: SaleItem, order: Order, payment: Payment, shop_hears: None
+    item: SaleItem, order: Order, payment: Payment, shop_receives_webhooks: None
 ) -> None:
     answer = press(payment, "pay")
     assert (answer.status_code, answer["Location"]) == (302, order.get_absolute_url())
@@ -96,14 +96,14 @@ def test_paying_leads_back_and_the_money_comes_by_message(
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_the_page_takes_money_once(order: Order, payment: Payment, client: Client) -> None:
+def test_the_page_can_be_paid_once(order: Order, payment: Payment, client: Client) -> None:
     press(payment, "pay")
     again = client.post(payment.url, {"action": "pay"}, follow=True)
     assert "Payment complete." in again.content.decode()
     assert SimulatedMessage.objects.count() == 1
 
 
-def test_declined_the_buyer_may_try_again(order: Order, payment: Payment, shop_hears: None) -> None:
+def test_declined_the_buyer_may_try_again(order: Order, payment: Payment, shop_receives_webhooks: None) -> None:
     press(payment, "decline")
     assert tasks.deliver_simulated_events() == 1
     payment.refresh_from_db()
@@ -114,8 +114,8 @@ def test_declined_the_buyer_may_try_again(order: Order, payment: Payment, shop_h
     assert status_of(order) == OrderStatus.PAID
 
 
-def test_slow_money_comes_later_and_its_page_cannot_be_closed(
-    order: Order, payment: Payment, shop_hears: None, client: Client
+def test_a_slow_payment_arrives_later_and_its_page_cannot_be_closed(
+    order: Order, payment: Payment, shop_receives_webhooks: None, client: Client
 ) -> None:
     press(payment, "pay_slowly")
     assert tasks.deliver_simulated_events() == 0
@@ -128,8 +128,8 @@ def test_slow_money_comes_later_and_its_page_cannot_be_closed(
 
 
 @pytest.mark.parametrize("delivery", ["once", "twice", "late", "early", "out_of_order"])
-def test_however_it_is_told_the_order_is_paid_once(
-    item: SaleItem, order: Order, payment: Payment, shop_hears: None, delivery: str
+def test_however_the_webhooks_arrive_the_order_is_paid_once(
+    item: SaleItem, order: Order, payment: Payment, shop_receives_webhooks: None, delivery: str
 ) -> None:
     press(payment, "pay", delivery=delivery)
     if delivery == "early":
@@ -137,7 +137,7 @@ def test_however_it_is_told_the_order_is_paid_once(
     if delivery == "late":
         assert tasks.deliver_simulated_events() == 0
     for _ in range(2):
-        all_due()
+        make_all_due()
         tasks.deliver_simulated_events()
     assert not SimulatedMessage.objects.filter(delivered_at=None).exists()
     assert status_of(order) == OrderStatus.PAID
@@ -145,7 +145,9 @@ def test_however_it_is_told_the_order_is_paid_once(
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_in_a_real_shop_the_page_offers_no_mischief(payment: Payment, client: Client, settings: LazySettings) -> None:
+def test_in_production_the_page_offers_no_misbehaving_webhooks(
+    payment: Payment, client: Client, settings: LazySettings
+) -> None:
     settings.LOAD_TESTS = False
     assert "out_of_order" not in client.get(payment.url).content.decode()
     press(payment, "pay", delivery="twice")
@@ -154,7 +156,7 @@ def test_in_a_real_shop_the_page_offers_no_mischief(payment: Payment, client: Cl
     assert client.get(payment.url).status_code == 404
 
 
-def test_a_message_that_the_shop_does_not_take_is_sent_again(
+def test_a_message_that_the_shop_does_not_accept_is_sent_again(
     order: Order, payment: Payment, settings: LazySettings
 ) -> None:
     settings.SHOP_URL = "http://127.0.0.1:1"
@@ -174,12 +176,12 @@ def test_the_page_of_a_cancelled_order_says_so(order: Order, payment: Payment, c
     assert 'name="action"' not in page
 
 
-def test_the_company_refuses_to_be_called_within_a_transaction(payment: Payment) -> None:
+def test_the_company_raises_if_called_within_a_transaction(payment: Payment) -> None:
     with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
         company.pay(reference=payment.provider_reference)
 
 
-def test_what_a_message_says(order: Order, payment: Payment) -> None:
+def test_the_content_of_a_message(order: Order, payment: Payment) -> None:
     company.pay(reference=payment.provider_reference)
     event = json.loads(SimulatedMessage.objects.get().body)
     assert (event["kind"], event["payment"], event["amount_minor"]) == ("captured", str(payment.pk), 1900)

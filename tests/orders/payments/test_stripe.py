@@ -84,7 +84,7 @@ def refund_event(payment: Payment, type_: str, **changes: Any) -> dict[str, Any]
     return event(payment, type_, amount=1900, **changes)
 
 
-def tell(stripe_event: dict[str, Any], *, signed_s: int | None = None, secret: str = SECRET) -> Any:
+def send_webhook(stripe_event: dict[str, Any], *, signed_s: int | None = None, secret: str = SECRET) -> Any:
     body = json.dumps(stripe_event)
     header = stripe.WebhookSignature.generate_signature_header(body, secret, signed_s)
     return Client().post(
@@ -117,7 +117,7 @@ def test_a_session_says_whose_payment_it_is_and_what_is_due(server: StripeServer
     assert form["adaptive_pricing[enabled]"].lower() == "false"
     assert form["success_url"] == form["cancel_url"]
     assert form["success_url"].endswith(order.get_absolute_url())
-    # Stripe wants 30 minutes at least.
+    # Stripe requires at least 30 minutes.
     assert int(form["expires_at"]) >= time.time() + 30 * 60
 
 
@@ -140,32 +140,32 @@ def test_a_repeated_call_says_the_same_under_the_same_key(
 
 
 def test_a_completed_session_pays_the_order(item: SaleItem, order: Order, payment: Payment) -> None:
-    assert tell(event(payment)).status_code == 200
-    assert tell(event(payment)).status_code == 200
+    assert send_webhook(event(payment)).status_code == 200
+    assert send_webhook(event(payment)).status_code == 200
     assert status_of(order) == OrderStatus.PAID
     assert PaymentEvent.objects.count() == 1
     assert figures(item) == (4, 0, 1, 1)
 
 
 def test_a_bank_transfer_pays_when_its_money_is_there(order: Order, payment: Payment) -> None:
-    assert tell(event(payment, payment_status="unpaid")).status_code == 200
+    assert send_webhook(event(payment, payment_status="unpaid")).status_code == 200
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT
-    tell(event(payment, "checkout.session.async_payment_succeeded"))
+    send_webhook(event(payment, "checkout.session.async_payment_succeeded"))
     assert status_of(order) == OrderStatus.PAID
 
 
 @pytest.mark.parametrize("type_", ["checkout.session.expired", "checkout.session.async_payment_failed"])
 def test_a_session_that_failed_lets_the_buyer_try_again(order: Order, payment: Payment, type_: str) -> None:
-    tell(event(payment, type_, payment_status="unpaid"))
+    send_webhook(event(payment, type_, payment_status="unpaid"))
     payment.refresh_from_db()
     assert (payment.status, status_of(order)) == (Payment.Status.FAILED, OrderStatus.AWAITING_PAYMENT)
     assert payment_of(order, key="second").pk != payment.pk
 
 
-def test_what_is_not_signed_by_stripe_or_is_old_is_refused(order: Order, payment: Payment) -> None:
-    forged = tell(event(payment), secret="whsec_another")
+def test_an_event_with_a_wrong_or_old_signature_is_refused(order: Order, payment: Payment) -> None:
+    forged = send_webhook(event(payment), secret="whsec_another")
     assert (forged.status_code, forged.json()["code"]) == (400, "signature_invalid")
-    old = tell(event(payment), signed_s=int(time.time()) - 301)
+    old = send_webhook(event(payment), signed_s=int(time.time()) - 301)
     assert (old.status_code, old.json()["code"]) == (400, "signature_expired")
     for header in ({}, {"Stripe-Signature": "nonsense"}):
         answer = Client().post("/api/v1/payments/stripe/webhook/", b"\xff", content_type="text/plain", headers=header)
@@ -173,9 +173,9 @@ def test_what_is_not_signed_by_stripe_or_is_old_is_refused(order: Order, payment
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT
 
 
-def test_events_about_something_else_are_taken_and_forgotten(order: Order, payment: Payment) -> None:
-    assert tell(event(payment, "customer.created")).status_code == 200
-    assert tell(event(payment, client_reference_id="a donation", metadata={})).status_code == 200
+def test_events_about_something_else_are_accepted_and_ignored(order: Order, payment: Payment) -> None:
+    assert send_webhook(event(payment, "customer.created")).status_code == 200
+    assert send_webhook(event(payment, client_reference_id="a donation", metadata={})).status_code == 200
     assert not PaymentEvent.objects.exists()
 
 
@@ -199,7 +199,7 @@ def test_a_session_that_cannot_be_expired_was_paid_or_is_over(
 def test_a_refund_is_asked_for_by_the_payment_intent_under_a_key_of_its_own(
     server: StripeServer, order: Order, payment: Payment
 ) -> None:
-    tell(event(payment))
+    send_webhook(event(payment))
     server.session_status = "complete"
     lifecycle.refund(order_id=order.pk, units_back=True)
     assert tasks.move_refunds() == 1
@@ -218,31 +218,35 @@ def test_a_refund_is_asked_for_by_the_payment_intent_under_a_key_of_its_own(
         ("refund.updated", {"object": "refund", "status": "succeeded"}),
     ],
 )
-def test_a_refund_that_takes_its_time_is_ended_by_an_event(
+def test_a_slow_refund_is_completed_by_an_event(
     server: StripeServer, order: Order, payment: Payment, type_: str, changes: dict[str, Any]
 ) -> None:
-    tell(event(payment))
+    send_webhook(event(payment))
     server.session_status, server.refund_status = "complete", "pending"
     lifecycle.refund(order_id=order.pk, units_back=True)
     assert tasks.move_refunds() == 0
     assert status_of(order) == OrderStatus.REFUND_DUE
-    # Part of it is not all of it.
-    tell(refund_event(payment, "charge.refunded", id="ch_0", refunded=False, amount_refunded=1) | {"id": "evt_part"})
+    # A partial refund does not complete it.
+    send_webhook(
+        refund_event(payment, "charge.refunded", id="ch_0", refunded=False, amount_refunded=1) | {"id": "evt_part"}
+    )
     assert status_of(order) == OrderStatus.REFUND_DUE
-    tell(refund_event(payment, type_, **changes))
+    send_webhook(refund_event(payment, type_, **changes))
     assert status_of(order) == OrderStatus.REFUNDED
 
 
 def test_a_refund_that_fails_later_is_shown(server: StripeServer, order: Order, payment: Payment) -> None:
-    tell(event(payment))
+    send_webhook(event(payment))
     server.session_status = "complete"
     lifecycle.refund(order_id=order.pk, units_back=True)
     tasks.move_refunds()
-    tell(refund_event(payment, "refund.failed", object="refund", status="failed"))
+    send_webhook(refund_event(payment, "refund.failed", object="refund", status="failed"))
     assert (status_of(order), order.attention) == (OrderStatus.REFUND_DUE, "refund_fails")
 
 
-def test_what_is_back_already_is_back(server: StripeServer, provider: StripeProvider, payment: Payment) -> None:
+def test_a_charge_that_is_already_refunded_counts_as_refunded(
+    server: StripeServer, provider: StripeProvider, payment: Payment
+) -> None:
     server.session_status = "complete"
     server.faults = [None, (400, "invalid_request_error", "charge_already_refunded")]
     assert provider.refund(payment=payment) is Refund.DONE
@@ -259,7 +263,7 @@ def test_what_is_back_already_is_back(server: StripeServer, provider: StripeProv
         (400, "invalid_request_error", ProviderRefused),
     ],
 )
-def test_who_says_no_and_who_says_nothing(
+def test_which_errors_are_a_refusal_and_which_are_no_answer(
     server: StripeServer,
     provider: StripeProvider,
     payment: Payment,
@@ -271,5 +275,5 @@ def test_who_says_no_and_who_says_nothing(
     asked = len(server.asked)
     with pytest.raises(error):
         provider.open_session(payment=payment)
-    # Repeating is ours to decide.
+    # The client must not retry by itself.
     assert len(server.asked) == asked + 1

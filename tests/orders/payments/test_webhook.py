@@ -1,4 +1,4 @@
-"""Webhooks: forged, twice, early, late, out of order; and what the money does to the order."""
+"""Webhooks: forged, repeated, early, late and out of order; and what payments do to the order."""
 
 import threading
 from typing import Any
@@ -20,14 +20,14 @@ from tests.orders.payments.payment_steps import (
     order_of,
     payment_of,
     run_and_close,
+    send_webhook,
     store_away,
-    tell,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def stands(order: Order) -> tuple[str, str]:
+def statuses_of(order: Order) -> tuple[str, str]:
     order.refresh_from_db()
     return order.status, order.attention
 
@@ -35,9 +35,9 @@ def stands(order: Order) -> tuple[str, str]:
 def test_captured_money_pays_the_order_and_sells_the_units(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
     payment = payment_of(order)
-    assert tell(message(payment)).status_code == 200
+    assert send_webhook(message(payment)).status_code == 200
     payment.refresh_from_db()
-    assert (stands(order), payment.status) == ((OrderStatus.PAID, ""), Payment.Status.CAPTURED)
+    assert (statuses_of(order), payment.status) == ((OrderStatus.PAID, ""), Payment.Status.CAPTURED)
     assert payment.captured_at is not None
     assert order.settled_at is not None
     assert figures(item) == (4, 0, 1, 1)
@@ -58,10 +58,10 @@ def test_a_message_that_is_forged_or_old_does_nothing(
     item: SaleItem, buyer: User, changes: dict[str, Any], code: str
 ) -> None:
     order = order_of(item, buyer)
-    answer = tell(message(payment_of(order)), **changes)
+    answer = send_webhook(message(payment_of(order)), **changes)
     assert (answer.status_code, answer.json()["code"]) == (400, code)
     assert answer["Content-Type"] == "application/problem+json"
-    assert stands(order)[0] == OrderStatus.AWAITING_PAYMENT
+    assert statuses_of(order)[0] == OrderStatus.AWAITING_PAYMENT
     assert not PaymentEvent.objects.exists()
 
 
@@ -71,7 +71,7 @@ def test_the_signature_is_of_the_body_as_it_came(
     order = order_of(item, buyer)
     event = message(payment_of(order))
     settings.SIMULATED_WEBHOOK_SECRET, known = "another", settings.SIMULATED_WEBHOOK_SECRET
-    answer = tell(event)
+    answer = send_webhook(event)
     assert answer.status_code == 200  # signed and read with the same secret
     settings.SIMULATED_WEBHOOK_SECRET = known
     assert client.post(WEBHOOK, b"{}", content_type="application/json").json()["code"] == "signature_invalid"
@@ -79,19 +79,19 @@ def test_the_signature_is_of_the_body_as_it_came(
     assert client.get(WEBHOOK).status_code == 405
 
 
-def test_a_signed_message_that_says_nothing_of_ours_is_refused(item: SaleItem, buyer: User) -> None:
-    assert tell({"kind": "captured"}).json()["code"] == "signature_invalid"
+def test_a_signed_message_in_another_format_is_refused(item: SaleItem, buyer: User) -> None:
+    assert send_webhook({"kind": "captured"}).json()["code"] == "signature_invalid"
 
 
 def test_a_message_that_comes_twice_is_applied_once(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
     event = message(payment_of(order))
-    assert [tell(event).status_code for _ in range(3)] == [200, 200, 200]
+    assert [send_webhook(event).status_code for _ in range(3)] == [200, 200, 200]
     assert PaymentEvent.objects.count() == 1
-    assert stands(order) == (OrderStatus.PAID, "")
-    # The same fact in a message of its own.
-    assert tell(message(order.payments.get())).status_code == 200
-    assert stands(order) == (OrderStatus.PAID, "")
+    assert statuses_of(order) == (OrderStatus.PAID, "")
+    # The same capture in another event.
+    assert send_webhook(message(order.payments.get())).status_code == 200
+    assert statuses_of(order) == (OrderStatus.PAID, "")
     assert figures(item) == (4, 0, 1, 1)
 
 
@@ -103,7 +103,7 @@ def test_a_message_that_comes_ten_times_at_once_is_applied_once(item: SaleItem, 
 
     def send() -> None:
         barrier.wait(timeout=20)
-        answers.append(tell(event).status_code)
+        answers.append(send_webhook(event).status_code)
 
     threads = [threading.Thread(target=run_and_close(send)) for _ in range(10)]
     for thread in threads:
@@ -120,51 +120,51 @@ def test_a_message_that_comes_before_its_payment_waits_for_it(item: SaleItem, bu
     payment = payment_of(order)
     event = message(payment)
     Payment.objects.all().delete()
-    assert tell(event).status_code == 200
+    assert send_webhook(event).status_code == 200
     assert PaymentEvent.objects.get().applied_at is None
     assert tasks.apply_waiting_events() == 0
     payment.save(force_insert=True)
     assert tasks.apply_waiting_events() == 1
     assert tasks.apply_waiting_events() == 0
-    assert stands(order) == (OrderStatus.PAID, "")
+    assert statuses_of(order) == (OrderStatus.PAID, "")
     assert PaymentEvent.objects.get().outcome == "paid"
 
 
 @pytest.mark.parametrize("kind", ["declined", "expired"])
-def test_what_is_said_of_the_page_after_the_money_changes_nothing(item: SaleItem, buyer: User, kind: str) -> None:
+def test_an_event_about_the_page_after_the_capture_changes_nothing(item: SaleItem, buyer: User, kind: str) -> None:
     order = order_of(item, buyer)
     payment = payment_of(order)
-    tell(message(payment))
-    assert tell(message(payment, kind)).status_code == 200
+    send_webhook(message(payment))
+    assert send_webhook(message(payment, kind)).status_code == 200
     payment.refresh_from_db()
-    assert (stands(order)[0], payment.status) == (OrderStatus.PAID, Payment.Status.CAPTURED)
+    assert (statuses_of(order)[0], payment.status) == (OrderStatus.PAID, Payment.Status.CAPTURED)
 
 
 @pytest.mark.parametrize("kind", ["declined", "expired"])
-def test_money_counts_even_if_the_page_was_said_to_be_over(item: SaleItem, buyer: User, kind: str) -> None:
+def test_a_capture_counts_even_if_the_page_was_reported_as_ended(item: SaleItem, buyer: User, kind: str) -> None:
     order = order_of(item, buyer)
     payment = payment_of(order)
-    tell(message(payment, kind))
+    send_webhook(message(payment, kind))
     payment.refresh_from_db()
     assert payment.status == Payment.Status.FAILED
     second = payment_of(order, key="second")
     assert second.pk != payment.pk
-    tell(message(payment))
+    send_webhook(message(payment))
     second.refresh_from_db()
-    assert (stands(order)[0], second.status) == (OrderStatus.PAID, Payment.Status.FAILED)
-    # The second page was superseded: it is closed, or its money goes back.
-    tell(message(second))
+    assert (statuses_of(order)[0], second.status) == (OrderStatus.PAID, Payment.Status.FAILED)
+    # The second page was superseded: it is closed, or its payment is refunded.
+    send_webhook(message(second))
     second.refresh_from_db()
-    assert stands(order) == (OrderStatus.PAID, Attention.PAID_TWICE)
+    assert statuses_of(order) == (OrderStatus.PAID, Attention.PAID_TWICE)
     assert second.status == Payment.Status.REFUND_DUE
 
 
-def test_money_of_a_provider_pays_after_the_deadline_as_long_as_the_order_waits(item: SaleItem, buyer: User) -> None:
+def test_a_capture_after_the_deadline_pays_an_order_that_is_not_expired_yet(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
     payment = payment_of(order)
     let_deadlines_pass()
-    tell(message(payment))
-    assert stands(order) == (OrderStatus.PAID, "")
+    send_webhook(message(payment))
+    assert statuses_of(order) == (OrderStatus.PAID, "")
     assert tasks.expire_overdue() == 0
 
 
@@ -172,27 +172,27 @@ def test_money_for_an_order_that_staff_recorded_as_paid_goes_back(item: SaleItem
     order = order_of(item, buyer)
     payment = payment_of(order)
     lifecycle.pay(order_id=order.pk)
-    tell(message(payment))
+    send_webhook(message(payment))
     payment.refresh_from_db()
-    assert stands(order) == (OrderStatus.PAID, Attention.PAID_TWICE)
+    assert statuses_of(order) == (OrderStatus.PAID, Attention.PAID_TWICE)
     assert payment.status == Payment.Status.REFUND_DUE
-    tell(message(payment, "refunded"))
+    send_webhook(message(payment, "refunded"))
     payment.refresh_from_db()
-    assert (stands(order)[0], payment.status) == (OrderStatus.PAID, Payment.Status.REFUNDED)
+    assert (statuses_of(order)[0], payment.status) == (OrderStatus.PAID, Payment.Status.REFUNDED)
 
 
 @pytest.mark.parametrize("changes", [{"amount_minor": 1}, {"currency": "EUR"}])
-def test_another_amount_pays_nothing_and_goes_back(item: SaleItem, buyer: User, changes: dict[str, Any]) -> None:
+def test_a_wrong_amount_pays_nothing_and_is_refunded(item: SaleItem, buyer: User, changes: dict[str, Any]) -> None:
     order = order_of(item, buyer)
     payment = payment_of(order)
-    tell(message(payment, **changes))
+    send_webhook(message(payment, **changes))
     payment.refresh_from_db()
-    assert stands(order) == (OrderStatus.AWAITING_PAYMENT, Attention.AMOUNT_DIFFERS)
+    assert statuses_of(order) == (OrderStatus.AWAITING_PAYMENT, Attention.AMOUNT_DIFFERS)
     assert payment.status == Payment.Status.REFUND_DUE
     # The buyer may still pay what is due.
     right = payment_of(order, key="again")
-    tell(message(right))
-    assert stands(order)[0] == OrderStatus.PAID
+    send_webhook(message(right))
+    assert statuses_of(order)[0] == OrderStatus.PAID
 
 
 @pytest.mark.parametrize("status", [OrderStatus.CANCELLED, OrderStatus.REJECTED])
@@ -201,30 +201,30 @@ def test_money_for_a_cancelled_or_rejected_order_goes_back(item: SaleItem, buyer
     payment = payment_of(order)
     lifecycle.end_unpaid(order_ids=[order.pk], status=status)
     settlement.settle_orders()
-    tell(message(payment))
-    assert stands(order) == (OrderStatus.REFUND_DUE, Attention.LATE_PAYMENT_REFUNDED)
-    tell(message(payment, "refunded"))
-    assert stands(order)[0] == OrderStatus.REFUNDED
+    send_webhook(message(payment))
+    assert statuses_of(order) == (OrderStatus.REFUND_DUE, Attention.LATE_PAYMENT_REFUNDED)
+    send_webhook(message(payment, "refunded"))
+    assert statuses_of(order)[0] == OrderStatus.REFUNDED
     assert figures(item) == (5, 0, 0, 0)
 
 
-def test_a_refund_made_in_the_providers_own_pages_is_followed(item: SaleItem, buyer: User) -> None:
+def test_a_refund_made_on_the_providers_own_site_is_applied(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
     payment = payment_of(order)
-    tell(message(payment))
-    tell(message(payment, "refunded"))
-    assert stands(order)[0] == OrderStatus.REFUNDED
+    send_webhook(message(payment))
+    send_webhook(message(payment, "refunded"))
+    assert statuses_of(order)[0] == OrderStatus.REFUNDED
     assert figures(item) == (4, 0, 1, 1)
 
 
 def test_a_refund_that_failed_in_the_end_is_due_again_and_shown(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
     payment = payment_of(order)
-    tell(message(payment))
+    send_webhook(message(payment))
     lifecycle.refund(order_id=order.pk, units_back=True)
-    tell(message(payment, "refunded"))
-    tell(message(payment, "refund_failed"))
-    assert stands(order) == (OrderStatus.REFUND_DUE, Attention.REFUND_FAILS)
+    send_webhook(message(payment, "refunded"))
+    send_webhook(message(payment, "refund_failed"))
+    assert statuses_of(order) == (OrderStatus.REFUND_DUE, Attention.REFUND_FAILS)
 
 
 def test_with_the_store_away_the_provider_is_answered_and_the_store_told_later(
@@ -233,8 +233,8 @@ def test_with_the_store_away_the_provider_is_answered_and_the_store_told_later(
     order = order_of(item, buyer)
     payment = payment_of(order)
     healthy = store_away(settings)
-    assert tell(message(payment)).status_code == 200
-    assert stands(order)[0] == OrderStatus.PAID
+    assert send_webhook(message(payment)).status_code == 200
+    assert statuses_of(order)[0] == OrderStatus.PAID
     settings.CACHES = healthy
     assert tasks.settle_orders() == 1
     assert figures(item) == (4, 0, 1, 1)
@@ -244,8 +244,8 @@ def test_a_message_of_another_provider_pays_nothing(item: SaleItem, buyer: User)
     order = order_of(item, buyer)
     payment = payment_of(order)
     Payment.objects.update(provider="stripe")
-    assert tell(message(payment)).status_code == 200
-    assert stands(order)[0] == OrderStatus.AWAITING_PAYMENT
+    assert send_webhook(message(payment)).status_code == 200
+    assert statuses_of(order)[0] == OrderStatus.AWAITING_PAYMENT
 
 
 def test_the_return_to_the_shop_pays_nothing(item: SaleItem, buyer: User, client: Any) -> None:
@@ -253,14 +253,14 @@ def test_the_return_to_the_shop_pays_nothing(item: SaleItem, buyer: User, client
     payment_of(order)
     client.force_login(buyer)
     assert client.get(order.get_absolute_url()).status_code == 200
-    assert stands(order)[0] == OrderStatus.AWAITING_PAYMENT
+    assert statuses_of(order)[0] == OrderStatus.AWAITING_PAYMENT
 
 
-def test_a_capture_tells_the_reference_that_a_crash_lost(item: SaleItem, buyer: User) -> None:
+def test_a_capture_brings_the_reference_that_a_crash_lost(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
     payment = payment_of(order)
     Payment.objects.update(provider_reference="", url="")
-    tell(message(payment))
+    send_webhook(message(payment))
     assert Payment.objects.get().provider_reference == payment.provider_reference
     assert sessions.close_sessions() == 0
     assert timezone.now() > order.created_at

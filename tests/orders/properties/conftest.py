@@ -1,4 +1,4 @@
-"""A store to kill and a cast for the machines: they outlive the many examples of a test."""
+"""A store that can be killed, and the product and buyers, shared by all examples of a test."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from tests.own_store import OwnStore, as_reservation_store, running
 
 @pytest.fixture(scope="session")
 def store_to_kill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
-    """A server that syncs before it answers, as the shop's does."""
+    """A server that syncs before it answers, as in production."""
     with running(tmp_path_factory.mktemp("store-to-kill")) as store:
         yield store
 

@@ -1,4 +1,4 @@
-"""The machine with payment pages and webhooks: twice, late, out of order, before their payment is there."""
+"""The machine with payment pages and webhooks: repeated, late, out of order, or before their payment exists."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,7 +12,7 @@ from hypothesis.stateful import Bundle, MultipleResults, invariant, multiple, ru
 
 from orders.models import Order, Payment
 from orders.payments import inbox, late_money
-from orders.payments.inbox import Applied
+from orders.payments.inbox import EventOutcome
 from orders.payments.provider import Event, EventKind
 from seckill.models import LatePayment, Sale
 from tests.orders.properties.payment_model import Page, PaymentModel
@@ -29,13 +29,13 @@ class PaymentMachine(SaleMachine):
 
     @rule(target=pages, taken=SaleMachine.taken_passes, is_early=st.booleans())
     def open_page(self, taken: tuple[str, int], is_early: bool) -> MultipleResults[str]:
-        """A payment page, as orders/payments/sessions.py opens one; its first event may be there before its row."""
+        """A payment page, as orders/payments/sessions.py opens one; its first event may arrive before its row."""
         reservation = taken[0]
         if not self.model.may_open(reservation):
             return multiple()
         page = str(uuid4())
         if is_early:
-            assert self.tell(page, reservation, EventKind.CAPTURED, 0) is Applied.WAITING
+            assert self.tell(page, reservation, EventKind.CAPTURED, 0) is EventOutcome.WAITING
         order = Order.objects.get(reservation_id=reservation)
         Payment.objects.create(
             pk=page,
@@ -54,7 +54,7 @@ class PaymentMachine(SaleMachine):
 
     @rule(page=pages, kind=KINDS, number=st.integers(0, 1), dies=PLACES)
     def webhook(self, page: str, kind: EventKind, number: int, dies: str) -> None:
-        """The provider says something; the same number is the same event again."""
+        """The provider sends an event; the same number is the same event again."""
         if kind == EventKind.REFUND_FAILED:
             return
         answer = None
@@ -62,14 +62,14 @@ class PaymentMachine(SaleMachine):
             answer = self.tell(page, self.model.pages[page].reservation, kind, number)
         event_id = f"{page}-{kind}-{number}"
         if event_id in self.model.heard:
-            assert answer is Applied.DUPLICATE
+            assert answer is EventOutcome.DUPLICATE
         elif dies != "payments.before_commit":
             self.model.heard.add(event_id)
             applied = self.model.hear(page, kind)
             assert answer in (applied, None)
             self.follow(page, applied, dies)
 
-    def tell(self, page: str, reservation: str, kind: EventKind, number: int) -> Applied:
+    def tell(self, page: str, reservation: str, kind: EventKind, number: int) -> EventOutcome:
         order = Order.objects.get(reservation_id=reservation)
         event = Event(
             event_id=f"{page}-{kind}-{number}",
@@ -83,13 +83,13 @@ class PaymentMachine(SaleMachine):
         )
         return inbox.receive(provider_name=PROVIDER, event=event)
 
-    def follow(self, page: str, applied: Applied, dies: str) -> None:
+    def follow(self, page: str, applied: EventOutcome, dies: str) -> None:
         """What comes after the commit of an event."""
         if dies == "payments.after_commit":
             return
-        if applied is Applied.LATE:
+        if applied is EventOutcome.LATE:
             self.model.decide(self.model.pages[page], dies=bool(dies))
-        elif applied in (Applied.PAID, Applied.GOES_BACK, Applied.REFUNDED):
+        elif applied in (EventOutcome.PAID, EventOutcome.GOES_BACK, EventOutcome.REFUNDED):
             self.model.settle([self.model.pages[page].reservation])
 
     @rule(takes_again=st.booleans())
@@ -100,7 +100,7 @@ class PaymentMachine(SaleMachine):
 
     @rule()
     def decide_late_money(self) -> None:
-        """The sweep, its waiting over: it asks for one after the other until the store cannot answer."""
+        """The sweep, with all late payments due: it decides one after the other until the store cannot answer."""
         undecided = self.model.undecided
         for turn, page in enumerate(undecided):
             moment = Now() - timedelta(hours=1) + timedelta(seconds=turn)

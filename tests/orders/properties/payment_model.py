@@ -1,9 +1,9 @@
-"""Money in the model: payment pages, what a provider says of them, and late money that waits for a decision."""
+"""Payments in the model: payment pages, the provider's events, and late payments that wait for a decision."""
 
 from dataclasses import dataclass
 
 from orders.models import SOLD, OrderStatus, Payment
-from orders.payments.inbox import Applied
+from orders.payments.inbox import EventOutcome
 from orders.payments.provider import EventKind
 from tests.orders.properties.sale_model import Hold, SaleModel, Terms
 
@@ -13,7 +13,7 @@ ENDED_UNPAID = (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED
 
 @dataclass
 class Page:
-    """A payment. `undecided` is late money: taken, and nobody has said yet whether the units are there."""
+    """A payment. `undecided`: a captured late payment, for which the shop has not decided yet."""
 
     reservation: str
     status: str = Status.PENDING
@@ -21,7 +21,7 @@ class Page:
 
 
 class PaymentModel(SaleModel):
-    """The payments beside the orders. `pages` are in the order in which they were opened."""
+    """The model with payments. `pages` are in the order in which they were opened."""
 
     def __init__(self, terms: Terms) -> None:
         super().__init__(terms)
@@ -37,7 +37,7 @@ class PaymentModel(SaleModel):
         waits = order is not None and order.status == OrderStatus.AWAITING_PAYMENT and not order.turn
         return waits and not self.pages_of(reservation, Status.PENDING)
 
-    def hear(self, name: str, kind: EventKind) -> Applied:
+    def hear(self, name: str, kind: EventKind) -> EventOutcome:
         """What an event does in PostgreSQL."""
         page = self.pages[name]
         if kind == EventKind.CAPTURED:
@@ -46,26 +46,26 @@ class PaymentModel(SaleModel):
             return self.money_is_back(page)
         if page.status == Status.PENDING:
             page.status = Status.FAILED
-            return Applied.FAILED
-        return Applied.NOTHING
+            return EventOutcome.FAILED
+        return EventOutcome.NOTHING
 
-    def capture(self, page: Page) -> Applied:
+    def capture(self, page: Page) -> EventOutcome:
         order = self.orders[page.reservation]
         if page.status not in (Status.PENDING, Status.FAILED):
-            return Applied.NOTHING
+            return EventOutcome.NOTHING
         if order.status == OrderStatus.AWAITING_PAYMENT:
             self.take(page)
             order.status = OrderStatus.PAID
-            return Applied.PAID
+            return EventOutcome.PAID
         if order.status in SOLD or self.pages_of(page.reservation, Status.CAPTURED):
             page.status = Status.REFUND_DUE
-            return Applied.PAID_TWICE
+            return EventOutcome.PAID_TWICE
         if order.status == OrderStatus.EXPIRED:
             self.take(page)
             page.undecided = True
-            return Applied.LATE
+            return EventOutcome.LATE
         self.owe_back(page)
-        return Applied.GOES_BACK
+        return EventOutcome.GOES_BACK
 
     def take(self, page: Page) -> None:
         for other in self.pages_of(page.reservation, Status.PENDING):
@@ -78,21 +78,21 @@ class PaymentModel(SaleModel):
         if order.status in ENDED_UNPAID:
             order.status, order.settled = OrderStatus.REFUND_DUE, False
 
-    def money_is_back(self, page: Page) -> Applied:
+    def money_is_back(self, page: Page) -> EventOutcome:
         order = self.orders[page.reservation]
         if page.status == Status.REFUND_DUE:
             page.status = Status.REFUNDED
             if order.status == OrderStatus.REFUND_DUE and not self.pages_of(page.reservation, Status.REFUND_DUE):
                 order.status = OrderStatus.REFUNDED
-            return Applied.REFUNDED
+            return EventOutcome.REFUNDED
         if page.status != Status.CAPTURED:
-            return Applied.NOTHING
+            return EventOutcome.NOTHING
         page.status, page.undecided = Status.REFUNDED, False
         if order.status == OrderStatus.PAID:
             order.status, order.units_back = OrderStatus.REFUNDED, False
         elif order.status == OrderStatus.EXPIRED:
             order.status, order.settled = OrderStatus.REFUNDED, False
-        return Applied.REFUNDED
+        return EventOutcome.REFUNDED
 
     def refund(self, reservation: str, *, units_back: bool) -> OrderStatus:
         status = super().refund(reservation, units_back=units_back)
@@ -105,7 +105,7 @@ class PaymentModel(SaleModel):
         return [name for name, page in self.pages.items() if page.undecided]
 
     def decide(self, page: Page, *, dies: bool = False) -> bool:
-        """What becomes of late money. False where the store cannot say now."""
+        """Decide a late payment. False if the store cannot answer now."""
         order, store = self.orders[page.reservation], self.store
         if order.status != OrderStatus.EXPIRED:
             page.undecided = False
@@ -119,7 +119,7 @@ class PaymentModel(SaleModel):
             return False
         if store.item_there and not order.settled:
             store.release(page.reservation, refunded=False)
-        # Without its outbox the item is lost for buyers; late money does not ask for it.
+        # Without its outbox the item is unavailable to buyers, but a late payment does not need the outbox.
         if not store.verified or store.missing - {"outbox"}:
             return False
         hold = store.holds.get(page.reservation)

@@ -1,4 +1,4 @@
-"""Bugs that somebody could write, to be planted into the shop: each must be found by the machine."""
+"""Plausible bugs, planted into the shop one at a time: the machine must find each."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ Plant = Callable[[], AbstractContextManager[Any]]
 
 @dataclass(frozen=True)
 class Bug:
-    """`quick` ones are planted in every run of the suite, all of them where PROPERTY_EXAMPLES is set."""
+    """Bugs that are `quick` to find are planted in every run, the others only if PROPERTY_EXAMPLES is set."""
 
     name: str
     plant: Plant
@@ -27,7 +27,7 @@ class Bug:
 
 
 def in_script(verb: str, right: str, wrong: str) -> Plant:
-    """One place of a Lua script, written otherwise."""
+    """Replace one place in a Lua script."""
 
     @contextmanager
     def plant() -> Iterator[None]:
@@ -40,7 +40,7 @@ def in_script(verb: str, right: str, wrong: str) -> Plant:
 
 
 def in_function(module: ModuleType, name: str, right: str, wrong: str) -> Plant:
-    """One place of a function, written otherwise."""
+    """Replace one place in a function's source."""
 
     @contextmanager
     def plant() -> Iterator[None]:
@@ -77,9 +77,9 @@ BUGS = [
         "a read batch is acknowledged before it is committed",
         in_function(
             intake,
-            "persist_all",
+            "persist_and_acknowledge",
             "    try:\n        persist(",
-            "    outbox.acknowledge(item_id=item_id, entry_ids=[i.entry.id for i in intents if i.entry])\n"
+            "    outbox.acknowledge(item_id=item_id, entry_ids=[i.entry.id for i in new_orders if i.entry])\n"
             "    try:\n        persist(",
         ),
         quick=True,
@@ -113,10 +113,12 @@ BUGS = [
     ),
     Bug(
         "a reconcile leaves the entries of other workers where they are",
-        in_function(reconcile, "collect", "intake.drain_all(item_id=item_id)", "intake.drain_once(item_id=item_id)"),
+        in_function(
+            reconcile, "collect_reservations", "intake.drain_all(item_id=item_id)", "intake.drain_once(item_id=item_id)"
+        ),
     ),
     Bug(
         "a reconcile does not restore what was sold",
-        in_function(reconcile, "wanted_as", "return RestoreAs.SOLD if", "return RestoreAs.ENDED if"),
+        in_function(reconcile, "state_for", "return RestoreAs.SOLD if", "return RestoreAs.ENDED if"),
     ),
 ]

@@ -35,7 +35,7 @@ from tests.orders.properties.sale_model import ENDED, OPEN, UPCOMING, Change, Ki
 from tests.orders.properties.world import Cast, World, commits_that_wait, later
 from tests.own_store import OwnStore
 
-# The buyers of the rules; the others come at the end, for all that is left.
+# The buyers in the rules; the others buy at the end all that is left.
 REGULARS = 3
 BUYERS = st.integers(0, REGULARS - 1)
 KEYS = st.sampled_from(["item", "buyers", "holds", "outbox"])
@@ -43,12 +43,12 @@ FAULTS = st.sampled_from(["kill", "kill", "flush scripts", "empty", "lose a key"
 UNITS = st.integers(1, 3)
 WORKER_DIES = st.sampled_from(["", "", "", "intake.before_commit", "intake.after_commit"])
 ORDER_DIES = st.sampled_from(["", "", "lifecycle.after_commit"])
-# Longer than any example: entries change hands where the machine says so, and never by the clock.
+# Longer than any example: a worker takes over entries when a rule says so, and never by the clock.
 NEVER_MS = 3_600_000
 
 store_up = precondition(lambda self: self.model.store_is_up)
 unanswered = precondition(lambda self: not (self.model.store_is_up and self.model.store.answers))
-# What a change does to an item with a part missing depends on counters that nobody maintains any more.
+# What a change does to an item with a missing part depends on counters that are no longer maintained.
 changeable = precondition(lambda self: not self.model.store.missing - {"item"} or "item" in self.model.store.missing)
 
 
@@ -71,7 +71,7 @@ class SaleMachine(RuleBasedStateMachine):
     def publish(
         self, quantity: int | None, limit: int, upcoming: bool, first: list[tuple[int, int]]
     ) -> MultipleResults[tuple[str, int]]:
-        """On sale, with the first buyers' reservations, which are orders already."""
+        """The item is on sale, and the first buyers have orders."""
         terms = Terms(quantity, limit, window=UPCOMING if upcoming else OPEN)
         self.world = World(self.own_store, self.cast, terms)
         self.model = self.model_type(terms)
@@ -85,7 +85,7 @@ class SaleMachine(RuleBasedStateMachine):
 
     @rule(target=taken_passes, buyer=BUYERS, units=UNITS, dies=WORKER_DIES)
     def buy(self, buyer: int, units: int, dies: str) -> tuple[str, int]:
-        """A reservation, and at once the worker that takes it in."""
+        """A reservation, and immediately the worker that makes it an order."""
         reservation = self.new_pass()
         self.ask(reservation, buyer, units)
         self.drain(500, False, dies)
@@ -247,7 +247,7 @@ class SaleMachine(RuleBasedStateMachine):
         dies=st.sampled_from(["changes.before_store", "changes.after_store"]),
     )
     def change_is_repeated(self, kind: SaleChange.Kind, units: int, dies: str) -> None:
-        """Whoever made the change dies in it, and the sweep comes by at once."""
+        """The process that made the change crashes, and the sweep runs immediately."""
         self.change(kind, units, dies)
         self.sweep_changes()
 
@@ -266,11 +266,11 @@ class SaleMachine(RuleBasedStateMachine):
         if in_store:
             self.model.store.terms.window = OPEN
 
-    # --- faults, and what mends them ---
+    # --- faults and repairs ---
 
     @rule(fault=FAULTS, key=KEYS)
     def fault(self, fault: str, key: str) -> None:
-        """One rule for all of them, so that they do not crowd out the buyers."""
+        """One rule for all faults, so that most steps are still those of buyers."""
         store_is_up, store = self.model.store_is_up, self.model.store
         if fault == "kill" and store_is_up:
             self.own_store.kill()
@@ -307,7 +307,7 @@ class SaleMachine(RuleBasedStateMachine):
     @unanswered
     @rule()
     def everything_is_mended(self) -> None:
-        """So that a sale mostly runs, and faults find something to damage."""
+        """Keeps the sale running most of the time, so that faults have something to damage."""
         self.reconcile("")
 
     @unanswered
@@ -396,7 +396,7 @@ class SaleMachine(RuleBasedStateMachine):
                 self.own_store.start()
 
     def come_to_rest(self) -> None:
-        """Faults stop, sweeps go on, all deadlines pass: nothing is held, and what was not paid is back."""
+        """No more faults; the sweeps run and all deadlines pass: nothing is held, and unpaid units are back on sale."""
         if not self.model.store_is_up:
             self.store_comes_back()
         if self.model.terms.window == UPCOMING:
@@ -418,10 +418,10 @@ class SaleMachine(RuleBasedStateMachine):
         assert self.model.told_yes - self.model.forgiven <= self.model.orders.keys()
 
     def decide_late_money(self) -> None:
-        """The machine with payments knows how."""
+        """Overridden by the machine with payments."""
 
     def everything_left_can_be_sold(self) -> None:
-        """With demand and no faults every unit left is sold, and not one more; unpaid, all of it comes back."""
+        """Without faults every unit left can be reserved, and not one more; unpaid, all of them come back."""
         if self.model.terms.paused:
             self.change(Kind.RESUME, 1, "")
         if self.model.terms.window == ENDED:

@@ -15,7 +15,7 @@ from seckill.outcomes import Outcome
 
 Kind = SaleChange.Kind
 
-# Only these give back what is sold.
+# Only these reasons release sold units.
 MONEY_BACK = (OrderStatus.REFUND_DUE, OrderStatus.REFUNDED)
 
 UPCOMING, OPEN, ENDED = "upcoming", "open", "ended"
@@ -30,7 +30,7 @@ class Hold:
 
 @dataclass
 class Entry:
-    """What intake learns of a reservation; `read` once a worker was given it."""
+    """An outbox entry; `read` once a worker was given it."""
 
     buyer: int
     units: int
@@ -49,7 +49,7 @@ class Terms:
 
 @dataclass
 class Order:
-    """`turn` is when its deadline passed, among the others; 0 where it has not."""
+    """`turn`: in which order the deadlines passed; 0 if this one has not."""
 
     buyer: int
     units: int
@@ -65,7 +65,7 @@ class Order:
 
     @property
     def wanted(self) -> str:
-        """What the store is to say of its hold."""
+        """The state that its hold should have in the store."""
         if self.status == OrderStatus.AWAITING_PAYMENT:
             return "held"
         return "sold" if self.status in SOLD or not self.units_back else "ended"
@@ -73,7 +73,7 @@ class Order:
 
 @dataclass
 class Change:
-    """A change of the terms that PostgreSQL has noted; `told` once the store has applied it."""
+    """A change of the terms in PostgreSQL's journal; `told` once the store has applied it."""
 
     kind: SaleChange.Kind
     units: int = 0
@@ -109,7 +109,7 @@ class StoreModel:
 
     @property
     def answers(self) -> bool:
-        """Whether buyers hear anything but `unavailable`."""
+        """Whether buyers get anything but `unavailable`."""
         return self.verified and not self.missing
 
     @property
@@ -139,7 +139,7 @@ class StoreModel:
         if hold and (hold.state == "held" or (hold.state == "sold" and refunded)):
             hold.state = "ended"
         if not self.missing & {"item", "holds"} and not self.buyers:
-            # Nobody has anything, so a lost list of buyers is as it should be.
+            # Nobody has units, so the list of buyers should be empty, and losing it changes nothing.
             self.missing.discard("buyers")
 
     def confirm(self, reservation: str) -> None:
@@ -148,7 +148,7 @@ class StoreModel:
             hold.state = "sold"
 
     def has(self, key: str) -> bool:
-        """Whether there is such a key to lose: a hash without fields is none."""
+        """Whether the key exists: an empty hash does not."""
         return bool({"buyers": self.buyers, "holds": self.holds}.get(key, True))
 
     def lose(self, *keys: str) -> None:
@@ -190,7 +190,7 @@ def move(terms: Terms, change: Change) -> None:
 
 
 class SaleModel:
-    """Both stores. The methods are the steps of the river; each returns what the shop is to answer."""
+    """Both stores. The methods are the steps of a purchase; each returns what the shop should answer."""
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
@@ -318,7 +318,7 @@ class SaleModel:
                 move(self.terms, change)
             self.pending.pop(0)
 
-    # --- faults, and what mends them ---
+    # --- faults and repairs ---
 
     def restart(self) -> None:
         self.store_is_up = True
@@ -328,18 +328,18 @@ class SaleModel:
         self.backup = deepcopy(self.store)
 
     def put_back(self) -> None:
-        """The store of the backup, on a server that was started for it."""
+        """Restore the backup on a newly started server."""
         assert self.backup is not None
         self.store = deepcopy(self.backup)
         self.restart()
 
     def forgive(self) -> None:
-        """Something was lost: what neither PostgreSQL nor anything that is left of the store knows is not promised."""
+        """Data was lost: reservations that neither PostgreSQL nor the rest of the store has are not promised."""
         known = self.orders.keys() | self.store.outbox.keys() | self.store.holds.keys()
         self.forgiven |= self.told_yes - known
 
     def reconcile(self, *, dies: bool = False) -> None:
-        """Everything that is known becomes an order, and the store is to say of each what its order says."""
+        """Every known reservation becomes an order, and each hold in the store gets the state of its order."""
         self.persist(self.store.outbox)
         self.persist({name: hold for name, hold in self.store.holds.items() if hold.state != "ended"})
         terms = deepcopy(self.terms)

@@ -1,4 +1,4 @@
-"""Steps that once broke a promise, taken again one by one."""
+"""Sequences of steps that once broke a promise."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from tests.own_store import OwnStore
 
 @pytest.fixture
 def machine(store_and_cast: tuple[OwnStore, Cast]) -> Iterator[PaymentMachine]:
-    """A machine that a test drives by hand; what holds always is asked at the end, and then it comes to rest."""
+    """A machine that a test drives step by step; its invariants are checked at the end."""
     store, stage_cast = store_and_cast
 
     class Machine(PaymentMachine):
@@ -26,7 +26,7 @@ def machine(store_and_cast: tuple[OwnStore, Cast]) -> Iterator[PaymentMachine]:
 
 
 def test_a_pass_that_asks_for_more_after_a_loss_and_then_the_old_backup_comes_back(machine: PaymentMachine) -> None:
-    """The hold of the backup is smaller than the order that the same pass has become since."""
+    """The hold in the backup has fewer units than the order that the same pass has made since."""
     machine.publish(quantity=3, limit=2, upcoming=False, first=[])
     machine.fault("back up", "item")
     taken = machine.reserve(0, 1)
@@ -40,7 +40,7 @@ def test_a_pass_that_asks_for_more_after_a_loss_and_then_the_old_backup_comes_ba
 
 
 def test_an_ended_pass_after_its_hold_was_lost_with_all_the_others(machine: PaymentMachine) -> None:
-    """Nothing is held or sold, so nobody missed the holds, and the pass was told yes for an order that had expired."""
+    """Nothing was held or sold, so the lost holds went unnoticed, and an expired order's pass could reserve again."""
     machine.publish(quantity=3, limit=2, upcoming=False, first=[])
     taken = machine.reserve(0, 1)
     machine.drain(500, False, "")

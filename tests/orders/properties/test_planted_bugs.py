@@ -1,4 +1,4 @@
-"""The machine can fail: each bug that is planted into the shop is found, within so many examples."""
+"""The machine can fail: it finds each planted bug within EXAMPLES_MAX examples."""
 
 import os
 
@@ -16,7 +16,7 @@ from tests.own_store import OwnStore
 EXAMPLES_MAX = 400
 STEPS = 30
 
-# The machine's own word, PostgreSQL's refusal, and that of a reconcile.
+# From the machine, from PostgreSQL's constraints, and from a reconcile.
 FOUND = (AssertionError, IntegrityError, StillDiffers)
 
 ALL = "PROPERTY_EXAMPLES" in os.environ
@@ -40,7 +40,7 @@ def test_a_planted_bug_is_found(bug: Bug, store_and_cast: tuple[OwnStore, Cast])
         max_examples=EXAMPLES_MAX,
         stateful_step_count=STEPS,
         deadline=None,
-        # The same examples each time, and as found: nobody reads them.
+        # The same examples each time, and not shrunk, since nobody reads them.
         derandomize=True,
         database=None,
         phases=[Phase.generate],

@@ -1,4 +1,4 @@
-"""The shop itself for the machine: one item on a store of its own and in PostgreSQL, and what both say of it."""
+"""The real shop for the machine: one item in its own store and in PostgreSQL, and what both hold."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -30,12 +30,12 @@ ROWS: tuple[type[Row], ...] = (Mail, PaymentEvent, Payment, OrderLine, Order, Sa
 
 
 class Crash(BaseException):
-    """The process dies here: nobody catches it, and what is open is rolled back."""
+    """The process crashes: no handler catches this, and open transactions are rolled back."""
 
 
 @dataclass(frozen=True)
 class Cast:
-    """What outlives an example: the product, and the buyers by their numbers in the model."""
+    """Shared by all examples: the product, and the buyers by their numbers in the model."""
 
     product: Product
     buyer_ids: list[int]
@@ -67,7 +67,7 @@ class World(StoredItem):
     # --- time, and dying ---
 
     def doors_open(self, *, in_store: bool) -> None:
-        """The moment of the opening comes."""
+        """The sale opens."""
         opens_at = from_ms(to_ms(timezone.now() - HOUR))
         Sale.objects.filter(pk=self.sale.pk).update(opens_at=opens_at)
         if in_store:
@@ -80,7 +80,7 @@ class World(StoredItem):
 
     @contextmanager
     def dying_at(self, place: str) -> Iterator[None]:
-        """Die when the river comes by this place; where it does not, nothing happens. An empty place is nowhere."""
+        """Crash when the code reaches this place. An empty place is never reached."""
         with ExitStack() as stack:
             if place == "intake.before_commit":
                 stack.enter_context(mock.patch.object(intake, "take", side_effect=Crash))
@@ -99,7 +99,7 @@ class World(StoredItem):
         self.dumped = {key: self.client.dump(key) for key in self.client.scan_iter()}
 
     def put_back(self) -> None:
-        """Empty the store, put the backup into it, and start it anew."""
+        """Empty the store, load the backup into it, and restart it."""
         self.client.flushall()
         for key, value in self.dumped.items():
             self.client.restore(key, 0, value)
@@ -141,7 +141,7 @@ class World(StoredItem):
 
 @contextmanager
 def commits_that_wait() -> Iterator[None]:
-    """PostgreSQL is not killed here, so nobody need wait for its disk; but no sale opens or resumes on such a one."""
+    """Switch synchronous_commit on: no sale opens without it. Elsewhere it is off, as PostgreSQL is not killed here."""
     run_sql("RESET synchronous_commit")
     try:
         yield
@@ -163,5 +163,5 @@ def dies_at(place: str) -> Any:
 
 
 def later() -> datetime:
-    """An end of the sale that is far off."""
+    """A closing time far in the future."""
     return timezone.now() + 3 * HOUR

@@ -1,4 +1,4 @@
-"""One sale item and its reservations and orders, on a store that a test may kill, empty or put back."""
+"""One sale item with its reservations and orders, on a store that a test may kill, empty or restore from a backup."""
 
 import itertools
 from datetime import timedelta
@@ -18,7 +18,7 @@ from tests.seckill.stored_item import StoredItem
 
 
 class ItemJourney(StoredItem):
-    """Every step goes through the shop's own functions; the names of the steps are those of a buyer's life."""
+    """Steps in the life of a reservation, each made with the shop's own functions."""
 
     def __init__(self, own_store: OwnStore, item: SaleItem) -> None:
         super().__init__(own_store.client, item.pk)
@@ -29,7 +29,9 @@ class ItemJourney(StoredItem):
     def new_buyer(self) -> User:
         return User.objects.create(username=f"buyer-{self.item_id}-{next(self._numbers)}")
 
-    def ask(self, *, reservation_id: UUID | None = None, buyer_id: int | None = None, units: int = 1) -> Outcome:
+    def try_to_reserve(
+        self, *, reservation_id: UUID | None = None, buyer_id: int | None = None, units: int = 1
+    ) -> Outcome:
         return ledger.reserve(
             item_id=self.item_id,
             reservation_id=reservation_id or passes.new_reservation_id(self.item_id),
@@ -37,14 +39,14 @@ class ItemJourney(StoredItem):
             units=units,
         ).outcome
 
-    def told_yes(self, *, units: int = 1) -> UUID:
+    def reserved(self, *, units: int = 1) -> UUID:
         """A reservation that is not an order yet."""
         reservation_id = passes.new_reservation_id(self.item_id)
-        assert self.ask(reservation_id=reservation_id, units=units) == Outcome.RESERVED
+        assert self.try_to_reserve(reservation_id=reservation_id, units=units) == Outcome.RESERVED
         return reservation_id
 
     def ordered(self, *, units: int = 1) -> UUID:
-        reservation_id = self.told_yes(units=units)
+        reservation_id = self.reserved(units=units)
         intake.drain_once(item_id=self.item_id)
         return reservation_id
 
@@ -71,7 +73,7 @@ class ItemJourney(StoredItem):
         return Order.objects.get(reservation_id=reservation_id)
 
     def restart(self) -> None:
-        """kill -9, and a server that reads what was written."""
+        """kill -9, then start the server again on the same files."""
         self.own_store.kill()
         self.own_store.start()
 
@@ -80,7 +82,7 @@ class ItemJourney(StoredItem):
         return {name: hold.split(":")[0] for name, hold in self.holds().items()}
 
     def is_clean(self) -> bool:
-        """Whether an audit finds nothing; what it finds is in the report of the failing test."""
+        """Whether an audit finds no problem; a failing test prints what it found."""
         found = audit(item_id=self.item_id, patience_seconds=3)
         print(found)
-        return found.look.clean
+        return found.comparison.problem_count == 0

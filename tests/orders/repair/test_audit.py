@@ -1,4 +1,4 @@
-"""The audit finds what differs, names it, and is not taken in by what is only in motion."""
+"""The audit finds and names differences, and does not report changes in progress."""
 
 import json
 import re
@@ -46,11 +46,17 @@ def test_every_unit_is_accounted_for(journey: ItemJourney) -> None:
     journey.paid(units=2)
     journey.expired()
     journey.ordered()
-    journey.told_yes(units=2)
-    look = audit(item_id=journey.item_id).look
-    assert (look.left, look.held, look.sold, look.on_the_way, look.settling) == (15, 1, 2, 2, 0)
-    assert look.issued == look.quantity == 20
-    assert look.trouble == 0
+    journey.reserved(units=2)
+    comparison = audit(item_id=journey.item_id).comparison
+    assert (comparison.left, comparison.held, comparison.sold, comparison.on_the_way, comparison.settling) == (
+        15,
+        1,
+        2,
+        2,
+        0,
+    )
+    assert comparison.issued == comparison.quantity == 20
+    assert comparison.problem_count == 0
 
 
 def test_an_unlimited_item_is_audited_too(journey: ItemJourney, product: Product) -> None:
@@ -59,17 +65,17 @@ def test_an_unlimited_item_is_audited_too(journey: ItemJourney, product: Product
     unlimited.ordered()
     assert unlimited.is_clean()
     unlimited.client.hincrby(unlimited.keys.item, "sold", 1)
-    assert audit(item_id=unlimited.item_id).look.trouble
+    assert audit(item_id=unlimited.item_id).comparison.problem_count
 
 
-def test_an_ending_that_the_store_was_not_told_yet_is_in_motion(journey: ItemJourney) -> None:
+def test_an_order_that_just_ended_is_not_a_difference_yet(journey: ItemJourney) -> None:
     order = journey.order(journey.ordered(units=2))
     assert lifecycle.end_unpaid(order_ids=[order.pk], status=OrderStatus.CANCELLED)
-    look = audit(item_id=journey.item_id).look
-    assert (look.settling, look.held, look.issued, look.trouble) == (2, 0, 20, 0)
-    # A minute later somebody should have told it (promise P5).
+    comparison = audit(item_id=journey.item_id).comparison
+    assert (comparison.settling, comparison.held, comparison.issued, comparison.problem_count) == (2, 0, 20, 0)
+    # After a minute it should have been settled (promise P5).
     Order.objects.filter(pk=order.pk).update(ended_at="2026-01-01T00:00:00Z")
-    assert audit(item_id=journey.item_id).look.trouble
+    assert audit(item_id=journey.item_id).comparison.problem_count
 
 
 def another(product: Product) -> Product:
@@ -100,8 +106,8 @@ def lose_confirmation(journey: ItemJourney, reservation_id: UUID) -> None:
 
 
 def lose_entry(journey: ItemJourney, reservation_id: UUID) -> None:
-    """A reservation whose entry was deleted by hand before intake came by."""
-    lost = journey.told_yes()
+    """A reservation whose entry was deleted by hand before intake read it."""
+    lost = journey.reserved()
     journey.client.xtrim(journey.keys.outbox, maxlen=0)
     assert str(lost) in journey.holds()
 
@@ -112,35 +118,35 @@ def test_whatever_is_lost_between_the_stores_is_named(
 ) -> None:
     victim, other = journey.ordered(units=2), journey.paid()
     lose(journey, victim)
-    named = {str(each.reservation_id) for each in audit(item_id=journey.item_id).look.differences}
+    named = {str(each.reservation_id) for each in audit(item_id=journey.item_id).comparison.differences}
     entry_lost = set(journey.holds()) - {str(victim), str(other)}
     assert named == (entry_lost or {str(victim)})
 
 
 @pytest.mark.parametrize("field", ["left", "held", "sold", "quantity"])
-def test_a_counter_that_moved_by_itself_is_found(journey: ItemJourney, field: str) -> None:
+def test_a_wrong_counter_is_found(journey: ItemJourney, field: str) -> None:
     journey.paid()
     journey.ordered()
     journey.client.hincrby(journey.keys.item, field, 1)
-    assert audit(item_id=journey.item_id).look.sums
+    assert audit(item_id=journey.item_id).comparison.mismatched_totals
 
 
-def test_a_buyer_s_count_that_moved_by_itself_is_found(journey: ItemJourney) -> None:
+def test_a_wrong_count_of_a_buyer_is_found(journey: ItemJourney) -> None:
     journey.ordered()
     journey.client.hincrby(journey.keys.buyers, next(iter(journey.buyers())), 1)
-    assert audit(item_id=journey.item_id).look.sums
+    assert audit(item_id=journey.item_id).comparison.mismatched_totals
 
 
 def test_units_taken_in_postgresql_without_an_order_are_found(journey: ItemJourney) -> None:
     journey.ordered()
     SaleItem.objects.filter(pk=journey.item_id).update(taken=F("taken") + 1)
-    assert any("PostgreSQL counts 2" in line for line in audit(item_id=journey.item_id).look.sums)
+    assert any("PostgreSQL counts 2" in line for line in audit(item_id=journey.item_id).comparison.mismatched_totals)
 
 
-def test_a_sale_in_full_swing_has_no_differences(journey: ItemJourney, product: Product) -> None:
-    """Buyers reserve, pay, cancel and let expire, workers drain, and the audit looks on."""
-    swing = ItemJourney(journey.own_store, make_item(another(product), quantity=10_000, per_buyer_max=1000))
-    buyers = [swing.new_buyer().pk for _ in range(4)]
+def test_a_running_sale_has_no_differences(journey: ItemJourney, product: Product) -> None:
+    """The audit runs while buyers reserve, pay, cancel and let orders expire, and workers drain the outbox."""
+    busy = ItemJourney(journey.own_store, make_item(another(product), quantity=10_000, per_buyer_max=1000))
+    buyers = [busy.new_buyer().pk for _ in range(4)]
     stop = threading.Event()
     failures: list[BaseException] = []
 
@@ -159,35 +165,35 @@ def test_a_sale_in_full_swing_has_no_differences(journey: ItemJourney, product: 
         return thread
 
     def live() -> None:
-        for order in Order.objects.filter(lines__sale_item=swing.item_id, status="awaiting_payment")[:9]:
+        for order in Order.objects.filter(lines__sale_item=busy.item_id, status="awaiting_payment")[:9]:
             (lifecycle.pay if order.pk % 3 else lifecycle.cancel)(order_id=order.pk)
 
     steps: list[Callable[[], Any]] = [
-        lambda: swing.ask(buyer_id=buyers[0]),
-        lambda: swing.ask(buyer_id=buyers[1]),
-        lambda: intake.drain_once(item_id=swing.item_id),
+        lambda: busy.try_to_reserve(buyer_id=buyers[0]),
+        lambda: busy.try_to_reserve(buyer_id=buyers[1]),
+        lambda: intake.drain_once(item_id=busy.item_id),
         live,
     ]
     threads = [forever(step) for step in steps]
     try:
-        found = [audit(item_id=swing.item_id, patience_seconds=2) for _ in range(4)]
+        found = [audit(item_id=busy.item_id, patience_seconds=2) for _ in range(4)]
     finally:
         stop.set()
         for thread in threads:
             thread.join()
     assert failures == []
-    assert [one.look.trouble for one in found] == [0, 0, 0, 0]
-    assert found[-1].look.sold > 0
-    assert swing.is_clean()
+    assert [one.comparison.problem_count for one in found] == [0, 0, 0, 0]
+    assert found[-1].comparison.sold > 0
+    assert busy.is_clean()
 
 
-def test_sale_audit_prints_the_figures_and_ends_well(journey: ItemJourney) -> None:
+def test_sale_audit_prints_the_figures_and_exits_with_0(journey: ItemJourney) -> None:
     journey.paid(units=2)
     printed = run("sale_audit")
     assert re.search(r"18 +0 +2 +0 +0 +20 +20 +0", printed)
 
 
-def test_sale_audit_ends_with_1_and_names_what_differs(journey: ItemJourney) -> None:
+def test_sale_audit_exits_with_1_and_names_what_differs(journey: ItemJourney) -> None:
     victim = journey.ordered()
     lose_hold(journey, victim)
     out = StringIO()
@@ -210,17 +216,17 @@ def test_sale_audit_says_what_it_cannot_audit(journey: ItemJourney, product: Pro
 
 def test_sale_rebuild_restores_and_says_what_it_did(journey: ItemJourney) -> None:
     journey.paid(units=2)
-    journey.told_yes()
+    journey.reserved()
     journey.client.delete(journey.keys.item)
     assert re.search(r"rebuilt in .* s; 1 collected .* 2 orders compared, 2 restored", run("sale_rebuild"))
     assert journey.is_clean()
     assert re.search(r"compared in .* s; 0 collected .* 0 restored", run("sale_rebuild"))
     assert re.search(r"rebuilt .* 2 restored", run("sale_rebuild", str(journey.item_id), "--from-nothing"))
     assert journey.is_clean()
-    assert journey.ask() == Outcome.RESERVED
+    assert journey.try_to_reserve() == Outcome.RESERVED
 
 
-def test_the_gauge_is_0_and_stops_being_0(journey: ItemJourney, client: Client) -> None:
+def test_the_metric_is_0_until_something_differs(journey: ItemJourney, client: Client) -> None:
     cache.delete(AUDIT_KEY)
     assert "stampede_audit_differences{" not in client.get("/metrics").text
     victim = journey.ordered()

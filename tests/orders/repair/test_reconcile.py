@@ -1,4 +1,4 @@
-"""The store comes back different: unavailable until it agrees with the orders again, and nothing sold twice."""
+"""A store that lost data is unavailable until it agrees with the orders again, and nothing is sold twice."""
 
 import itertools
 from collections.abc import Iterator
@@ -36,58 +36,58 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
 
 @pytest.fixture
 def journey(own_store: OwnStore, product: Product) -> Iterator[ItemJourney]:
-    """Twenty units, two a buyer, on a store that syncs before it answers."""
+    """Twenty units, at most two per buyer, on a store that syncs before it answers."""
     own_store.client.flushall()
     with as_reservation_store(own_store):
         yield ItemJourney(own_store, make_item(product, quantity=QUANTITY, per_buyer_max=2))
 
 
-def a_life(journey: ItemJourney) -> dict[str, UUID]:
-    """An order in each state, and one reservation that is still on its way."""
+def orders_in_every_state(journey: ItemJourney) -> dict[str, UUID]:
+    """An order in each state, and one reservation that is not an order yet."""
     return {
         "paid": journey.paid(units=2),
         "expired": journey.expired(),
         "cancelled": journey.cancelled(units=2),
         "ordered": journey.ordered(units=2),
-        "on its way": journey.told_yes(),
+        "on its way": journey.reserved(),
     }
 
 
-AFTER_A_LIFE = {"paid": "sold", "expired": "ended", "cancelled": "ended", "ordered": "held", "on its way": "held"}
+EXPECTED_STATES = {"paid": "sold", "expired": "ended", "cancelled": "ended", "ordered": "held", "on its way": "held"}
 
 
-def is_as_it_was(journey: ItemJourney, life: dict[str, UUID]) -> None:
-    """Five units of twenty are taken, each hold says what its order says, and both stores agree."""
+def assert_repaired(journey: ItemJourney, reservations: dict[str, UUID]) -> None:
+    """Five of twenty units are taken, each hold agrees with its order, and an audit finds no problem."""
     assert journey.counters() == (str(QUANTITY - 5), "3", "2")
     states = journey.states()
-    assert {name: states[str(pk)] for name, pk in life.items()} == AFTER_A_LIFE
+    assert {name: states[str(pk)] for name, pk in reservations.items()} == EXPECTED_STATES
     assert SaleItem.objects.get(pk=journey.item_id).taken == 5
     assert Order.objects.count() == 5
     assert journey.is_clean()
 
 
 def test_a_restarted_store_is_unavailable_until_it_was_compared(journey: ItemJourney) -> None:
-    life = a_life(journey)
+    reservations = orders_in_every_state(journey)
     journey.restart()
-    assert journey.ask() == Outcome.UNAVAILABLE
-    assert journey.ask(reservation_id=life["ordered"]) == Outcome.UNAVAILABLE
+    assert journey.try_to_reserve() == Outcome.UNAVAILABLE
+    assert journey.try_to_reserve(reservation_id=reservations["ordered"]) == Outcome.UNAVAILABLE
     assert ledger.read(item_id=journey.item_id) is None
     assert tasks.watch_store() == 1
-    is_as_it_was(journey, life)
-    assert journey.ask(reservation_id=life["ordered"]) == Outcome.ALREADY_RESERVED
-    assert journey.ask() == Outcome.RESERVED
+    assert_repaired(journey, reservations)
+    assert journey.try_to_reserve(reservation_id=reservations["ordered"]) == Outcome.ALREADY_RESERVED
+    assert journey.try_to_reserve() == Outcome.RESERVED
     assert tasks.watch_store() == 0
 
 
 def test_what_an_emptied_store_forgot_is_restored_from_the_orders(journey: ItemJourney) -> None:
-    life = a_life(journey)
+    reservations = orders_in_every_state(journey)
     intake.drain_once(item_id=journey.item_id)
     journey.client.flushall()
-    assert journey.ask() == Outcome.UNAVAILABLE
+    assert journey.try_to_reserve() == Outcome.UNAVAILABLE
     assert tasks.watch_store() == 1
-    is_as_it_was(journey, life)
-    # A pass whose hold has ended must not become a second reservation with the number of the first.
-    assert journey.ask(reservation_id=life["expired"]) == Outcome.HOLD_ENDED
+    assert_repaired(journey, reservations)
+    # A pass whose hold has ended must not make a second reservation with the same id.
+    assert journey.try_to_reserve(reservation_id=reservations["expired"]) == Outcome.HOLD_ENDED
 
 
 LOST = ["item", "buyers", "holds", "outbox", "ops", "item outbox", "item holds", "buyers holds", "holds outbox"]
@@ -95,22 +95,22 @@ LOST = ["item", "buyers", "holds", "outbox", "ops", "item outbox", "item holds",
 
 @pytest.mark.parametrize("lost", [names.split() for names in LOST], ids="-".join)
 def test_whatever_keys_are_lost_nothing_that_remains_is_forgotten(journey: ItemJourney, lost: list[str]) -> None:
-    life = a_life(journey)
+    reservations = orders_in_every_state(journey)
     make_change(journey, SaleChange.Kind.ADD_UNITS, units=1)
     make_change(journey, SaleChange.Kind.WITHDRAW_UNITS, units=1)
     if lost in (["holds", "outbox"], ["ops"]):
-        # Nobody else knows of a reservation that is on its way; or nobody comes by to collect it.
+        # Only the store knew of the reservation that was not an order yet, or no worker can read it.
         intake.drain_once(item_id=journey.item_id)
     journey.client.delete(*(getattr(journey.keys, name) for name in lost))
     if lost != ["ops"]:
-        assert journey.ask() == Outcome.UNAVAILABLE
+        assert journey.try_to_reserve() == Outcome.UNAVAILABLE
         assert tasks.watch_store() == 1
-    is_as_it_was(journey, life)
-    assert journey.ask() == Outcome.RESERVED
+    assert_repaired(journey, reservations)
+    assert journey.try_to_reserve() == Outcome.RESERVED
 
 
 def test_a_restored_backup_resells_nothing(journey: ItemJourney) -> None:
-    """The store is put back to a moment before most of the sale: sold units come back as sold."""
+    """The backup is from before most of the sale: sold units are restored as sold."""
     early = journey.ordered(units=2)
     backup = {key: journey.client.dump(key) for key in journey.client.scan_iter()}
     assert lifecycle.pay(order_id=journey.order(early).pk)
@@ -120,17 +120,21 @@ def test_a_restored_backup_resells_nothing(journey: ItemJourney) -> None:
     for key, value in backup.items():
         journey.client.restore(key, 0, value)
     journey.restart()
-    assert journey.ask() == Outcome.UNAVAILABLE
+    assert journey.try_to_reserve() == Outcome.UNAVAILABLE
     assert tasks.watch_store() == 1
     assert journey.counters() == (str(QUANTITY - 16), "0", "16")
     assert {journey.states()[str(pk)] for pk in [early, *later]} == {"sold"}
     assert journey.states()[str(ended)] == "ended"
     assert journey.is_clean()
-    assert [journey.ask(units=2) for _ in range(3)] == [Outcome.RESERVED, Outcome.RESERVED, Outcome.HELD_BY_OTHERS]
+    assert [journey.try_to_reserve(units=2) for _ in range(3)] == [
+        Outcome.RESERVED,
+        Outcome.RESERVED,
+        Outcome.HELD_BY_OTHERS,
+    ]
 
 
 def test_releases_that_a_backup_has_not_seen_make_room_for_orders_that_it_has_not_seen(journey: ItemJourney) -> None:
-    """Twenty units were held at the backup, given back since, and sold to others: mending needs them in that order."""
+    """All twenty units are held in the backup, and were then released and sold to others: releases must come first."""
     early = [journey.ordered(units=2) for _ in range(10)]
     backup = {key: journey.client.dump(key) for key in journey.client.scan_iter()}
     for reservation_id in early:
@@ -144,7 +148,7 @@ def test_releases_that_a_backup_has_not_seen_make_room_for_orders_that_it_has_no
     assert journey.counters() == ("0", "0", "20")
     assert {journey.states()[str(pk)] for pk in later} == {"sold"}
     assert journey.is_clean()
-    assert journey.ask() == Outcome.SOLD_OUT
+    assert journey.try_to_reserve() == Outcome.SOLD_OUT
 
 
 def test_a_change_that_a_backup_has_not_seen_holds_again(journey: ItemJourney) -> None:
@@ -152,7 +156,7 @@ def test_a_change_that_a_backup_has_not_seen_holds_again(journey: ItemJourney) -
     make_change(journey, SaleChange.Kind.ADD_UNITS, units=5)
     make_change(journey, SaleChange.Kind.UNITS_PER_BUYER, units=3)
     make_change(journey, SaleChange.Kind.PAUSE)
-    assert journey.ask() == Outcome.PAUSED
+    assert journey.try_to_reserve() == Outcome.PAUSED
     journey.client.flushall()
     for key, value in backup.items():
         journey.client.restore(key, 0, value)
@@ -160,14 +164,14 @@ def test_a_change_that_a_backup_has_not_seen_holds_again(journey: ItemJourney) -
     assert tasks.watch_store() == 1
     assert journey.item()["quantity"] == "25"
     assert journey.item()["per_buyer_max"] == "3"
-    assert journey.ask() == Outcome.PAUSED
+    assert journey.try_to_reserve() == Outcome.PAUSED
     make_change(journey, SaleChange.Kind.RESUME)
-    assert journey.ask(units=3) == Outcome.RESERVED
+    assert journey.try_to_reserve(units=3) == Outcome.RESERVED
     assert journey.is_clean()
 
 
 def test_units_whose_addition_is_on_its_way_are_added_once(journey: ItemJourney) -> None:
-    """PostgreSQL has them from the beginning, the rebuilt item only when the store applies the change."""
+    """PostgreSQL counts them from the beginning, the rebuilt item only after the store has applied the change."""
     with mock.patch.object(ledger, "adjust", side_effect=StoreUnreachable):
         make_change(journey, SaleChange.Kind.ADD_UNITS, units=5)
     assert SaleItem.objects.get(pk=journey.item_id).quantity == QUANTITY + 5
@@ -180,54 +184,54 @@ def test_units_whose_addition_is_on_its_way_are_added_once(journey: ItemJourney)
 
 
 def test_entries_that_a_dead_worker_has_read_become_orders_at_once(journey: ItemJourney) -> None:
-    told_yes = [journey.told_yes() for _ in range(3)]
+    reserved = [journey.reserved() for _ in range(3)]
     journey.client.xreadgroup("intake", "dead", {journey.keys.outbox: ">"})
     journey.restart()
     assert tasks.watch_store() == 1
-    assert set(Order.objects.values_list("reservation_id", flat=True)) == set(told_yes)
+    assert set(Order.objects.values_list("reservation_id", flat=True)) == set(reserved)
     assert journey.entries() == []
 
 
 @pytest.mark.parametrize("damage", ["nonsense", "held:7:x:1", "held:7:1"])
-def test_a_hold_that_cannot_be_read_is_written_anew(journey: ItemJourney, damage: str) -> None:
-    life = a_life(journey)
+def test_an_item_with_an_unreadable_hold_is_rebuilt(journey: ItemJourney, damage: str) -> None:
+    reservations = orders_in_every_state(journey)
     intake.drain_once(item_id=journey.item_id)
-    journey.client.hset(journey.keys.holds, str(life["paid"]), damage)
+    journey.client.hset(journey.keys.holds, str(reservations["paid"]), damage)
     journey.restart()
     assert tasks.watch_store() == 1
-    is_as_it_was(journey, life)
+    assert_repaired(journey, reservations)
 
 
 @pytest.mark.parametrize(
     ("field", "value"), [("held", "9"), ("sold", "1"), ("left", "20"), ("quantity", "21"), ("closes_ms", "1")]
 )
-def test_counters_and_terms_that_are_wrong_are_written_anew(journey: ItemJourney, field: str, value: str) -> None:
-    life = a_life(journey)
+def test_an_item_with_wrong_counters_or_terms_is_rebuilt(journey: ItemJourney, field: str, value: str) -> None:
+    reservations = orders_in_every_state(journey)
     journey.client.hset(journey.keys.item, field, value)
     reconcile.reconcile(item_id=journey.item_id)
-    is_as_it_was(journey, life)
+    assert_repaired(journey, reservations)
 
 
-STEPS = ("collect", "is_whole", "publish_anew", "mend", "mend_lines")
+STEPS = ("collect_reservations", "is_repairable", "republish", "repair_holds", "repair_batch")
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_at_any_step_it_is_unavailable_and_the_next_attempt_goes_on(journey: ItemJourney, step: str) -> None:
-    life = a_life(journey)
+    reservations = orders_in_every_state(journey)
     intake.drain_once(item_id=journey.item_id)
     journey.client.delete(journey.keys.item)
     with mock.patch.object(reconcile, step, side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         tasks.watch_store()
-    assert journey.ask() == Outcome.UNAVAILABLE
+    assert journey.try_to_reserve() == Outcome.UNAVAILABLE
     assert tasks.watch_store() == 1
-    is_as_it_was(journey, life)
+    assert_repaired(journey, reservations)
 
 
 def test_killed_after_some_orders_were_restored_the_rest_follows(journey: ItemJourney) -> None:
-    life = a_life(journey)
+    reservations = orders_in_every_state(journey)
     intake.drain_once(item_id=journey.item_id)
     journey.client.flushall()
-    real, batches = reconcile.mend_lines, itertools.count()
+    real, batches = reconcile.repair_batch, itertools.count()
 
     def die_in_the_second(**arguments: Any) -> None:
         if next(batches) == 1:
@@ -236,26 +240,26 @@ def test_killed_after_some_orders_were_restored_the_rest_follows(journey: ItemJo
 
     with (
         mock.patch.object(reconcile, "BATCH_MAX", 2),
-        mock.patch.object(reconcile, "mend_lines", die_in_the_second),
+        mock.patch.object(reconcile, "repair_batch", die_in_the_second),
         pytest.raises(KeyboardInterrupt),
     ):
         tasks.watch_store()
     assert len(journey.holds()) == 2
     assert tasks.watch_store() == 1
-    is_as_it_was(journey, life)
+    assert_repaired(journey, reservations)
 
 
 def test_a_store_that_changes_again_meanwhile_is_not_verified(journey: ItemJourney) -> None:
-    life = a_life(journey)
+    reservations = orders_in_every_state(journey)
     journey.restart()
     with mock.patch.object(item_state, "incarnation", return_value="0" * 40):
         reconcile.reconcile(item_id=journey.item_id)
-    assert journey.ask() == Outcome.UNAVAILABLE
+    assert journey.try_to_reserve() == Outcome.UNAVAILABLE
     assert tasks.watch_store() == 1
-    is_as_it_was(journey, life)
+    assert_repaired(journey, reservations)
 
 
-def test_a_store_that_came_back_on_weaker_settings_is_said_out_loud(
+def test_a_store_that_came_back_with_weaker_settings_is_logged(
     journey: ItemJourney, caplog: pytest.LogCaptureFixture
 ) -> None:
     journey.restart()
@@ -265,11 +269,11 @@ def test_a_store_that_came_back_on_weaker_settings_is_said_out_loud(
     finally:
         journey.client.config_set("appendfsync", "always")
     assert "store_came_back_weaker" in caplog.text
-    assert journey.ask() == Outcome.RESERVED
+    assert journey.try_to_reserve() == Outcome.RESERVED
 
 
 def test_two_workers_reconcile_an_item_once(journey: ItemJourney) -> None:
-    life = a_life(journey)
+    reservations = orders_in_every_state(journey)
     journey.restart()
 
     def watch(_: int) -> int:
@@ -281,13 +285,13 @@ def test_two_workers_reconcile_an_item_once(journey: ItemJourney) -> None:
     with ThreadPoolExecutor(4) as workers:
         counts = list(workers.map(watch, range(4)))
     assert sum(counts) >= 1
-    is_as_it_was(journey, life)
+    assert_repaired(journey, reservations)
 
 
 def test_an_order_that_ends_while_the_store_is_rebuilt_gives_its_units_back(journey: ItemJourney) -> None:
-    life = a_life(journey)
+    reservations = orders_in_every_state(journey)
     journey.restart()
-    journey.let_time_pass(life["ordered"])
+    journey.let_time_pass(reservations["ordered"])
     assert lifecycle.expire_overdue() == 1
     assert tasks.watch_store() == 1
     assert journey.counters() == (str(QUANTITY - 3), "1", "2")
@@ -305,8 +309,8 @@ def test_a_refund_without_units_keeps_them_sold(journey: ItemJourney) -> None:
     assert journey.is_clean()
 
 
-def test_books_that_do_not_add_up_even_when_written_anew_are_not_verified(journey: ItemJourney) -> None:
-    """More is sold than the store is allowed to know: somebody lowered the quantity behind the shop's back."""
+def test_an_item_that_does_not_add_up_even_when_rebuilt_is_not_verified(journey: ItemJourney) -> None:
+    """More units are sold than the quantity: somebody lowered it directly in the database."""
     for _ in range(3):
         journey.paid(units=2)
     SaleItem.objects.filter(pk=journey.item_id).update(quantity=6)
@@ -319,7 +323,7 @@ def test_books_that_do_not_add_up_even_when_written_anew_are_not_verified(journe
         pytest.raises(reconcile.StillDiffers),
     ):
         reconcile.reconcile(item_id=journey.item_id)
-    assert journey.ask() == Outcome.UNAVAILABLE
+    assert journey.try_to_reserve() == Outcome.UNAVAILABLE
 
 
 def slots(terms: ledger.Terms) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Staff read orders and the papers about them, and move them by actions; nobody edits or deletes one by hand."""
+"""Staff read orders, payments and mails, and change orders by actions; nobody can edit or delete one."""
 
 from datetime import timedelta
 from typing import Any
@@ -15,7 +15,7 @@ from pytest_django import Settings
 from orders.admin import LABELS
 from orders.mails import sending
 from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, PaymentEvent
-from orders.payments.inbox import Applied
+from orders.payments.inbox import EventOutcome
 from orders.payments.provider import EventKind
 from orders.staff.needs_attention import EXPLANATIONS, badge
 from orders.staff.needs_attention import LABELS as ATTENTION_LABELS
@@ -23,7 +23,7 @@ from orders.staff.payment_admin import KINDS, OUTCOMES
 from seckill import ledger
 from seckill.models import SaleItem
 from tests.orders.payments.payment_steps import message as provider_message
-from tests.orders.payments.payment_steps import payment_of, tell
+from tests.orders.payments.payment_steps import payment_of, send_webhook
 from tests.seckill.staff.filled_form import messages_on
 
 ORDERS = "/admin/orders/order/"
@@ -39,7 +39,7 @@ def _signed_in(client: Client, shop_manager: User) -> None:
 
 @pytest.fixture
 def order(buyer: User, item: SaleItem) -> Order:
-    """A unit of the sale, held for the buyer, who has not paid yet."""
+    """An unpaid order of one unit."""
     reservation_id, now = uuid4(), timezone.now()
     ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
     order = Order.objects.create(
@@ -144,7 +144,7 @@ def test_with_the_store_down_a_payment_is_recorded_and_the_pages_open(
     assert client.get(f"{ORDERS}{order.pk}/change/").status_code == 200
 
 
-def test_who_may_only_look_moves_no_order(client: Client, order: Order) -> None:
+def test_staff_with_view_permission_cannot_change_orders(client: Client, order: Order) -> None:
     viewer = User.objects.create_user("viewer", is_staff=True)
     viewer.user_permissions.set(Permission.objects.filter(codename="view_order"))
     client.force_login(viewer)
@@ -157,11 +157,11 @@ def test_who_may_only_look_moves_no_order(client: Client, order: Order) -> None:
     client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"))
     assert status_of(order) == OrderStatus.PAID
     assert client.get(LOOK_AT).status_code == 200
-    client.post(LOOK_AT, chosen("deal_with", order))
+    client.post(LOOK_AT, chosen("mark_resolved", order))
     assert Order.objects.get().attention == Attention.PAID_TWICE
 
 
-def test_who_may_see_no_orders_sees_no_papers_about_them(client: Client, order: Order) -> None:
+def test_staff_without_permission_see_no_orders_payments_or_mails(client: Client, order: Order) -> None:
     client.force_login(User.objects.create_user("packer", is_staff=True))
     for page in (ORDERS, LOOK_AT, EVENTS, MAILS):
         assert client.get(page).status_code == 403, page
@@ -187,7 +187,7 @@ def test_a_paid_order_is_shipped_and_then_completed(client: Client, order: Order
     assert status_of(order) == OrderStatus.COMPLETED
 
 
-def test_each_move_is_in_the_history_with_the_name_of_who_made_it(client: Client, order: Order) -> None:
+def test_each_change_is_in_the_history_with_the_name_of_who_made_it(client: Client, order: Order) -> None:
     client.post(ORDERS, chosen("record_payment", order))
     client.post(ORDERS, chosen("ship_orders", order))
     entries = LogEntry.objects.order_by("pk").values_list("user__username", "object_id", "change_message")
@@ -237,7 +237,7 @@ def test_an_order_that_is_not_paid_is_not_refunded(client: Client, order: Order)
 @pytest.mark.django_db(transaction=True)
 def test_the_page_of_an_order_shows_its_payments_events_and_mails(client: Client, order: Order) -> None:
     payment = payment_of(order)
-    assert tell(provider_message(payment)).status_code == 200
+    assert send_webhook(provider_message(payment)).status_code == 200
     sending.send_due(seconds_max=10)
     for language, texts in {
         "en": ("captured", "order paid", "confirmation", "The buyer has no address."),
@@ -251,8 +251,8 @@ def test_the_page_of_an_order_shows_its_payments_events_and_mails(client: Client
 @pytest.mark.django_db(transaction=True)
 def test_events_and_mails_have_lists_of_their_own(client: Client, order: Order) -> None:
     payment = payment_of(order)
-    tell(provider_message(payment))
-    tell({**provider_message(payment), "payment": str(uuid4()), "id": "evt_of_a_payment_to_come"})
+    send_webhook(provider_message(payment))
+    send_webhook({**provider_message(payment), "payment": str(uuid4()), "id": "evt_of_a_payment_to_come"})
     for query, count in (({}, 2), ({"applied": "no"}, 1), ({"applied": "yes"}, 1), ({"q": str(payment.pk)[:8]}, 1)):
         assert client.get(EVENTS, query).context["cl"].result_count == count, query
     page = client.get(EVENTS).content.decode()
@@ -280,7 +280,7 @@ def test_a_mail_that_was_not_sent_is_sent_again_when_staff_say_so(client: Client
     ]
 
 
-def test_orders_that_need_attention_have_a_list_with_the_reason_until_somebody_has_dealt_with_them(
+def test_orders_that_need_attention_have_a_list_with_the_reason_until_they_are_resolved(
     client: Client, order: Order
 ) -> None:
     # Given an order that needs attention, which the sidebar counts
@@ -291,8 +291,8 @@ def test_orders_that_need_attention_have_a_list_with_the_reason_until_somebody_h
     assert str(order.number) in page
     assert badge() == "1"
     assert "The provider does not accept the refund." in client.get(f"{ORDERS}{order.pk}/change/").content.decode()
-    # When somebody has dealt with it
-    response = client.post(LOOK_AT, chosen("deal_with", order), follow=True)
+    # When somebody marks it as resolved
+    response = client.post(LOOK_AT, chosen("mark_resolved", order), follow=True)
     # Then it is off the list, and the order's history says who and what
     assert messages_on(response) == ["1 order is marked as resolved."]
     assert response.context["cl"].result_count == 0
@@ -302,11 +302,11 @@ def test_orders_that_need_attention_have_a_list_with_the_reason_until_somebody_h
     assert "manager" in history
 
 
-def test_every_word_of_the_code_has_words_for_people() -> None:
+def test_every_code_has_a_translated_label() -> None:
     assert set(EXPLANATIONS) == set(Attention)
     assert set(ATTENTION_LABELS) == set(Attention)
     assert set(KINDS) == set(EventKind)
-    assert set(OUTCOMES) == set(Applied)
+    assert set(OUTCOMES) == set(EventOutcome)
 
 
 def test_a_product_with_orders_cannot_be_deleted(client: Client, order: Order, item: SaleItem) -> None:
