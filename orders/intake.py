@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 # A smaller difference between the clocks changes a deadline too little to matter, so it is not corrected.
 CLOCK_TOLERANCE = timedelta(seconds=5)
 
-# Large enough to share the cost of a transaction, small enough to commit within tens of to_ms.
+# Large enough to share the cost of a transaction, small enough to commit within tens of milliseconds.
 BATCH_MAX = 500
 
 
