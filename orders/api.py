@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 from orders import lifecycle
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import sessions
-from orders.payments.provider import ProviderUnreachable
+from orders.payments.provider.interface import ProviderUnreachable
 from orders.payments.sessions import StartOutcome
 from orders.serializers import (
     RESERVED,

@@ -6,14 +6,14 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import ImproperlyConfigured
 
-from orders.payments import provider_names
+from orders.payments.provider.names import chosen_providers
 
 
 def check_payments(**_context: Any) -> list[CheckMessage]:
     """Errors for providers that take no money or lack their keys; a warning if load tests are enabled."""
     found: list[CheckMessage] = []
     try:
-        chosen = provider_names.chosen()
+        chosen = chosen_providers()
     except ImproperlyConfigured as error:
         return [Error(str(error), id="orders.E001")]
     if "simulated" in chosen:

@@ -19,8 +19,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from orders import lifecycle
 from orders.models import Attention, Order, OrderStatus, Payment
-from orders.payments import provider_names, sessions
-from orders.payments.provider import ProviderUnreachable
+from orders.payments import sessions
+from orders.payments.provider.interface import ProviderUnreachable
+from orders.payments.provider.names import chosen_providers
 from orders.payments.sessions import StartOutcome
 from seckill import ledger
 from seckill.passes import item_id_of
@@ -62,7 +63,7 @@ def state_of(order: Order) -> dict[str, Any]:
     return {
         "order": order,
         "awaiting": awaiting,
-        "payable": awaiting and bool(provider_names.chosen()),
+        "payable": awaiting and bool(chosen_providers()),
         "confirming": awaiting and latest is not None and latest.status == Payment.Status.PENDING and bool(latest.url),
         "declined": awaiting and latest is not None and latest.status == Payment.Status.FAILED,
         "deciding": deciding,

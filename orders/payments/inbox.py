@@ -17,7 +17,7 @@ from django.utils import timezone
 from orders import lifecycle, settlement
 from orders.models import SOLD, Attention, Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import late_money, refunds
-from orders.payments.provider import Event, EventKind
+from orders.payments.provider.interface import Event, EventKind
 from shop import failpoints
 
 log = structlog.get_logger(__name__)

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from orders import lifecycle, settlement, units_taken
 from orders.models import Attention, Order, OrderLine, OrderStatus, Payment
 from orders.payments import refunds
-from orders.payments.timing import next_attempt
+from orders.payments.provider.timing import next_attempt
 from seckill import ledger
 from seckill.ledger_words import ReleaseReason, RestoreAs, Restored
 from seckill.models import LatePayment

@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from orders.payments.provider import Provider
-from orders.payments.provider_names import ProviderName
+from orders.payments.provider.interface import Provider
+from orders.payments.provider.names import ProviderName
 from orders.payments.simulated.adapter import SimulatedProvider
 from orders.payments.stripe_checkout import StripeProvider
 

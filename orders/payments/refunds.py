@@ -10,8 +10,8 @@ from django.utils import timezone
 from orders import lifecycle
 from orders.models import SOLD, Attention, Order, OrderStatus, Payment
 from orders.payments import provider_choice
-from orders.payments.provider import ProviderRefused, ProviderUnreachable, Refund
-from orders.payments.timing import next_attempt
+from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, Refund
+from orders.payments.provider.timing import next_attempt
 from shop import failpoints
 
 log = structlog.get_logger(__name__)

@@ -15,9 +15,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders.models import Order, OrderStatus, Payment
-from orders.payments import provider_choice, provider_names
-from orders.payments.provider import ProviderRefused, ProviderUnreachable
-from orders.payments.timing import next_attempt
+from orders.payments import provider_choice
+from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
+from orders.payments.provider.names import chosen_providers
+from orders.payments.provider.timing import next_attempt
 
 log = structlog.get_logger(__name__)
 
@@ -58,7 +59,7 @@ def start(*, order_id: int, idempotency_key: str, provider_name: str | None = No
 
 def create_payment(*, order_id: int, idempotency_key: str, provider_name: str | None) -> StartResult:
     """Create and commit the payment's row. The order is locked, so that two calls at once create only one."""
-    names = provider_names.chosen()
+    names = chosen_providers()
     if not names or provider_name not in (None, *names):
         return StartResult(StartOutcome.NO_PROVIDER)
     with transaction.atomic():

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from orders.models import Payment
-from orders.payments.provider import (
+from orders.payments.provider.interface import (
     Event,
     EventKind,
     Forged,
@@ -25,7 +25,7 @@ from orders.payments.provider import (
     Session,
     TooOld,
 )
-from orders.payments.timing import is_current
+from orders.payments.provider.timing import is_current
 
 try:
     import stripe
@@ -51,7 +51,7 @@ SESSION_EVENTS = {
 
 
 class StripeProvider:
-    """See provider.Provider. Both sides use minor units; Stripe writes currencies in lower case."""
+    """See provider.interface.Provider. Both sides use minor units; Stripe writes currencies in lower case."""
 
     def __init__(self) -> None:
         if stripe is None:

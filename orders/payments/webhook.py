@@ -8,8 +8,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from orders.payments import inbox, provider_choice, provider_names
-from orders.payments.provider import Forged, TooOld
+from orders.payments import inbox, provider_choice
+from orders.payments.provider.interface import Forged, TooOld
+from orders.payments.provider.names import chosen_providers
 from shop.http.openapi import PROBLEM
 from shop.http.problems import problem
 
@@ -28,7 +29,7 @@ class WebhookView(APIView):
         },
     )
     def post(self, request: Request, provider: str) -> HttpResponse:
-        if provider not in provider_names.chosen():
+        if provider not in chosen_providers():
             raise Http404
         try:
             # The signature covers the raw bytes of the body.

@@ -12,7 +12,7 @@ from unfold.decorators import display
 
 from orders.models import Order, Payment, PaymentEvent
 from orders.payments.inbox import EventOutcome
-from orders.payments.provider import EventKind
+from orders.payments.provider.interface import EventKind
 from orders.staff.read_only_admin import ReadOnlyAdmin, ReadOnlyInline, amount_text, link_to
 
 KINDS = {

@@ -13,7 +13,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from orders import tasks
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import late_money
-from orders.payments.provider import ProviderUnreachable
+from orders.payments.provider.interface import ProviderUnreachable
 from orders.payments.simulated.adapter import SimulatedProvider
 from seckill import ledger, passes
 from seckill.models import SaleItem

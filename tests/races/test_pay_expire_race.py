@@ -22,7 +22,7 @@ from django.utils import timezone
 from orders import intake, lifecycle, tasks
 from orders.models import Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import inbox
-from orders.payments.provider import Event, EventKind
+from orders.payments.provider.interface import Event, EventKind
 from seckill import ledger, passes
 from seckill.models import LatePayment, Sale, SaleItem
 from shop.models import Product

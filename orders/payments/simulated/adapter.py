@@ -15,23 +15,15 @@ from django.conf import settings
 from django.urls import reverse
 
 from orders.models import Payment
-from orders.payments.provider import (
-    Event,
-    EventKind,
-    Forged,
-    ProviderRefused,
-    Refund,
-    Session,
-    TooOld,
-)
+from orders.payments.provider.interface import Event, EventKind, Forged, ProviderRefused, Refund, Session, TooOld
+from orders.payments.provider.timing import is_current
 from orders.payments.simulated import company
-from orders.payments.timing import is_current
 
 SIGNATURE_HEADER = "Simulated-Signature"
 
 
 class SimulatedProvider:
-    """See provider.Provider. The company runs in this process; its transactions fail if they are nested in another."""
+    """See provider.interface.Provider. The company runs in this process; its transactions fail if they are nested in another."""
 
     def open_session(self, *, payment: Payment) -> Session:
         session = company.open_session(

@@ -14,8 +14,8 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
+from orders.payments.provider.timing import database_now
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
-from orders.payments.timing import database_now
 
 Status = SimulatedSession.Status
 Delivery = SimulatedSession.Delivery

@@ -6,7 +6,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from orders.payments.provider_names import ProviderName, chosen
+from orders.payments.provider.names import ProviderName, chosen_providers
 from orders.payments.simulated import company
 from orders.payments.simulated.delivery import deliver_now
 from orders.payments.simulated.models import SimulatedSession
@@ -23,7 +23,7 @@ ACTIONS = {
 @require_http_methods(["GET", "HEAD", "POST"])
 def payment(request: HttpRequest, reference: str) -> HttpResponse:
     """The page and its buttons. If the page is no longer open, a button shows the page again, which says so."""
-    if ProviderName.SIMULATED not in chosen():
+    if ProviderName.SIMULATED not in chosen_providers():
         raise Http404
     session = get_object_or_404(SimulatedSession, reference=reference)
     action = ACTIONS.get(request.POST.get("action", ""))

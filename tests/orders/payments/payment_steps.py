@@ -17,8 +17,8 @@ from rest_framework.test import APIClient
 from orders import intake
 from orders.models import Order, Payment
 from orders.payments import sessions
+from orders.payments.provider.timing import database_now
 from orders.payments.simulated.adapter import signature_header
-from orders.payments.timing import database_now
 from seckill import ledger, passes
 from seckill.models import SaleItem
 

@@ -16,7 +16,7 @@ from rest_framework.test import APIClient
 from orders import lifecycle, tasks
 from orders.models import OrderStatus, Payment
 from orders.payments import provider_choice, sessions
-from orders.payments.provider import ProviderRefused, ProviderUnreachable
+from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
 from orders.payments.simulated.models import SimulatedSession
 from seckill.models import SaleItem
 from tests.orders.payments.payment_steps import (

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from orders import lifecycle, tasks
 from orders.models import Attention, Mail, Order, OrderStatus, Payment
 from orders.payments import provider_choice, refunds
-from orders.payments.provider import ProviderRefused, ProviderUnreachable, Refund
+from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, Refund
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill.models import SaleItem
 from tests.orders.payments.payment_steps import figures, message, order_of, payment_of, send_webhook

@@ -13,11 +13,11 @@ from django.test import Client
 from orders import lifecycle, tasks
 from orders.models import Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import provider_choice
-from orders.payments.provider import ProviderRefused
+from orders.payments.provider.interface import ProviderRefused
+from orders.payments.provider.timing import database_now
 from orders.payments.simulated import company, delivery
 from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
-from orders.payments.timing import database_now
 from seckill.models import SaleItem
 from tests.orders.payments.payment_steps import WEBHOOK, figures, order_of, payment_of
 

@@ -21,7 +21,7 @@ from django.test import Client
 from orders import lifecycle, tasks
 from orders.models import Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import provider_choice
-from orders.payments.provider import ProviderRefused, ProviderUnreachable, Refund
+from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, Refund
 from orders.payments.stripe_checkout import StripeProvider
 from seckill.models import SaleItem
 from tests.orders.payments.payment_steps import figures, let_deadlines_pass, order_of, payment_of, press_pay, signed_in

@@ -13,7 +13,7 @@ from hypothesis.stateful import Bundle, MultipleResults, invariant, multiple, ru
 from orders.models import Order, Payment
 from orders.payments import inbox, late_money
 from orders.payments.inbox import EventOutcome
-from orders.payments.provider import Event, EventKind
+from orders.payments.provider.interface import Event, EventKind
 from seckill.models import LatePayment, Sale
 from tests.orders.properties.payment_model import Page, PaymentModel
 from tests.orders.properties.sale_machine import SaleMachine

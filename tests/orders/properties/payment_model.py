@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from orders.models import SOLD, OrderStatus, Payment
 from orders.payments.inbox import EventOutcome
-from orders.payments.provider import EventKind
+from orders.payments.provider.interface import EventKind
 from tests.orders.properties.sale_model import Hold, SaleModel, Terms
 
 Status = Payment.Status

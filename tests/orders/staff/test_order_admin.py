@@ -16,7 +16,7 @@ from orders.admin import LABELS
 from orders.mails import sending
 from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, PaymentEvent
 from orders.payments.inbox import EventOutcome
-from orders.payments.provider import EventKind
+from orders.payments.provider.interface import EventKind
 from orders.staff.needs_attention import EXPLANATIONS, badge
 from orders.staff.needs_attention import LABELS as ATTENTION_LABELS
 from orders.staff.payment_admin import KINDS, OUTCOMES

@@ -13,7 +13,7 @@ class ProviderName(StrEnum):
     STRIPE = "stripe"
 
 
-def chosen() -> list[ProviderName]:
+def chosen_providers() -> list[ProviderName]:
     """The providers that buyers can pay with, the preferred one first. Raises ImproperlyConfigured."""
     names: list[str] = settings.PAYMENT_PROVIDERS
     unknown = [name for name in names if name not in list(ProviderName)]
