@@ -23,7 +23,7 @@ SIGNATURE_HEADER = "Simulated-Signature"
 
 
 class SimulatedProvider:
-    """See provider.interface.Provider. The company runs in this process; its transactions fail if they are nested in another."""
+    """See provider.interface.Provider. The company runs in this process; its transactions must not be nested."""
 
     def open_session(self, *, payment: Payment) -> Session:
         session = company.open_session(
