@@ -16,7 +16,7 @@ from redis.retry import Retry
 
 from shop.configuration.log_lines import logging_settings
 from shop.configuration.rates import rate
-from shop.sidebar import NAVIGATION
+from shop.sidebar import ACCOUNT_LINKS, NAVIGATION
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -355,6 +355,7 @@ UNFOLD = {
     "SITE_URL": "/",
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("shop/logo.svg")}],
     "SHOW_HISTORY": True,
+    "ACCOUNT": {"navigation": ACCOUNT_LINKS},
     "SIDEBAR": {"show_search": False, "navigation": NAVIGATION},
 }
 

@@ -1,6 +1,7 @@
 from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from shop import account_pages, health
@@ -14,8 +15,9 @@ api = [
 urlpatterns = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
-    # Before the admin's own page: staff sign in where buyers do, with the same limits and their second factor.
+    # Before the admin's own pages: staff sign in and change passwords where buyers do, with the limits of there.
     path("admin/login/", secure_admin_login(admin.site.login)),
+    path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
     path("admin/", admin.site.urls),
     path("accounts/email/", account_pages.address, name="account_email"),
     path("accounts/", include("allauth.account.urls")),

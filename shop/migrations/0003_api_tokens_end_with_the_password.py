@@ -5,6 +5,19 @@ from django.conf import settings
 from django.db import migrations, models
 
 
+RETIRE_KNOX_TABLE = """
+DELETE FROM knox_authtoken;
+DO $$
+DECLARE foreign_key text;
+BEGIN
+    FOR foreign_key IN SELECT conname FROM pg_constraint WHERE conrelid = 'knox_authtoken'::regclass AND contype = 'f'
+    LOOP
+        EXECUTE format('ALTER TABLE knox_authtoken DROP CONSTRAINT %I', foreign_key);
+    END LOOP;
+END $$;
+"""
+
+
 class Migration(migrations.Migration):
 
     dependencies = [
@@ -14,8 +27,9 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        # The tokens of before carry no mark of their password. Their rows would also keep users from being deleted.
-        migrations.RunSQL('DELETE FROM knox_authtoken', migrations.RunSQL.noop),
+        # The tokens of before carry no mark of their password, so they end here. knox's own migrations still know its
+        # table, so it stays, empty. Without its foreign key: users can be deleted, and tables emptied, without it.
+        migrations.RunSQL(RETIRE_KNOX_TABLE, migrations.RunSQL.noop),
         migrations.CreateModel(
             name='ApiToken',
             fields=[
