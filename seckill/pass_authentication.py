@@ -6,6 +6,7 @@ import structlog
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from rest_framework.authentication import BaseAuthentication
@@ -18,6 +19,14 @@ log = structlog.get_logger(__name__)
 
 SCHEME = "Pass"
 
+TITLES = {
+    "pass_missing": gettext_lazy("A pass is needed"),
+    "pass_invalid": gettext_lazy("The pass is not valid"),
+    "pass_expired": gettext_lazy("The pass has expired"),
+    "pass_of_another_buyer": gettext_lazy("The pass belongs to another buyer"),
+    "pass_of_another_item": gettext_lazy("The pass is for another item"),
+}
+
 
 class PassRefused(APIException):
     """401 if the pass is missing, altered or expired; 403 if it is for another item or buyer."""
@@ -27,6 +36,7 @@ class PassRefused(APIException):
     def __init__(self, code: str, detail: str, *, status: int = 401) -> None:
         super().__init__(detail, code)
         self.status_code = status
+        self.title = TITLES[code]
 
 
 class PassHolder:

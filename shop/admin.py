@@ -1,6 +1,7 @@
 from typing import Any
 
 from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
 from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
@@ -8,7 +9,6 @@ from django.contrib.auth.models import Group, User
 from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
-from knox.models import AuthToken
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from shop.admin_base import ModelAdmin, StaffAdmin
@@ -18,8 +18,8 @@ from shop.product_form import ProductForm, items_dearer_than
 
 # Registered again below, with the look of the other pages.
 admin.site.unregister([User, Group])
-# Not for staff: the shop does not use allauth's addresses, and tokens belong to their buyers.
-admin.site.unregister([EmailAddress, AuthToken])
+# Not for staff: the shop does not use allauth's addresses, and a second factor belongs to its user alone.
+admin.site.unregister([EmailAddress, Authenticator])
 
 
 @admin.register(User)

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import environ
-import structlog
 from csp.constants import NONE, SELF
 from django.templatetags.static import static
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from shop.sidebar import NAVIGATION
+from shop.configuration.log_lines import logging_settings
+from shop.configuration.rates import rate
+from shop.sidebar import ACCOUNT_LINKS, NAVIGATION
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -87,6 +88,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
     "rest_framework",
     "knox",
     "django_filters",
@@ -200,6 +202,8 @@ STATIC_ROOT = STAMPEDE_DIRECTORY / "static"
 
 # --- Security ----------------------------------------------------------------------------------------------------
 
+# How many proxies stand between buyers and the shop, each appending to X-Forwarded-For (shop/http/client_address.py).
+TRUSTED_PROXIES: int = env.int("TRUSTED_PROXIES", default=0)
 # Behind TLS set HTTPS=1: cookies only over TLS, redirects, HSTS.
 HTTPS: bool = env.bool("HTTPS", default=False)
 SECURE_SSL_REDIRECT = HTTPS
@@ -248,6 +252,18 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_ADAPTER = "shop.accounts.allauth_adapter.AccountAdapter"
+# The shop limits sign-ins itself (shop/accounts/sign_in.py). Of allauth's limits, `login_failed` is left for the codes
+# of the second factor.
+ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": "5/5m/key"}
+# How often a password is checked for one user name, and for one client address.
+SIGN_IN_LIMIT_BY_NAME: str = rate(env, "SIGN_IN_LIMIT_BY_NAME", default="5/5minutes")
+SIGN_IN_LIMIT_BY_ADDRESS: str = rate(env, "SIGN_IN_LIMIT_BY_ADDRESS", default="30/minute")
+MFA_TOTP_ISSUER = "Stampede"
+# A code of the step before is accepted: people type slowly, and phones' clocks are some seconds off.
+MFA_TOTP_TOLERANCE = 1
+# Nobody signs in with an address, and the shop confirms none, so an unconfirmed one need not keep a factor out.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
 
 # --- API ---------------------------------------------------------------------------------------------------------
 
@@ -263,6 +279,7 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "shop.http.problems.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
+KNOX_TOKEN_MODEL = "shop.ApiToken"
 REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_TTL": timedelta(days=7)}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Stampede",
@@ -338,6 +355,7 @@ UNFOLD = {
     "SITE_URL": "/",
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("shop/logo.svg")}],
     "SHOW_HISTORY": True,
+    "ACCOUNT": {"navigation": ACCOUNT_LINKS},
     "SIDEBAR": {"show_search": False, "navigation": NAVIGATION},
 }
 
@@ -350,36 +368,5 @@ DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 # Refusals are ordinary answers: in a stampede there are thousands a second.
 DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = 20
 
-structlog.configure(
-    processors=[
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.filter_by_level,
-        structlog.stdlib.add_logger_name,
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso"),
-        structlog.processors.format_exc_info,
-        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-    ],
-    logger_factory=structlog.stdlib.LoggerFactory(),
-    cache_logger_on_first_use=True,
-)
 LOG_LEVEL: str = env.str("LOG_LEVEL", default="WARNING")
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "line": {
-            "()": structlog.stdlib.ProcessorFormatter,
-            "processor": structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event", "logger"]),
-            "foreign_pre_chain": [
-                structlog.stdlib.add_logger_name,
-                structlog.stdlib.add_log_level,
-                structlog.processors.TimeStamper(fmt="iso"),
-                structlog.processors.format_exc_info,
-            ],
-        }
-    },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": LOG_LEVEL},
-    "loggers": {"django.request": {"level": "ERROR"}},
-}
+LOGGING = logging_settings(level=LOG_LEVEL)

@@ -1,4 +1,4 @@
-"""The admin's sidebar. Each entry is shown only to staff who may open its page."""
+"""The admin's sidebar, and the menu of the person's own account. Each entry is shown to staff who may open its page."""
 
 from collections.abc import Callable
 from typing import Any
@@ -67,4 +67,9 @@ NAVIGATION = [
             entry(_("Mails"), icon="mail", page="orders_mail_changelist", permission="orders.view_order"),
         ],
     },
+]
+
+ACCOUNT_LINKS = [
+    {"title": _("Change password"), "link": reverse_lazy("account_change_password")},
+    {"title": _("Two-step sign-in"), "link": reverse_lazy("mfa_index")},
 ]

@@ -1,5 +1,7 @@
+from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from shop import account_pages, health
@@ -13,9 +15,13 @@ api = [
 urlpatterns = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    # Before the admin's own pages: staff sign in and change passwords where buyers do, with the limits of there.
+    path("admin/login/", secure_admin_login(admin.site.login)),
+    path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
     path("admin/", admin.site.urls),
     path("accounts/email/", account_pages.address, name="account_email"),
     path("accounts/", include("allauth.account.urls")),
+    path("accounts/2fa/", include("allauth.mfa.urls")),
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/v1/", include(api)),
     path(
@@ -35,4 +41,5 @@ urlpatterns = [
 handler400 = "shop.http.problems.bad_request"
 handler403 = "shop.http.problems.forbidden"
 handler404 = "shop.http.problems.not_found"
+handler429 = "shop.http.problems.too_many_requests"
 handler500 = "shop.http.problems.server_error"

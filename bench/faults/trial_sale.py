@@ -6,12 +6,12 @@ from datetime import timedelta
 
 from django.contrib.auth import get_user_model
 from django.utils import timezone
-from knox.models import AuthToken
 
 from bench import load_buyers
 from bench.load_sale import open_load_sale
 from seckill import passes
 from seckill.models import LatePayment, Sale, SaleItem
+from shop.models import ApiToken
 
 # Longer than any trial.
 SALE_SECONDS = 3_600
@@ -78,4 +78,4 @@ def credentials_for(item: SaleItem, *, count: int, first: int = 1) -> list[Crede
 def tokens_of(buyer_ids: Sequence[int]) -> list[str]:
     """A new API token for each buyer."""
     users = get_user_model().objects.in_bulk(buyer_ids)
-    return [AuthToken.objects.create(user=users[buyer_id])[1] for buyer_id in buyer_ids]
+    return [ApiToken.objects.create(user=users[buyer_id])[1] for buyer_id in buyer_ids]

@@ -5,6 +5,7 @@ from io import BytesIO
 from typing import IO, Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from rest_framework import status
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import JSONParser
@@ -16,6 +17,7 @@ BODY_BYTES_MAX = 64 * 1024
 class BodyTooLarge(APIException):
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
     default_code = "body_too_large"
+    title = gettext_lazy("The request body is too large")
 
     def __init__(self) -> None:
         super().__init__(_("The request body may have at most %(max)d bytes.") % {"max": BODY_BYTES_MAX})

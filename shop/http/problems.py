@@ -23,6 +23,8 @@ from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
 from shop.http.parsers import BodyTooLarge
+from shop.http.rate_limits import LimitReached
+from shop.time_left import duration
 
 log = structlog.get_logger(__name__)
 
@@ -36,6 +38,9 @@ OUTAGE: dict[str, Any] = {
     "detail": gettext_lazy("The shop is temporarily unavailable. Please try again in a moment."),
     "retry_after_seconds": 5,
 }
+
+# Most of allauth's limits are by the minute.
+ALLAUTH_WAIT_SECONDS = 60
 
 
 def problem(
@@ -68,6 +73,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
         error = BodyTooLarge()
     if is_outage(error):
         return problem(**OUTAGE)
+    if isinstance(error, LimitReached):
+        return problem(**too_many_attempts(error.retry_after_seconds))
     if not isinstance(error, exceptions.APIException):
         return None
     set_rollback()
@@ -84,13 +91,37 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
         response = problem(
             status=error.status_code,
             code=str(error.get_codes()) if isinstance(error.detail, str) else error.default_code,
-            title=error.default_detail if hasattr(error, "default_detail") else _("The request failed"),
+            title=title_of(error),
             detail=error.detail,
             retry_after_seconds=math.ceil(wait) if wait else None,
         )
     if challenge := getattr(error, "auth_header", None):
         response["WWW-Authenticate"] = challenge
     return response
+
+
+def title_of(error: exceptions.APIException) -> Any:
+    """A short name of the kind of problem. An error of ours has it in `title`."""
+    if title := getattr(error, "title", None):
+        return title
+    # DRF's texts for these have a gap for a value, or are the one for a server error.
+    if isinstance(error, exceptions.UnsupportedMediaType):
+        return _("Unsupported media type")
+    if isinstance(error, exceptions.MethodNotAllowed):
+        return _("Method not allowed")
+    if error.default_detail == exceptions.APIException.default_detail:
+        return _("The request failed")
+    return error.default_detail
+
+
+def too_many_attempts(retry_after_seconds: int) -> dict[str, Any]:
+    return {
+        "status": 429,
+        "code": "too_many_attempts",
+        "title": _("Too many attempts"),
+        "detail": _("Please wait %(time)s, then try again.") % {"time": duration(retry_after_seconds)},
+        "retry_after_seconds": retry_after_seconds,
+    }
 
 
 def field_errors(details: Any, path: str = "") -> Iterator[dict[str, str]]:
@@ -138,6 +169,16 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
         title=_("Not found"),
         detail=_("There is nothing at this address."),
     )
+
+
+def limit_reached(request: HttpRequest, error: LimitReached) -> HttpResponse:
+    """429, as a page or as a problem."""
+    return page_or_problem(request, **too_many_attempts(error.retry_after_seconds))
+
+
+def too_many_requests(request: HttpRequest) -> HttpResponse:
+    """handler429, for allauth's own limits, which do not say how long to wait."""
+    return page_or_problem(request, **too_many_attempts(ALLAUTH_WAIT_SECONDS))
 
 
 def is_outage(error: BaseException | None) -> bool:

@@ -1,34 +1,61 @@
-"""`POST /api/v1/auth/token/`: a user name and a password give a bearer token."""
+"""`/api/v1/auth/token/`: a user name and a password give a bearer token; DELETE revokes it."""
 
 from typing import Any
 
-from django.contrib.auth import authenticate
+from allauth.mfa.base.forms import AuthenticateForm
+from allauth.mfa.utils import is_mfa_enabled
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from knox.models import get_token_model
 from rest_framework import serializers
+from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import APIException
+from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from shop.accounts.sign_in import check_password
 from shop.http.base_view import JsonAPIView
+from shop.http.bearer import BearerAuthentication
 from shop.http.serializers import ProblemSerializer, StrictSerializer
+from shop.models import ApiToken
+
+# Far more than one person's programs need. Beyond it the oldest goes: a program that forgets its tokens and signs in
+# each time goes on working, and no longer leaves a growing number of keys to the account behind.
+TOKENS_PER_USER_MAX = 10
 
 
 class WrongCredentials(APIException):
     status_code = 401
     default_code = "wrong_credentials"
+    title = gettext_lazy("Wrong user name or password")
     auth_header = "Bearer"
 
     def __init__(self) -> None:
         super().__init__(_("The user name or the password is wrong."))
 
 
+class SecondFactorNeeded(APIException):
+    status_code = 401
+    default_code = "second_factor_needed"
+    title = gettext_lazy("The second factor is missing or wrong")
+    auth_header = "Bearer"
+
+    def __init__(self) -> None:
+        super().__init__(_("This account has a second factor. Send its current code, or a recovery code, as “code”."))
+
+
 class CredentialsSerializer(StrictSerializer):
     username = serializers.CharField(max_length=150)
     password = serializers.CharField(max_length=4096, trim_whitespace=False)
+    code = serializers.CharField(
+        max_length=50, required=False, help_text="Of an account with a second factor: its current code."
+    )
 
 
 class TokenSerializer(serializers.Serializer[Any]):
@@ -37,24 +64,60 @@ class TokenSerializer(serializers.Serializer[Any]):
 
 
 class TokenView(JsonAPIView):
-    """Get a bearer token for a user name and a password. Browsers use sessions instead."""
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        return [BearerAuthentication()] if self.is_revocation() else []
 
-    authentication_classes = ()
-    permission_classes = ()
+    def get_permissions(self) -> list[BasePermission]:
+        return [IsAuthenticated()] if self.is_revocation() else []
+
+    def is_revocation(self) -> bool:
+        return self.request is not None and self.request.method == "DELETE"
 
     @extend_schema(
         request=CredentialsSerializer,
-        responses={201: TokenSerializer, 401: OpenApiResponse(ProblemSerializer, "`wrong_credentials`")},
+        responses={
+            201: TokenSerializer,
+            401: OpenApiResponse(ProblemSerializer, "`wrong_credentials` or `second_factor_needed`"),
+            429: OpenApiResponse(ProblemSerializer, "`too_many_attempts`"),
+        },
     )
     def post(self, request: Request) -> Response:
+        """Get a bearer token for a user name and a password. Browsers use sessions instead.
+
+        A user has at most 10 tokens; a new one ends the oldest. All end when the password is changed.
+        """
         credentials = CredentialsSerializer(data=request.data)
         credentials.is_valid(raise_exception=True)
-        user = authenticate(request, **credentials.validated_data)
-        if user is None:
+        sent = credentials.validated_data
+        user = check_password(request._request, username=sent["username"], password=sent["password"])
+        if not isinstance(user, User):
             raise WrongCredentials
-        instance, token = get_token_model().objects.create(user=user)
-        body = TokenSerializer({"token": token, "expires_at": instance.expiry}).data
+        if is_mfa_enabled(user):
+            form = AuthenticateForm(user=user, data={"code": sent.get("code", "")})
+            if not form.is_valid():
+                raise SecondFactorNeeded
+            form.authenticator.record_usage()
+        row, token = new_token(user)
+        body = TokenSerializer({"token": token, "expires_at": row.expiry}).data
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
+
+    @extend_schema(request=None, responses={204: None, 401: OpenApiResponse(ProblemSerializer, "No valid token")})
+    def delete(self, request: Request) -> Response:
+        """Revoke the token with which this call is made."""
+        request.auth.delete()
+        return Response(status=204)
+
+
+def new_token(user: User) -> tuple[ApiToken, str]:
+    """A token, after the user's expired ones and the oldest beyond TOKENS_PER_USER_MAX are deleted."""
+    with transaction.atomic():
+        # Two sign-ins at the same moment would each see room for one more.
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        tokens = ApiToken.objects.filter(user=user)
+        tokens.filter(expiry__lt=timezone.now()).delete()
+        kept = tokens.order_by("-created").values_list("pk", flat=True)[: TOKENS_PER_USER_MAX - 1]
+        tokens.exclude(pk__in=list(kept)).delete()
+        return ApiToken.objects.create(user)
 
 
 class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

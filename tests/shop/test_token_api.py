@@ -1,8 +1,18 @@
-"""`POST /api/v1/auth/token/`."""
+"""`/api/v1/auth/token/`: who gets a token, and when it ends."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from unittest import mock
 
 import pytest
+from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value, yield_hotp_counters_from_time
 from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
 from rest_framework.test import APIClient
+
+from shop.models import ApiToken
 
 pytestmark = pytest.mark.django_db
 
@@ -48,3 +58,115 @@ def test_a_wrong_token_is_401(header: str, db: None) -> None:
     assert answer.status_code == 401
     assert answer["Content-Type"] == "application/problem+json"
     assert answer["WWW-Authenticate"].startswith("Bearer")
+
+
+def token_of(*, password: str = "buyer-password", **more: str) -> str:
+    answer = APIClient().post("/api/v1/auth/token/", {"username": "buyer", "password": password, **more})
+    assert answer.status_code == 201, answer.json()
+    token: str = answer.json()["token"]
+    return token
+
+
+def bearing(token: str) -> APIClient:
+    api = APIClient()
+    api.credentials(HTTP_AUTHORIZATION=f"Bearer {token}")
+    return api
+
+
+def opens_the_api(token: str) -> bool:
+    status: int = bearing(token).get("/api/v1/orders/").status_code
+    assert status in (200, 401)
+    return status == 200
+
+
+def test_a_token_is_revoked_and_no_other(buyer: User) -> None:
+    revoked, kept = token_of(), token_of()
+    answer = bearing(revoked).delete("/api/v1/auth/token/")
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert bearing(revoked).delete("/api/v1/auth/token/").status_code == 401
+    assert not opens_the_api(revoked)
+    assert opens_the_api(kept)
+
+
+def test_only_a_token_is_revoked_not_a_session(buyer: User) -> None:
+    api = APIClient()
+    api.force_login(buyer)
+    assert api.delete("/api/v1/auth/token/").status_code == 401
+    assert APIClient().delete("/api/v1/auth/token/").status_code == 401
+
+
+def test_of_eleven_tokens_the_oldest_ends(buyer: User, rival: User) -> None:
+    rival_token = APIClient().post("/api/v1/auth/token/", {"username": "rival", "password": "rival-password"}).json()
+    tokens = [token_of() for _ in range(11)]
+    assert [opens_the_api(token) for token in tokens] == [False] + [True] * 10
+    assert opens_the_api(rival_token["token"])
+
+
+def test_expired_tokens_take_no_room(buyer: User) -> None:
+    kept = token_of()
+    for _ in range(9):
+        token_of()
+    ApiToken.objects.exclude(token_key=kept[:15]).update(expiry=timezone.now() - timedelta(seconds=1))
+    token_of()
+    assert ApiToken.objects.count() == 2
+    assert opens_the_api(kept)
+
+
+def change_on_the_web(buyer: User) -> None:
+    client = Client()
+    client.force_login(buyer)
+    new = {"password1": "a-good-long-password", "password2": "a-good-long-password"}
+    assert client.post("/accounts/password/change/", {"oldpassword": "buyer-password", **new}).status_code == 302
+    assert client.get("/orders/").status_code == 200
+
+
+def change_in_the_admin(buyer: User) -> None:
+    client = Client()
+    client.force_login(User.objects.create_superuser("manager"))
+    new = {"password1": "a-good-long-password", "password2": "a-good-long-password", "usable_password": "true"}
+    assert client.post(f"/admin/auth/user/{buyer.pk}/password/", new).status_code == 302
+
+
+def change_by_a_program(buyer: User) -> None:
+    buyer.set_password("a-good-long-password")
+    buyer.save()
+
+
+@pytest.mark.parametrize("change", [change_on_the_web, change_in_the_admin, change_by_a_program])
+def test_tokens_and_other_sessions_end_with_the_password(buyer: User, change: Callable[[User], None]) -> None:
+    token, elsewhere = token_of(), Client()
+    elsewhere.force_login(buyer)
+    change(buyer)
+    answer = bearing(token).get("/api/v1/orders/")
+    assert answer.status_code == 401
+    assert answer["WWW-Authenticate"].startswith("Bearer")
+    assert elsewhere.get("/orders/").status_code == 302
+    assert opens_the_api(token_of(password="a-good-long-password"))
+
+
+def test_a_token_outlives_a_rotation_of_the_secret_key(buyer: User, settings: Settings) -> None:
+    token = token_of()
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another key, of more than fifty characters, as Django asks for"
+    assert opens_the_api(token)
+    settings.SECRET_KEY_FALLBACKS = []
+    assert not opens_the_api(token)
+
+
+def test_the_api_asks_for_the_second_factor_too(buyer: User) -> None:
+    TOTP.activate(buyer, "JBSWY3DPEHPK3PXP")
+    credentials = {"username": "buyer", "password": "buyer-password"}
+    for more in ({}, {"code": "000000x"}):
+        answer = APIClient().post("/api/v1/auth/token/", {**credentials, **more})
+        assert (answer.status_code, answer.json()["code"]) == (401, "second_factor_needed")
+    code = format_hotp_value(hotp_value("JBSWY3DPEHPK3PXP", next(yield_hotp_counters_from_time())))
+    assert opens_the_api(token_of(code=code))
+
+
+def test_codes_of_the_second_factor_cannot_be_guessed_in_a_row(buyer: User) -> None:
+    TOTP.activate(buyer, "JBSWY3DPEHPK3PXP")
+    with mock.patch.object(TOTP, "validate_code", return_value=False) as compared:
+        for number in range(20):
+            body = {"username": "buyer", "password": "buyer-password", "code": f"{number:06}"}
+            assert APIClient().post("/api/v1/auth/token/", body).status_code == 401
+    assert compared.call_count == 5

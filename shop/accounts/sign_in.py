@@ -1,0 +1,49 @@
+"""The check of a user name and a password, for the API, the web and the admin. Limited before a password is hashed.
+
+A check of a password takes a core for a tenth of a second, so unlimited attempts would stop the shop, not only guess.
+"""
+
+import hashlib
+import unicodedata
+
+import structlog
+from django.conf import settings
+from django.contrib.auth import authenticate
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.http import HttpRequest
+
+from shop.http.client_address import client_address, client_network
+from shop.http.rate_limits import forget, take
+
+log = structlog.get_logger(__name__)
+
+BY_ADDRESS = "sign_in_by_address"
+BY_NAME = "sign_in_by_name"
+
+
+def check_password(request: HttpRequest, *, username: str, password: str) -> AbstractBaseUser | None:
+    """The user, or None if name or password is wrong. Raises LimitReached before the password is looked at.
+
+    A success frees the name's attempts and not the address's: otherwise whoever guesses passwords could free them by
+    signing in to an account of their own.
+    """
+    by_name = {"action": BY_NAME, "rate": settings.SIGN_IN_LIMIT_BY_NAME, "key": name_key(username)}
+    take(
+        action=BY_ADDRESS,
+        rate=settings.SIGN_IN_LIMIT_BY_ADDRESS,
+        key=client_network(request),
+        bounded_without_cache=True,
+    )
+    take(**by_name, bounded_without_cache=True)
+    user = authenticate(request, username=username, password=password)
+    if user is None:
+        log.warning("sign_in_failed", address=client_address(request), username=username, path=request.path)
+    else:
+        forget(**by_name)
+    return user
+
+
+def name_key(username: str) -> str:
+    """The same for every way of writing a name, and of bounded length."""
+    name = unicodedata.normalize("NFKC", username).strip().casefold()
+    return hashlib.sha256(name.encode(errors="replace")).hexdigest()

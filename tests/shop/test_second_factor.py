@@ -1,0 +1,113 @@
+"""Staff sign in where buyers do; whoever has a second factor needs it."""
+
+import re
+
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_hotp_counters_from_time
+from django.contrib.auth.models import User
+from django.test import Client
+
+pytestmark = pytest.mark.django_db
+
+ADMIN_SIGN_IN = "/accounts/login/?next=/admin/"
+
+
+def code_of(secret: str) -> str:
+    """The code of the step before, so that the next sign-in of a test has a fresh one. No code is good twice."""
+    return format_hotp_value(hotp_value(secret, next(yield_hotp_counters_from_time())))
+
+
+def enter_password(client: Client, *, password: str = "manager-password") -> str:
+    """Where the sign-in page for the admin leads."""
+    form = {"login": "manager", "password": password, "next": "/admin/"}
+    answer = client.post(ADMIN_SIGN_IN, form)
+    return answer.get("Location", "")
+
+
+def turn_on(client: Client) -> tuple[str, list[str]]:
+    """Turns the second factor on as a person does. The secret, and the recovery codes."""
+    page = client.get("/accounts/2fa/totp/activate/", follow=True)
+    assert page.redirect_chain[0][0].startswith("/accounts/reauthenticate/")
+    page = client.post(page.redirect_chain[0][0], {"password": "manager-password"}, follow=True)
+    secret = re.findall(r"<code>([A-Z2-7]+)</code>", page.content.decode())[0]
+    page = client.post("/accounts/2fa/totp/activate/", {"code": code_of(secret)}, follow=True)
+    codes = re.findall(r"<code>(\d{8})</code>", page.content.decode())
+    assert len(codes) == 10
+    return secret, codes
+
+
+def test_the_admin_has_no_sign_in_of_its_own(shop_manager: User, client: Client) -> None:
+    answer = client.post("/admin/login/?next=/admin/shop/", {"username": "manager", "password": "manager-password"})
+    assert answer["Location"] == "/accounts/login/?next=%2Fadmin%2Fshop%2F"
+    assert "_auth_user_id" not in client.session
+
+
+def test_a_manager_signs_in_and_a_buyer_is_told_no(shop_manager: User, buyer: User, client: Client) -> None:
+    assert enter_password(client, password="wrong") == ""
+    assert enter_password(client) == "/admin/"
+    assert client.get("/admin/").status_code == 200
+    client.force_login(buyer)
+    assert client.get("/admin/", follow=True).status_code == 403
+
+
+def test_the_admin_s_password_page_is_the_shop_s(shop_manager: User, client: Client) -> None:
+    client.force_login(shop_manager)
+    assert client.post("/admin/password_change/", {"old_password": "x"})["Location"] == "/accounts/password/change/"
+    page = client.get("/admin/").content.decode()
+    assert 'href="/accounts/2fa/"' in page
+    assert 'href="/accounts/password/change/"' in page
+
+
+def test_with_a_second_factor_the_password_is_not_enough(shop_manager: User, client: Client) -> None:
+    enter_password(client)
+    _secret, codes = turn_on(client)
+    other = Client()
+    assert enter_password(other) == "/accounts/2fa/authenticate/"
+    assert other.get("/admin/").status_code == 302
+    assert other.post("/accounts/2fa/authenticate/", {"code": "00000000"}).status_code == 200
+    assert other.get("/admin/").status_code == 302
+    assert other.post("/accounts/2fa/authenticate/", {"code": codes[0]})["Location"] == "/admin/"
+    assert other.get("/admin/").status_code == 200
+    again = Client()
+    enter_password(again)
+    assert again.post("/accounts/2fa/authenticate/", {"code": codes[0]}).status_code == 200  # good for once
+    assert again.get("/admin/").status_code == 302
+
+
+def test_a_code_of_the_app_signs_in(shop_manager: User, client: Client) -> None:
+    enter_password(client)
+    secret, _codes = turn_on(client)
+    other = Client()
+    enter_password(other)
+    *_, latest = yield_hotp_counters_from_time()
+    code = format_hotp_value(hotp_value(secret, latest))
+    assert other.post("/accounts/2fa/authenticate/", {"code": code})["Location"] == "/admin/"
+
+
+def test_it_is_turned_off_again(shop_manager: User, client: Client) -> None:
+    enter_password(client)
+    turn_on(client)
+    assert client.get("/accounts/2fa/recovery-codes/download/").status_code == 200
+    client.post("/accounts/2fa/totp/deactivate/")
+    assert not Authenticator.objects.exists()
+    assert enter_password(Client()) == "/admin/"
+
+
+@pytest.mark.parametrize(("language", "title"), [("en", "Two-step sign-in"), ("zh-CN", "两步验证")])
+def test_the_pages_have_the_frame_and_the_language_of_the_shop(
+    shop_manager: User, client: Client, language: str, title: str
+) -> None:
+    enter_password(client)
+    assert title in client.get("/accounts/2fa/", headers={"accept-language": language}).content.decode()
+    turn_on(client)
+    for path in ("", "totp/deactivate/", "recovery-codes/", "recovery-codes/generate/", "reauthenticate/"):
+        page = client.get(f"/accounts/2fa/{path}", headers={"accept-language": language})
+        assert page.status_code == 200, path
+        text = page.content.decode()
+        assert 'class="brand"' in text
+        assert re.search(r"[一-鿿]", re.sub(r"简体中文", "", text)) is not None or language == "en"
+        assert "<script>" not in text  # the content policy allows no inline script
+    other = Client()
+    enter_password(other)
+    assert title in other.get("/accounts/2fa/authenticate/", headers={"accept-language": language}).content.decode()

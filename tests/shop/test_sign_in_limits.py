@@ -1,0 +1,198 @@
+"""Passwords cannot be guessed in a row: by name and by address, in the API and on the web, before one is hashed."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import settings as shop_settings
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import Settings
+from structlog.testing import capture_logs
+
+from shop.http import rate_limits
+from shop.settings import redis_cache
+from tests.own_store import free_port
+
+pytestmark = pytest.mark.django_db
+
+PROXY = "10.0.0.1"
+SignIn = Callable[..., Any]
+
+
+def by_api(*, username: str = "buyer", password: str = "wrong", **headers: Any) -> Any:
+    body = {"username": username, "password": password}
+    client = Client(raise_request_exception=False)
+    return client.post("/api/v1/auth/token/", body, content_type="application/json", **headers)
+
+
+def by_page(*, username: str = "buyer", password: str = "wrong", **headers: Any) -> Any:
+    client = Client(raise_request_exception=False)
+    return client.post("/accounts/login/", {"login": username, "password": password}, **headers)
+
+
+def by_admin(*, username: str = "buyer", password: str = "wrong", **headers: Any) -> Any:
+    """The form of Django's admin, and where it leads."""
+    client = Client(raise_request_exception=False)
+    client.post("/admin/login/", {"username": username, "password": password}, **headers)
+    form = {"login": username, "password": password, "next": "/admin/"}
+    return client.post("/accounts/login/?next=/admin/", form, **headers)
+
+
+each_way = pytest.mark.parametrize("sign_in", [by_api, by_page, by_admin])
+
+
+@pytest.fixture
+def checked() -> Iterator[mock.MagicMock]:
+    """Counts how often a password is compared, which is what costs a core a tenth of a second."""
+    with mock.patch.object(ModelBackend, "authenticate", autospec=True, return_value=None) as authenticate:
+        yield authenticate
+
+
+@pytest.fixture(autouse=True)
+def _a_fresh_process() -> None:
+    """What this process counts by itself does not pass from one test to the next."""
+    rate_limits._of_this_process.cache_clear()
+    rate_limits._cache_server._silent_until_s = 0.0
+    rate_limits._cache_server._is_away = False
+
+
+@each_way
+def test_of_sixty_wrong_passwords_five_are_looked_at(sign_in: SignIn, checked: mock.MagicMock) -> None:
+    answers = [sign_in() for _ in range(60)]
+    assert [answer.status_code for answer in answers[5:]] == [429] * 55
+    assert checked.call_count == 5
+    assert all(1 <= int(answer["Retry-After"]) <= 300 for answer in answers[5:])
+
+
+@each_way
+def test_thirty_names_from_one_address_are_the_limit(sign_in: SignIn, checked: mock.MagicMock) -> None:
+    answers = [sign_in(username=f"name-{number}") for number in range(60)]
+    assert [answer.status_code == 429 for answer in answers] == [False] * 30 + [True] * 30
+    assert checked.call_count == 30
+    assert sign_in(username="another", REMOTE_ADDR="198.51.100.7").status_code != 429
+
+
+def test_a_name_is_limited_wherever_and_however_it_is_written(buyer: User) -> None:
+    for name in ("buyer", "Buyer", " buyer", "BUYER"):
+        by_api(username=name)
+    assert by_page().status_code == 200
+    assert by_page(password="buyer-password", REMOTE_ADDR="198.51.100.7").status_code == 429
+    assert by_api(password="buyer-password", REMOTE_ADDR="198.51.100.7").status_code == 429
+
+
+def test_the_api_answers_with_a_problem_and_the_web_with_a_page(buyer: User) -> None:
+    for _ in range(5):
+        by_api()
+    problem = by_api()
+    assert problem["Content-Type"] == "application/problem+json"
+    assert problem.json()["code"] == "too_many_attempts"
+    assert problem.json()["title"] == "Too many attempts"
+    assert problem.json()["retry_after"] == int(problem["Retry-After"])
+    page = by_page().content.decode()
+    assert 'class="brand"' in page
+    assert "Too many attempts" in page
+    assert "then try again." in page
+    assert "尝试次数过多" in by_page(HTTP_ACCEPT_LANGUAGE="zh-CN").content.decode()
+
+
+def test_whoever_knows_the_password_signs_in_as_often_as_they_like(buyer: User) -> None:
+    for _ in range(7):
+        assert by_api().status_code == 401
+        assert by_api(password="buyer-password").status_code == 201
+        assert by_page(password="buyer-password").status_code == 302
+
+
+def test_signing_in_frees_no_attempts_of_the_address(buyer: User) -> None:
+    statuses = []
+    for number in range(20):
+        statuses.append(by_api(username=f"victim-{number}").status_code)
+        statuses.append(by_api(password="buyer-password").status_code)
+    assert statuses[30:] == [429] * 10
+
+
+@each_way
+def test_behind_one_proxy_two_addresses_are_limited_each_by_itself(
+    sign_in: SignIn, settings: Settings, checked: mock.MagicMock
+) -> None:
+    settings.TRUSTED_PROXIES = 1
+    for number in range(31):
+        limited = sign_in(username=f"name-{number}", REMOTE_ADDR=PROXY, HTTP_X_FORWARDED_FOR="198.51.100.7")
+    assert limited.status_code == 429
+    other = sign_in(username="somebody", REMOTE_ADDR=PROXY, HTTP_X_FORWARDED_FOR="198.51.100.8")
+    assert other.status_code != 429
+
+
+@each_way
+@pytest.mark.parametrize(("proxies", "forwarded_for"), [(0, "192.0.2.{}"), (1, "192.0.2.{}, 198.51.100.7")])
+def test_a_written_header_gains_nothing(
+    sign_in: SignIn, settings: Settings, checked: mock.MagicMock, proxies: int, forwarded_for: str
+) -> None:
+    settings.TRUSTED_PROXIES = proxies
+    for number in range(60):
+        sign_in(username=f"name-{number}", REMOTE_ADDR=PROXY, HTTP_X_FORWARDED_FOR=forwarded_for.format(number))
+    assert checked.call_count == 30
+
+
+@each_way
+def test_a_failed_sign_in_is_logged_with_the_address_of_the_client(
+    sign_in: SignIn, settings: Settings, buyer: User
+) -> None:
+    settings.TRUSTED_PROXIES = 1
+    with capture_logs() as logs:
+        sign_in(REMOTE_ADDR=PROXY, HTTP_X_FORWARDED_FOR="192.0.2.1, 198.51.100.7")
+    (failed,) = [line for line in logs if line["event"] == "sign_in_failed"]
+    assert failed["address"] == "198.51.100.7"
+    assert failed["username"] == "buyer"
+    assert "wrong" not in str(failed)
+
+
+@pytest.fixture
+def _no_cache_server(settings: Settings) -> None:
+    nobody = urlsplit(shop_settings.REDIS_URL)._replace(netloc=f"127.0.0.1:{free_port()}").geturl()
+    settings.CACHES = {**shop_settings.CACHES, "default": redis_cache(nobody, timeout_seconds=1.0)}
+
+
+@pytest.mark.usefixtures("_no_cache_server")
+def test_without_the_cache_server_each_process_counts_alone_and_says_so_once(checked: mock.MagicMock) -> None:
+    with capture_logs() as logs:
+        answers = [by_api() for _ in range(60)]
+    assert [answer.status_code for answer in answers] == [401] * 5 + [429] * 55
+    assert checked.call_count == 5
+    assert [line["event"] for line in logs if line["event"].startswith("limits")] == ["limits_not_counted"]
+
+
+@pytest.mark.usefixtures("_no_cache_server")
+def test_without_the_cache_server_other_limits_let_everybody_through() -> None:
+    for _ in range(50):
+        rate_limits.take(action="a_test", rate="1/minute", key="buyer")
+
+
+def test_a_cache_server_that_is_back_counts_again_and_says_so(settings: Settings) -> None:
+    def take() -> None:
+        rate_limits.take(action="a_test", rate="1/minute", key="buyer")
+
+    with mock.patch.dict(settings.CACHES), capture_logs() as logs:
+        nobody = urlsplit(shop_settings.REDIS_URL)._replace(netloc=f"127.0.0.1:{free_port()}").geturl()
+        here = settings.CACHES
+        settings.CACHES = {**here, "default": redis_cache(nobody, timeout_seconds=1.0)}
+        take()
+        settings.CACHES = here
+        take()
+        rate_limits._cache_server._silent_until_s = 0.0
+        take()
+    assert [line["event"] for line in logs] == ["limits_not_counted", "limits_counted_again"]
+    with pytest.raises(rate_limits.LimitReached):
+        take()
+
+
+def test_allauth_s_own_limits_answer_in_the_shop_s_words(buyer: User, client: Client) -> None:
+    client.force_login(buyer)
+    form = {"oldpassword": "wrong", "password1": "a-good-long-password", "password2": "a-good-long-password"}
+    answers = [client.post("/accounts/password/change/", form) for _ in range(7)]
+    limited = answers[-1]
+    assert (limited.status_code, limited["Retry-After"]) == (429, "60")
+    assert 'class="brand"' in limited.content.decode()
