@@ -258,7 +258,9 @@ def reject_order(*, item_id: int, new_order: NewOrder, error: Exception) -> None
         reject_entry(item_id=item_id, entry=new_order.entry, error=error)
         return
     reservation_ids = [new_order.reservation_id]
-    ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=ReleaseReason.REJECTED)
+    ledger.release(
+        item_id=item_id, reservation_ids=reservation_ids, reason=ReleaseReason.REJECTED, even_unverified=True
+    )
     log.error("hold_without_buyer", item_id=item_id, reservation=str(new_order.reservation_id), error=repr(error))
 
 
@@ -272,6 +274,8 @@ def reject_entry(*, item_id: int, entry: outbox.Entry, error: Exception) -> None
     except ValueError:
         pass
     else:
-        ledger.release(item_id=item_id, reservation_ids=[reservation_id], reason=ReleaseReason.REJECTED)
+        ledger.release(
+            item_id=item_id, reservation_ids=[reservation_id], reason=ReleaseReason.REJECTED, even_unverified=True
+        )
     outbox.move_to_dead_letters(item_id=item_id, entry=entry, error=repr(error))
     log.error("outbox_entry_set_aside", item_id=item_id, entry=entry.id, fields=entry.fields, error=repr(error))

@@ -1,7 +1,8 @@
 """Settling: tells the reservation store how orders ended (confirm or release) and sets `Order.settled_at`.
 
-PostgreSQL first, the store second. After a crash in between, or while the store is unreachable, `settled_at` stays null
-and the sweep calls `settle_orders` again. That is safe because the ledger's verbs are idempotent.
+PostgreSQL first, the store second. After a crash in between, or while the store is unreachable or the item is not
+verified, `settled_at` stays null and the sweep calls `settle_orders` again. That is safe because the ledger's verbs are
+idempotent.
 """
 
 from collections.abc import Iterable, Sequence
@@ -115,7 +116,7 @@ def tell_ledger(*, item_id: int, orders: list[Order]) -> list[SettledAnswer]:
             answers += ledger.confirm(item_id=item_id, reservation_ids=reservation_ids)
         else:
             answers += ledger.release(item_id=item_id, reservation_ids=reservation_ids, reason=reason)
-        # If the store has lost the item, it must be told again once the item is restored.
+        # If the item is lost or not verified, the store must be told again once it has been reconciled.
         answered += [(order, answer) for order, answer in zip(group, answers, strict=True) if answer != "unavailable"]
     return answered
 

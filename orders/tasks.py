@@ -11,7 +11,7 @@ from orders.metrics import remember_audit
 from orders.payments import inbox, late_money, refunds, sessions
 from orders.payments.simulated import delivery
 from orders.repair.audit import audit
-from orders.repair.reconcile import reconcile_if_needed
+from orders.repair.reconcile import items_to_watch, reconcile_if_needed
 from orders.sweep import sweep
 from seckill import outbox
 from seckill.changes.journal import sweep_changes
@@ -77,7 +77,7 @@ def settle_orders() -> int:
 def watch_store() -> int:
     """Every second: find items that are lost or unverified in the store, and reconcile them with the orders."""
     try:
-        return len(reconcile_if_needed(item_ids=list(movable_items().values_list("pk", flat=True))))
+        return len(reconcile_if_needed(item_ids=items_to_watch()))
     except StoreUnreachable as error:
         log.warning("reconcile_waits_for_store", error=str(error))
         return 0

@@ -159,19 +159,30 @@ def publish(*, item_id: int, terms: Terms, paused: bool = False, verified: bool 
         return Published(scripts.PUBLISH.run(client, keys=[keys.item, keys.outbox], args=args)[0])
 
 
-def confirm(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[Confirmed]:
-    """Mark held units as sold: their buyers have paid. One answer per reservation; idempotent."""
+def confirm(*, item_id: int, reservation_ids: Sequence[UUID], even_unverified: bool = False) -> list[Confirmed]:
+    """Mark held units as sold: their buyers have paid. One answer per reservation; idempotent.
+
+    `unavailable` while the item is not verified, except for a repair, which passes `even_unverified`.
+    """
     keys = keys_of(item_id)
-    calls = [([keys.item, keys.holds], [str(reservation_id)]) for reservation_id in reservation_ids]
+    calls = [
+        ([keys.item, keys.holds], [str(reservation_id), "1" if even_unverified else ""])
+        for reservation_id in reservation_ids
+    ]
     with store() as client:
         return [Confirmed(answer[0]) for answer in scripts.CONFIRM.run_many(client, calls)]
 
 
-def release(*, item_id: int, reservation_ids: Sequence[UUID], reason: ReleaseReason) -> list[Released]:
-    """Put units back on sale and lower their buyers' counts. One answer per reservation; idempotent."""
+def release(
+    *, item_id: int, reservation_ids: Sequence[UUID], reason: ReleaseReason, even_unverified: bool = False
+) -> list[Released]:
+    """Put units back on sale and lower their buyers' counts. One answer per reservation; idempotent.
+
+    `unavailable` while the item is not verified, except for a repair, which passes `even_unverified`.
+    """
     keys = keys_of(item_id)
     calls = [
-        ([keys.item, keys.buyers, keys.holds], [str(reservation_id), reason.value])
+        ([keys.item, keys.buyers, keys.holds], [str(reservation_id), reason.value, "1" if even_unverified else ""])
         for reservation_id in reservation_ids
     ]
     with store() as client:

@@ -13,6 +13,7 @@ from bench.faults.kinds import (
     payments,
     postgres,
     processes,
+    reconciles,
     store_outages,
 )
 
@@ -70,6 +71,7 @@ FAULTS: tuple[type[Fault], ...] = (
     mails.MailsFailing,
     changes.StockChanged,
     changes.WorkerKilledInChange,
+    reconciles.ReconcileUnderPayments,
     postgres.PostgresKilled,
     postgres.PostgresDown,
     postgres.PostgresRestarted,

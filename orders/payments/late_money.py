@@ -17,7 +17,7 @@ from orders.models import Attention, Order, OrderLine, OrderStatus, Payment
 from orders.payments import refunds
 from orders.payments.provider.timing import next_attempt
 from seckill import ledger
-from seckill.ledger_words import ReleaseReason, RestoreAs, Restored
+from seckill.ledger_words import Released, ReleaseReason, RestoreAs, Restored
 from seckill.models import LatePayment
 from seckill.store import StoreUnreachable
 from seckill.timestamps import to_ms
@@ -110,7 +110,9 @@ def restore_hold(*, order: Order, item_id: int, units: int) -> LatePaymentOutcom
             # The store was not told yet that the order expired. Release the hold now: otherwise the sweep that settles
             # the order could release it after it was restored.
             reason = ReleaseReason.EXPIRED
-            ledger.release(item_id=item_id, reservation_ids=[order.reservation_id], reason=reason)
+            released = ledger.release(item_id=item_id, reservation_ids=[order.reservation_id], reason=reason)
+            if Released.UNAVAILABLE in released:
+                return LatePaymentOutcome.UNAVAILABLE
         answer = ledger.restore(
             item_id=item_id,
             reservation_id=order.reservation_id,

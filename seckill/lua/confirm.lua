@@ -4,22 +4,27 @@
 --   1 item   hash of terms and counters
 --   2 holds  hash reservation id -> 'state:buyer:units:deadline_ms'
 -- ARGV
---   1 reservation_id  the id given to reserve; repeating the call with it is safe
+--   1 reservation_id   the id given to reserve; repeating the call with it is safe
+--   2 even_unverified  1 = also while the item is not verified, for those who repair it; empty = not then
 -- RETURNS {word}
---   unavailable        the item, or a part of it, is missing
+--   unavailable        the item, or a part of it, is missing, or the item is not verified
 --   unknown_hold       the store has no such hold
 --   already_confirmed  the units are already sold; nothing was changed
 --   hold_ended         the hold was released; nothing was changed
 --   confirmed          the units are now counted as sold
 -- EXAMPLE
---   KEYS seckill:{42}:item seckill:{42}:holds  ARGV 0000002a-…  ->  {confirmed}
+--   KEYS seckill:{42}:item seckill:{42}:holds  ARGV 0000002a-… 1  ->  {confirmed}
 
-assert(#KEYS == 2 and #ARGV == 1, 'confirm takes 2 keys and 1 argument')
+assert(#KEYS == 2 and #ARGV == 2, 'confirm takes 2 keys and 2 arguments')
 local item, holds = KEYS[1], KEYS[2]
-local reservation_id = ARGV[1]
+local reservation_id, even_unverified = ARGV[1], ARGV[2] == '1'
 
-local held, sold = unpack(redis.call('HMGET', item, 'held', 'sold'))
+local held, sold, incarnation = unpack(redis.call('HMGET', item, 'held', 'sold', 'incarnation'))
 if not (tonumber(held) and tonumber(sold)) then
+  return {'unavailable'}
+end
+-- While a reconcile compares the item with its orders, nobody else may move its units: the totals would never agree.
+if not even_unverified and incarnation ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then
   return {'unavailable'}
 end
 local hold = redis.call('HGET', holds, reservation_id)

@@ -5,24 +5,30 @@
 --   2 buyers  hash buyer -> units held and bought
 --   3 holds   hash reservation id -> 'state:buyer:units:deadline_ms'
 -- ARGV
---   1 reservation_id  the id given to reserve; repeating the call with it is safe
---   2 reason          expired, cancelled or rejected release held units; refunded also releases sold ones
+--   1 reservation_id   the id given to reserve; repeating the call with it is safe
+--   2 reason           expired, cancelled or rejected release held units; refunded also releases sold ones
+--   3 even_unverified  1 = also while the item is not verified, for those who repair it; empty = not then
 -- RETURNS {word}
---   unavailable        the item, or a part of it, is missing
+--   unavailable        the item, or a part of it, is missing, or the item is not verified
 --   unknown_hold       the store has no such hold
 --   already_released   the hold was released before; nothing was changed
 --   already_confirmed  the units are sold, and the reason is not refunded; nothing was changed
 --   released           the units are back on sale
 -- EXAMPLE
---   KEYS seckill:{42}:item seckill:{42}:buyers seckill:{42}:holds  ARGV 0000002a-… expired  ->  {released}
+--   KEYS seckill:{42}:item seckill:{42}:buyers seckill:{42}:holds  ARGV 0000002a-… expired 1  ->  {released}
 
-assert(#KEYS == 3 and #ARGV == 2, 'release takes 3 keys and 2 arguments')
+assert(#KEYS == 3 and #ARGV == 3, 'release takes 3 keys and 3 arguments')
 local item, buyers, holds = KEYS[1], KEYS[2], KEYS[3]
-local reservation_id, reason = ARGV[1], ARGV[2]
+local reservation_id, reason, even_unverified = ARGV[1], ARGV[2], ARGV[3] == '1'
 
-local held, sold, quantity, left = unpack(redis.call('HMGET', item, 'held', 'sold', 'quantity', 'left'))
+local held, sold, quantity, left, incarnation =
+  unpack(redis.call('HMGET', item, 'held', 'sold', 'quantity', 'left', 'incarnation'))
 quantity, left = tonumber(quantity), tonumber(left)
 if not (tonumber(held) and tonumber(sold)) or (quantity == nil) ~= (left == nil) then
+  return {'unavailable'}
+end
+-- While a reconcile compares the item with its orders, nobody else may move its units: the totals would never agree.
+if not even_unverified and incarnation ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then
   return {'unavailable'}
 end
 local hold = redis.call('HGET', holds, reservation_id)

@@ -131,12 +131,20 @@ class CheckedItem(StoredItem):
         assert self.release(reservation_id) == Released.RELEASED
         return reservation_id
 
-    def confirm(self, reservation_id: UUID) -> Confirmed:
-        return self._watched(lambda: ledger.confirm(item_id=ITEM_ID, reservation_ids=[reservation_id])[0])
-
-    def release(self, reservation_id: UUID, reason: ReleaseReason = ReleaseReason.EXPIRED) -> Released:
+    def confirm(self, reservation_id: UUID, *, even_unverified: bool = False) -> Confirmed:
         return self._watched(
-            lambda: ledger.release(item_id=ITEM_ID, reservation_ids=[reservation_id], reason=reason)[0]
+            lambda: ledger.confirm(item_id=ITEM_ID, reservation_ids=[reservation_id], even_unverified=even_unverified)[
+                0
+            ]
+        )
+
+    def release(
+        self, reservation_id: UUID, reason: ReleaseReason = ReleaseReason.EXPIRED, *, even_unverified: bool = False
+    ) -> Released:
+        return self._watched(
+            lambda: ledger.release(
+                item_id=ITEM_ID, reservation_ids=[reservation_id], reason=reason, even_unverified=even_unverified
+            )[0]
         )
 
     def adjust(
@@ -182,6 +190,12 @@ class CheckedItem(StoredItem):
             return answer
 
         return self._watched(call)
+
+    def become_unverified(self, *, incarnation: str | None) -> None:
+        """As after a restart: the item has the id of another run of the server, or none."""
+        item_state.mark_unverified(item_id=ITEM_ID)
+        if incarnation:
+            self.client.hset(self.keys.item, "incarnation", incarnation)
 
     def mark_verified(self) -> None:
         """What the reconcile does once the item agrees with the orders."""

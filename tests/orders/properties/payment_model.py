@@ -117,7 +117,7 @@ class PaymentModel(SaleModel):
             return True
         if not self.store_is_up:
             return False
-        if store.item_there and not order.settled:
+        if store.item_there and store.verified and not order.settled:
             store.release(page.reservation, refunded=False)
         # Without its outbox the item is unavailable to buyers, but a late payment does not need the outbox.
         if not store.verified or store.missing - {"outbox"}:

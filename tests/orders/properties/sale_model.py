@@ -251,7 +251,7 @@ class SaleModel:
 
     def settle(self, reservations: list[str] | None = None) -> int:
         """Tell the store how orders ended. Returns how many could be told."""
-        if not self.store_is_up or not self.store.item_there:
+        if not (self.store_is_up and self.store.item_there and self.store.verified):
             return 0
         told = 0
         for name, order in self.orders.items():

@@ -3,19 +3,21 @@
 import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 from unittest import mock
 from uuid import UUID
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
-from orders import intake, lifecycle, tasks
+from orders import intake, lifecycle, settlement, tasks
 from orders.models import Order, OrderStatus
 from orders.repair import reconcile
 from seckill import item_state, ledger
 from seckill.changes import journal
-from seckill.models import SaleChange, SaleItem
+from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.store import StoreUnreachable
 from shop.models import Product
@@ -296,6 +298,62 @@ def test_an_order_that_ends_while_the_store_is_rebuilt_gives_its_units_back(jour
     assert tasks.watch_store() == 1
     assert journey.counters() == (str(QUANTITY - 3), "1", "2")
     assert journey.is_clean()
+
+
+def test_orders_that_are_paid_and_cancelled_while_it_is_compared_do_not_make_it_differ(
+    journey: ItemJourney, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The totals are added up portion by portion. Between two portions, buyers pay and cancel, and workers settle."""
+    waiting = [journey.ordered() for _ in range(12)]
+    journey.restart()
+    real = item_state.scan
+
+    def scan_beside_buyers(key: str) -> Iterator[dict[bytes, bytes]]:
+        for portion in real(key):
+            yield portion
+            if waiting and key == journey.keys.holds:
+                assert lifecycle.pay(order_id=journey.order(waiting.pop()).pk)
+                assert lifecycle.cancel(order_id=journey.order(waiting.pop()).pk)
+
+    monkeypatch.setattr(item_state, "scan", scan_beside_buyers)
+    result = reconcile.reconcile(item_id=journey.item_id)
+    monkeypatch.undo()
+    assert not result.rebuilt
+    while settlement.settle_orders():
+        pass
+    assert not Order.objects.exclude(status=OrderStatus.AWAITING_PAYMENT).filter(settled_at=None).exists()
+    assert journey.try_to_reserve() == Outcome.RESERVED
+    intake.drain_once(item_id=journey.item_id)
+    assert journey.is_clean()
+
+
+def test_totals_that_agree_at_the_second_look_do_not_make_it_rebuild(
+    journey: ItemJourney, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders_in_every_state(journey)
+    real, looks = item_state.totals, itertools.count()
+
+    def totals(*, item_id: int) -> item_state.Totals:
+        found = real(item_id=item_id)
+        found.held += next(looks) == 0
+        return found
+
+    monkeypatch.setattr(item_state, "totals", totals)
+    assert not reconcile.reconcile(item_id=journey.item_id).rebuilt
+
+
+def test_an_old_sale_with_a_refund_to_settle_is_reconciled_too(journey: ItemJourney) -> None:
+    """It is no longer watched for its own sake, but the store must learn that the units are back."""
+    order = journey.order(journey.paid())
+    long_ago = timezone.now() - timedelta(days=30)
+    Sale.objects.update(opens_at=long_ago - timedelta(hours=1), closes_at=long_ago)
+    journey.restart()
+    assert tasks.watch_store() == 0
+    assert lifecycle.refund(order_id=order.pk, units_back=True)
+    assert not Order.objects.get(pk=order.pk).settled_at
+    assert tasks.watch_store() == 1
+    assert settlement.settle_orders() == 1
+    assert journey.counters() == (str(QUANTITY), "0", "0")
 
 
 def test_a_refund_without_units_keeps_them_sold(journey: ItemJourney) -> None:

@@ -72,4 +72,4 @@ def test_a_cluster_node_refuses_keys_of_different_slots(item_in_cluster: Checked
     item_in_cluster.publish()
     keys = [keys_of(ITEM_ID).item, keys_of(ITEM_ID).buyers, keys_of(43).holds]
     with pytest.raises(ResponseError, match="slot"):
-        scripts.RELEASE.run(item_in_cluster.client, keys=keys, args=["some", "expired"])
+        scripts.RELEASE.run(item_in_cluster.client, keys=keys, args=["some", "expired", ""])

@@ -61,6 +61,26 @@ def test_a_released_hold_has_ended(checked_item: CheckedItem, reason: ReleaseRea
     assert checked_item.confirm(reservation_id) == Confirmed.HOLD_ENDED
 
 
+@pytest.mark.parametrize("incarnation", [None, "0" * 40])
+@pytest.mark.parametrize("state", ["held", "sold", "ended"])
+def test_an_item_that_is_not_verified_is_unavailable_whatever_the_hold(
+    checked_item: CheckedItem, state: str, incarnation: str | None
+) -> None:
+    checked_item.publish()
+    reservation_id = getattr(checked_item, state)()
+    checked_item.become_unverified(incarnation=incarnation)
+    assert checked_item.confirm(reservation_id) == Confirmed.UNAVAILABLE
+    assert checked_item.confirm(checked_item.new_id()) == Confirmed.UNAVAILABLE
+
+
+@pytest.mark.parametrize("incarnation", [None, "0" * 40])
+def test_a_repair_confirms_before_the_item_is_verified(checked_item: CheckedItem, incarnation: str | None) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.held()
+    checked_item.become_unverified(incarnation=incarnation)
+    assert checked_item.confirm(reservation_id, even_unverified=True) == Confirmed.CONFIRMED
+
+
 def test_a_full_store_still_confirms(checked_item: CheckedItem) -> None:
     checked_item.publish()
     reservation_id = checked_item.held()
@@ -91,9 +111,9 @@ def test_a_malformed_hold_is_a_fault_and_stays(checked_item: CheckedItem, hold: 
         checked_item.confirm(damaged)
 
 
-@pytest.mark.parametrize(("keys", "args"), [(1, 1), (3, 1), (2, 0), (2, 2)])
-def test_confirm_takes_two_keys_and_one_argument(checked_item: CheckedItem, keys: int, args: int) -> None:
+@pytest.mark.parametrize(("keys", "args"), [(1, 2), (3, 2), (2, 1), (2, 3)])
+def test_confirm_takes_two_keys_and_two_arguments(checked_item: CheckedItem, keys: int, args: int) -> None:
     checked_item.publish()
-    args_given = [str(checked_item.held()), "more"][:args]
-    message = "confirm takes 2 keys and 1 argument"
+    args_given = [str(checked_item.held()), "1", "more"][:args]
+    message = "confirm takes 2 keys and 2 arguments"
     checked_item.is_refused(scripts.CONFIRM, keys=keys, args=args_given, message=message)

@@ -100,6 +100,26 @@ def test_only_a_refund_releases_sold_units(checked_item: CheckedItem, reason: Re
     assert checked_item.release(reservation_id, reason) == Released.ALREADY_CONFIRMED
 
 
+@pytest.mark.parametrize("incarnation", [None, "0" * 40])
+@pytest.mark.parametrize("state", ["held", "sold", "ended"])
+def test_an_item_that_is_not_verified_is_unavailable_whatever_the_hold(
+    checked_item: CheckedItem, state: str, incarnation: str | None
+) -> None:
+    checked_item.publish()
+    reservation_id = getattr(checked_item, state)()
+    checked_item.become_unverified(incarnation=incarnation)
+    assert checked_item.release(reservation_id) == Released.UNAVAILABLE
+    assert checked_item.release(checked_item.new_id()) == Released.UNAVAILABLE
+
+
+@pytest.mark.parametrize("incarnation", [None, "0" * 40])
+def test_a_repair_releases_before_the_item_is_verified(checked_item: CheckedItem, incarnation: str | None) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.held()
+    checked_item.become_unverified(incarnation=incarnation)
+    assert checked_item.release(reservation_id, even_unverified=True) == Released.RELEASED
+
+
 @pytest.mark.parametrize("reason", [ReleaseReason.EXPIRED, ReleaseReason.REFUNDED])
 def test_a_full_store_still_releases(checked_item: CheckedItem, reason: ReleaseReason) -> None:
     checked_item.publish()
@@ -132,9 +152,9 @@ def test_a_malformed_hold_is_a_fault_and_stays(checked_item: CheckedItem, hold: 
         checked_item.release(damaged)
 
 
-@pytest.mark.parametrize(("keys", "args"), [(2, 2), (4, 2), (3, 1), (3, 3)])
-def test_release_takes_three_keys_and_two_arguments(checked_item: CheckedItem, keys: int, args: int) -> None:
+@pytest.mark.parametrize(("keys", "args"), [(2, 3), (4, 3), (3, 2), (3, 4)])
+def test_release_takes_three_keys_and_three_arguments(checked_item: CheckedItem, keys: int, args: int) -> None:
     checked_item.publish()
-    args_given = [str(checked_item.held()), "expired", "more"][:args]
-    message = "release takes 3 keys and 2 arguments"
+    args_given = [str(checked_item.held()), "expired", "1", "more"][:args]
+    message = "release takes 3 keys and 3 arguments"
     checked_item.is_refused(scripts.RELEASE, keys=keys, args=args_given, message=message)

@@ -92,10 +92,12 @@ def test_a_store_that_was_restarted_is_unavailable_until_it_is_verified(durable_
     assert checked_item.reserve(first).outcome == Outcome.UNAVAILABLE
     assert checked_item.reserve(buyer=8).outcome == Outcome.UNAVAILABLE
     assert ledger.read(item_id=ITEM_ID) is None
-    # Confirm and release work on an unverified item: the hold is there, or the answer is unknown_hold.
-    assert checked_item.confirm(first) == Confirmed.CONFIRMED
-    assert checked_item.release(second) == Released.RELEASED
+    # Only a repair may move units now; everybody else is answered when the item is verified.
+    assert checked_item.confirm(first) == Confirmed.UNAVAILABLE
+    assert checked_item.release(second) == Released.UNAVAILABLE
+    assert checked_item.confirm(first, even_unverified=True) == Confirmed.CONFIRMED
     checked_item.mark_verified()
+    assert checked_item.release(second) == Released.RELEASED
     assert checked_item.reserve(first).outcome == Outcome.ALREADY_RESERVED
     counters = ledger.read(item_id=ITEM_ID)
     assert counters is not None
