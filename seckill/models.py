@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
@@ -253,8 +253,14 @@ def published_items() -> models.QuerySet[SaleItem]:
 
 
 def movable_items() -> models.QuerySet[SaleItem]:
-    """The items whose counters can still change: announced, and not closed for longer than a hold can last."""
-    return SaleItem.objects.filter(announced_at__isnull=False, sale__closes_at__gt=Now() - LONGEST_HOLD).order_by("pk")
+    """The items whose counters can still change: announced, and not closed for longer than a hold can last.
+
+    Also those for which a change waits: the end of an old sale may be moved, which the store takes only for an item
+    that was compared with its orders since the store started.
+    """
+    recent = Q(sale__closes_at__gt=Now() - LONGEST_HOLD)
+    waiting = Exists(SaleChange.objects.filter(item=OuterRef("pk"), status=SaleChange.Status.PENDING))
+    return SaleItem.objects.filter(recent | Q(waiting), announced_at__isnull=False).order_by("pk")
 
 
 def published_sales() -> models.QuerySet[Sale]:

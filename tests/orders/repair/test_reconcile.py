@@ -81,6 +81,32 @@ def test_a_restarted_store_is_unavailable_until_it_was_compared(journey: ItemJou
     assert tasks.watch_store() == 0
 
 
+def test_an_item_that_closed_long_ago_is_compared_once_a_change_waits_for_it(journey: ItemJourney) -> None:
+    # Given a sale that ended nine days ago, whose figures no longer change, and a restart of the store
+    journey.paid()
+    item = SaleItem.objects.get(pk=journey.item_id)
+    long_ago = timezone.now() - timedelta(days=9)
+    Sale.objects.filter(pk=item.sale_id).update(opens_at=long_ago - timedelta(hours=1), closes_at=long_ago)
+    journey.restart()
+    tasks.watch_store()
+    # When staff move its end into the future
+    (change,) = journal.make_change(
+        kind=SaleChange.Kind.MOVE_END,
+        sale_id=item.sale_id,
+        closes_at=timezone.now() + timedelta(hours=1),
+        reason="once more",
+        made_by=None,
+    )
+    assert change.status == SaleChange.Status.PENDING
+    tasks.watch_store()
+    tasks.sweep_outboxes()
+    # Then the item is compared with its orders, and the change is applied
+    change.refresh_from_db()
+    assert change.status == SaleChange.Status.APPLIED
+    assert journey.counters() == (str(QUANTITY - 1), "0", "1")
+    assert ledger.read(item_id=item.pk) is not None
+
+
 def test_what_an_emptied_store_forgot_is_restored_from_the_orders(journey: ItemJourney) -> None:
     reservations = orders_in_every_state(journey)
     intake.drain_once(item_id=journey.item_id)
