@@ -14,6 +14,7 @@ import smtplib
 import time
 from collections.abc import Iterable
 from datetime import timedelta
+from hashlib import sha256
 from typing import Any
 
 import structlog
@@ -23,7 +24,7 @@ from django.db.models.functions import Now
 
 from orders.mails.message import message_of
 from orders.models import Mail
-from shop import failpoints
+from shop import daily_count, failpoints
 
 log = structlog.get_logger(__name__)
 
@@ -40,7 +41,12 @@ BACKOFF_MINUTES_MAX = 240
 CANDIDATES_MAX = 10
 ERROR_LENGTH_MAX = 500
 
+# An address is not verified, and anybody can let reservations expire under it. More mails about that in a day would
+# flood somebody who has no part in it; mails about money are not counted.
+EXPIRIES_PER_DAY_MAX = 3
+
 NO_ADDRESS = "no address"
+TOO_MANY = "too many expiries for this address today"
 OVERTAKEN = "overtaken"
 
 
@@ -93,6 +99,9 @@ def deliver(*, mail: Mail, server: Any) -> tuple[bool, bool]:
     if not mail.order.buyer.email:
         update_mail(mail, next_attempt_at=None, last_error=NO_ADDRESS)
         return False, True
+    if mail.kind == Mail.Kind.EXPIRED and daily_count.count_of(expiry_count_name(mail)) >= EXPIRIES_PER_DAY_MAX:
+        update_mail(mail, next_attempt_at=None, last_error=TOO_MANY)
+        return False, True
     try:
         message = message_of(mail)
     except Exception as error:
@@ -117,7 +126,15 @@ def deliver(*, mail: Mail, server: Any) -> tuple[bool, bool]:
         return False, go_on
     failpoints.reach("mails.after_send")
     update_mail(mail, sent_at=Now(), next_attempt_at=None, last_error="")
+    if mail.kind == Mail.Kind.EXPIRED:
+        daily_count.add_one(expiry_count_name(mail))
     return True, True
+
+
+def expiry_count_name(mail: Mail) -> str:
+    """What the mails about expired orders are counted under: the address, since one person may have many accounts."""
+    address = mail.order.buyer.email.strip().lower()
+    return f"expiry-mails:{sha256(address.encode()).hexdigest()}"
 
 
 def schedule_retry(mail: Mail, error: Exception) -> None:

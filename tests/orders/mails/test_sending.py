@@ -132,6 +132,50 @@ def test_a_program_that_names_no_language_does_not_change_it(client: Client, ite
     assert language_of(user_id=buyer.pk) == "zh-hans"
 
 
+def expire_orders(make: Callable[..., Order], buyer: User, *, count: int) -> None:
+    for _ in range(count):
+        Order.objects.filter(pk=make(buyer).pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert lifecycle.expire_overdue() == count
+
+
+def test_expiring_holds_do_not_flood_an_address(
+    server: MailServer, reachable: User, rival: User, order_of: Callable[..., Order]
+) -> None:
+    # Given two buyers who gave the same address, which neither had to verify, and many holds that expire
+    User.objects.filter(pk=rival.pk).update(email=ADDRESS.upper())
+    expire_orders(order_of, reachable, count=4)
+    expire_orders(order_of, rival, count=4)
+    # Then the address gets three mails in a day, and the others wait for nothing
+    assert tasks.send_mails() == 3
+    assert tasks.send_mails() == 0
+    assert len(server.received) == 3
+    assert not Mail.objects.filter(next_attempt_at__isnull=False).exists()
+    assert Mail.objects.filter(sent_at=None, last_error=sending.TOO_MANY).count() == 5
+    # And what the buyer pays for is confirmed all the same
+    assert lifecycle.pay(order_id=order_of(reachable).pk)
+    assert tasks.send_mails() == 1
+    assert server.received[-1]["Subject"] == "Payment received: 2 × Longjing tea"
+
+
+def test_a_refused_mail_does_not_count(server: MailServer, reachable: User, order_of: Callable[..., Order]) -> None:
+    server.refuses = {ADDRESS}
+    expire_orders(order_of, reachable, count=4)
+    assert tasks.send_mails() == 0
+    server.refuses = set()
+    make_due()
+    assert tasks.send_mails() == 3
+
+
+def test_without_the_cache_a_mail_is_sent_all_the_same(
+    server: MailServer, reachable: User, order_of: Callable[..., Order], settings: Settings
+) -> None:
+    expire_orders(order_of, reachable, count=1)
+    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
+    caches["default"]["LOCATION"] = "redis://127.0.0.1:1/0"
+    settings.CACHES = caches
+    assert tasks.send_mails() == 1
+
+
 def test_an_expiry_says_that_nothing_was_charged(
     server: MailServer, reachable: User, order_of: Callable[..., Order]
 ) -> None:
