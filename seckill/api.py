@@ -22,6 +22,7 @@ from rest_framework.views import APIView
 
 from seckill import ledger, passes
 from seckill.live.answer import live_body
+from seckill.live.page_texts import refusal_detail
 from seckill.models import Sale, listed_sales, published_items, published_sales
 from seckill.outcomes import HTTP, Outcome
 from seckill.pass_authentication import PassAuthentication, PassRefused
@@ -93,11 +94,13 @@ def refusal(reservation: ledger.Reservation) -> HttpResponse:
         retry_after_seconds = math.ceil(reservation.retry_ms / 1000)
     if outcome is Outcome.TOO_FEW_LEFT and reservation.left is not None:
         more["left"] = reservation.left
+    if outcome is Outcome.LIMIT_REACHED:
+        more["remaining"], more["per_buyer_max"] = reservation.remaining, reservation.per_buyer_max
     return problem(
         status=answer.status,
         code=outcome.value,
         title=answer.title,
-        detail=answer.detail,
+        detail=refusal_detail(reservation),
         retry_after_seconds=retry_after_seconds,
         **more,
     )

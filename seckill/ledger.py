@@ -72,6 +72,7 @@ class Reservation:
 
     `units`, `deadline_ms`, `price_minor` and `currency` are set if the outcome is `reserved` or `already_reserved`.
     `left` is None for unlimited and unknown items; `retry_ms` is the time until the opening, for `not_open`.
+    `remaining` is how many of the `per_buyer_max` units the buyer can still reserve, for `limit_reached`.
     """
 
     outcome: Outcome
@@ -82,6 +83,8 @@ class Reservation:
     currency: str = ""
     left: int | None = None
     retry_ms: int = 0
+    remaining: int = 0
+    per_buyer_max: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +124,12 @@ def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) ->
     """Hold `units` for the buyer until a deadline, or say why not. Idempotent by `reservation_id`."""
     keys = keys_of(item_id)
     with store() as client:
-        word, now_ms, held_units, deadline_ms, price_minor, currency, left, retry_ms = scripts.RESERVE.run(
+        answer = scripts.RESERVE.run(
             client,
             keys=[keys.item, keys.buyers, keys.holds, keys.outbox],
             args=[str(reservation_id), buyer_id, units],
         )
+    word, now_ms, held_units, deadline_ms, price_minor, currency, left, retry_ms, remaining, limit = answer
     return Reservation(
         outcome=Outcome(word),
         now_ms=int(now_ms),
@@ -135,6 +139,8 @@ def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) ->
         currency=currency,
         left=int(left) if left else None,
         retry_ms=int(retry_ms),
+        remaining=int(remaining),
+        per_buyer_max=int(limit),
     )
 
 
@@ -270,6 +276,15 @@ def counters_from(item: dict[bytes, bytes], *, now_ms: int) -> Counters | None:
         )
     except (KeyError, ValueError):
         return None
+
+
+def units_of_buyer(*, item_ids: Sequence[int], buyer_id: int) -> list[int]:
+    """How many units of each item the buyer has, held and bought; 0 if that cannot be read. One round trip."""
+    with store() as client:
+        pipeline = client.pipeline(transaction=False)
+        for item_id in item_ids:
+            pipeline.hget(keys_of(item_id).buyers, str(buyer_id))
+        return [int(units) if units and units.isdigit() else 0 for units in pipeline.execute()]
 
 
 def clock_ms() -> int:

@@ -15,15 +15,15 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from seckill import passes
+from seckill import ledger, passes
 from seckill.live.offers import Offer, offers_of
-from seckill.live.page_texts import phase_texts, sale_page_texts
+from seckill.live.page_texts import phase_texts, refusal_detail, sale_page_texts
 from seckill.models import Sale, SaleItem, listed_sales, published_items, published_sales
-from seckill.outcomes import HTTP
+from seckill.outcomes import HTTP, Outcome
 from seckill.phase import Phase
 from seckill.reservation import ACCEPTED
 from seckill.reservation import reserve as reserve_units
-from seckill.timestamps import to_ms
+from seckill.timestamps import now_ms, to_ms
 
 # The home page shows the next sales; the API lists all of them.
 SALES_MAX = 12
@@ -61,7 +61,7 @@ def home(request: HttpRequest) -> HttpResponse:
 def sale(request: HttpRequest, pk: int) -> HttpResponse:
     shown = get_object_or_404(with_items(published_sales()), pk=pk)
     now = timezone.now()
-    offers = offers_of(shown.items.all(), now=now)
+    offers = offers_of(shown.items.all(), now=now, buyer_id=request.user.pk)
     for offer in offers:
         offer.pass_text = pass_for(request, shown, offer.item.pk)
     phase = phase_of_sale(offers, default=shown.phase_at(now))
@@ -89,20 +89,35 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     back = redirect(f"{item.sale.get_absolute_url()}#item-{item.pk}")
     pass_ = pass_from(request.POST.get("pass", ""), buyer_id=request.user.pk, item_id=item_id)
     units = units_from(request.POST.get("units", "1"))
+    if pass_ is None and (why_not := closed_at_present(item.sale)):
+        messages.error(request, refusal_text(ledger.Reservation(why_not, now_ms=now_ms())))
+        return back
     if pass_ is None:
         messages.error(request, _("The page had expired and has been reloaded. Please press the button again."))
         return back
     if units is None:
         messages.error(request, _("Choose how many units you want."))
         return back
-    outcome = reserve_units(pass_=pass_, units=units).outcome
-    if outcome not in ACCEPTED:
-        messages.error(
-            request,
-            _("%(title)s. %(detail)s") % {"title": HTTP[outcome].title, "detail": HTTP[outcome].detail},
-        )
+    reservation = reserve_units(pass_=pass_, units=units)
+    if reservation.outcome not in ACCEPTED:
+        messages.error(request, refusal_text(reservation))
         return back
     return redirect("reservation", pass_.reservation_id)
+
+
+def closed_at_present(sale: Sale) -> Outcome | None:
+    """Why a page of this sale has no pass, however new it is; None while the sale gives passes."""
+    now = timezone.now()
+    if now >= sale.closes_at:
+        return Outcome.CLOSED
+    return Outcome.NOT_OPEN if now < sale.opens_at else None
+
+
+def refusal_text(reservation: ledger.Reservation) -> str:
+    return _("%(title)s. %(detail)s") % {
+        "title": HTTP[reservation.outcome].title,
+        "detail": refusal_detail(reservation),
+    }
 
 
 def pass_for(request: HttpRequest, sale: Sale, item_id: int) -> str:

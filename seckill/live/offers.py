@@ -6,7 +6,7 @@ from datetime import datetime
 
 from seckill import ledger
 from seckill.live.answer import availability_of
-from seckill.live.page_texts import stock_text
+from seckill.live.page_texts import limit_text, stock_text
 from seckill.models import SaleItem
 from seckill.phase import Phase
 from seckill.store import StoreUnreachable
@@ -22,6 +22,8 @@ class Offer:
     item: SaleItem
     counters: ledger.Counters | None
     phase: Phase
+    # How many units the buyer has, held and bought; 0 for a visitor who is not signed in.
+    had: int = 0
     # A pass for the form of a browser without JavaScript; only the sale page needs one.
     pass_text: str = ""
 
@@ -31,8 +33,23 @@ class Offer:
 
     @property
     def unit_choices(self) -> range | None:
-        """1 to the limit per buyer; None if that is too many for a list."""
-        return range(1, self.item.per_buyer_max + 1) if self.item.per_buyer_max <= CHOICES_MAX else None
+        """1 to what the buyer can still take; None if that is too many for a list."""
+        most = max(self.remaining, 1)
+        return range(1, most + 1) if self.per_buyer_max <= CHOICES_MAX else None
+
+    @property
+    def per_buyer_max(self) -> int:
+        """The limit that the store applies; staff may be changing it."""
+        return self.counters.per_buyer_max if self.counters else self.item.per_buyer_max
+
+    @property
+    def remaining(self) -> int:
+        """How many units the buyer can still take."""
+        return max(self.per_buyer_max - self.had, 0)
+
+    @property
+    def limit_text(self) -> str:
+        return limit_text(remaining=self.remaining, per_buyer_max=self.per_buyer_max)
 
     @property
     def stock_text(self) -> str:
@@ -53,16 +70,24 @@ class Offer:
         return f"{100 * units / quantity:.2f}%" if quantity else "100%"
 
 
-def offers_of(items: Iterable[SaleItem], *, now: datetime) -> list[Offer]:
-    """The items with their figures, in one round trip. If the store is unreachable, the figures are unknown."""
+def offers_of(items: Iterable[SaleItem], *, now: datetime, buyer_id: int | None = None) -> list[Offer]:
+    """The items with their figures, and with what the buyer has of them, each in one round trip.
+
+    If the store is unreachable, the figures are unknown.
+    """
     items = list(items)
     if not items:
         return []
+    item_ids = [item.pk for item in items]
+    counters: list[ledger.Counters | None] = [None] * len(items)
+    had = [0] * len(items)
     try:
-        counters = ledger.read_many(item_ids=[item.pk for item in items])
+        counters = ledger.read_many(item_ids=item_ids)
+        if buyer_id is not None:
+            had = ledger.units_of_buyer(item_ids=item_ids, buyer_id=buyer_id)
     except StoreUnreachable:
-        counters = [None] * len(items)
+        pass
     return [
-        Offer(item=item, counters=known, phase=known.phase if known else item.sale.phase_at(now))
-        for item, known in zip(items, counters, strict=True)
+        Offer(item=item, counters=known, phase=known.phase if known else item.sale.phase_at(now), had=units)
+        for item, known, units in zip(items, counters, had, strict=True)
     ]

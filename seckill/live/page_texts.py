@@ -6,9 +6,9 @@ from babel.numbers import format_decimal
 from django.utils.translation import get_language, to_locale
 from django.utils.translation import gettext as _
 
-from seckill.ledger import Counters
+from seckill.ledger import Counters, Reservation
 from seckill.live.answer import availability_of
-from seckill.outcomes import HTTP
+from seckill.outcomes import HTTP, Outcome
 
 
 def sale_page_texts() -> dict[str, Any]:
@@ -26,6 +26,7 @@ def sale_page_texts() -> dict[str, Any]:
             "more": _("Reserve more"),
             "reserving": _("Reserving …"),
             "sold_out": _("Sold out"),
+            "limit_reached": _("Limit reached"),
             "ended": _("The sale is over"),
             "paused": _("Paused"),
         },
@@ -52,6 +53,11 @@ def sale_page_texts() -> dict[str, Any]:
             "view_order": _("View your order"),
             "my_orders": _("My orders"),
         },
+        "limit": limit_texts(),
+        "units_back": {
+            "title": _("Units are available again"),
+            "detail": _("You can try again now."),
+        },
         "reservation_ended": {
             "title": _("Your reservation has ended"),
             "detail": _("The units went back on sale. See My orders for the reason."),
@@ -70,6 +76,29 @@ def sale_page_texts() -> dict[str, Any]:
         },
         "sign_in": _("Sign in"),
     }
+
+
+def limit_texts() -> dict[str, str]:
+    """How many units the buyer can still take: all of them, some, none."""
+    return {
+        "all": _("At most {max} per buyer"),
+        "some": _("You have {had} of at most {max}; you can still take {remaining}."),
+        "none": _("You have reached the limit of {max} per buyer."),
+        "none_left": _("If you cancel an order, or its time to pay runs out, reload this page to reserve again."),
+    }
+
+
+def limit_text(*, remaining: int, per_buyer_max: int) -> str:
+    """How many units the buyer can still take; `limitText` in seckill/static/seckill/card.js says the same."""
+    word = "none" if not remaining else "all" if remaining == per_buyer_max else "some"
+    return limit_texts()[word].format(had=per_buyer_max - remaining, max=per_buyer_max, remaining=remaining)
+
+
+def refusal_detail(reservation: Reservation) -> str:
+    """Why the units were not reserved, in a sentence."""
+    if reservation.outcome is Outcome.LIMIT_REACHED and reservation.remaining < reservation.per_buyer_max:
+        return limit_text(remaining=reservation.remaining, per_buyer_max=reservation.per_buyer_max)
+    return str(HTTP[reservation.outcome].detail)
 
 
 def stock_texts() -> dict[str, str]:

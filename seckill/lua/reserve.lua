@@ -9,7 +9,7 @@
 --   1 reservation_id  the random id in the pass; repeating the call with it is safe
 --   2 buyer           user id
 --   3 units           whole units, 1 or more
--- RETURNS {word, now_ms, units, deadline_ms, price_minor, currency, left, retry_ms}; what does not apply is 0 or ''
+-- RETURNS {word, now_ms, units, deadline_ms, price_minor, currency, left, retry_ms, remaining, limit}; absent is 0 or ''
 --   unavailable       the item, or a part of it, is missing, or the item is not verified; never means sold out
 --   already_reserved  this reservation was made before; its units and deadline are returned again
 --   hold_ended        this reservation was released
@@ -18,12 +18,12 @@
 --   closed            the sale is over
 --   sold_out          no units are left, and none are held that could come back
 --   held_by_others    no units are left, but held ones may come back
---   limit_reached     units held and bought + units requested > per_buyer_max
+--   limit_reached     units held and bought + units requested > per_buyer_max, the limit; `remaining` are still possible
 --   too_few_left      some units are left, but fewer than requested
 --   reserved          the units are held until deadline_ms
 -- EXAMPLE
 --   KEYS seckill:{42}:item seckill:{42}:buyers seckill:{42}:holds seckill:{42}:outbox
---   ARGV 0000002a-… 7 1  ->  {reserved, 1767225600012, 1, 1767226500012, 1900, CNY, 499, 0}
+--   ARGV 0000002a-… 7 1  ->  {reserved, 1767225600012, 1, 1767226500012, 1900, CNY, 499, 0, 0, 0}
 
 assert(#KEYS == 4 and #ARGV == 3, 'reserve takes 4 keys and 3 arguments')
 local item, buyers, holds, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -42,9 +42,9 @@ opens_ms, closes_ms, hold_ms = tonumber(opens_ms), tonumber(closes_ms), tonumber
 per_buyer_max, quantity, left = tonumber(per_buyer_max), tonumber(quantity), tonumber(left)
 held, sold, reservations = tonumber(held), tonumber(sold), tonumber(reservations)
 
-local function answer(word, held_units, deadline_ms, retry_ms)
+local function answer(word, held_units, deadline_ms, retry_ms, remaining, limit)
   return {word, whole(now_ms), held_units or '0', deadline_ms or '0', price_minor or '0', currency or '',
-    left or '', retry_ms or '0'}
+    left or '', retry_ms or '0', remaining or '0', limit or '0'}
 end
 
 -- If a part of the item is missing, a field or a whole key, nothing is assumed about it.
@@ -92,8 +92,10 @@ end
 if left and left <= 0 then
   return answer('held_by_others')
 end
-if tonumber(redis.call('HGET', buyers, buyer) or 0) + units > per_buyer_max then
-  return answer('limit_reached')
+local remaining = per_buyer_max - tonumber(redis.call('HGET', buyers, buyer) or 0)
+if units > remaining then
+  -- Not below 0: staff may have lowered the limit since the buyer reserved.
+  return answer('limit_reached', nil, nil, nil, whole(math.max(remaining, 0)), whole(per_buyer_max))
 end
 if left and left < units then
   return answer('too_few_left')

@@ -37,6 +37,10 @@ class ProblemSerializer(serializers.Serializer[Any]):
     code = serializers.CharField()
     retry_after = serializers.IntegerField(required=False, help_text="Seconds to wait before trying again.")
     left = serializers.IntegerField(required=False)
+    remaining = serializers.IntegerField(
+        required=False, help_text="With `limit_reached`: how many of `per_buyer_max` units the buyer can still reserve."
+    )
+    per_buyer_max = serializers.IntegerField(required=False)
     server_time = serializers.DateTimeField(required=False)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:

@@ -98,8 +98,13 @@ def test_a_yes_makes_one_round_trip_and_no_query(
 def test_the_limit_is_units_held_and_bought(product: Product, buyer: User, pass_for: PassFor) -> None:
     item = make_item(product, per_buyer_max=3)
     assert reserve(item.pk, pass_for(buyer, item), {"units": 2}).status_code == 201
-    assert_problem(reserve(item.pk, pass_for(buyer, item), {"units": 2}), 409, "limit_reached")
+    refused = assert_problem(reserve(item.pk, pass_for(buyer, item), {"units": 2}), 409, "limit_reached")
+    assert (refused["remaining"], refused["per_buyer_max"]) == (1, 3)
+    assert refused["detail"] == "You have 2 of at most 3; you can still take 1."
     assert reserve(item.pk, pass_for(buyer, item), {"units": 1}).status_code == 201
+    refused = assert_problem(reserve(item.pk, pass_for(buyer, item), {"units": 1}), 409, "limit_reached")
+    assert refused["remaining"] == 0
+    assert refused["detail"] == "You have reached the limit of 3 per buyer."
 
 
 def test_each_step_to_the_last_unit_has_its_outcome(

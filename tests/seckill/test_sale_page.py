@@ -44,7 +44,7 @@ def store_down(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(**_: object) -> None:
         raise StoreUnreachable
 
-    for name in ("read_many", "reserve", "find_hold"):
+    for name in ("read_many", "units_of_buyer", "reserve", "find_hold"):
         monkeypatch.setattr(ledger, name, unreachable)
 
 
@@ -141,6 +141,58 @@ def test_the_form_of_a_browser_without_javascript_reserves_once(client: Client, 
     counters = ledger.read(item_id=item.pk)
     assert counters
     assert (counters.left, counters.held) == (4, 1)
+
+
+def test_the_page_says_how_many_a_buyer_can_still_take(
+    client: Client, product: Product, buyer: User, rival: User
+) -> None:
+    # Given a buyer with one unit of three, and a rival with all of theirs
+    item = make_item(product, quantity=9, per_buyer_max=3)
+    for user, units in ((buyer, 1), (rival, 3)):
+        reservation_id = passes.new_reservation_id(item.pk)
+        ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=user.pk, units=units)
+    assert "At most 3 per buyer" in text_of(client, page_of(item))
+    # Then the page says so, and offers no more than is possible
+    client.force_login(buyer)
+    text = text_of(client, page_of(item))
+    assert "You have 1 of at most 3; you can still take 2." in text
+    assert "<option>2</option>" in text
+    assert "<option>3</option>" not in text
+    assert "每人限购 3 件，您已有 1 件，还可购买 2 件。" in text_of(client, page_of(item), accept_language="zh-CN")
+    client.force_login(rival)
+    text = text_of(client, page_of(item))
+    assert "You have reached the limit of 3 per buyer." in text
+    assert "Limit reached</button>" in text
+
+
+def test_the_form_says_how_many_are_still_possible(client: Client, product: Product, buyer: User) -> None:
+    item = make_item(product, per_buyer_max=3)
+    client.force_login(buyer)
+    form = {"pass": hidden_pass(text_of(client, page_of(item))), "units": "3"}
+    reservation_id = passes.new_reservation_id(item.pk)
+    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
+    answer = client.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
+    assert "Purchase limit reached. You have 1 of at most 3; you can still take 2." in answer.content.decode()
+
+
+def test_long_before_the_opening_the_form_says_so(client: Client, product: Product, buyer: User) -> None:
+    # Given a sale for which passes are not issued yet, and a browser without JavaScript
+    item = make_item(product, opens_in_seconds=3600, closes_in_seconds=7200)
+    client.force_login(buyer)
+    text = text_of(client, page_of(item))
+    assert "Not open yet</button>" in text
+    assert "Reserve now</button>" not in text
+    answer = client.post(f"/sale-items/{item.pk}/reserve/", {"pass": hidden_pass(text)}, follow=True)
+    assert "Not open yet. The sale has not opened yet." in answer.content.decode()
+    assert "expired" not in answer.content.decode()
+
+
+def test_after_the_end_the_form_says_so(client: Client, product: Product, buyer: User) -> None:
+    item = make_item(product)
+    Sale.objects.update(closes_at=timezone.now())
+    client.force_login(buyer)
+    answer = client.post(f"/sale-items/{item.pk}/reserve/", {"pass": ""}, follow=True)
+    assert "The sale is over. This sale has ended." in answer.content.decode()
 
 
 @pytest.mark.parametrize("units", ["0", "-1", "1.5", "x", "", "9" * 30, "²"])

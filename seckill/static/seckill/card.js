@@ -18,6 +18,12 @@ export function stockText(live, texts) {
   return live.held && live.quantity !== null ? `${text} · ${fill(texts.held, values)}` : text;
 }
 
+// The same text as `limit_text` in seckill/live/page_texts.py.
+export function limitText({ remaining, max }, texts) {
+  const text = !remaining ? texts.none : remaining === max ? texts.all : texts.some;
+  return fill(text, { had: max - remaining, max, remaining });
+}
+
 export class Card {
   constructor(root, texts) {
     this.root = root;
@@ -28,7 +34,9 @@ export class Card {
     this.message = root.querySelector("[data-outcome]");
   }
 
-  get units() { return Number(this.form.elements.units?.value ?? 1); }
+  get unitsField() { return this.form.elements.units; }
+  get units() { return Number(this.unitsField?.value ?? 1); }
+  set units(units) { if (this.unitsField) this.unitsField.value = units; }
   get valid() { return this.form.reportValidity(); }
 
   setStock(live) {
@@ -38,6 +46,18 @@ export class Card {
     this.root.querySelector(".bar-left").setAttribute("width", known ? share(live.left ?? 0) : "0%");
     this.root.querySelector(".bar-held").setAttribute("width", known ? share((live.left ?? 0) + live.held) : "0%");
     this.root.classList.toggle("sold_out", live.availability === "sold_out");
+  }
+
+  // How many units the buyer can still take: in words, and in the choice, which keeps what was chosen if it can.
+  setRemaining({ remaining, max }) {
+    this.root.querySelector("[data-limit]").textContent = limitText({ remaining, max }, this.texts.limit);
+    const field = this.unitsField;
+    if (!field) return;
+    const [most, chosen] = [Math.max(1, remaining), this.units];
+    if (field.options) {
+      field.replaceChildren(...Array.from({ length: most }, (_, index) => new Option(index + 1)));
+    } else field.max = most;
+    this.units = Math.min(chosen, most);
   }
 
   // `off` keeps the button readable and reachable by keyboard, unlike the disabled attribute.

@@ -2,7 +2,7 @@
 
 import { atServerTime, now } from "../shop/server_clock.js";
 import { TemporaryError, backoff, getLive, getStatus, reserve, sleep } from "./api.js";
-import { Card, fill, timeOfDay } from "./card.js";
+import { Card, fill, limitText, timeOfDay } from "./card.js";
 import { ItemPass, PassRefused } from "./passes.js";
 
 // Pages fetch their passes spread over this time, so that the server does not get all calls at once.
@@ -13,7 +13,8 @@ const EARLY_MS = 3_000;
 // How long the buyer can read the message before the page goes to the order.
 const READING_MS = 1_800;
 const LIVE_ERRORS_MAX = 6;
-const ENDED_STATUSES = ["expired", "cancelled", "rejected", "refunded"];
+const ENDED_STATUSES = ["expired", "cancelled", "rejected", "refund_due", "refunded"];
+const PAID_STATUSES = ["paid", "shipped", "completed"];
 
 export class Item {
   constructor(root, sale) {
@@ -25,7 +26,12 @@ export class Item {
     this.paused = root.dataset.phase === "paused";
     this.step = "idle";
     this.retryable = false;
+    // The code of the refusal that the message shows, and when it came.
+    this.refusal = null;
+    this.refusedAt = 0;
     this.reservation = null;
+    // What the buyer can still take; a hint, since only the store decides.
+    this.limit = { remaining: Number(root.dataset.remaining), max: Number(root.dataset.perBuyerMax) };
     if (this.card.form) this.prepare();
     this.pollLive();
   }
@@ -35,7 +41,9 @@ export class Item {
     this.keys = { scheduled: `scheduled:${key}`, reservation: `reservation:${key}` };
     this.pass = new ItemPass({ url: this.data.passesUrl, key: `pass:${key}` });
     this.card.form.addEventListener("submit", (event) => { event.preventDefault(); this.onPress(); });
-    this.card.form.addEventListener("change", () => { if (this.step === "scheduled") this.showScheduled(); });
+    // The page may come from after this call, whose units its figures then contain.
+    this.sentBeforeLoad = this.pass.unanswered;
+    this.card.form.addEventListener("change", () => { if (this.step === "scheduled") this.schedule(); });
     if (this.phase === "upcoming") this.fetchPassInAdvance();
     this.resume();
     this.updateButton();
@@ -65,7 +73,15 @@ export class Item {
     if (reservation) this.followReservation(reservation, { again: true });
     else if (this.pass.unanswered) this.reserve();
     else if (this.phase !== "upcoming") sessionStorage.removeItem(this.keys.scheduled);
-    else if (sessionStorage.getItem(this.keys.scheduled)) this.schedule();
+    else this.resumeSchedule();
+  }
+
+  // The buyer was waiting for the start, with the units chosen before the reload.
+  resumeSchedule() {
+    const units = Number(sessionStorage.getItem(this.keys.scheduled));
+    if (!units) return;
+    this.card.units = Math.min(units, Math.max(1, this.limit.remaining));
+    this.schedule();
   }
 
   onPress() {
@@ -78,7 +94,7 @@ export class Item {
 
   schedule() {
     this.step = "scheduled";
-    sessionStorage.setItem(this.keys.scheduled, "1");
+    sessionStorage.setItem(this.keys.scheduled, this.card.units);
     this.sale.keepAwake();
     this.showScheduled();
     this.updateButton();
@@ -105,6 +121,7 @@ export class Item {
   async reserve() {
     this.step = "reserving";
     this.retryable = false;
+    this.refusal = null;
     this.reservation = null;
     sessionStorage.removeItem(this.keys.scheduled);
     this.card.clearMessage();
@@ -165,21 +182,57 @@ export class Item {
     this.step = "idle";
     if (ok) {
       this.pass.discard();
+      if (!this.sentBeforeLoad) this.changeRemaining(-body.units);
+      this.sentBeforeLoad = false;
       this.followReservation(body);
       return;
     }
+    this.sentBeforeLoad = false;
     if (code === "hold_ended") this.pass.discard();
     this.retryable = ["held_by_others", "too_few_left", "paused", "hold_ended"].includes(code);
     if (code === "sold_out" || code === "held_by_others") this.live = { ...this.live, availability: code };
     if (code === "paused") this.paused = true;
+    if (code === "limit_reached") this.setLimit({ remaining: body.remaining, max: body.per_buyer_max });
     const text = this.texts.outcomes[code]
       ?? { title: body?.title ?? this.texts.errors.failed.title, detail: body?.detail ?? "" };
-    this.card.showMessage("refused", text, code === "limit_reached" || code === "hold_ended" ? [this.ordersLink] : []);
+    const detail = code === "limit_reached" ? this.limitDetail : text.detail;
+    this.showRefusal(code, { ...text, detail }, code === "limit_reached" || code === "hold_ended" ? [this.ordersLink] : []);
+  }
+
+  showRefusal(code, text, links = []) {
+    this.refusal = code;
+    this.refusedAt = now();
+    this.card.showMessage("refused", text, links);
+  }
+
+  // Why the limit refused, and how many are still possible.
+  get limitDetail() {
+    const { remaining, max } = this.limit;
+    if (remaining === max) return this.texts.outcomes.limit_reached.detail;
+    const text = limitText(this.limit, this.texts.limit);
+    return remaining ? text : `${text} ${this.texts.limit.none_left}`;
+  }
+
+  changeRemaining(units) {
+    const { remaining, max } = this.limit;
+    this.setLimit({ remaining: Math.min(max, Math.max(0, remaining + units)), max });
+  }
+
+  // The buyer's other tabs show the same.
+  setLimit(limit) {
+    this.showLimit(limit);
+    this.sale.tellOtherTabs({ item: this.data.item, limit });
+  }
+
+  showLimit(limit) {
+    this.limit = limit;
+    this.card.setRemaining(limit);
+    this.updateButton();
   }
 
   showPassRefusal({ status, code }) {
     const { outcomes, errors } = this.texts;
-    if (outcomes[code]) this.card.showMessage("refused", outcomes[code]);
+    if (outcomes[code]) this.showRefusal(code, outcomes[code]);
     else if (status === 401 || code === "not_authenticated") {
       this.card.showMessage("refused", errors.signed_out, [{ href: this.sale.signInUrl, label: this.texts.sign_in }]);
     } else this.card.showMessage("refused", errors.failed);
@@ -188,7 +241,7 @@ export class Item {
   // The sale ended before an answer came.
   showNoAnswer() {
     if (this.pass.unanswered) this.card.showMessage("refused", this.texts.errors.no_answer, [this.ordersLink]);
-    else this.card.showMessage("refused", this.texts.outcomes.closed);
+    else this.showRefusal("closed", this.texts.outcomes.closed);
   }
 
   showRetry(attempt, error) {
@@ -199,29 +252,34 @@ export class Item {
 
   get ordersLink() { return { href: this.sale.ordersUrl, label: this.texts.reserved.my_orders }; }
 
-  // Waits for the order of a reservation, then goes to it, unless another item of the page is still reserving.
+  // Waits for the order of a reservation, then goes to it, unless another item of the page is still reserving. If there
+  // are several reservations to pay, it goes to the list: each has a deadline of its own.
   async followReservation(reservation, { again = false } = {}) {
     const hadFocus = this.card.hasFocus;
     this.step = "reserved";
     this.reservation = reservation;
+    this.sale.toPay.add(reservation.status_url);
     sessionStorage.setItem(this.keys.reservation, JSON.stringify(reservation));
     if (!again) this.showReserved(reservation, "creating_order", [this.ordersLink]);
     this.updateButton();
     if (hadFocus && !this.mayWantMore) this.card.focusLink();
     const readAt = performance.now() + READING_MS;
     const status = await this.waitForOrder(reservation);
+    const [ended, paid] = [ENDED_STATUSES, PAID_STATUSES].map((statuses) => statuses.includes(status?.status));
+    if (!status || ended || paid) this.sale.toPay.delete(reservation.status_url);
     if (this.reservation !== reservation) return;
-    if (!status || ENDED_STATUSES.includes(status.status)) {
+    if (!status || ended) {
       this.showReservationEnded(again);
       return;
     }
     const href = `${this.sale.ordersUrl}${status.order}/`;
-    const detail = status.status === "paid" ? "paid" : "order_ready";
+    const detail = paid ? "paid" : "order_ready";
     this.showReserved({ ...reservation, ...status }, detail,
       [{ href, label: this.texts.reserved.view_order }, this.ordersLink]);
     if (again) return;
     await sleep(readAt - performance.now());
-    if (this.reservation === reservation && this.step === "reserved" && !this.sale.busy(this)) location.assign(href);
+    if (this.reservation !== reservation || this.step !== "reserved" || this.sale.busy(this)) return;
+    location.assign(this.sale.toPay.size > 1 ? this.sale.ordersUrl : href);
   }
 
   // The reservation's status once it has an order or has ended; null if it is no longer known.
@@ -241,7 +299,7 @@ export class Item {
     }
   }
 
-  get mayWantMore() { return Number(this.data.perBuyerMax) > this.reservation.units; }
+  get mayWantMore() { return this.limit.remaining > 0; }
 
   showReserved(reservation, detail, links) {
     this.card.showMessage("reserved", {
@@ -251,6 +309,8 @@ export class Item {
   }
 
   showReservationEnded(quietly) {
+    // After a reload the page's figures have the units back already.
+    if (!quietly) this.changeRemaining(this.reservation.units);
     this.reservation = null;
     sessionStorage.removeItem(this.keys.reservation);
     this.step = "idle";
@@ -270,6 +330,7 @@ export class Item {
     else if (phase === "upcoming") this.card.setButton(button.schedule, { step });
     else if (phase === "paused") this.card.setButton(button.paused, { step, off: true });
     else if (soldOut) this.card.setButton(button.sold_out, { step, off: true });
+    else if (!this.limit.remaining) this.card.setButton(button.limit_reached, { step, off: true });
     else this.card.setButton(this.retryable ? button.retry : button.reserve, { step });
   }
 
@@ -298,10 +359,23 @@ export class Item {
     this.card.setStock(live);
     if (live.phase) this.paused = live.phase === "paused";
     if (live.closes_at) this.sale.setClosing(Date.parse(live.closes_at));
-    if (this.retryable && live.availability === "sold_out") {
-      this.card.showMessage("refused", this.texts.outcomes.sold_out);
+    if (this.retryable && live.availability === "sold_out" && this.refusal !== "sold_out") {
+      this.showRefusal("sold_out", this.texts.outcomes.sold_out);
     }
+    this.withdrawRefusal(live);
     this.updateButton();
     this.sale.updatePhase();
+  }
+
+  // A message about the stock or a pause does not stay after that has changed.
+  withdrawRefusal(live) {
+    if (!this.refusal || live.phase !== "open" || Date.parse(live.server_time) <= this.refusedAt) return;
+    const some = live.availability === "available" || live.availability === "unlimited";
+    const enough = live.availability === "unlimited" || live.left >= this.card.units;
+    const unitsAreBack = { sold_out: some, held_by_others: some, too_few_left: enough }[this.refusal];
+    const over = { units_back: !some, paused: true, closed: true, not_open: true }[this.refusal];
+    if (unitsAreBack) this.card.showMessage("", this.texts.units_back);
+    else if (over) this.card.clearMessage();
+    if (unitsAreBack || over) this.refusal = unitsAreBack ? "units_back" : null;
   }
 }

@@ -12,6 +12,9 @@ const texts = JSON.parse(document.getElementById("texts").textContent);
 const MINUTE_MS = 60_000;
 const TEN_SECONDS_MS = 10_000;
 
+// The same buyer's other pages, which show how many units are still possible.
+const otherTabs = new BroadcastChannel(`sale:${root.dataset.buyer}`);
+
 const sale = {
   texts,
   opensMs: Number(root.dataset.opensMs),
@@ -22,6 +25,8 @@ const sale = {
   ordersUrl: root.dataset.ordersUrl,
   phase: root.dataset.phase,
   items: [],
+  // The reservations of this page that are not paid yet, by their status URL.
+  toPay: new Set(),
 
   // Whether another item of this page is scheduled or reserving.
   busy(item) { return this.items.some((other) => other !== item && other.busy); },
@@ -61,6 +66,8 @@ const sale = {
     updateAtClosing();
   },
 
+  tellOtherTabs(news) { otherTabs.postMessage(news); },
+
   announce(text) { announcer.textContent = text; },
 };
 
@@ -77,6 +84,10 @@ function announceBefore(ms, text) {
 }
 
 sale.items = [...root.querySelectorAll("[data-item]")].map((element) => new Item(element, sale));
+
+otherTabs.addEventListener("message", ({ data: { item, limit } }) => {
+  sale.items.find((other) => other.data.item === item && other.card.form)?.showLimit(limit);
+});
 
 announceBefore(MINUTE_MS, texts.announcements.minute_left);
 announceBefore(TEN_SECONDS_MS, texts.announcements.seconds_left);

@@ -367,6 +367,34 @@ def test_more_than_the_limit_at_once_is_refused(checked_item: CheckedItem) -> No
     assert checked_item.reserve(units=4).outcome == Outcome.LIMIT_REACHED
 
 
+@pytest.mark.parametrize(("had", "remaining"), [(0, 3), (1, 2), (3, 0)])
+def test_the_refusal_says_how_many_the_buyer_can_still_reserve(
+    checked_item: CheckedItem, had: int, remaining: int
+) -> None:
+    checked_item.publish(per_buyer_max=3)
+    if had:
+        checked_item.sold(units=had)
+    answer = checked_item.reserve(units=4)
+    assert (answer.outcome, answer.remaining, answer.per_buyer_max) == (Outcome.LIMIT_REACHED, remaining, 3)
+    if remaining:
+        assert checked_item.reserve(units=remaining).outcome == Outcome.RESERVED
+
+
+def test_a_buyer_who_has_more_than_a_lowered_limit_can_reserve_none(checked_item: CheckedItem) -> None:
+    checked_item.publish(per_buyer_max=3)
+    checked_item.held(units=2)
+    checked_item.adjust(per_buyer_max=1)
+    answer = checked_item.reserve()
+    assert (answer.outcome, answer.remaining, answer.per_buyer_max) == (Outcome.LIMIT_REACHED, 0, 1)
+
+
+def test_other_answers_say_nothing_about_the_limit(checked_item: CheckedItem) -> None:
+    checked_item.publish(per_buyer_max=3)
+    answers = [checked_item.reserve(), checked_item.reserve(buyer=8, units=3), checked_item.reserve(buyer=9, units=3)]
+    assert [answer.outcome for answer in answers] == [Outcome.RESERVED, Outcome.RESERVED, Outcome.TOO_FEW_LEFT]
+    assert {(answer.remaining, answer.per_buyer_max) for answer in answers} == {(0, 0)}
+
+
 def test_the_limit_counts_what_was_bought(checked_item: CheckedItem) -> None:
     checked_item.publish(per_buyer_max=1)
     checked_item.sold()

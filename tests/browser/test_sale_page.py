@@ -1,0 +1,268 @@
+"""What the sale page shows a buyer who waits, reloads, opens a second tab, or buys more than once."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from orders import lifecycle
+from orders.models import Order, OrderStatus
+from seckill import ledger, passes
+from seckill.models import Sale, SaleItem
+from seckill.publication import publish_sale
+from shop.models import Product
+from tests.browser.test_buying import width_of
+from tests.conftest import make_item
+from tests.processes import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SignIn = Callable[[BrowserContext, User], None]
+
+MY_ORDERS = re.compile(r"/orders/$")
+
+
+def open_sale(page: Page, live_shop: str, item: SaleItem) -> None:
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+
+
+def hold(item: SaleItem, user: User, *, units: int) -> UUID:
+    reservation_id = passes.new_reservation_id(item.pk)
+    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=user.pk, units=units)
+    return reservation_id
+
+
+def choices(page: Page) -> list[str]:
+    return page.locator("[name=units] option").all_text_contents()
+
+
+@pytest.mark.parametrize(
+    ("locale", "words"),
+    [
+        ("en-GB", "You have 1 of at most 3; you can still take 2."),
+        ("zh-CN", "每人限购 3 件，您已有 1 件，还可购买 2 件。"),
+    ],
+)
+def test_a_refusal_at_the_limit_says_how_many_are_still_possible(
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, product: Product, locale: str, words: str
+) -> None:
+    # Given a page, and one of three units bought elsewhere since it was opened
+    item = make_item(product, quantity=9, per_buyer_max=3)
+    context = browser.new_context(locale=locale, viewport={"width": 360, "height": 740})
+    sign_in(context, buyer)
+    page = context.new_page()
+    open_sale(page, live_shop, item)
+    assert choices(page) == ["1", "2", "3"]
+    hold(item, buyer, units=1)
+    # When the buyer asks for three
+    page.select_option("[name=units]", "3")
+    page.click("[data-buy]")
+    # Then message and choice say what is possible, and that is reserved when it is asked for
+    expect(page.locator("[data-outcome]")).to_contain_text(words)
+    expect(page.locator("[data-limit]")).to_have_text(words)
+    assert choices(page) == ["1", "2"]
+    expect(page.locator("[name=units]")).to_have_value("2")
+    assert width_of(page) == 360
+    page.click("[data-buy]")
+    page.wait_for_url("**/orders/*/")
+    context.close()
+
+
+def test_a_second_tab_shows_what_was_reserved_in_the_first(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+) -> None:
+    item = make_item(product, quantity=9, per_buyer_max=3)
+    sign_in(page.context, buyer)
+    second = page.context.new_page()
+    for tab in (page, second):
+        open_sale(tab, live_shop, item)
+    page.select_option("[name=units]", "2")
+    page.click("[data-buy]")
+    expect(second.locator("[data-limit]")).to_have_text("You have 2 of at most 3; you can still take 1.")
+    assert choices(second) == ["1"]
+    # When the limit is reached in the second tab, then no button promises more
+    second.click("[data-buy]")
+    second.wait_for_url("**/orders/*/")
+    open_sale(second, live_shop, item)
+    expect(second.locator("[data-limit]")).to_have_text("You have reached the limit of 3 per buyer.")
+    third = page.context.new_page()
+    open_sale(third, live_shop, item)
+    expect(third.locator("[data-buy]")).to_have_text("Limit reached")
+    expect(third.locator("[data-buy]")).to_have_attribute("aria-disabled", "true")
+
+
+def test_a_reload_of_a_waiting_page_keeps_the_chosen_units(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+) -> None:
+    # Given a page that waits for the start with two units, one less than chosen at first
+    item = make_item(product, per_buyer_max=3, opens_in_seconds=15)
+    sign_in(page.context, buyer)
+    open_sale(page, live_shop, item)
+    page.select_option("[name=units]", "3")
+    page.click("[data-buy]")
+    page.select_option("[name=units]", "2")
+    # When it is reloaded
+    page.reload()
+    # Then it still waits, and reserves two
+    expect(page.locator("[name=units]")).to_have_value("2")
+    expect(page.locator("[data-outcome]")).to_contain_text("This page will reserve 2 × Longjing tea")
+    page.wait_for_url("**/orders/*/", timeout=40_000)
+    assert Order.objects.get().lines.get().units == 2
+
+
+def test_two_items_reserved_at_the_opening_are_both_shown(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+) -> None:
+    # Given a page that waits for the start with two items
+    item = make_item(product, opens_in_seconds=15, published=False)
+    other = Product.objects.create(name="Teapot", slug="teapot", price_minor=9900)
+    SaleItem.objects.create(sale=item.sale, product=other, price_minor=1900, quantity=5)
+    publish_sale(sale_id=item.sale_id)
+    sign_in(page.context, buyer)
+    open_sale(page, live_shop, item)
+    for button in page.locator("[data-buy]").all():
+        button.click()
+    # When both are reserved, then the buyer comes to a page with both, each with its countdown
+    page.wait_for_url(MY_ORDERS, timeout=40_000)
+    expect(page.locator("[data-order]")).to_have_count(2, timeout=15_000)
+    expect(page.locator("[data-order] .countdown")).to_have_count(2)
+    # And the page of one order shows the other
+    page.get_by_role("link", name="Teapot").click()
+    expect(page.locator(".note")).to_contain_text("Another order is awaiting payment: Longjing tea")
+    expect(page.locator(".note .countdown")).to_have_text(re.compile(r"1[45]:\d\d"))
+
+
+def test_a_refusal_does_not_stay_when_units_have_come_back(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, rival: User, product: Product
+) -> None:
+    # Given a page that says that nothing is left
+    item = make_item(product, quantity=2, per_buyer_max=2)
+    sign_in(page.context, buyer)
+    open_sale(page, live_shop, item)
+    reservation_id = hold(item, rival, units=2)
+    page.click("[data-buy]")
+    outcome = page.locator("[data-outcome]")
+    expect(outcome).to_contain_text("All remaining units are reserved")
+    # When the units are back
+    wait_until(lambda: Order.objects.filter(reservation_id=reservation_id).exists(), seconds_max=20)
+    assert lifecycle.cancel(order_id=Order.objects.get(reservation_id=reservation_id).pk)
+    # Then the message says so beside the stock
+    expect(page.locator("[data-stock-text]")).to_have_text("2 of 2 left", timeout=10_000)
+    expect(outcome).to_contain_text("Units are available again")
+    expect(outcome).not_to_contain_text("reserved")
+    # And goes when they are gone once more
+    hold(item, rival, units=2)
+    expect(outcome).to_be_empty(timeout=10_000)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (OrderStatus.SHIPPED, "Paid. Thank you!"),
+        (OrderStatus.COMPLETED, "Paid. Thank you!"),
+        (OrderStatus.REFUND_DUE, None),
+    ],
+)
+def test_after_a_reload_an_order_that_went_on_is_not_said_to_be_held(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product, status: OrderStatus, words: str | None
+) -> None:
+    item = make_item(product, per_buyer_max=2)
+    sign_in(page.context, buyer)
+    open_sale(page, live_shop, item)
+    page.click("[data-buy]")
+    page.wait_for_url("**/orders/*/")
+    Order.objects.update(status=status, ended_at=timezone.now(), settled_at=timezone.now())
+    with page.expect_response("**/api/v1/reservations/*/"):
+        open_sale(page, live_shop, item)
+    outcome = page.locator("[data-outcome]")
+    if words:
+        expect(outcome).to_contain_text(words)
+    else:
+        # An order that ended leaves the page as it was before.
+        expect(page.locator("[data-buy]")).to_have_text("Reserve now")
+        expect(outcome).to_be_empty()
+    expect(outcome).not_to_contain_text("Held for you")
+
+
+def test_without_javascript_the_page_leads_through_the_sale(
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, product: Product
+) -> None:
+    # Given a browser without JavaScript, long before the opening
+    item = make_item(product, opens_in_seconds=3600, closes_in_seconds=7200)
+    context = browser.new_context(java_script_enabled=False, locale="en-GB", viewport={"width": 360, "height": 740})
+    sign_in(context, buyer)
+    page = context.new_page()
+    open_sale(page, live_shop, item)
+    expect(page.locator("[data-buy]")).to_have_text("Not open yet")
+    page.click("[data-buy]")
+    expect(page.locator(".note.error")).to_have_text("Not open yet. The sale has not opened yet.")
+    assert width_of(page) == 360
+    # When a sale is open and the buyer has paid, then the page of the order says by itself that it is paid
+    open_item = make_item(Product.objects.create(name="Teapot", slug="teapot", price_minor=9900))
+    open_sale(page, live_shop, open_item)
+    page.click("[data-buy]")
+    page.wait_for_url("**/orders/*/")
+    page.click("#pay")
+    page.click("button[value=pay]")
+    page.wait_for_url("**/orders/*/?payment=returned")
+    expect(page.locator(".order-state")).to_contain_text("This page updates automatically")
+    expect(page.locator(".status")).to_have_text("paid", timeout=30_000)
+    context.close()
+
+
+def test_an_expired_order_leads_back_to_its_item(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    sign_in(page.context, buyer)
+    open_sale(page, live_shop, item)
+    page.click("[data-buy]")
+    page.wait_for_url("**/orders/*/")
+    order = page.url
+    Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    expect(page.locator(".status")).to_have_text("expired", timeout=20_000)
+    page.get_by_role("link", name="See whether units are left").click()
+    page.wait_for_url(f"**/sales/{item.sale_id}/#item-{item.pk}")
+    expect(page.locator("[data-buy]")).to_have_text("Reserve now")
+    Sale.objects.update(closes_at=timezone.now())
+    page.goto(order)
+    expect(page.get_by_role("link", name="See whether units are left")).to_have_count(0)
+
+
+def test_a_buyer_who_pays_late_sees_what_becomes_of_the_money(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    # Given a buyer who pays slowly, and whose deadline passes while the money is on its way
+    sign_in(page.context, buyer)
+    open_sale(page, live_shop, item)
+    page.click("[data-buy]")
+    page.wait_for_url("**/orders/*/")
+    page.click("#pay")
+    page.click("button[value=pay_slowly]")
+    page.wait_for_url("**/orders/*/?payment=returned")
+    Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    expect(page.locator(".status")).to_have_text("expired", timeout=20_000)
+    expect(page.locator(".order-state")).to_contain_text("we do not know yet whether you paid there")
+    expect(page.locator(".order-state")).not_to_contain_text("Nothing was charged")
+    # Then the open page says by itself that the order stands
+    expect(page.locator(".status")).to_have_text("paid", timeout=40_000)
+    assert Order.objects.get().status == OrderStatus.PAID
+
+
+def test_back_from_the_payment_page_says_that_nothing_is_paid_yet(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    sign_in(page.context, buyer)
+    open_sale(page, live_shop, item)
+    page.click("[data-buy]")
+    page.wait_for_url("**/orders/*/")
+    page.click("#pay")
+    page.wait_for_url("**/pay/simulated/*/")
+    page.go_back()
+    page.wait_for_url("**/orders/*/")
+    expect(page.locator(".order-state")).to_contain_text("We have not received a payment for this order yet.")
+    expect(page.locator(".order-state")).not_to_contain_text("We are waiting")
