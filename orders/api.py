@@ -45,7 +45,7 @@ POLL_AWAITING_MS = 3_000
 PROVIDER_RETRY_SECONDS = 5
 # The length of Payment.idempotency_key.
 KEY_LENGTH_MAX = 255
-# Statuses that can change without the buyer doing anything.
+# Statuses that always can change; see `may_change`.
 CHANGING = (OrderStatus.AWAITING_PAYMENT, OrderStatus.REFUND_DUE)
 
 IDEMPOTENCY_KEY = OpenApiParameter(
@@ -81,8 +81,13 @@ def status_of(order: Order) -> dict[str, Any]:
         "units": sum(line.units for line in order.lines.all()),
         "expires_at": rfc3339(order.expires_at.timestamp() * 1000),
         "order": str(order.number),
-        "poll_after_ms": POLL_AWAITING_MS if order.status in CHANGING else None,
+        "poll_after_ms": POLL_AWAITING_MS if may_change(order) else None,
     }
+
+
+def may_change(order: Order) -> bool:
+    """Whether the status can change without the buyer doing anything: a payment may still be on its way."""
+    return order.status in CHANGING or order.late_payment_undecided or order.payment_unknown
 
 
 def status_of_hold(request: Request, reservation_id: UUID) -> dict[str, Any]:

@@ -125,6 +125,12 @@ class Order(models.Model):
             payment.status == Payment.Status.CAPTURED for payment in self.payments.all()
         )
 
+    @property
+    def payment_unknown(self) -> bool:
+        """Whether the order ended while the buyer's payment page was open, and the page is not known to be closed."""
+        ended = self.status in (OrderStatus.EXPIRED, OrderStatus.CANCELLED)
+        return ended and any(payment.page_open for payment in self.payments.all())
+
 
 class Payment(models.Model):
     """One attempt to pay an order with a provider. Its id is sent to the provider and is part of every event.
@@ -188,6 +194,11 @@ class Payment(models.Model):
 
     def __str__(self) -> str:
         return str(self.id)
+
+    @property
+    def page_open(self) -> bool:
+        """Whether the buyer may pay, or may have paid, on the payment page: no event says how it ended."""
+        return self.status == self.Status.PENDING and bool(self.url)
 
 
 class PaymentEvent(models.Model):

@@ -13,6 +13,7 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
@@ -20,16 +21,21 @@ from django.views.decorators.http import require_http_methods, require_safe
 from orders import lifecycle
 from orders.models import Attention, Order, OrderStatus, Payment
 from orders.payments import sessions
-from orders.payments.provider.interface import ProviderUnreachable
+from orders.payments.provider.interface import ProviderUnreachable, WayBack, path_back
 from orders.payments.provider.names import chosen_providers
 from orders.payments.sessions import StartOutcome
 from seckill import ledger
+from seckill.models import SaleItem
 from seckill.passes import item_id_of
+from seckill.phase import Phase
 from seckill.store import StoreUnreachable
 from seckill.timestamps import from_ms
 from shop.buyer_language import remember_language
 
 PAGE_SIZE = 20
+# Without JavaScript: while an event of the provider is awaited, and while a refund is.
+RELOAD_SOON_SECONDS = 5
+RELOAD_LATER_SECONDS = 30
 
 
 @never_cache
@@ -48,30 +54,64 @@ def orders(request: HttpRequest) -> HttpResponse:
 def order(request: HttpRequest, number: UUID) -> HttpResponse:
     """One order. Buyers also return here from a payment page; that proves nothing, only the provider's event does."""
     shown = get_object_or_404(orders_of(request).prefetch_related("payments"), number=number)
+    way = request.GET.get("payment")
+    context = state_of(shown, way=WayBack(way) if way in list(WayBack) else None)
     if request.htmx:  # type: ignore[attr-defined]
-        return render(request, "orders/_order.html", state_of(shown))
+        return render(request, "orders/_order.html", context)
     remember_language(request)
-    return render(request, "orders/order.html", state_of(shown))
+    return render(request, "orders/order.html", context)
 
 
-def state_of(order: Order) -> dict[str, Any]:
+def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
     """The template's context: the order, how its payments stand, and what the buyer can do now."""
     payments = list(order.payments.all())
     latest = payments[0] if payments else None
     awaiting = order.status == OrderStatus.AWAITING_PAYMENT
-    deciding = order.late_payment_undecided
+    page_open = awaiting and latest is not None and latest.page_open
+    confirming = page_open and way is WayBack.RETURNED
+    deciding, unknown = order.late_payment_undecided, order.payment_unknown
+    refund_due = order.status == OrderStatus.REFUND_DUE
+    other = next_to_pay(order)
     return {
         "order": order,
+        # The page asks again at the address at which it was opened.
+        "path": path_back(order=order, way=way) if way else order.get_absolute_url(),
         "awaiting": awaiting,
         "payable": awaiting and bool(chosen_providers()),
-        "confirming": awaiting and latest is not None and latest.status == Payment.Status.PENDING and bool(latest.url),
+        "page_open": page_open,
+        "confirming": confirming,
+        "left": page_open and way is WayBack.LEFT,
         "declined": awaiting and latest is not None and latest.status == Payment.Status.FAILED,
         "deciding": deciding,
-        "changing": awaiting or deciding or order.status == OrderStatus.REFUND_DUE,
+        "unknown": unknown,
+        "changing": awaiting or deciding or unknown or refund_due or other is not None,
+        "reload_seconds": reload_seconds(soon=confirming or deciding or unknown, later=refund_due),
         "came_late": order.paid_late,
         "other_amount": order.attention == Attention.AMOUNT_DIFFERS,
         "paid_twice": order.attention == Attention.PAID_TWICE,
+        "other": other,
+        "sale_item": None if deciding or unknown else item_on_sale(order),
     }
+
+
+def reload_seconds(*, soon: bool, later: bool) -> int | None:
+    """How often the page is loaded again without JavaScript; None where it does not say that it updates itself."""
+    return RELOAD_SOON_SECONDS if soon else RELOAD_LATER_SECONDS if later else None
+
+
+def next_to_pay(order: Order) -> Order | None:
+    """Of the buyer's other orders that await payment, the one whose deadline is next."""
+    others = Order.objects.filter(buyer_id=order.buyer_id, status=OrderStatus.AWAITING_PAYMENT).exclude(pk=order.pk)
+    return others.prefetch_related("lines__product").order_by("expires_at").first()
+
+
+def item_on_sale(order: Order) -> SaleItem | None:
+    """The item of an order that ended unpaid, if its sale is not over: the buyer may want to try again."""
+    if order.status not in (OrderStatus.EXPIRED, OrderStatus.CANCELLED):
+        return None
+    items = SaleItem.objects.select_related("sale").filter(order_lines__order=order)
+    now = timezone.now()
+    return next((item for item in items if item.sale.phase_at(now) is not Phase.ENDED), None)
 
 
 @never_cache

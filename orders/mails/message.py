@@ -75,6 +75,9 @@ def expiry(order: Order) -> MailText | None:
     ]
     if order.late_payment_undecided:
         sentences.append(_("Your payment arrived after that. We are checking availability and will email you."))
+    elif order.payment_unknown:
+        sentences.append(_("You had opened a payment page, and we do not know yet whether you paid there."))
+        sentences.append(_("If you did, you get either your order or a full refund."))
     elif order.status == OrderStatus.EXPIRED:
         sentences.append(_("Nothing was charged."))
     else:

@@ -24,6 +24,8 @@ from orders.payments.provider.interface import (
     Refund,
     Session,
     TooOld,
+    WayBack,
+    path_back,
 )
 from orders.payments.provider.timing import is_current
 
@@ -66,7 +68,6 @@ class StripeProvider:
 
     def open_session(self, *, payment: Payment) -> Session:
         order = payment.order
-        back = settings.SHOP_URL + order.get_absolute_url()
         known = {"payment": str(payment.pk), "order": str(order.number), "reservation": str(order.reservation_id or "")}
         ends_at = min(order.expires_at + LIVES_AFTER_DEADLINE, payment.created_at + LIVES_AT_MOST)
         with converted_errors():
@@ -92,8 +93,8 @@ class StripeProvider:
                     # The browser's language: ours may change between two calls, which must have the same parameters.
                     "locale": "auto",
                     "expires_at": int(ends_at.timestamp()),
-                    "success_url": back,
-                    "cancel_url": back,
+                    "success_url": settings.SHOP_URL + path_back(order=order, way=WayBack.RETURNED),
+                    "cancel_url": settings.SHOP_URL + path_back(order=order, way=WayBack.LEFT),
                 },
                 options={"idempotency_key": f"session-{payment.pk}"},
             )

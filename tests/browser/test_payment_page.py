@@ -50,7 +50,7 @@ def test_a_payment_on_a_phone_by_keyboard(
     page.keyboard.press("Enter")
 
     # Then they are back at the order, which says by itself that it is paid once the message has come
-    expect(page).to_have_url(live_shop + payment.order.get_absolute_url())
+    expect(page).to_have_url(f"{live_shop}{payment.order.get_absolute_url()}?payment=returned")
     expect(page.locator(".status").first).to_have_text("paid", timeout=30_000)
     # And the page has nothing to press any more
     page.goto(live_shop + payment.url)

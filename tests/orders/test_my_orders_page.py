@@ -149,7 +149,7 @@ def test_coming_back_from_the_payment_page_marks_nothing_paid(client: Client, it
     order = reserve(item, buyer)
     client.force_login(buyer)
     client.post(f"{order.get_absolute_url()}pay/")
-    text = text_of(client, order.get_absolute_url())
+    text = text_of(client, f"{order.get_absolute_url()}?payment=returned")
     assert "We are waiting for your payment to be confirmed." in text
     assert "hx-trigger" in text
     order.refresh_from_db()

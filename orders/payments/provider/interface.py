@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
-from orders.models import Payment
+from orders.models import Order, Payment
 
 
 class ProviderUnreachable(Exception):
@@ -46,6 +46,18 @@ class Refund(StrEnum):
 
     DONE = "done"
     UNDER_WAY = "under_way"
+
+
+class WayBack(StrEnum):
+    """How a buyer came back from a payment page. It proves nothing; it only chooses the words of the order's page."""
+
+    RETURNED = "returned"
+    LEFT = "left"
+
+
+def path_back(*, order: Order, way: WayBack) -> str:
+    """Where a payment page leads: a buyer who has paid is `returned`, one who has not is `left`."""
+    return f"{order.get_absolute_url()}?payment={way}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,17 @@ from django.conf import settings
 from django.urls import reverse
 
 from orders.models import Payment
-from orders.payments.provider.interface import Event, EventKind, Forged, ProviderRefused, Refund, Session, TooOld
+from orders.payments.provider.interface import (
+    Event,
+    EventKind,
+    Forged,
+    ProviderRefused,
+    Refund,
+    Session,
+    TooOld,
+    WayBack,
+    path_back,
+)
 from orders.payments.provider.timing import is_current
 from orders.payments.simulated import company
 
@@ -31,7 +41,8 @@ class SimulatedProvider:
             reservation_id=payment.order.reservation_id,
             amount_minor=payment.amount_minor,
             currency=payment.currency,
-            return_url=payment.order.get_absolute_url(),
+            return_url=path_back(order=payment.order, way=WayBack.RETURNED),
+            cancel_url=path_back(order=payment.order, way=WayBack.LEFT),
         )
         # A path without a host, so that buyers stay on the host name for which they have cookies.
         return Session(reference=session.reference, url=reverse("simulated-payment", args=[session.reference]))

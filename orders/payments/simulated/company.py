@@ -25,9 +25,15 @@ SECOND_MESSAGE_SECONDS = 2
 
 
 def open_session(
-    *, payment_id: UUID, reservation_id: UUID | None, amount_minor: int, currency: str, return_url: str
+    *,
+    payment_id: UUID,
+    reservation_id: UUID | None,
+    amount_minor: int,
+    currency: str,
+    return_url: str,
+    cancel_url: str,
 ) -> SimulatedSession:
-    """The page of the payment, created by the first call."""
+    """The page of the payment, created by the first call. It leads to `cancel_url` if the buyer has not paid."""
     with transaction.atomic(durable=True):
         session, _ = SimulatedSession.objects.get_or_create(
             payment_id=payment_id,
@@ -37,6 +43,7 @@ def open_session(
                 "amount_minor": amount_minor,
                 "currency": currency,
                 "return_url": return_url,
+                "cancel_url": cancel_url,
                 "delivery": settings.SIMULATED_DELIVERY,
             },
         )

@@ -37,7 +37,7 @@ def payment(request: HttpRequest, reference: str) -> HttpResponse:
     if session.delivery == SimulatedSession.Delivery.EARLY:
         # The webhook reaches the shop before the buyer returns.
         deliver_now(session=session)
-    return HttpResponseRedirect(session.return_url)
+    return HttpResponseRedirect(session.way_back)
 
 
 def show(request: HttpRequest, session: SimulatedSession) -> HttpResponse:

@@ -88,7 +88,7 @@ def test_paying_leads_back_and_the_money_comes_by_message(
     item: SaleItem, order: Order, payment: Payment, shop_receives_webhooks: None
 ) -> None:
     answer = press(payment, "pay")
-    assert (answer.status_code, answer["Location"]) == (302, order.get_absolute_url())
+    assert (answer.status_code, answer["Location"]) == (302, f"{order.get_absolute_url()}?payment=returned")
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT
     assert tasks.deliver_simulated_events() == 1
     assert tasks.deliver_simulated_events() == 0

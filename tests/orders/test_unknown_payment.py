@@ -1,0 +1,100 @@
+"""An order that ended while a payment page was open: until the page is closed, nobody knows whether it was paid."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from orders import lifecycle, tasks
+from orders.mails.message import message_of
+from orders.models import Mail, Order, OrderStatus, Payment
+from orders.payments.simulated import company
+from seckill.models import SaleItem
+from tests.orders.payments.payment_steps import let_deadlines_pass, order_of, payment_of, signed_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def order(item: SaleItem, buyer: User) -> Order:
+    return order_of(item, buyer)
+
+
+@pytest.fixture
+def payment(order: Order) -> Payment:
+    return payment_of(order)
+
+
+def page_of(client: Client, order: Order, **headers: str) -> str:
+    client.force_login(order.buyer)
+    return client.get(order.get_absolute_url(), headers=headers).content.decode()
+
+
+def expire(order: Order) -> None:
+    let_deadlines_pass()
+    assert tasks.expire_overdue() == 1
+
+
+def test_while_the_page_is_open_the_buyer_is_not_told_that_nothing_was_charged(
+    client: Client, order: Order, payment: Payment
+) -> None:
+    # Given a buyer who pays slowly, and whose deadline passes while the money is on its way
+    company.pay_slowly(reference=payment.provider_reference)
+    expire(order)
+    assert tasks.close_sessions() == 0
+    # Then the page says what is known, and goes on asking
+    english, chinese = (page_of(client, order, accept_language=language) for language in ("en", "zh-CN"))
+    assert "Nothing was charged" not in english
+    assert "we do not know yet whether you paid there" in english
+    assert "hx-trigger" in english
+    assert "没有扣款" not in chinese
+    assert "尚不清楚您是否已在该页面付款" in chinese
+    body = signed_in(order.buyer).get(f"/api/v1/reservations/{order.reservation_id}/").json()
+    assert (body["status"], body["poll_after_ms"]) == ("expired", 3000)
+
+
+def test_once_the_page_is_closed_nothing_was_charged(client: Client, order: Order, payment: Payment) -> None:
+    expire(order)
+    assert "Nothing was charged" not in page_of(client, order)
+    assert tasks.close_sessions() == 1
+    text = page_of(client, order)
+    assert "Nothing was charged." in text
+    assert "hx-trigger" not in text
+    body = signed_in(order.buyer).get(f"/api/v1/reservations/{order.reservation_id}/").json()
+    assert body["poll_after_ms"] is None
+
+
+def test_a_cancelled_order_is_as_unknown(client: Client, order: Order, payment: Payment) -> None:
+    company.pay_slowly(reference=payment.provider_reference)
+    assert lifecycle.cancel(order_id=order.pk)
+    text = page_of(client, order)
+    assert "Nothing was charged" not in text
+    assert "If you did, we will refund you in full." in text
+    assert "hx-trigger" in text
+
+
+def test_a_page_that_the_buyer_never_saw_leaves_nothing_unknown(client: Client, order: Order) -> None:
+    # Given a press of the button to which the provider did not answer
+    Payment.objects.create(order=order, provider="simulated", idempotency_key="k", amount_minor=1900, currency="CNY")
+    expire(order)
+    assert "Nothing was charged." in page_of(client, order)
+
+
+def test_the_mail_says_no_more_than_the_page(buyer: User, order: Order, payment: Payment) -> None:
+    User.objects.filter(pk=buyer.pk).update(email="buyer@example.com")
+    company.pay_slowly(reference=payment.provider_reference)
+    expire(order)
+    message = message_of(Mail.objects.get(kind=Mail.Kind.EXPIRED))
+    assert message is not None
+    assert "Nothing was charged" not in str(message.body)
+    assert "If you did, you get either your order or a full refund." in str(message.body)
+
+
+def test_an_order_that_awaits_payment_is_not_unknown(order: Order, payment: Payment) -> None:
+    assert not order.payment_unknown
+    Order.objects.filter(pk=order.pk).update(
+        status=OrderStatus.EXPIRED, ended_at=timezone.now(), expires_at=timezone.now() - timedelta(seconds=1)
+    )
+    assert Order.objects.get(pk=order.pk).payment_unknown

@@ -1,0 +1,151 @@
+"""Where the order's page leads: back from the payment page, on to the other orders, back to the sale."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from orders import lifecycle, tasks
+from orders.models import Order, OrderStatus, Payment
+from orders.payments.simulated.models import SimulatedSession
+from seckill.models import Sale, SaleItem
+from shop.models import Product
+from tests.conftest import make_item
+from tests.orders.payments.payment_steps import let_deadlines_pass, order_of, payment_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WAITING = "We are waiting for your payment to be confirmed."
+NOT_PAID = "You have not paid yet."
+
+
+@pytest.fixture
+def order(item: SaleItem, buyer: User) -> Order:
+    return order_of(item, buyer)
+
+
+@pytest.fixture
+def payment(order: Order) -> Payment:
+    return payment_of(order)
+
+
+def text_of(client: Client, order: Order, path: str = "", **headers: str) -> str:
+    client.force_login(order.buyer)
+    return client.get(path or order.get_absolute_url(), headers=headers).content.decode()
+
+
+def press(client: Client, payment: Payment, action: str) -> str:
+    """Press a button of the simulated payment page. Returns where it leads."""
+    return str(client.post(payment.url, {"action": action})["Location"])
+
+
+# --- back from the payment page ---
+
+
+def test_who_walks_away_from_the_payment_page_has_not_paid_yet(client: Client, order: Order, payment: Payment) -> None:
+    page = text_of(client, order, payment.url)
+    link = page.split('<p class="aside"><a href="')[1].split('"')[0]
+    english, chinese = (text_of(client, order, link, accept_language=language) for language in ("en", "zh-CN"))
+    assert NOT_PAID in english
+    assert WAITING not in english
+    assert "Continue payment" in english
+    assert "您尚未付款" in chinese
+    # The page asks again at the same address, so that it goes on saying so.
+    assert f'hx-get="{link}"' in english
+
+
+def test_who_presses_back_is_not_told_that_a_payment_is_being_confirmed(
+    client: Client, order: Order, payment: Payment
+) -> None:
+    text = text_of(client, order)
+    assert WAITING not in text
+    assert "We have not received a payment for this order yet." in text
+    assert "Continue payment" in text
+
+
+def test_who_has_paid_waits_for_the_confirmation(client: Client, order: Order, payment: Payment) -> None:
+    back = press(client, payment, "pay")
+    text = text_of(client, order, back)
+    assert WAITING in text
+    assert f'hx-get="{back}"' in text
+
+
+def test_a_declined_payment_leads_where_leaving_does(client: Client, order: Order, payment: Payment) -> None:
+    assert NOT_PAID in text_of(client, order, press(client, payment, "decline"))
+
+
+def test_a_page_of_the_release_before_leads_back_all_the_same(client: Client, order: Order, payment: Payment) -> None:
+    SimulatedSession.objects.update(cancel_url="", return_url=order.get_absolute_url())
+    assert f'<a href="{order.get_absolute_url()}">' in text_of(client, order, payment.url)
+
+
+# --- without JavaScript ---
+
+
+@pytest.mark.parametrize(("back", "seconds"), [("?payment=returned", "5"), ("?payment=left", None), ("", None)])
+def test_a_page_that_says_that_it_updates_does_so_without_javascript(
+    client: Client, order: Order, payment: Payment, back: str, seconds: str | None
+) -> None:
+    text = text_of(client, order, order.get_absolute_url() + back)
+    head = text.split("</head>")[0]
+    assert ('<noscript><meta http-equiv="refresh"' in head) == bool(seconds)
+    assert ("updates automatically" in text) == bool(seconds)
+    if seconds:
+        assert f'content="{seconds}"' in head
+
+
+def test_an_ended_order_whose_payment_is_unknown_updates_without_javascript(
+    client: Client, order: Order, payment: Payment
+) -> None:
+    let_deadlines_pass()
+    tasks.expire_overdue()
+    assert '<noscript><meta http-equiv="refresh" content="5">' in text_of(client, order)
+    tasks.close_sessions()
+    assert "http-equiv" not in text_of(client, order)
+
+
+# --- other orders ---
+
+
+def test_the_page_shows_that_another_order_awaits_payment(client: Client, product: Product, buyer: User) -> None:
+    # Given two orders whose units are held, and one that is paid
+    item = make_item(product, per_buyer_max=3)
+    first, second, paid = (order_of(item, buyer) for _ in range(3))
+    Order.objects.filter(pk=paid.pk).update(status=OrderStatus.PAID, ended_at=timezone.now())
+    Order.objects.filter(pk=second.pk).update(expires_at=first.expires_at + timedelta(minutes=1))
+    second.refresh_from_db()
+    # Then each page shows the countdown of the other one
+    for shown, other in ((first, second), (second, first)):
+        text = text_of(client, shown)
+        assert "Another order is awaiting payment" in text
+        assert f'href="{other.get_absolute_url()}"' in text
+        assert f'data-countdown="{int(other.expires_at.timestamp() * 1000)}"' in text
+    assert "另有一笔订单待付款" in text_of(client, first, accept_language="zh-CN")
+    # And a paid one the countdown that ends first
+    assert f'href="{first.get_absolute_url()}"' in text_of(client, paid)
+    lifecycle.cancel(order_id=second.pk)
+    assert "Another order" not in text_of(client, first)
+
+
+def test_the_orders_of_others_are_not_shown(client: Client, order: Order, item: SaleItem, rival: User) -> None:
+    order_of(item, rival)
+    assert "Another order" not in text_of(client, order)
+
+
+# --- back to the sale ---
+
+
+@pytest.mark.parametrize("status", [OrderStatus.EXPIRED, OrderStatus.CANCELLED])
+def test_an_order_that_ended_leads_back_to_its_item_while_the_sale_is_open(
+    client: Client, order: Order, item: SaleItem, status: OrderStatus
+) -> None:
+    link = f'href="/sales/{item.sale_id}/#item-{item.pk}"'
+    assert link not in text_of(client, order)
+    Order.objects.filter(pk=order.pk).update(status=status, ended_at=timezone.now())
+    text = text_of(client, order)
+    assert link in text
+    assert "The sale is still open" in text
+    Sale.objects.update(closes_at=timezone.now())
+    assert link not in text_of(client, order)
