@@ -137,7 +137,8 @@ class Payment(models.Model):
 
     A payment is `pending` from before the provider is called until an event says how it ended. At most one payment of
     an order is pending or captured; the database enforces this, so an order is never captured twice. A payment to be
-    refunded is `refund_due` until the provider has confirmed the refund.
+    refunded is `refund_due` until the provider has confirmed the refund. `request` is what the provider was asked for
+    the page, if a repeated call must say the same.
     """
 
     class Status(models.TextChoices):
@@ -156,6 +157,7 @@ class Payment(models.Model):
     amount_minor = models.PositiveBigIntegerField(_("amount in minor units"))
     currency = models.CharField(_("currency"), max_length=3)
     url = models.TextField(_("payment page"), blank=True)
+    request = models.JSONField(_("request for the payment page"), null=True, editable=False)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     captured_at = models.DateTimeField(_("captured at"), null=True, blank=True)
     closed_at = models.DateTimeField(_("payment page closed at"), null=True, blank=True)

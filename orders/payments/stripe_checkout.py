@@ -39,8 +39,7 @@ except ImportError:
 TIMEOUT_SECONDS = (0.5, 1.4)
 
 # A Stripe session can last 30 minutes to 24 hours. A hold is usually shorter, so we expire the session when the order
-# has ended (payments/sessions.py); this is only Stripe's own limit. It is computed from fixed times alone, since a call
-# that is repeated with the same idempotency key must have the same parameters.
+# has ended (payments/sessions.py); this is only Stripe's own limit.
 LIVES_AFTER_DEADLINE = timedelta(minutes=32)
 LIVES_AT_MOST = timedelta(hours=23, minutes=50)
 
@@ -67,36 +66,10 @@ class StripeProvider:
         )
 
     def open_session(self, *, payment: Payment) -> Session:
-        order = payment.order
-        known = {"payment": str(payment.pk), "order": str(order.number), "reservation": str(order.reservation_id or "")}
-        ends_at = min(order.expires_at + LIVES_AFTER_DEADLINE, payment.created_at + LIVES_AT_MOST)
+        params = kept_request(payment)
         with converted_errors():
             session = self.client.v1.checkout.sessions.create(
-                params={
-                    "mode": "payment",
-                    "client_reference_id": str(payment.pk),
-                    "metadata": known,
-                    # Also on the charge, whose events do not name the session.
-                    "payment_intent_data": {"metadata": known},
-                    "line_items": [
-                        {
-                            "quantity": 1,
-                            "price_data": {
-                                "currency": payment.currency.lower(),
-                                "unit_amount": payment.amount_minor,
-                                "product_data": {"name": description_of(payment)},
-                            },
-                        }
-                    ],
-                    # An amount in another currency could not be compared with what is due.
-                    "adaptive_pricing": {"enabled": False},
-                    # The browser's language: ours may change between two calls, which must have the same parameters.
-                    "locale": "auto",
-                    "expires_at": int(ends_at.timestamp()),
-                    "success_url": settings.SHOP_URL + path_back(order=order, way=WayBack.RETURNED),
-                    "cancel_url": settings.SHOP_URL + path_back(order=order, way=WayBack.LEFT),
-                },
-                options={"idempotency_key": f"session-{payment.pk}"},
+                params=params, options={"idempotency_key": f"session-{payment.pk}"}
             )
         return Session(reference=session.id, url=session.url or "")
 
@@ -147,6 +120,46 @@ class StripeProvider:
         if not is_current(signed_s):
             raise TooOld(f"signed at {signed_s}")
         return event_from(message)
+
+
+def kept_request(payment: Payment) -> Any:
+    """What Stripe is asked for the page, as it was first written down.
+
+    Stripe refuses a repeated call whose parameters differ. Between two calls the buyer may change the language, and the
+    shop a product's name or its own address.
+    """
+    Payment.objects.filter(pk=payment.pk, request__isnull=True).update(request=session_request(payment))
+    payment.refresh_from_db(fields=["request"])
+    return payment.request
+
+
+def session_request(payment: Payment) -> dict[str, Any]:
+    order = payment.order
+    known = {"payment": str(payment.pk), "order": str(order.number), "reservation": str(order.reservation_id or "")}
+    ends_at = min(order.expires_at + LIVES_AFTER_DEADLINE, payment.created_at + LIVES_AT_MOST)
+    return {
+        "mode": "payment",
+        "client_reference_id": str(payment.pk),
+        "metadata": known,
+        # Also on the charge, whose events do not name the session.
+        "payment_intent_data": {"metadata": known},
+        "line_items": [
+            {
+                "quantity": 1,
+                "price_data": {
+                    "currency": payment.currency.lower(),
+                    "unit_amount": payment.amount_minor,
+                    "product_data": {"name": description_of(payment)},
+                },
+            }
+        ],
+        # An amount in another currency could not be compared with what is due.
+        "adaptive_pricing": {"enabled": False},
+        "locale": "auto",
+        "expires_at": int(ends_at.timestamp()),
+        "success_url": settings.SHOP_URL + path_back(order=order, way=WayBack.RETURNED),
+        "cancel_url": settings.SHOP_URL + path_back(order=order, way=WayBack.LEFT),
+    }
 
 
 def event_from(message: dict[str, Any]) -> Event | None:

@@ -20,14 +20,19 @@ class Asked:
 
 @dataclass
 class StripeServer:
-    """`faults` are the answers to the next calls: (status, error type, code), or None for success."""
+    """`faults` are the answers to the next calls: (status, error type, code), or None for success.
+
+    `lost_answers` is how many of the next calls are carried out and answered by an error of the network between.
+    """
 
     url: str = ""
     asked: list[Asked] = field(default_factory=list)
     faults: list[tuple[int, str, str] | None] = field(default_factory=list)
     session_status: str = "open"
     refund_status: str = "succeeded"
+    lost_answers: int = 0
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    forms: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def answer(self, asked: Asked) -> tuple[int, dict[str, Any]]:
         self.asked.append(asked)
@@ -37,7 +42,7 @@ class StripeServer:
             return status, {"error": {"type": type_, "code": code, "message": f"{type_} {code}"}}
         parts = asked.path.strip("/").split("/")
         if asked.path == "/v1/checkout/sessions":
-            return 200, self.session(asked)
+            return self.opened(asked)
         if parts[:3] == ["v1", "checkout", "sessions"] and parts[-1] == "expire":
             if self.session_status != "open":
                 message = "Only Checkout Sessions with a status in [open] can be expired."
@@ -50,6 +55,17 @@ class StripeServer:
             refund = {"id": "re_1", "object": "refund", "status": self.refund_status, "failure_reason": None}
             return 200, {**refund, "amount": 1900, "currency": "cny"}
         return 404, {"error": {"type": "invalid_request_error", "message": "no such thing"}}
+
+    def opened(self, asked: Asked) -> tuple[int, dict[str, Any]]:
+        """Stripe refuses a key that was used with other parameters."""
+        if asked.form != self.forms.setdefault(asked.idempotency_key, asked.form):
+            message = "Keys for idempotent requests can only be used with the same parameters."
+            return 400, {"error": {"type": "idempotency_error", "message": message}}
+        session = self.session(asked)
+        if self.lost_answers:
+            self.lost_answers -= 1
+            return 502, {"error": {"type": "api_error", "message": "bad gateway"}}
+        return 200, session
 
     def session(self, asked: Asked) -> dict[str, Any]:
         """The same session for the same idempotency key."""

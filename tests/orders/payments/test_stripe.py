@@ -17,6 +17,7 @@ import stripe
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import translation
 
 from orders import lifecycle, tasks
 from orders.models import Order, OrderStatus, Payment, PaymentEvent
@@ -24,6 +25,7 @@ from orders.payments import provider_choice
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, Refund
 from orders.payments.stripe_checkout import StripeProvider
 from seckill.models import SaleItem
+from shop.models import Product
 from tests.orders.payments.payment_steps import figures, let_deadlines_pass, order_of, payment_of, press_pay, signed_in
 from tests.orders.payments.stripe_server import StripeServer, stripe_server
 
@@ -115,8 +117,8 @@ def test_a_session_says_whose_payment_it_is_and_what_is_due(server: StripeServer
     assert form["line_items[0][price_data][currency]"] == "cny"
     assert form["mode"] == "payment"
     assert form["adaptive_pricing[enabled]"].lower() == "false"
-    assert form["success_url"] == form["cancel_url"]
-    assert form["success_url"].endswith(order.get_absolute_url())
+    assert form["success_url"].endswith(f"{order.get_absolute_url()}?payment=returned")
+    assert form["cancel_url"].endswith(f"{order.get_absolute_url()}?payment=left")
     # Stripe requires at least 30 minutes.
     assert int(form["expires_at"]) >= time.time() + 30 * 60
 
@@ -125,6 +127,8 @@ def test_a_session_says_whose_payment_it_is_and_what_is_due(server: StripeServer
 def test_a_session_lives_as_long_as_stripe_allows(
     server: StripeServer, provider: StripeProvider, payment: Payment, hold: timedelta
 ) -> None:
+    Payment.objects.update(request=None)
+    server.forms.clear()
     payment.order.expires_at = payment.created_at + hold
     provider.open_session(payment=payment)
     lives_seconds = int(server.asked[-1].form["expires_at"]) - payment.created_at.timestamp()
@@ -137,6 +141,36 @@ def test_a_repeated_call_says_the_same_under_the_same_key(
     again = provider.open_session(payment=payment)
     assert (again.reference, again.url) == (payment.provider_reference, payment.url)
     assert server.asked[0].form == server.asked[1].form
+
+
+def test_a_call_that_is_repeated_after_a_timeout_says_what_the_first_said(
+    server: StripeServer, settings: LazySettings, order: Order, product: Product
+) -> None:
+    # Given a call that Stripe has carried out, and whose answer was lost
+    server.lost_answers = 1
+    with translation.override("en"), pytest.raises(ProviderUnreachable):
+        payment_of(order)
+    # When the buyer tries again in another language, and the shop has changed the product's name and its own address
+    Product.objects.filter(pk=product.pk).update(name="Dragon well", name_zh="西湖龙井")
+    settings.SHOP_URL = "https://new.example.com"
+    with translation.override("zh-hans"):
+        payment = payment_of(order, "second press")
+    # Then Stripe recognises the call and gives its page
+    assert (payment.url, Payment.objects.count()) == ("https://pay.example/cs_test_1", 1)
+    assert server.asked[0].form == server.asked[1].form
+    assert server.asked[0].form["line_items[0][price_data][product_data][name]"] == "1 × Longjing tea"
+
+
+def test_a_session_that_is_opened_again_to_be_closed_says_the_same(
+    server: StripeServer, order: Order, product: Product
+) -> None:
+    server.lost_answers = 1
+    with translation.override("zh-hans"), pytest.raises(ProviderUnreachable):
+        payment_of(order)
+    let_deadlines_pass()
+    tasks.expire_overdue()
+    assert tasks.close_sessions() == 1
+    assert server.asked[-1].path == "/v1/checkout/sessions/cs_test_1/expire"
 
 
 def test_a_completed_session_pays_the_order(item: SaleItem, order: Order, payment: Payment) -> None:
