@@ -11,6 +11,8 @@ from seckill.publication import CannotPublish, publish_sale
 from shop.models import Product
 
 PRICE_MINOR = 1_900
+# By it `bench/load_removal.py` finds the products again.
+SLUG_PREFIX = "load-test-"
 
 
 def open_load_sale(
@@ -29,7 +31,7 @@ def open_load_sale(
     now = timezone.now()
     with transaction.atomic():
         product = Product.objects.create(
-            name=name, slug=f"load-test-{time.time_ns()}", price_minor=PRICE_MINOR, is_active=False
+            name=name, slug=f"{SLUG_PREFIX}{time.time_ns()}", price_minor=PRICE_MINOR, is_active=False
         )
         sale = Sale.objects.create(
             name=name,

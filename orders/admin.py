@@ -8,10 +8,11 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from orders.models import Attention, Order, OrderLine, OrderStatus
+from orders.models import ATTENTION_TO_DO, Attention, Order, OrderLine, OrderStatus
+from orders.staff.bounded_choice import LISTED_MAX
 from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
-from orders.staff.order_actions import LISTED_MAX, OrderActions
+from orders.staff.order_actions import OrderActions
 from orders.staff.payment_admin import PaymentEventAdmin, PaymentInline, events_of
 from orders.staff.read_only_admin import ReadOnlyInline, amount_text
 
@@ -67,7 +68,7 @@ class OrderAdmin(OrderActions):
     list_per_page = LISTED_MAX
     inlines = [OrderLineInline, PaymentInline, MailInline]
     change_form_outer_after_template = "admin/orders/order/events.html"
-    readonly_fields = ["number", "amount", "reason"]
+    readonly_fields = ["number", "amount", "reason", "notice"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         orders: QuerySet[Order] = super().get_queryset(request)
@@ -75,7 +76,7 @@ class OrderAdmin(OrderActions):
 
     def get_fields(self, request: HttpRequest, obj: Order | None = None) -> list[Any]:
         return [
-            *(["reason"] if obj and obj.attention else []),
+            *(["reason" if obj.attention in ATTENTION_TO_DO else "notice"] if obj and obj.attention else []),
             ("number", "status"),
             ("buyer", "amount"),
             ("reserved_at", "expires_at"),
@@ -97,6 +98,10 @@ class OrderAdmin(OrderActions):
 
     @admin.display(description=_("needs attention"))
     def reason(self, order: Order) -> str:
+        return str(EXPLANATIONS[Attention(order.attention)])
+
+    @admin.display(description=_("note"))
+    def notice(self, order: Order) -> str:
         return str(EXPLANATIONS[Attention(order.attention)])
 
     def render_change_form(

@@ -8,7 +8,7 @@ store (`orders/settlement.py`). A sweep repeats what a crash left undone. Paymen
 Deadlines are compared with PostgreSQL's clock: a worker whose own clock is wrong must not expire orders early.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -23,13 +23,17 @@ from orders.units_taken import give_back
 BATCH_MAX = 500
 
 
-def pay(*, order_id: int) -> bool:
-    """Record a payment that staff received. False if the order is not awaiting payment, or its deadline has passed."""
+def pay(*, order_id: int, on_paid: Callable[[], object] = lambda: None) -> bool:
+    """Record a payment that staff received. False if the order is not awaiting payment, or its deadline has passed.
+
+    `on_paid` is called in the transaction that marks the order as paid, so that what it writes is kept exactly then.
+    """
     with transaction.atomic():
         waiting = Order.objects.filter(pk=order_id, status=OrderStatus.AWAITING_PAYMENT, expires_at__gt=Now())
         if waiting.update(status=OrderStatus.PAID, ended_at=timezone.now()) != 1:
             return False
         sending.enqueue(order_ids=[order_id], kind=Mail.Kind.PAID)
+        on_paid()
     settle_now([order_id])
     return True
 

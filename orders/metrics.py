@@ -19,7 +19,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from orders.models import Mail, Order, OrderStatus, Payment, PaymentEvent
+from orders.models import ATTENTION_TO_DO, Mail, Order, OrderStatus, Payment, PaymentEvent
 from seckill.models import SaleChange
 
 AUDIT_KEY = "orders.repair.last_audit"
@@ -51,8 +51,8 @@ ROW_COUNTS = [
     ),
     RowCount(
         name="stampede_orders_needing_attention",
-        help_text="Orders that a person should look at",
-        rows=Order.objects.filter(~Q(attention="")),
+        help_text="Orders that a person must act on",
+        rows=Order.objects.filter(~Q(attention=""), attention__in=ATTENTION_TO_DO),
     ),
     RowCount(
         name="stampede_payment_events_waiting",
@@ -66,8 +66,8 @@ ROW_COUNTS = [
     ),
     RowCount(
         name="stampede_mails_unsent",
-        help_text="Mails that are not sent yet, or could not be sent",
-        rows=Mail.objects.filter(sent_at=None),
+        help_text="Mails that are still to be sent",
+        rows=Mail.objects.filter(sent_at=None, next_attempt_at__isnull=False),
     ),
     RowCount(
         name="stampede_changes_pending",

@@ -37,13 +37,17 @@ LIVE = (OrderStatus.AWAITING_PAYMENT, *SOLD)
 
 
 class Attention(models.TextChoices):
-    """Why a person should look at an order."""
+    """Something unusual that staff can read about an order. ATTENTION_TO_DO has those that a person must act on."""
 
     LATE_PAYMENT_KEPT = "late_payment_kept", _("paid late, units were left")
     LATE_PAYMENT_REFUNDED = "late_payment_refunded", _("paid late, refunded")
     AMOUNT_DIFFERS = "amount_differs", _("wrong amount paid")
     PAID_TWICE = "paid_twice", _("paid twice, second payment refunded")
     REFUND_FAILS = "refund_fails", _("refund keeps failing")
+
+
+# The others only tell what happened: the shop has done all there is to do.
+ATTENTION_TO_DO = (Attention.AMOUNT_DIFFERS, Attention.REFUND_FAILS)
 
 
 class Order(models.Model):
@@ -87,6 +91,7 @@ class Order(models.Model):
             ),
         ]
         indexes = [
+            models.Index(fields=["-created_at", "-id"], name="orders_order_newest"),
             models.Index(fields=["buyer", "-created_at", "-id"], name="orders_order_of_buyer"),
             models.Index(
                 fields=["expires_at"],
@@ -228,6 +233,7 @@ class PaymentEvent(models.Model):
         ]
         indexes = [
             models.Index(fields=["received_at"], name="orders_paymentevent_waiting", condition=Q(applied_at=None)),
+            models.Index(fields=["payment_id"], name="orders_paymentevent_payment"),
         ]
 
     def __str__(self) -> str:

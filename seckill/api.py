@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, RetrieveAPIView
+from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -155,12 +156,30 @@ class LiveView(APIView):
         return Response(live_body(counters, now_ms=now_ms()), headers={"Cache-Control": "no-store"})
 
 
+class SalePages(PageNumberPagination):
+    """Pages of a plain list. The addresses of the other pages are in the header `Link` (RFC 8288)."""
+
+    page_size = 20
+
+    def get_paginated_response(self, data: Any) -> Response:
+        addresses = {"prev": self.get_previous_link(), "next": self.get_next_link()}
+        links = [f'<{address}>; rel="{name}"' for name, address in addresses.items() if address]
+        return Response(data, headers={"Link": ", ".join(links)} if links else None)
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        return schema
+
+
 class SaleListView(ListAPIView[Sale]):
-    """Published and listed sales with their items, the latest opening first."""
+    """Published and listed sales with their items, the latest opening first, 20 on a page.
+
+    The header `Link` has the addresses of the previous and the next page.
+    """
 
     authentication_classes = ()
     permission_classes = ()
     serializer_class = SaleSerializer
+    pagination_class = SalePages
     queryset = Sale.objects.none()
 
     def get_queryset(self) -> QuerySet[Sale]:
@@ -172,7 +191,10 @@ class SaleListView(ListAPIView[Sale]):
             raise ValidationError({"phase": _("Must be one of: %(phases)s.") % {"phases": ", ".join(Phase)}})
         return sales.filter(in_phase(Phase(phase), now=now))
 
-    @extend_schema(parameters=[OpenApiParameter("phase", enum=list(Phase))], responses={200: SaleSerializer(many=True)})
+    @extend_schema(
+        parameters=[OpenApiParameter("phase", enum=list(Phase))],
+        responses={200: SaleSerializer(many=True), **dict.fromkeys((400, 404), PROBLEM)},
+    )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return super().get(request, *args, **kwargs)
 

@@ -6,7 +6,7 @@ An item is verified if its `incarnation` is that of the running server. Buyers c
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -117,6 +117,12 @@ def wipe(*, item_id: int) -> None:
     keys = keys_of(item_id)
     with store() as client:
         client.unlink(keys.item, keys.buyers, keys.holds, keys.ops)
+
+
+def remove(*, item_id: int) -> None:
+    """Delete all that the store has of the item, with its outbox. For items whose rows are removed too."""
+    with store() as client:
+        client.unlink(*astuple(keys_of(item_id)))
 
 
 def terms(*, item_id: int) -> dict[str, str]:

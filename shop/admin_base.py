@@ -12,16 +12,29 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from shop import zone
+
 if TYPE_CHECKING:
     # django-unfold has no types; its classes extend these.
     from django.contrib import admin
 
-    ModelAdmin = admin.ModelAdmin[Any]
+    UnfoldModelAdmin = admin.ModelAdmin[Any]
     TabularInline = admin.TabularInline[Any, Any]
 else:
-    from unfold.admin import ModelAdmin, TabularInline
+    from unfold.admin import ModelAdmin as UnfoldModelAdmin
+    from unfold.admin import TabularInline
 
 __all__ = ["ModelAdmin", "StaffAdmin", "TabularInline"]
+
+
+class ModelAdmin(UnfoldModelAdmin):
+    """Each field for a time names its zone."""
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and isinstance(db_field, models.DateTimeField):
+            field.help_text = f"{field.help_text} {zone.field_hint()}".strip()
+        return field
 
 
 class StaffAdmin(ModelAdmin):

@@ -69,6 +69,11 @@ class Reconciled:
     refused: int = 0
     seconds: float = 0.0
 
+    @property
+    def differed(self) -> bool:
+        """Whether the store differed from the orders. After an ordinary restart it does not."""
+        return bool(self.rebuilt or self.restored or self.confirmed or self.released or self.refused)
+
 
 @dataclass(frozen=True, slots=True)
 class ExpectedHold:
@@ -100,6 +105,7 @@ def reconcile_if_needed(*, item_ids: Sequence[int]) -> list[Reconciled]:
             with item_lock(item_id=item_id, wait=False) as mine:
                 if mine:
                     results.append(reconcile(item_id=item_id))
+                    log_result(results[-1])
     # The sales were opened while the store had safe settings. Only a person may decide to stop them, so this just logs.
     for weakness in durability.find_weaknesses() if results else ():
         log.error("store_came_back_weaker", setting=weakness.setting, value=weakness.value)
@@ -129,8 +135,13 @@ def reconcile(
         item_state.mark_verified(item_id=item_id, incarnation=incarnation)
         journal.apply_pending(item_id=item_id)
     result.seconds = time.monotonic() - started_s
-    log.warning("item_reconciled", **{name: getattr(result, name) for name in Reconciled.__slots__})
     return result
+
+
+def log_result(result: Reconciled) -> None:
+    """A warning only if something had to be repaired: each start of the store makes every item be compared once."""
+    write = log.warning if result.differed else log.info
+    write("item_reconciled", **{name: getattr(result, name) for name in Reconciled.__slots__})
 
 
 def is_repairable(*, item_id: int) -> bool:

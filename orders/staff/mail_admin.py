@@ -11,6 +11,7 @@ from unfold.decorators import display
 
 from orders.mails import sending
 from orders.models import Mail
+from orders.staff.bounded_choice import first_of
 from orders.staff.read_only_admin import ReadOnlyAdmin, ReadOnlyInline, link_to
 
 STATES = {
@@ -115,17 +116,19 @@ class MailAdmin(ReadOnlyAdmin):
 
     @admin.action(description=_("Retry sending"), permissions=["manage"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Mail]) -> None:
-        chosen = list(queryset.values_list("pk", flat=True))
-        again = sending.retry_unsent(mail_ids=chosen)
+        choice = first_of(queryset, possible=Q(sent_at=None))
+        again = sending.retry_unsent(mail_ids=choice.pks)
         if again:
             said = ngettext(
                 "%(count)d mail will be sent in a moment.", "%(count)d mails will be sent in a moment.", again
             )
             self.message_user(request, said % {"count": again}, messages.SUCCESS)
-        if sent := len(chosen) - again:
+        if sent := len(choice.pks) - again:
             said = ngettext(
                 "%(count)d mail was already sent and will not be sent again.",
                 "%(count)d mails were already sent and will not be sent again.",
                 sent,
             )
             self.message_user(request, said % {"count": sent}, messages.WARNING)
+        if choice.not_all:
+            self.message_user(request, choice.not_all, messages.WARNING)

@@ -1,14 +1,18 @@
 """The admin's list of orders that need attention, with the reason for each."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.decorators import display
 
-from orders.models import Attention, Order
+from orders.models import ATTENTION_TO_DO, Attention, Order
+from orders.staff.bounded_choice import first_of
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to
 
 EXPLANATIONS = {
@@ -41,6 +45,28 @@ LABELS = {
 }
 
 
+class ToDoFilter(admin.SimpleListFilter):
+    """Without a choice, the orders that a person must act on."""
+
+    title = gettext_lazy("to do")
+    parameter_name = "todo"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("no", gettext_lazy("for information")), ("all", gettext_lazy("all"))]
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """Django's own first choice is “All”, which is not the default here."""
+        default, *others = super().choices(changelist)
+        return iter([{**default, "display": gettext_lazy("to do")}, *others])
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Order]) -> QuerySet[Order]:
+        if self.value() == "all":
+            return queryset
+        if self.value() == "no":
+            return queryset.exclude(attention__in=ATTENTION_TO_DO)
+        return queryset.filter(attention__in=ATTENTION_TO_DO)
+
+
 class OrderToLookAt(Order):
     """An order with a reason to look at it, `Order.attention`."""
 
@@ -57,7 +83,7 @@ class OrderToLookAtAdmin(ReadOnlyAdmin):
 
     list_display = ["reason", "explanation", "order", "buyer", "amount", "status", "ended_at"]
     list_display_links = None
-    list_filter = ["attention"]
+    list_filter = [ToDoFilter, "attention"]
     list_select_related = ["buyer"]
     search_fields = ["number", "buyer__username"]
     search_help_text = gettext_lazy("Order number or the buyer's name")
@@ -90,7 +116,8 @@ class OrderToLookAtAdmin(ReadOnlyAdmin):
     @admin.action(description=gettext_lazy("Mark as resolved"), permissions=["manage"])
     def mark_resolved(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
         resolved = 0
-        for order in Order.objects.filter(pk__in=queryset.values("pk")).exclude(attention=""):
+        choice = first_of(queryset, possible=~Q(attention=""))
+        for order in Order.objects.filter(pk__in=choice.pks).exclude(attention=""):
             # Guarded by the reason: if another one was set meanwhile, the order stays on the list.
             if Order.objects.filter(pk=order.pk, attention=order.attention).update(attention="") == 1:
                 reason = Attention(order.attention).label
@@ -98,8 +125,10 @@ class OrderToLookAtAdmin(ReadOnlyAdmin):
                 resolved += 1
         said = ngettext("%(count)d order is marked as resolved.", "%(count)d orders are marked as resolved.", resolved)
         self.message_user(request, said % {"count": resolved}, messages.SUCCESS)
+        if choice.not_all:
+            self.message_user(request, choice.not_all, messages.WARNING)
 
 
 def badge() -> str:
-    """The count for the sidebar; empty if there are none."""
-    return str(Order.objects.exclude(attention="").count() or "")
+    """For the sidebar, how many orders a person must act on; empty if none."""
+    return str(Order.objects.filter(~Q(attention=""), attention__in=ATTENTION_TO_DO).count() or "")

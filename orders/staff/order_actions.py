@@ -1,15 +1,16 @@
-"""The actions of the list of orders. Each changes the orders that allow it, and reports how many it changed and which
-it skipped. Every change is written into the order's history with the name of the person.
+"""The actions of the list of orders. Each changes the orders that allow it, at most LISTED_MAX at a time, and reports
+how many it changed and which it skipped. Every change is written into the order's history with the name of the person.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
+from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.utils.functional import Promise
@@ -17,28 +18,36 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from orders import lifecycle
-from orders.models import Order, OrderStatus, Payment
+from orders.models import Order, OrderLine, OrderStatus, Payment
+from orders.staff.bounded_choice import Choice, first_of
+from orders.staff.payment_form import forms_for
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text
 
-# Orders on a page of the list. Also how many orders a confirmation page lists, even if all pages were selected.
-LISTED_MAX = 100
 # How many of the skipped orders are named in the message.
 NAMED_MAX = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class StatusChange:
-    """A function of `lifecycle`, its text in the history, and the messages about changed and skipped orders."""
+    """A function of `lifecycle`, the orders that it can change, and the messages about changed and skipped ones.
+
+    `history` is the line in the order's history.
+    """
 
     run: Callable[..., bool]
+    possible: Q
     history: str | Promise
     done_text: Callable[[int], str]
     skipped_text: Callable[[int], str]
 
 
+PAYABLE = Q(status=OrderStatus.AWAITING_PAYMENT, expires_at__gt=Now())
+
 PAY = StatusChange(
     run=lifecycle.pay,
-    history=gettext_lazy("Payment recorded."),
+    possible=PAYABLE,
+    # Written by `lifecycle.pay`, with amount and reference.
+    history="",
     done_text=lambda n: ngettext("%(count)d order is now paid.", "%(count)d orders are now paid.", n),
     skipped_text=lambda n: ngettext(
         "%(count)d order was not marked as paid: it was not awaiting payment, or its deadline had passed.",
@@ -48,6 +57,7 @@ PAY = StatusChange(
 )
 CANCEL = StatusChange(
     run=lifecycle.cancel,
+    possible=Q(status=OrderStatus.AWAITING_PAYMENT),
     history=gettext_lazy("Cancelled."),
     done_text=lambda n: ngettext("%(count)d order is cancelled.", "%(count)d orders are cancelled.", n),
     skipped_text=lambda n: ngettext(
@@ -58,6 +68,7 @@ CANCEL = StatusChange(
 )
 SHIP = StatusChange(
     run=lifecycle.ship,
+    possible=Q(status=OrderStatus.PAID),
     history=gettext_lazy("Shipped."),
     done_text=lambda n: ngettext("%(count)d order is marked as shipped.", "%(count)d orders are marked as shipped.", n),
     skipped_text=lambda n: ngettext(
@@ -68,6 +79,7 @@ SHIP = StatusChange(
 )
 COMPLETE = StatusChange(
     run=lifecycle.complete,
+    possible=Q(status=OrderStatus.SHIPPED),
     history=gettext_lazy("Completed."),
     done_text=lambda n: ngettext(
         "%(count)d order is marked as completed.", "%(count)d orders are marked as completed.", n
@@ -80,10 +92,14 @@ COMPLETE = StatusChange(
 )
 
 
+REFUNDABLE = Q(status=OrderStatus.PAID)
+
+
 def refund_change(*, units_back: bool) -> StatusChange:
     """A refund; with `units_back` the units go back on sale."""
     return StatusChange(
         run=partial(lifecycle.refund, units_back=units_back),
+        possible=REFUNDABLE,
         history=gettext_lazy("Refunded, units back on sale.")
         if units_back
         else gettext_lazy("Refunded, units stay sold."),
@@ -97,44 +113,71 @@ def refund_change(*, units_back: bool) -> StatusChange:
 
 
 class OrderActions(ReadOnlyAdmin):
-    """The actions. Cancelling and refunding ask for confirmation."""
+    """The actions. Those about money, and those that cannot be undone, ask first."""
 
     actions = ["record_payment", "ship_orders", "complete_orders", "cancel_orders", "refund_orders"]
 
     @admin.action(description=gettext_lazy("Record payment received"), permissions=["manage"])
-    def record_payment(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
-        self.run_action(request, queryset, PAY)
+    def record_payment(self, request: HttpRequest, queryset: QuerySet[Order]) -> TemplateResponse | None:
+        """Ask for amount and reference of each payment. If one is wrong, none is recorded."""
+        choice = first_of(queryset, possible=PAYABLE)
+        payable = with_contents(Order.objects.filter(PAYABLE, pk__in=choice.pks))
+        payments = forms_for(payable, data=request.POST if "confirmed" in request.POST else None)
+        if "confirmed" in request.POST and all(form.is_valid() for form in payments):
+            received = {form.order.pk: form for form in payments}
+
+            def pay(*, order_id: int) -> bool:
+                if (form := received.get(order_id)) is None:
+                    return False
+                log = partial(self.log_change, request, form.order, form.history)
+                return lifecycle.pay(order_id=order_id, on_paid=log)
+
+            self.run_action(request, choice, replace(PAY, run=pay))
+            return None
+        count = len(payments)
+        title = ngettext("Record the payment of %(count)d order", "Record the payments of %(count)d orders", count)
+        return self.ask(
+            request,
+            choice,
+            "admin/orders/order/record_payment.html",
+            title=title % {"count": count},
+            forms=payments,
+            others=len(choice.pks) - count,
+        )
 
     @admin.action(description=gettext_lazy("Mark as shipped"), permissions=["manage"])
     def ship_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
-        self.run_action(request, queryset, SHIP)
+        self.run_action(request, first_of(queryset, possible=SHIP.possible), SHIP)
 
     @admin.action(description=gettext_lazy("Mark as completed"), permissions=["manage"])
     def complete_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
-        self.run_action(request, queryset, COMPLETE)
+        self.run_action(request, first_of(queryset, possible=COMPLETE.possible), COMPLETE)
 
     @admin.action(description=gettext_lazy("Cancel and put units back on sale"), permissions=["manage"])
     def cancel_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> TemplateResponse | None:
+        choice = first_of(queryset, possible=CANCEL.possible)
         if "confirmed" not in request.POST:
-            count = queryset.count()
+            count = len(choice.pks)
             title = ngettext("Cancel %(count)d order?", "Cancel %(count)d orders?", count) % {"count": count}
-            return self.ask(request, queryset, "admin/orders/order/cancel.html", title=title)
-        self.run_action(request, queryset, CANCEL)
+            return self.ask(request, choice, "admin/orders/order/cancel.html", title=title)
+        self.run_action(request, choice, CANCEL)
         return None
 
     @admin.action(description=gettext_lazy("Refund"), permissions=["manage"])
     def refund_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> TemplateResponse | None:
+        choice = first_of(queryset, possible=REFUNDABLE)
         if "confirmed" not in request.POST:
-            return self.ask_before_refunding(request, queryset)
-        self.run_action(request, queryset, refund_change(units_back="units_back" in request.POST))
+            return self.ask_before_refunding(request, choice)
+        self.run_action(request, choice, refund_change(units_back="units_back" in request.POST))
         return None
 
-    def run_action(self, request: HttpRequest, queryset: QuerySet[Order], change: StatusChange) -> None:
+    def run_action(self, request: HttpRequest, choice: Choice, change: StatusChange) -> None:
         """Change each order on its own, and report the result."""
         changed, skipped = [], []
-        for order in Order.objects.filter(pk__in=queryset.values("pk")).order_by("pk"):
+        for order in Order.objects.filter(pk__in=choice.pks).order_by("pk"):
             if change.run(order_id=order.pk):
-                self.log_change(request, order, str(change.history))
+                if change.history:
+                    self.log_change(request, order, str(change.history))
                 changed.append(order)
             else:
                 skipped.append(order)
@@ -144,33 +187,43 @@ class OrderActions(ReadOnlyAdmin):
         if skipped:
             text = change.skipped_text(len(skipped)) % {"count": len(skipped)}
             self.message_user(request, f"{text} ({numbers_of(skipped)})", messages.WARNING)
+        if choice.not_all:
+            self.message_user(request, choice.not_all, messages.WARNING)
 
-    def ask_before_refunding(self, request: HttpRequest, queryset: QuerySet[Order]) -> TemplateResponse:
+    def ask_before_refunding(self, request: HttpRequest, choice: Choice) -> TemplateResponse:
         """Show the orders, the total, and how many of them cannot be refunded."""
-        payable = queryset.filter(status=OrderStatus.PAID)
-        count = payable.count()
-        captured = Payment.objects.filter(status=Payment.Status.CAPTURED)
+        refundable = Order.objects.filter(REFUNDABLE, pk__in=choice.pks)
+        count = refundable.count()
         return self.ask(
             request,
-            queryset.prefetch_related(Prefetch("payments", captured, to_attr="captured")),
+            choice,
             "admin/orders/order/refund.html",
             title=ngettext("Refund %(count)d order?", "Refund %(count)d orders?", count) % {"count": count},
-            total=total_of(payable),
+            total=total_of(refundable),
             count=count,
-            others=queryset.count() - count,
+            others=len(choice.pks) - count,
         )
 
-    def ask(self, request: HttpRequest, queryset: QuerySet[Order], template: str, **more: Any) -> TemplateResponse:
-        """Show a confirmation page for an action that cannot be undone."""
+    def ask(self, request: HttpRequest, choice: Choice, template: str, **more: Any) -> TemplateResponse:
+        """Show what an action will do, for exactly the orders that the page lists."""
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "orders": queryset[:LISTED_MAX],
+            "orders": with_contents(Order.objects.filter(pk__in=choice.pks)),
+            "not_all": choice.not_all,
             "checkbox_name": ACTION_CHECKBOX_NAME,
-            "select_across": request.POST.get("select_across", "0"),
             **more,
         }
         return TemplateResponse(request, template, context)
+
+
+def with_contents(orders: QuerySet[Order]) -> QuerySet[Order]:
+    """The orders with all that a confirmation page shows of them, newest first."""
+    captured = Payment.objects.filter(status=Payment.Status.CAPTURED)
+    return orders.select_related("buyer").prefetch_related(
+        Prefetch("lines", OrderLine.objects.select_related("product")),
+        Prefetch("payments", captured, to_attr="captured"),
+    )
 
 
 def numbers_of(orders: list[Order]) -> str:

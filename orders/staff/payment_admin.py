@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -92,6 +92,12 @@ class PaymentEventAdmin(ReadOnlyAdmin):
     ]
     readonly_fields = ["kind_text", "outcome_text", "paid", "order"]
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[PaymentEvent]:
+        """The events with pk and number of their order: a query for each row would make a hundred."""
+        orders = Order.objects.filter(payments__pk=OuterRef("payment_id"))
+        events: QuerySet[PaymentEvent] = super().get_queryset(request)
+        return events.annotate(order_id=Subquery(orders.values("pk")), order_number=Subquery(orders.values("number")))
+
     @display(description=_("kind"), ordering="kind")  # type: ignore[untyped-decorator]
     def kind_text(self, event: PaymentEvent) -> str:
         return kind_of(event)
@@ -105,9 +111,8 @@ class PaymentEventAdmin(ReadOnlyAdmin):
         return amount_text(event.amount_minor, event.currency)
 
     @admin.display(description=_("order"))
-    def order(self, event: PaymentEvent) -> str:
-        order = Order.objects.filter(payments__pk=event.payment_id).first()
-        return link_to(order) if order else "–"
+    def order(self, event: Any) -> str:
+        return link_to(Order(pk=event.order_id, number=event.order_number)) if event.order_id else "–"
 
 
 def events_of(order: Order) -> list[dict[str, Any]]:

@@ -14,6 +14,8 @@ Kind = SaleChange.Kind
 OF_ITEM = frozenset({Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.UNITS_PER_BUYER})
 
 REASON_LENGTH_MAX = 300
+# An emergency pause must not wait until somebody has found the words.
+REASON_OPTIONAL = frozenset({Kind.PAUSE})
 
 
 class CannotChange(Exception):
@@ -22,7 +24,10 @@ class CannotChange(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChangeRequest:
-    """A change that somebody asks for. `units` is how many to add or withdraw, or the new limit per buyer."""
+    """A change that somebody asks for.
+
+    `reason` may be empty for a pause. `units` is how many to add or withdraw, or the new limit per buyer.
+    """
 
     kind: SaleChange.Kind
     reason: str
@@ -40,7 +45,8 @@ class SaleState:
 
 def check_rules(request: ChangeRequest, *, sale: Sale, items: Sequence[SaleItem], now: datetime) -> None:
     """Raise CannotChange if the change breaks a rule. `items` are the affected ones, of a sale whose row is locked."""
-    if not 1 <= len(request.reason) <= REASON_LENGTH_MAX:
+    reason_length_min = 0 if request.kind in REASON_OPTIONAL else 1
+    if not reason_length_min <= len(request.reason) <= REASON_LENGTH_MAX:
         raise CannotChange(_("Enter a reason of 1 to %(max)d characters.") % {"max": REASON_LENGTH_MAX})
     if not sale.is_published:
         raise CannotChange(_("This sale is not published yet. Edit it directly on its page."))

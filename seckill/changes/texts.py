@@ -1,16 +1,14 @@
 """A change as text for staff: what was requested, and the result. The journal itself keeps words and figures."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
-from django.utils.formats import date_format
-from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from seckill.changes.rules import OF_ITEM
 from seckill.ledger import AdjustAnswer
 from seckill.models import SaleChange
+from shop.zone import time_with_offset
 
 Kind = SaleChange.Kind
 Status = SaleChange.Status
@@ -35,8 +33,12 @@ def request_text(change: SaleChange) -> str:
         case Kind.UNITS_PER_BUYER:
             return _("units per buyer: %(units)d") % {"units": units}
         case Kind.MOVE_END if change.closes_at:
-            return _("move the closing time to %(time)s") % {"time": time_text(change.closes_at)}
+            return _("move the closing time to %(time)s") % {"time": time_with_offset(change.closes_at)}
     return change.get_kind_display()
+
+
+def reason_text(change: SaleChange) -> str:
+    return change.reason or _("no reason given")
 
 
 def outcome_sentence(change: SaleChange) -> str:
@@ -111,9 +113,5 @@ def applied_message(change: SaleChange) -> str:
         case Kind.RESUME:
             return _("The sale has resumed.")
         case Kind.MOVE_END if change.closes_at:
-            return _("The sale now closes at %(time)s.") % {"time": time_text(change.closes_at)}
+            return _("The sale now closes at %(time)s.") % {"time": time_with_offset(change.closes_at)}
     return _("The sale has ended.")
-
-
-def time_text(at: datetime) -> str:
-    return date_format(localtime(at), "Y-m-d H:i:s T")

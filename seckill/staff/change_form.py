@@ -4,12 +4,12 @@ from typing import Any
 from uuid import uuid4
 
 from django import forms
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import INPUT_CLASSES, UnfoldAdminIntegerFieldWidget, UnfoldAdminTextareaWidget
 
 from seckill.changes.rules import REASON_LENGTH_MAX, Kind
 from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem
+from shop import zone
 
 
 class ChangeForm(forms.Form):
@@ -34,6 +34,15 @@ class UnitsForm(ChangeForm):
     field_order = ["units", "reason"]
 
 
+class PauseForm(ChangeForm):
+    """In an emergency the sale is paused first and explained later."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["reason"].required = False
+        self.fields["reason"].help_text = _("May be left empty. The journal keeps your name and the time.")
+
+
 class EndForm(ChangeForm):
     closes_at = forms.DateTimeField(
         label=_("Closes at"),
@@ -46,8 +55,7 @@ class EndForm(ChangeForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        zone = timezone.get_current_timezone_name()
-        self.fields["closes_at"].help_text = _("Time zone: %(zone)s.") % {"zone": zone}
+        self.fields["closes_at"].help_text = zone.field_hint()
 
 
 def form_for(kind: SaleChange.Kind, *, sale: Sale, item: SaleItem | None, data: Any = None) -> ChangeForm:
@@ -58,4 +66,4 @@ def form_for(kind: SaleChange.Kind, *, sale: Sale, item: SaleItem | None, data: 
         return UnitsForm(data, initial={"units": item.per_buyer_max if item else None})
     if kind in (Kind.ADD_UNITS, Kind.WITHDRAW_UNITS):
         return UnitsForm(data)
-    return ChangeForm(data)
+    return PauseForm(data) if kind == Kind.PAUSE else ChangeForm(data)

@@ -12,7 +12,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from seckill.changes.texts import outcome_sentence, request_text
+from seckill.changes.texts import outcome_sentence, reason_text, request_text
 from seckill.models import Sale, SaleChange
 from seckill.staff.permissions import may_see_sales
 from shop.admin_base import ModelAdmin
@@ -29,7 +29,7 @@ LABEL_COLOURS = {
 
 @admin.register(SaleChange)
 class SaleChangeAdmin(ModelAdmin):
-    list_display = ["when", "who", "sale_link", "product", "what", "reason", "status_label", "outcome_text"]
+    list_display = ["when", "who", "sale_link", "product", "what", "reason_given", "status_label", "outcome_text"]
     list_display_links = None
     list_filter = ["status", "kind", "made_at"]
     list_filter_sheet = False
@@ -80,6 +80,10 @@ class SaleChangeAdmin(ModelAdmin):
     def what(self, change: SaleChange) -> str:
         return request_text(change)
 
+    @admin.display(description=_("reason"), ordering="reason")
+    def reason_given(self, change: SaleChange) -> str:
+        return reason_text(change)
+
     @display(description=_("status"), ordering="status", label=LABEL_COLOURS)  # type: ignore[untyped-decorator]
     def status_label(self, change: SaleChange) -> tuple[str, str]:
         return change.status, change.get_status_display()
@@ -98,6 +102,7 @@ def journal_of(sale: Sale) -> list[dict[str, Any]]:
             "change": change,
             "product": change.item.product,
             "what": request_text(change),
+            "reason": reason_text(change),
             "outcome": outcome_sentence(change),
         }
         for change in latest

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
@@ -21,7 +22,7 @@ class Preview:
     """The items with their present figures, and what the change would make of them.
 
     `left_after` and `quantity_after` are units; `now` and `after` are the limit per buyer or the end of the sale.
-    Fields that the change does not touch are empty. `warning` says that the store would refuse.
+    Fields that the change does not touch are empty. `warning` says that the change would be refused.
     """
 
     kind: str
@@ -38,7 +39,9 @@ def preview_of(form: ChangeForm, *, kind: SaleChange.Kind, sale: Sale, items: Se
     rows = figures_of(items)
     entered = getattr(form, "cleaned_data", {}) if form.is_bound else {}
     if kind == Kind.MOVE_END:
-        return Preview(kind, rows, now=time_text(sale.closes_at), after=time_text(entered.get("closes_at")))
+        closes_at = entered.get("closes_at")
+        warning = warning_about_end(closes_at, sale=sale)
+        return Preview(kind, rows, now=time_text(sale.closes_at), after=time_text(closes_at), warning=warning)
     units = entered.get("units")
     if kind == Kind.UNITS_PER_BUYER:
         return Preview(kind, rows, now=str(items[0].per_buyer_max), after=str(units or ""))
@@ -56,9 +59,26 @@ def preview_of_units(kind: SaleChange.Kind, rows: list[Figures], units: int) -> 
     return Preview(kind, rows, left_after=str(int(left) + units), quantity_after=str(int(quantity) + units))
 
 
+def warning_about_end(closes_at: datetime | None, *, sale: Sale) -> str:
+    if closes_at is None:
+        return ""
+    if closes_at <= timezone.now():
+        return preview_texts()["end_passed"]
+    return preview_texts()["end_before_opening"] if closes_at <= sale.opens_at else ""
+
+
 def preview_texts() -> dict[str, str]:
     """Texts that the page's script shows too. It fills in the {placeholders}."""
-    return {"too_few_left": _("Only {left} left: this change would be refused.")}
+    return {
+        "too_few_left": _("Only {left} left: this change would be refused."),
+        "end_passed": _("This time has passed: this change would be refused. To end the sale at once, use “End now”."),
+        "end_before_opening": _("The sale opens later than this: this change would be refused."),
+    }
+
+
+def as_typed(at: datetime) -> str:
+    """A time as a browser writes it into its field, in the zone of the page."""
+    return localtime(at).replace(tzinfo=None).isoformat(timespec="milliseconds")
 
 
 def time_text(at: datetime | None) -> str:

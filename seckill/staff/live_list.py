@@ -8,13 +8,14 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, JsonResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from seckill.live.staff_figures import figures_of
 from seckill.models import SaleItem
 from seckill.staff.permissions import may_see_sales
-from seckill.staff.phase_filter import LABEL_COLOURS, ItemPhaseFilter, labelled_phase
+from seckill.staff.phase_filter import LABEL_COLOURS, ItemPhaseFilter, labelled_phase, state_of
 from shop.admin_base import ModelAdmin
 
 # One page of the list: as many items as one request may ask the store for.
@@ -74,7 +75,12 @@ class SaleItemAdmin(ModelAdmin):
             raise PermissionDenied
         pks = [int(pk) for pk in request.GET.getlist("item")[:ITEMS_MAX] if pk.isdecimal()]
         items = list(SaleItem.objects.select_related("sale").filter(pk__in=pks))
-        return JsonResponse({figures.item.pk: figures.as_json() for figures in figures_of(items)})
+        return JsonResponse(
+            {
+                figures.item.pk: {**figures.as_json(), "state": state_of(figures.item.sale)}
+                for figures in figures_of(items)
+            }
+        )
 
     @admin.display(description=_("sale"), ordering="sale__name")
     def sale_link(self, item: SaleItem) -> str:
@@ -107,10 +113,11 @@ class SaleItemAdmin(ModelAdmin):
 
     @admin.display(description=_("note"))
     def note(self, item: Any) -> str:
-        return live_cell(item, "note")
+        state = format_html('<span hidden data-item="{}" data-figure="state">{}</span>', item.pk, state_of(item.sale))
+        return live_cell(item, "note") + state
 
 
-def live_cell(item: Any, name: str) -> str:
+def live_cell(item: Any, name: str) -> SafeString:
     """A figure in the form that seckill/static/seckill/live-figures.js can update."""
     text = item.figures.as_json()[name]
     return format_html('<span data-item="{}" data-figure="{}">{}</span>', item.pk, name, text)

@@ -38,6 +38,11 @@ def labelled_phase(sale: Sale) -> tuple[str, str]:
     return phase, str(PHASES[phase])
 
 
+def state_of(sale: Sale) -> str:
+    """What buttons and phase depend on. If it changes, seckill/static/seckill/live-figures.js renews them."""
+    return f"{labelled_phase(sale)[0]} {sale.closes_at.isoformat()}"
+
+
 def condition_for(phase: str, *, now: datetime, path: str) -> Q:
     """The rows in the phase; `path` leads from the row to its sale: "" or "sale__"."""
     published = Q(**{f"{path}published_at__isnull": False})

@@ -10,6 +10,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 from unfold.enums import ActionVariant
@@ -20,11 +22,12 @@ from seckill.models import Sale, SaleItem
 from seckill.publication import CannotPublish, publish_sale
 from seckill.staff.change_list import journal_of
 from seckill.staff.change_pages import buttons_of, buttons_of_item, change_page
-from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phase
+from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phase, state_of
 from seckill.staff.sale_form import SaleItemInline
 from seckill.store import StoreUnreachable
 from shop.admin_base import StaffAdmin
 from shop.price_field import price_text
+from shop.zone import time_with_offset
 
 ALREADY_PUBLISHED = _("“%(sale)s” is already published. Nothing was changed.")
 WEAKNESS_ALLOWED = _("Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set. %(weakness)s")
@@ -66,8 +69,16 @@ class SaleAdmin(StaffAdmin):
         return labelled_phase(sale)
 
     @admin.display(description=_("phase"))
-    def phase_text(self, sale: Sale) -> str:
-        return labelled_phase(sale)[1]
+    def phase_text(self, sale: Sale) -> SafeString:
+        return live_part("phase", labelled_phase(sale)[1])
+
+    @admin.display(description=_("opens at"))
+    def opens_text(self, sale: Sale) -> str:
+        return time_with_offset(sale.opens_at)
+
+    @admin.display(description=_("closes at"))
+    def closes_text(self, sale: Sale) -> SafeString:
+        return live_part("closes_at", time_with_offset(sale.closes_at))
 
     @admin.display(description=_("items"), ordering="item_count")
     def item_count(self, sale: Any) -> int:
@@ -83,11 +94,13 @@ class SaleAdmin(StaffAdmin):
         if obj is None or not obj.is_published:
             return [names, (_("Terms"), {"fields": [*TERMS, "late_payment", "listed"]})]
         frozen = _("This sale is published. Use the buttons above to change its terms.")
-        fields = [("opens_at", "closes_at"), ("phase_text", "published_at"), "hold_seconds", "late_payment", "listed"]
+        times = [("opens_text", "closes_text"), ("phase_text", "published_at")]
+        fields = [*times, "hold_seconds", "late_payment", "listed"]
         return [names, (_("Terms"), {"fields": fields, "description": frozen})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[str]:
-        return [*TERMS, "phase_text", "published_at"] if obj and obj.is_published else []
+        shown = ["opens_text", "closes_text", "phase_text", "published_at"]
+        return [*TERMS, *shown] if obj and obj.is_published else []
 
     def get_inlines(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
         return [] if obj and obj.is_published else [SaleItemInline]
@@ -132,6 +145,7 @@ class SaleAdmin(StaffAdmin):
                 "rows": [(row, buttons_of_item(row.item) if may_change else []) for row in figures],
                 "buttons": buttons_of(obj) if may_change else [],
                 "journal": journal_of(obj),
+                "state": state_of(obj),
             }
         return super().render_change_form(request, context, add, change, form_url, obj)
 
@@ -204,3 +218,8 @@ class SaleAdmin(StaffAdmin):
         self.message_user(request, text % {"sale": sale}, level)
         for weakness in durability.allowed_weaknesses():
             self.message_user(request, WEAKNESS_ALLOWED % {"weakness": weakness.text}, messages.WARNING)
+
+
+def live_part(name: str, text: str) -> SafeString:
+    """A text that seckill/static/seckill/live-figures.js renews when the sale's state changes."""
+    return format_html('<span data-live-part="{}">{}</span>', name, text)

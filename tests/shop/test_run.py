@@ -117,6 +117,7 @@ def test_everything_it_prints_can_be_opened(run: Run) -> None:
         with urlopen(f"http://127.0.0.1:{run.port}{path}", timeout=10) as answer:
             assert answer.status == 200
     values = run.environment()
+    assert values["TIME_ZONE"] == "Asia/Shanghai"
     assert f"{run.directory}/mails/" in printed
     assert values["EMAIL_URL"] == f"filemail:///{run.directory}/mails"
     assert values["STAMPEDE_ADMIN_PASSWORD"] in printed

@@ -1,13 +1,18 @@
-"""`manage.py sale_audit`: checks while the sale runs that both stores agree; exits with 1 if they differ."""
+"""`manage.py sale_audit`: checks while the sale runs that both stores agree, and ends in a verdict.
+
+Exit code 0: they agree. 1: they differ. 2: it could not be checked.
+"""
 
 import json
 import sys
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import IO, Any, cast
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import Progress, TaskID
@@ -25,8 +30,8 @@ class Command(BaseCommand):
     help = (
         "Compares every hold in the reservation store with its order in PostgreSQL, while the sale runs: issued = left "
         "+ held + sold + on the way (+ settling: the order has ended, but the store does not know yet). What is still "
-        "changing is checked again. Remaining differences are printed with their reservation ids; the exit code is "
-        "then 1."
+        "changing is checked again. Remaining differences are printed with their reservation ids. The last line is the "
+        "verdict. Exit code 0: both stores agree; 1: they differ; 2: not checked, because a server does not answer."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -48,8 +53,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         audits = []
-        items = items_named(options["items"])
         try:
+            items = items_named(options["items"])
             with Progress(console=Console(stderr=True), transient=True) as progress:
                 for item in items:
                     bar = progress.add_task(str(item), total=None)
@@ -61,14 +66,36 @@ class Command(BaseCommand):
                         )
                     )
                     progress.remove_task(bar)
-        except StoreUnreachable as error:
-            raise CommandError(f"The reservation store does not answer: {error}", returncode=2) from error
+        except (StoreUnreachable, DatabaseError) as error:
+            raise CommandError(f"Not checked. {away(error)}.", returncode=2) from None
         if options["json"]:
             self.stdout.write(json.dumps([as_json(found) for found in audits], indent=2))
         else:
             show(list(zip(items, audits, strict=True)), console=Console(file=cast(IO[str], self.stdout)))
+        # With --json, standard output is for programs.
+        (self.stderr if options["json"] else self.stdout).write(verdict_on(audits))
         if any(found.comparison.problem_count for found in audits):
             sys.exit(1)
+
+
+def away(error: StoreUnreachable | DatabaseError) -> str:
+    """A sentence about the server that did not answer."""
+    server = "The reservation store" if isinstance(error, StoreUnreachable) else "PostgreSQL"
+    return f"{server} does not answer: {' '.join(str(error).split()).rstrip('.')}"
+
+
+def verdict_on(audits: Sequence[Audit]) -> str:
+    """The last line of the command."""
+    if not audits:
+        return "No published sale has figures that can change: nothing to audit."
+    count = sum(found.comparison.problem_count for found in audits)
+    items = f"{len(audits)} item{'' if len(audits) == 1 else 's'}"
+    if count:
+        differing = sum(bool(found.comparison.problem_count) for found in audits)
+        return f"The stores DIFFER: {count} problem{'' if count == 1 else 's'} in {differing} of {items}."
+    changing = sum(found.changing for found in audits)
+    still = f" {changing} kept changing while it was compared, as a running sale does." if changing else ""
+    return f"Both stores agree: {items} checked, no differences.{still}"
 
 
 def show_progress(progress: Progress, bar: TaskID, done: int, total: int) -> None:
@@ -92,7 +119,6 @@ def items_named(item_ids: list[int]) -> list[SaleItem]:
 
 def show(audits: list[tuple[SaleItem, Audit]], *, console: Console) -> None:
     if not audits:
-        console.print("No published sale has figures that can change: nothing to audit.")
         return
     table = Table(title="Units of each item", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("item", no_wrap=True, overflow="ellipsis", max_width=10)

@@ -5,10 +5,11 @@ from functools import partial
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
-from orders.management.commands.sale_audit import items_named, show_progress
+from orders.management.commands.sale_audit import away, items_named, show_progress
 from orders.repair.reconcile import StillDiffers, reconcile
 from seckill.store import StoreUnreachable
 
@@ -36,19 +37,23 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self.rebuild(item_ids=options["items"], from_nothing=options["from_nothing"])
+        except (StoreUnreachable, DatabaseError) as error:
+            raise CommandError(f"{away(error)}. Run it again when it answers; the shop tries by itself too.") from None
+
+    def rebuild(self, *, item_ids: list[int], from_nothing: bool) -> None:
         console = Console(stderr=True)
-        items = items_named(options["items"])
+        items = items_named(item_ids)
         with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
             for item in items:
                 bar = progress.add_task(f"{item.pk} {item}", total=None)
                 try:
                     result = reconcile(
                         item_id=item.pk,
-                        rebuild=options["from_nothing"],
+                        rebuild=from_nothing,
                         report_progress=partial(show_progress, progress, bar),
                     )
-                except StoreUnreachable as error:
-                    raise CommandError(f"The reservation store does not answer: {error}") from error
                 except StillDiffers as error:
                     raise CommandError(
                         f"The figures of sale item {item.pk} do not add up even after a rebuild, so it stays "

@@ -32,12 +32,22 @@ document.addEventListener("DOMContentLoaded", () => {
         setText(warning, known && !fits ? warning.dataset.tooFewLeft.replace("{left}", left) : "");
     };
 
+    // The field has no time zone: all three times are written in that of the page, and compared as if it were UTC.
+    const asTyped = (text) => Date.parse(`${text}Z`);
+    const nowWhenLoaded = asTyped(preview.dataset.nowAsTyped);
+    const warningAboutEnd = () => {
+        if (Number.isNaN(asTyped(input.value))) return "";
+        if (asTyped(input.value) <= nowWhenLoaded + performance.now()) return warning.dataset.endPassed;
+        return asTyped(input.value) <= asTyped(preview.dataset.opensAsTyped) ? warning.dataset.endBeforeOpening : "";
+    };
+
     const previewValue = () => {
         const now = preview.querySelector("[data-now]").textContent.trim();
         let typed = input.value.replace("T", " ");
         // A browser leaves the seconds out where they are zero.
         if (/^\d{4}-\d\d-\d\d \d\d:\d\d$/.test(typed)) typed += ":00";
         show("value", typed === now ? "" : typed);
+        if (input.type === "datetime-local") setText(warning, typed === now ? "" : warningAboutEnd());
     };
 
     const update = sign ? previewUnits : previewValue;

@@ -1,10 +1,14 @@
 """The audit finds and names differences, and does not report changes in progress."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from io import StringIO
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -19,12 +23,15 @@ from orders import intake, lifecycle, tasks
 from orders.metrics import AUDIT_KEY
 from orders.models import Order, OrderStatus
 from orders.repair.audit import audit
+from seckill import item_state
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product
 from tests.conftest import make_item
 from tests.orders.repair.item_journey import ItemJourney
 from tests.own_store import OwnStore, as_reservation_store, running
+
+ROOT = Path(__file__).resolve().parents[3]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -193,6 +200,43 @@ def test_sale_audit_prints_the_figures_and_exits_with_0(journey: ItemJourney) ->
     assert re.search(r"18 +0 +2 +0 +0 +20 +20 +0", printed)
 
 
+def test_sale_audit_ends_in_a_verdict(journey: ItemJourney, capsys: pytest.CaptureFixture[str]) -> None:
+    victim = journey.ordered()
+    assert run("sale_audit").splitlines()[-1] == "Both stores agree: 1 item checked, no differences."
+    lose_hold(journey, victim)
+    out = StringIO()
+    with pytest.raises(SystemExit):
+        call_command("sale_audit", stdout=out)
+    assert re.fullmatch(r"The stores DIFFER: \d+ problems? in 1 of 1 item\.", out.getvalue().splitlines()[-1])
+    with pytest.raises(SystemExit):
+        call_command("sale_audit", "--json", stdout=(out := StringIO()), stderr=(err := StringIO()))
+    assert json.loads(out.getvalue())
+    assert "The stores DIFFER" in err.getvalue()
+    SaleItem.objects.update(announced_at=None)
+    assert run("sale_audit") == "No published sale has figures that can change: nothing to audit.\n"
+
+
+@pytest.mark.parametrize("command", ["sale_audit", "sale_rebuild"])
+@pytest.mark.parametrize("server", ["DATABASE_URL", "SECKILL_REDIS_URL"])
+def test_with_a_server_down_the_commands_end_in_a_sentence(journey: ItemJourney, command: str, server: str) -> None:
+    journey.ordered()
+    nowhere = {"DATABASE_URL": "postgres://u:p@127.0.0.1:1/none", "SECKILL_REDIS_URL": "redis://127.0.0.1:1/0"}
+    database = connection.settings_dict
+    url = f"postgres://{database['USER']}:{database['PASSWORD']}@{database['HOST']}:{database['PORT']}"
+    urls = {"DATABASE_URL": f"{url}/{database['NAME']}", "SECKILL_REDIS_URL": journey.own_store.url}
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), command],
+        env={**os.environ, **urls, server: nowhere[server]},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == (2 if command == "sale_audit" else 1), done.stderr
+    assert "does not answer" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert ("PostgreSQL" if server == "DATABASE_URL" else "The reservation store") in done.stderr
+
+
 def test_sale_audit_exits_with_1_and_names_what_differs(journey: ItemJourney) -> None:
     victim = journey.ordered()
     lose_hold(journey, victim)
@@ -224,6 +268,31 @@ def test_sale_rebuild_restores_and_says_what_it_did(journey: ItemJourney) -> Non
     assert re.search(r"rebuilt .* 2 restored", run("sale_rebuild", str(journey.item_id), "--from-nothing"))
     assert journey.is_clean()
     assert journey.try_to_reserve() == Outcome.RESERVED
+
+
+def test_sale_rebuild_says_everything_once(journey: ItemJourney, caplog: pytest.LogCaptureFixture) -> None:
+    journey.paid()
+    journey.client.delete(journey.keys.item)
+    with caplog.at_level("INFO"):
+        assert run("sale_rebuild").count("restored") == 1
+    assert not [record for record in caplog.records if "item_reconciled" in str(record.msg)]
+
+
+def test_a_restart_of_the_store_that_lost_nothing_is_no_warning(
+    journey: ItemJourney, caplog: pytest.LogCaptureFixture
+) -> None:
+    def levels() -> list[str]:
+        caplog.clear()
+        with caplog.at_level("INFO"):
+            tasks.watch_store()
+        return [record.levelname for record in caplog.records if "item_reconciled" in str(record.msg)]
+
+    lost = journey.ordered()
+    item_state.mark_unverified(item_id=journey.item_id)
+    assert levels() == ["INFO"]
+    item_state.mark_unverified(item_id=journey.item_id)
+    lose_hold(journey, lost)
+    assert levels() == ["WARNING"]
 
 
 def test_the_metric_is_0_until_something_differs(journey: ItemJourney, client: Client) -> None:

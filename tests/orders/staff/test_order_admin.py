@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from orders.admin import LABELS
 from orders.mails import sending
-from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, PaymentEvent
+from orders.models import ATTENTION_TO_DO, Attention, Mail, Order, OrderLine, OrderStatus, PaymentEvent
 from orders.payments.inbox import EventOutcome
 from orders.payments.provider.interface import EventKind
 from orders.staff.needs_attention import EXPLANATIONS, badge
@@ -59,6 +59,13 @@ def chosen(action: str, *orders: Order, **more: str) -> dict[str, Any]:
     return {"action": action, "_selected_action": [order.pk for order in orders], **more}
 
 
+def received(*orders: Order, amount: str = "19.00", reference: str = "TX-1") -> dict[str, Any]:
+    """What the page that asks for the payments of these orders sends."""
+    answers = {f"order-{order.pk}-amount": amount for order in orders}
+    answers |= {f"order-{order.pk}-reference": reference for order in orders}
+    return chosen("record_payment", *orders, confirmed="yes", **answers)
+
+
 def status_of(order: Order) -> str:
     return Order.objects.values_list("status", flat=True).get(pk=order.pk)
 
@@ -95,15 +102,66 @@ def test_an_order_is_found_by_its_number_its_buyer_and_its_status(client: Client
 
 
 def test_a_recorded_payment_pays_the_order_and_sells_the_unit(client: Client, order: Order, item: SaleItem) -> None:
-    response = client.post(ORDERS, chosen("record_payment", order), follow=True)
+    response = client.post(ORDERS, received(order), follow=True)
     assert messages_on(response) == ["1 order is now paid."]
     assert status_of(order) == OrderStatus.PAID
     assert counters_of(item) == (4, 0, 1)
 
 
+def test_recording_a_payment_asks_for_amount_and_reference_first(client: Client, order: Order) -> None:
+    page = client.post(ORDERS, chosen("record_payment", order)).content.decode()
+    for text in ("Record the payment of 1 order", str(order.number), "19.00 CNY is due.", "Reference"):
+        assert text in page
+    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
+    assert not LogEntry.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("amount", "reference", "error"),
+    [
+        ("18.00", "TX-1", "If another amount arrived, settle the difference with the buyer first."),
+        ("", "TX-1", "This field is required."),
+        ("19.00", " ", "This field is required."),
+        ("19.00", "x" * 101, "at most 100 characters"),
+        ("nineteen", "TX-1", "Enter a number."),
+    ],
+)
+def test_a_payment_with_another_amount_or_without_a_reference_is_not_recorded(
+    client: Client, order: Order, amount: str, reference: str, error: str
+) -> None:
+    page = client.post(ORDERS, received(order, amount=amount, reference=reference)).content.decode()
+    assert error in page
+    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
+    assert not LogEntry.objects.exists()
+
+
+def test_amount_and_reference_are_kept_with_the_payment_or_neither_is(
+    client: Client, order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("the journal cannot be written")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("django.contrib.admin.options.ModelAdmin.log_change", fail)
+        with pytest.raises(RuntimeError):
+            client.post(ORDERS, received(order))
+    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
+    client.post(ORDERS, received(order, reference="Bank <b>7</b>"))
+    assert LogEntry.objects.get().change_message == "Payment recorded: 19.00 CNY, reference “Bank <b>7</b>”."
+    assert "<b>7</b>" not in client.get(f"{ORDERS}{order.pk}/history/").content.decode()
+
+
+def test_a_form_that_is_sent_twice_records_one_payment(client: Client, order: Order) -> None:
+    client.post(ORDERS, received(order))
+    client.post(ORDERS, received(order, reference="TX-2"))
+    assert [entry.change_message for entry in LogEntry.objects.all()] == [
+        "Payment recorded: 19.00 CNY, reference “TX-1”."
+    ]
+
+
 def test_a_payment_that_comes_too_late_is_not_recorded(client: Client, order: Order) -> None:
     Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    response = client.post(ORDERS, chosen("record_payment", order), follow=True)
+    response = client.post(ORDERS, received(order), follow=True)
     assert messages_on(response) == [
         "1 order was not marked as paid: it was not awaiting payment, or its deadline had passed. "
         f"({str(order.number)[:8]})"
@@ -126,7 +184,7 @@ def test_a_cancelled_order_puts_its_units_back_on_sale(client: Client, order: Or
 
 
 def test_a_paid_order_is_not_cancelled(client: Client, order: Order) -> None:
-    client.post(ORDERS, chosen("record_payment", order), follow=True)
+    client.post(ORDERS, received(order), follow=True)
     response = client.post(ORDERS, chosen("cancel_orders", order, confirmed="yes"), follow=True)
     assert messages_on(response) == [
         f"1 order was not cancelled: it was not awaiting payment. ({str(order.number)[:8]})"
@@ -139,7 +197,7 @@ def test_with_the_store_down_a_payment_is_recorded_and_the_pages_open(
 ) -> None:
     down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
     settings.CACHES = settings.CACHES | {"seckill": down}
-    response = client.post(ORDERS, chosen("record_payment", order), follow=True)
+    response = client.post(ORDERS, received(order), follow=True)
     assert messages_on(response) == ["1 order is now paid."]
     assert client.get(f"{ORDERS}{order.pk}/change/").status_code == 200
 
@@ -149,7 +207,7 @@ def test_staff_with_view_permission_cannot_change_orders(client: Client, order: 
     viewer.user_permissions.set(Permission.objects.filter(codename="view_order"))
     client.force_login(viewer)
     assert client.get(ORDERS).status_code == 200
-    client.post(ORDERS, chosen("record_payment", order))
+    client.post(ORDERS, received(order))
     client.post(ORDERS, chosen("cancel_orders", order, confirmed="yes"))
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT
     Order.objects.update(status=OrderStatus.PAID, ended_at=timezone.now(), attention=Attention.PAID_TWICE)
@@ -176,7 +234,7 @@ def test_nobody_adds_edits_or_deletes_an_order(client: Client, order: Order) -> 
 
 def test_a_paid_order_is_shipped_and_then_completed(client: Client, order: Order) -> None:
     number = str(order.number)[:8]
-    client.post(ORDERS, chosen("record_payment", order))
+    client.post(ORDERS, received(order))
     for action, words in (
         ("complete_orders", f"1 order was not marked as completed: it is not shipped yet. ({number})"),
         ("ship_orders", "1 order is marked as shipped."),
@@ -188,18 +246,18 @@ def test_a_paid_order_is_shipped_and_then_completed(client: Client, order: Order
 
 
 def test_each_change_is_in_the_history_with_the_name_of_who_made_it(client: Client, order: Order) -> None:
-    client.post(ORDERS, chosen("record_payment", order))
+    client.post(ORDERS, received(order))
     client.post(ORDERS, chosen("ship_orders", order))
     entries = LogEntry.objects.order_by("pk").values_list("user__username", "object_id", "change_message")
     assert list(entries) == [
-        ("manager", str(order.pk), "Payment recorded."),
+        ("manager", str(order.pk), "Payment recorded: 19.00 CNY, reference “TX-1”."),
         ("manager", str(order.pk), "Shipped."),
     ]
     assert "Shipped." in client.get(f"{ORDERS}{order.pk}/history/").content.decode()
 
 
 def test_a_refund_asks_first_and_says_how_much_and_for_which_orders(client: Client, order: Order) -> None:
-    client.post(ORDERS, chosen("record_payment", order))
+    client.post(ORDERS, received(order))
     page = client.post(ORDERS, chosen("refund_orders", order)).content.decode()
     for text in ("Refund 1 order?", "Total: 19.00 CNY.", str(order.number), "recorded by staff"):
         assert text in page
@@ -208,7 +266,7 @@ def test_a_refund_asks_first_and_says_how_much_and_for_which_orders(client: Clie
 
 
 def test_a_refund_keeps_the_units_sold_unless_staff_say_otherwise(client: Client, order: Order, item: SaleItem) -> None:
-    client.post(ORDERS, chosen("record_payment", order))
+    client.post(ORDERS, received(order))
     response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"), follow=True)
     assert messages_on(response)[-1] == "1 order is being refunded."
     assert status_of(order) == OrderStatus.REFUNDED
@@ -217,7 +275,7 @@ def test_a_refund_keeps_the_units_sold_unless_staff_say_otherwise(client: Client
 
 
 def test_a_refund_puts_the_units_back_on_sale_where_staff_say_so(client: Client, order: Order, item: SaleItem) -> None:
-    client.post(ORDERS, chosen("record_payment", order))
+    client.post(ORDERS, received(order))
     client.post(ORDERS, chosen("refund_orders", order, confirmed="yes", units_back="yes"))
     assert status_of(order) == OrderStatus.REFUNDED
     assert counters_of(item) == (5, 0, 0)
@@ -267,7 +325,7 @@ def test_events_and_mails_have_lists_of_their_own(client: Client, order: Order) 
 
 
 def test_a_mail_that_was_not_sent_is_sent_again_when_staff_say_so(client: Client, order: Order, buyer: User) -> None:
-    client.post(ORDERS, chosen("record_payment", order))
+    client.post(ORDERS, received(order))
     sending.send_due(seconds_max=10)
     assert Mail.objects.get().last_error == sending.NO_ADDRESS
     assert client.get(MAILS, {"state": "given_up"}).context["cl"].result_count == 1
@@ -300,6 +358,30 @@ def test_orders_that_need_attention_have_a_list_with_the_reason_until_they_are_r
     history = client.get(f"{ORDERS}{order.pk}/history/").content.decode()
     assert "Resolved: refund keeps failing." in history
     assert "manager" in history
+
+
+@pytest.mark.parametrize("attention", [code for code in Attention if code not in ATTENTION_TO_DO])
+def test_what_needs_nothing_done_rings_no_bell_and_can_still_be_read(
+    client: Client, order: Order, attention: Attention
+) -> None:
+    Order.objects.update(attention=attention)
+    assert badge() == ""
+    assert "stampede_orders_needing_attention 0.0" in client.get("/metrics").text
+    assert client.get(LOOK_AT).context["cl"].result_count == 0
+    assert client.get(LOOK_AT, {"todo": "no"}).context["cl"].result_count == 1
+    assert client.get(LOOK_AT, {"todo": "all"}).context["cl"].result_count == 1
+    page = client.get(f"{ORDERS}{order.pk}/change/").content.decode()
+    assert str(EXPLANATIONS[attention]).replace("'", "&#x27;") in page
+    assert "Needs attention:" not in page
+
+
+@pytest.mark.parametrize("attention", ATTENTION_TO_DO)
+def test_what_a_person_must_do_rings(client: Client, order: Order, attention: Attention) -> None:
+    Order.objects.update(attention=attention)
+    assert badge() == "1"
+    assert "stampede_orders_needing_attention 1.0" in client.get("/metrics").text
+    assert client.get(LOOK_AT).context["cl"].result_count == 1
+    assert client.get(LOOK_AT, {"todo": "no"}).context["cl"].result_count == 0
 
 
 def test_every_code_has_a_translated_label() -> None:

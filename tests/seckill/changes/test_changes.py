@@ -164,7 +164,7 @@ def publish(sale: Sale) -> None:
         (Kind.UNITS_PER_BUYER, {"units": UNITS_MAX + 1}, "Enter at most 100000000"),
         (Kind.MOVE_END, {"closes_at": None}, "in the future"),
         (Kind.MOVE_END, {"closes_at": timezone.now() - timedelta(seconds=1)}, "in the future"),
-        (Kind.PAUSE, {"reason": "  "}, "reason of 1 to 300"),
+        (Kind.END_NOW, {"reason": "  "}, "reason of 1 to 300"),
         (Kind.PAUSE, {"reason": "x" * 301}, "reason of 1 to 300"),
     ],
 )

@@ -1,6 +1,7 @@
 """Staff change a running sale: a form with a preview and a reason, and the result. Only a POST changes anything."""
 
 import re
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -9,6 +10,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import Settings
 
 from seckill import ledger
@@ -97,6 +99,39 @@ def test_the_preview_shows_the_figures_and_after_a_form_with_a_mistake_the_effec
     assert preview_on(limit).startswith("Units 1 → 2 Longjing tea")
     end = client.post(control_page(running, Kind.MOVE_END), sent(closes_at="2031-01-02T03:04", reason=""))
     assert "→ 2031-01-02 03:04:00" in preview_on(end)
+    assert not SaleChange.objects.exists()
+
+
+def test_the_preview_of_an_end_in_the_past_warns_that_it_would_be_refused(client: Client, running: SaleItem) -> None:
+    page = control_page(running, Kind.MOVE_END)
+    passed = client.post(page, sent(closes_at="2020-01-02T03:04", reason=""))
+    assert preview_on(passed).endswith(
+        "This time has passed: this change would be refused. To end the sale at once, use “End now”."
+    )
+    assert "would be refused" not in preview_on(client.post(page, sent(closes_at="2031-01-02T03:04", reason="")))
+
+
+def test_the_preview_of_an_end_before_the_opening_warns_too(client: Client, product: Product) -> None:
+    item = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
+    soon = timezone.localtime(timezone.now() + timedelta(minutes=5)).strftime("%Y-%m-%dT%H:%M:%S")
+    response = client.post(control_page(item, Kind.MOVE_END), sent(closes_at=soon, reason=""))
+    assert preview_on(response).endswith("The sale opens later than this: this change would be refused.")
+
+
+def test_an_emergency_pause_needs_no_reason(client: Client, item: SaleItem) -> None:
+    response = client.post(control_page(item, Kind.PAUSE), sent(reason=""), follow=True)
+    assert messages_on(response) == ["The sale is paused."]
+    assert SaleChange.objects.get().reason == ""
+    assert counters(item).state == "paused"
+    assert "no reason given" in response.content.decode().partition("Journal of changes")[2]
+    assert "no reason given" in client.get(JOURNAL).content.decode()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind != Kind.PAUSE])
+def test_any_other_change_needs_a_reason(client: Client, item: SaleItem, kind: Kind) -> None:
+    form = sent(units=2, closes_at="2031-01-02T03:04", reason=" ")
+    response = client.post(control_page(item, kind), form)
+    assert response.context["form"].errors == {"reason": ["This field is required."]}
     assert not SaleChange.objects.exists()
 
 

@@ -1,5 +1,6 @@
 """Staff watch a sale: left, held and sold of the store beside `taken` of PostgreSQL."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -7,11 +8,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from seckill import ledger
 from seckill.changes.journal import make_change
-from seckill.models import SaleChange, SaleItem
+from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.conftest import make_item
 
@@ -78,9 +80,32 @@ def test_the_script_gets_the_same_figures(client: Client, running: SaleItem) -> 
             "quantity": "5",
             "per_buyer_max": "1",
             "note": "",
+            "state": f"open {running.sale.closes_at.isoformat()}",
         }
     }
     assert "no-store" in answer["Cache-Control"]
+
+
+def test_the_script_is_told_when_the_phase_or_the_end_of_a_sale_changes(client: Client, product: Product) -> None:
+    item = make_item(product, opens_in_seconds=60)
+
+    def state() -> str:
+        return str(client.get(FIGURES, {"item": item.pk}).json()[str(item.pk)]["state"])
+
+    def state_on(page: str) -> str:
+        cell = client.get(page).content.decode().partition(f'data-item="{item.pk}" data-figure="state">')[2]
+        return cell.partition("<")[0]
+
+    assert state().startswith("upcoming ")
+    assert state() == state_on(sale_page(item)) == state_on(LIST)
+    Sale.objects.update(opens_at=timezone.now())
+    assert state().startswith("open ")
+    make_change(kind=SaleChange.Kind.PAUSE, sale_id=item.sale_id, reason="because", made_by=None)
+    assert state().startswith("paused ")
+    before = state()
+    later = timezone.now() + timedelta(days=1)
+    make_change(kind=SaleChange.Kind.MOVE_END, sale_id=item.sale_id, closes_at=later, reason="because", made_by=None)
+    assert state() != before
 
 
 def test_the_figures_of_many_items_are_one_round_trip_and_two_queries_for_the_reader_and_the_items(

@@ -1,0 +1,195 @@
+"""`manage.py remove_load_tests` removes what load tests left, and nothing else."""
+
+import io
+from collections.abc import Callable
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+from pytest_django import Settings
+
+from bench import load_removal
+from bench.load_buyers import load_buyer_ids
+from bench.load_sale import open_load_sale
+from orders import intake, lifecycle
+from orders.models import Mail, Order, Payment, PaymentEvent
+from orders.payments.simulated.models import SimulatedSession
+from seckill import item_state, ledger
+from seckill.changes.journal import make_change
+from seckill.live.staff_figures import figures_of
+from seckill.models import Sale, SaleChange, SaleItem
+from shop.models import Product
+from tests.orders.payments.payment_steps import message, payment_of, send_webhook
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def run(*options: str) -> str:
+    out = StringIO()
+    call_command("remove_load_tests", *options, stdout=out)
+    return out.getvalue()
+
+
+def reserve(item: SaleItem, buyer_id: int) -> Order:
+    reservation_id = uuid4()
+    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer_id, units=1)
+    intake.drain_all(item_id=item.pk)
+    return Order.objects.get(reservation_id=reservation_id)
+
+
+def load_sale() -> SaleItem:
+    return open_load_sale(name="Load test", quantity=50, per_buyer_max=1, open_seconds=900, hold_seconds=900)
+
+
+def close(item: SaleItem) -> None:
+    now = timezone.now()
+    Sale.objects.filter(pk=item.sale_id).update(opens_at=now - timedelta(hours=2), closes_at=now - timedelta(hours=1))
+
+
+@pytest.fixture
+def tested() -> SaleItem:
+    """A load test that is over: orders paid to the simulated company, to staff and not at all; one is in the outbox."""
+    item = load_sale()
+    buyer_ids = load_buyer_ids(count=5)
+    through_company, by_staff, unpaid = (reserve(item, buyer_id) for buyer_id in buyer_ids[:3])
+    send_webhook(message(payment_of(through_company)))
+    lifecycle.pay(order_id=by_staff.pk)
+    ledger.reserve(item_id=item.pk, reservation_id=uuid4(), buyer_id=buyer_ids[3], units=1)
+    make_change(kind=SaleChange.Kind.PAUSE, sale_id=item.sale_id, reason="because", made_by=None)
+    close(item)
+    return item
+
+
+def test_sales_orders_products_buyers_and_keys_of_load_tests_go(tested: SaleItem, store: Any) -> None:
+    assert store.keys(f"seckill:{{{tested.pk}}}:*")
+    assert "Removed 1 sales with 3 orders, and 5 buyers." in run("--yes")
+    for model in (Order, Payment, PaymentEvent, SimulatedSession, Mail, Sale, SaleItem, SaleChange, Product, User):
+        assert not model.objects.exists(), model
+    assert not store.keys("*")
+    assert "There is nothing to remove." in run("--yes")
+
+
+def test_nothing_else_is_touched(tested: SaleItem, item: SaleItem, buyer: User, store: Any) -> None:
+    # Given a real sale with a real order, and things that only look like those of a load test
+    order = reserve(item, buyer.pk)
+    make = User.objects.create_user
+    lookalikes = [
+        make("load-000099", password="a-person-s-password"),
+        make("load-balancer"),
+        make("load-12"),
+        make("my-load-000001"),
+    ]
+    hidden = Product.objects.create(name="Hidden", slug="load-test-of-cranes", price_minor=5, is_active=False)
+    shown = Product.objects.create(name="Shown", slug="load-test-7", price_minor=5, is_active=True)
+    unlisted = Sale.objects.create(name="Private", opens_at=item.sale.opens_at, closes_at=timezone.now(), listed=False)
+    for product in (hidden, shown):
+        SaleItem.objects.create(sale=unlisted, product=product, price_minor=5, quantity=1)
+    before = figures_of([item])
+    # When the leftovers of a load test are removed
+    run("--yes")
+    # Then all of that is as it was
+    assert Order.objects.get() == order
+    assert figures_of([item]) == before
+    assert set(Sale.objects.all()) == {item.sale, unlisted}
+    assert set(Product.objects.all()) == {item.product, hidden, shown}
+    assert set(User.objects.all()) == {buyer, *lookalikes}
+
+
+def test_a_sale_that_is_open_is_kept_with_all_buyers(tested: SaleItem) -> None:
+    running = load_sale()
+    said = run("--yes")
+    assert "1 load-test sales are still open." in said
+    assert Sale.objects.get().pk == running.sale_id
+    assert User.objects.count() == 5
+    assert ledger.read(item_id=running.pk) is not None
+
+
+def test_a_sale_in_which_a_person_has_bought_is_kept(tested: SaleItem, buyer: User) -> None:
+    bought = load_sale()
+    order = reserve(bought, buyer.pk)
+    close(bought)
+    assert "1 load-test sales are kept: they have orders of other buyers" in run("--yes")
+    assert Order.objects.get() == order
+    assert ledger.read(item_id=bought.pk) is not None
+
+
+def test_an_order_that_a_real_company_was_paid_for_is_kept(tested: SaleItem) -> None:
+    Payment.objects.update(provider="stripe")
+    run("--yes")
+    assert Order.objects.count() == 3
+    assert Sale.objects.exists()
+
+
+def test_a_load_test_buyer_with_an_order_in_a_real_sale_is_kept(tested: SaleItem, item: SaleItem) -> None:
+    (buyer_id,) = load_buyer_ids(count=1)
+    order = reserve(item, buyer_id)
+    assert "1 load-test buyers are kept: they have orders in other sales." in run("--yes")
+    assert Order.objects.get() == order
+    assert User.objects.get().pk == buyer_id
+    assert SaleItem.objects.get(pk=item.pk).taken == 1
+
+
+@pytest.mark.parametrize(
+    "place", ["orders.intake.drain_all", "seckill.item_state.remove", "seckill.models.Sale.delete"]
+)
+def test_a_run_that_is_killed_anywhere_is_continued_by_the_next(
+    tested: SaleItem, store: Any, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def die(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as killed:
+        killed.setattr(place, die)
+        with pytest.raises(Killed):
+            run("--yes")
+    run("--yes")
+    assert not User.objects.exists()
+    assert not Sale.objects.exists()
+    assert not store.keys("*")
+
+
+def test_in_batches(tested: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load_removal, "BATCH_MAX", 2)
+    sizes: list[int] = []
+    load_removal.remove(on_progress=sizes.append)
+    assert max(sizes) <= 2
+    assert not User.objects.exists()
+    assert not Order.objects.exists()
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    return lambda answer: monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+
+
+def test_it_asks_first(tested: SaleItem, answering: Callable[[str], None]) -> None:
+    answering("\n")
+    assert "Nothing was removed." in run()
+    answering("")
+    with pytest.raises(CommandError, match="With --yes it does not ask"):
+        run()
+    assert Order.objects.exists()
+    answering("y\n")
+    assert "Removed 1 sales" in run()
+
+
+def test_with_the_store_down_it_says_so(tested: SaleItem, settings: Settings) -> None:
+    down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
+    settings.CACHES = settings.CACHES | {"seckill": down}
+    with pytest.raises(CommandError, match="The reservation store does not answer"):
+        run("--yes")
+    assert Order.objects.exists()
+
+
+def test_an_item_is_removed_with_its_outbox_and_its_dead_letters(item: SaleItem, store: Any) -> None:
+    store.xadd(f"seckill:{{{item.pk}}}:dead", {"reason": "a test"})
+    item_state.remove(item_id=item.pk)
+    assert not store.keys("*")

@@ -1,0 +1,188 @@
+"""The admin stays fast with many rows: bounded actions, a bounded number of queries, indexes for its lists."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from orders.mails import sending
+from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment, PaymentEvent
+from orders.staff.bounded_choice import LISTED_MAX
+from seckill.models import SaleItem
+from tests.orders.staff.test_order_admin import EVENTS, LOOK_AT, MAILS, ORDERS
+from tests.seckill.staff.filled_form import messages_on
+
+pytestmark = pytest.mark.django_db
+MANY = LISTED_MAX + 3
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, shop_manager: User) -> None:
+    client.force_login(shop_manager)
+
+
+def make_orders(count: int, *, buyer: User, item: SaleItem, status: OrderStatus = OrderStatus.PAID) -> list[Order]:
+    now = timezone.now()
+    orders = Order.objects.bulk_create(
+        Order(
+            reservation_id=uuid4(),
+            buyer=buyer,
+            status=status,
+            amount_minor=1900,
+            currency="CNY",
+            reserved_at=now,
+            expires_at=now + timedelta(minutes=15),
+            ended_at=None if status == OrderStatus.AWAITING_PAYMENT else now,
+            settled_at=now,
+        )
+        for _ in range(count)
+    )
+    OrderLine.objects.bulk_create(
+        OrderLine(order=order, product=item.product, sale_item=item, units=1, unit_price_minor=1900) for order in orders
+    )
+    return orders
+
+
+def make_events(orders: list[Order]) -> None:
+    for order in orders:
+        payment = Payment.objects.create(
+            order=order, provider="simulated", idempotency_key="1", amount_minor=1900, currency="CNY"
+        )
+        PaymentEvent.objects.create(
+            provider="simulated",
+            event_id=f"evt_{order.pk}",
+            kind="captured",
+            payment_id=payment.pk,
+            amount_minor=1900,
+            currency="CNY",
+            happened_at=timezone.now(),
+        )
+
+
+def all_rows(action: str, order: Any, **more: str) -> dict[str, Any]:
+    """An action for the rows of all pages."""
+    return {"action": action, "_selected_action": [order.pk], "select_across": "1", **more}
+
+
+def query_count(client: Client, page: str) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(page).status_code == 200
+    return len(captured)
+
+
+@pytest.mark.parametrize("page", [ORDERS, EVENTS, MAILS, f"{LOOK_AT}?todo=all"])
+def test_a_list_of_twenty_makes_as_many_queries_as_a_list_of_one(
+    client: Client, buyer: User, item: SaleItem, page: str
+) -> None:
+    def add(count: int) -> None:
+        orders = make_orders(count, buyer=buyer, item=item)
+        make_events(orders)
+        Order.objects.update(attention=Attention.PAID_TWICE)
+        sending.enqueue(order_ids=[order.pk for order in orders], kind=Mail.Kind.PAID)
+
+    add(1)
+    query_count(client, page)  # the first one fills caches
+    few = query_count(client, page)
+    add(19)
+    assert query_count(client, page) == few
+
+
+def test_an_event_still_shows_its_order_and_its_page_opens(client: Client, buyer: User, item: SaleItem) -> None:
+    (order,) = make_orders(1, buyer=buyer, item=item)
+    make_events([order])
+    event = PaymentEvent.objects.get()
+    for page in (EVENTS, f"{EVENTS}{event.pk}/change/"):
+        assert f'<a href="{ORDERS}{order.pk}/change/"' in client.get(page).content.decode()
+    PaymentEvent.objects.update(payment_id=uuid4())
+    assert client.get(f"{EVENTS}{event.pk}/change/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("lookup", "index"),
+    [
+        (lambda: Order.objects.order_by("-created_at", "-pk")[:100], "orders_order_newest"),
+        (lambda: PaymentEvent.objects.filter(payment_id=uuid4()).order_by(), "orders_paymentevent_payment"),
+    ],
+)
+def test_the_lists_use_an_index(buyer: User, item: SaleItem, lookup: Any, index: str) -> None:
+    make_events(make_orders(50, buyer=buyer, item=item))
+    with connection.cursor() as cursor:
+        # Fifty rows are read faster without an index; whether there is one is the question.
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    assert index in lookup().explain()
+
+
+def test_an_action_changes_a_bounded_number_of_rows_and_says_so(client: Client, buyer: User, item: SaleItem) -> None:
+    # Given more paid orders than an action takes, and one that is first in the list and cannot be shipped
+    make_orders(1, buyer=buyer, item=item, status=OrderStatus.COMPLETED)
+    orders = make_orders(MANY, buyer=buyer, item=item)
+    # When staff ship all of them
+    response = client.post(ORDERS, all_rows("ship_orders", orders[0]), follow=True)
+    # Then a hundred are shipped, and staff read that three are left
+    assert messages_on(response) == [
+        "100 orders are marked as shipped.",
+        "An action changes at most 100 rows at a time. It can still change 3 of the selected rows: run it again for "
+        "them.",
+    ]
+    assert Order.objects.filter(status=OrderStatus.SHIPPED).count() == LISTED_MAX
+    # And the second time the rest
+    assert messages_on(client.post(ORDERS, all_rows("ship_orders", orders[0]), follow=True))[0] == (
+        "3 orders are marked as shipped."
+    )
+    assert not Order.objects.filter(status=OrderStatus.PAID).exists()
+
+
+@pytest.mark.parametrize(
+    ("action", "status"),
+    [("cancel_orders", OrderStatus.AWAITING_PAYMENT), ("refund_orders", OrderStatus.PAID)],
+)
+def test_what_staff_confirm_is_what_the_page_lists(
+    client: Client, buyer: User, item: SaleItem, action: str, status: OrderStatus
+) -> None:
+    orders = make_orders(MANY, buyer=buyer, item=item, status=status)
+    page = client.post(ORDERS, all_rows(action, orders[0])).content.decode()
+    assert "It can still change 3 of the selected rows" in page
+    assert page.count('name="_selected_action"') == LISTED_MAX
+    assert 'name="select_across"' not in page
+
+
+def test_recording_payments_asks_for_a_bounded_number_of_orders(client: Client, buyer: User, item: SaleItem) -> None:
+    orders = make_orders(MANY, buyer=buyer, item=item, status=OrderStatus.AWAITING_PAYMENT)
+    page = client.post(ORDERS, all_rows("record_payment", orders[0])).content.decode()
+    assert "Record the payments of 100 orders" in page
+    assert "It can still change 3 of the selected rows" in page
+
+
+def test_resolving_and_sending_again_are_bounded_too(client: Client, buyer: User, item: SaleItem) -> None:
+    orders = make_orders(MANY, buyer=buyer, item=item)
+    Order.objects.update(attention=Attention.REFUND_FAILS)
+    client.post(LOOK_AT, all_rows("mark_resolved", orders[0]))
+    assert Order.objects.filter(attention="").count() == LISTED_MAX
+    sending.enqueue(order_ids=[order.pk for order in orders], kind=Mail.Kind.PAID)
+    Mail.objects.update(next_attempt_at=None, last_error="refused")
+    response = client.post(MAILS, all_rows("send_again", Mail.objects.earliest("pk")), follow=True)
+    assert "It can still change 3 of the selected rows" in messages_on(response)[-1]
+    assert Mail.objects.filter(next_attempt_at__isnull=False).count() == LISTED_MAX
+
+
+def test_the_metric_of_unsent_mails_returns_to_0_when_none_is_left_to_send(
+    client: Client, buyer: User, item: SaleItem
+) -> None:
+    def unsent() -> str:
+        return client.get("/metrics").text.partition("\nstampede_mails_unsent ")[2].partition("\n")[0]
+
+    orders = make_orders(2, buyer=buyer, item=item)
+    sending.enqueue(order_ids=[order.pk for order in orders], kind=Mail.Kind.PAID)
+    assert unsent() == "2.0"
+    # One has no address to go to, the other was refused too often.
+    refused = Mail.objects.earliest("pk")
+    sending.update_mail(refused, next_attempt_at=None, last_error="550 no such user")
+    assert unsent() == "1.0"
+    Mail.objects.exclude(pk=refused.pk).update(next_attempt_at=None, last_error=sending.NO_ADDRESS)
+    assert unsent() == "0.0"

@@ -1,0 +1,75 @@
+"""The list of sales comes in pages: a plain list, with the addresses of the other pages in the header Link."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from seckill.models import Sale, SaleItem
+from shop.models import Product
+
+pytestmark = pytest.mark.django_db
+SALES = "/api/v1/sales/"
+
+
+def make_sales(count: int, *, product: Product) -> None:
+    now = timezone.now()
+    sales = Sale.objects.bulk_create(
+        Sale(
+            name=f"Sale {number}",
+            opens_at=now + timedelta(hours=number + 1),
+            closes_at=now + timedelta(hours=number + 2),
+            hold_seconds=900,
+            published_at=now,
+        )
+        for number in range(count)
+    )
+    SaleItem.objects.bulk_create(
+        SaleItem(sale=sale, product=product, price_minor=100, quantity=5, announced_at=now) for sale in sales
+    )
+
+
+def test_a_reader_who_follows_the_links_meets_each_sale_once(api: APIClient, product: Product) -> None:
+    make_sales(45, product=product)
+    url, names, lengths = f"{SALES}?phase=upcoming", [], []
+    while url:
+        answer = api.get(url)
+        names += [sale["name"] for sale in answer.json()]
+        lengths.append(len(answer.json()))
+        _before, found, rest = answer.get("Link", "").rpartition("<")
+        url = rest.partition(">")[0] if found and 'rel="next"' in rest else ""
+        assert not url or "phase=upcoming" in url
+    assert lengths == [20, 20, 5]
+    assert names == [f"Sale {number}" for number in range(44, -1, -1)]
+
+
+def test_the_middle_page_links_both_ways_and_a_short_list_not_at_all(api: APIClient, product: Product) -> None:
+    make_sales(1, product=product)
+    assert "Link" not in api.get(SALES)
+    make_sales(44, product=product)
+    assert api.get(SALES, {"page": 2})["Link"] == (
+        '<http://testserver/api/v1/sales/>; rel="prev", <http://testserver/api/v1/sales/?page=3>; rel="next"'
+    )
+
+
+@pytest.mark.parametrize("page", ["4", "0", "-1", "x", "9" * 30])
+def test_a_page_that_is_not_there_is_a_problem_document(api: APIClient, product: Product, page: str) -> None:
+    make_sales(45, product=product)
+    answer = api.get(SALES, {"page": page})
+    assert answer.status_code == 404
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+def test_a_page_makes_as_many_queries_as_one_sale(api: APIClient, product: Product) -> None:
+    def query_count() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            api.get(SALES)
+        return len(captured)
+
+    make_sales(1, product=product)
+    few = query_count()
+    make_sales(30, product=product)
+    assert query_count() == few <= 4
