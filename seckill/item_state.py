@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from seckill.keys import keys_of
-from seckill.ledger import Hold, counters_from, hold_from
+from seckill.ledger import Counters, Hold, counters_from, hold_from
 from seckill.store import store
 
 # Entries per HSCAN: some hundred microseconds of the server's time.
@@ -130,6 +130,13 @@ def terms(*, item_id: int) -> dict[str, str]:
     with store() as client:
         item: dict[Any, Any] = client.hgetall(keys_of(item_id).item)
     return texts(item)
+
+
+def counters(*, item_id: int) -> Counters | None:
+    """The item's terms and counters, verified or not; None if a part of the hash is missing."""
+    with store() as client:
+        item: dict[Any, Any] = client.hgetall(keys_of(item_id).item)
+    return counters_from(item, now_ms=0)
 
 
 def applied_operations(*, item_id: int) -> set[UUID]:

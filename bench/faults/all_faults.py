@@ -71,6 +71,7 @@ FAULTS: tuple[type[Fault], ...] = (
     mails.MailsFailing,
     changes.StockChanged,
     changes.WorkerKilledInChange,
+    changes.StoreRestartedInAddition,
     reconciles.ReconcileUnderPayments,
     postgres.PostgresKilled,
     postgres.PostgresDown,

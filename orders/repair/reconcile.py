@@ -6,7 +6,8 @@ the running server). Payments and expired orders change PostgreSQL meanwhile, an
 (confirm.lua and release.lua answer `unavailable` too), so nothing moves while the totals are added up:
 
 1. mark the item as unverified: from now on nobody can reserve;
-2. collect: every outbox entry, and every hold that has neither entry nor order, becomes an order;
+2. collect: every outbox entry, and every hold that has neither entry nor order, becomes an order. Changes of the item
+   that the store has applied, and whose process died before PostgreSQL knew it, are finished;
 3. repair: compare each order with its hold, with the order locked. Restore holds that are missing, confirm those that
    were paid, release those that have ended. If the item is lost, or its totals do not add up, it is wiped first and
    published again, still unverified;
@@ -32,7 +33,7 @@ from seckill import durability, item_state, ledger
 from seckill.changes import journal
 from seckill.item_lock import item_lock
 from seckill.ledger import Hold, Restoration
-from seckill.ledger_words import ReleaseReason, RestoreAs, Restored
+from seckill.ledger_words import Adjusted, ReleaseReason, RestoreAs, Restored
 from seckill.models import SaleChange, SaleItem, movable_items
 from seckill.publication import terms_of
 from seckill.timestamps import from_ms, now_ms, to_ms
@@ -126,6 +127,7 @@ def reconcile(
         incarnation = item_state.incarnation()
         item_state.mark_unverified(item_id=item_id)
         result.collected = collect_reservations(item_id=item_id)
+        finish_changes(item_id=item_id)
         repairable = not rebuild and is_repairable(item_id=item_id)
         if not repairable or not repair_holds(item_id=item_id, result=result, report_progress=report_progress):
             result.rebuilt, result.refused = True, 0
@@ -142,6 +144,22 @@ def log_result(result: Reconciled) -> None:
     """A warning only if something had to be repaired: each start of the store makes every item be compared once."""
     write = log.warning if result.differed else log.info
     write("item_reconciled", **{name: getattr(result, name) for name in Reconciled.__slots__})
+
+
+def finish_changes(*, item_id: int) -> None:
+    counters = item_state.counters(item_id=item_id)
+    answer = None
+    if counters is not None:
+        answer = ledger.AdjustAnswer(
+            word=Adjusted.ALREADY_APPLIED,
+            quantity=counters.quantity,
+            left=counters.left,
+            held=counters.held,
+            sold=counters.sold,
+            closes_ms=counters.closes_ms,
+        )
+    operation_ids = item_state.applied_operations(item_id=item_id)
+    journal.finish_interrupted(item_id=item_id, operation_ids=operation_ids, answer=answer)
 
 
 def is_repairable(*, item_id: int) -> bool:

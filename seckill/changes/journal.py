@@ -10,7 +10,7 @@ them. So PostgreSQL never refuses what the store has admitted.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from uuid import UUID, uuid4, uuid5
 
@@ -169,6 +169,35 @@ def apply_next(*, item_id: int) -> bool:
         log.error("change_differs_from_orders", item_id=item_id, change=change.pk, error=str(error))
         return False
     return True
+
+
+def finish_interrupted(*, item_id: int, operation_ids: Collection[UUID], answer: ledger.AdjustAnswer | None) -> int:
+    """Finish the changes that the store has applied although PostgreSQL does not know it yet. Returns how many.
+
+    For a reconcile, under the item's lock, after all reservations have become orders: otherwise units that were added
+    and bought would be missing in the quantity, and the orders would never fit again. `operation_ids` are the changes
+    that the store has applied, `answer` its figures, None if it has lost the item. If the store has forgotten an
+    addition, orders that need its units prove it.
+    """
+    count = 0
+    while change := SaleChange.objects.filter(item_id=item_id, status=Status.PENDING).order_by("pk").first():
+        in_store = answer is not None and change.operation_id in operation_ids
+        if not in_store and not (change.kind == Kind.ADD_UNITS and units_are_bought(item_id=item_id)):
+            return count
+        figures = ledger.AdjustAnswer(Adjusted.ALREADY_APPLIED, None, None, None, None, None)
+        try:
+            finish(change, answer or figures)
+        except IntegrityError as error:
+            log.error("change_differs_from_orders", item_id=item_id, change=change.pk, error=str(error))
+            return count
+        count += 1
+    return count
+
+
+def units_are_bought(*, item_id: int) -> bool:
+    """Whether orders have taken more units than there are without the additions that are still pending."""
+    quantity = store_quantity(item_id=item_id)
+    return quantity is not None and SaleItem.objects.filter(pk=item_id, taken__gt=quantity).exists()
 
 
 def store_quantity(*, item_id: int) -> int | None:

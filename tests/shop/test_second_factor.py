@@ -15,7 +15,8 @@ ADMIN_SIGN_IN = "/accounts/login/?next=/admin/"
 
 def code_of(secret: str) -> str:
     """The code of the step before, so that the next sign-in of a test has a fresh one. No code is good twice."""
-    return format_hotp_value(hotp_value(secret, next(yield_hotp_counters_from_time())))
+    code: str = format_hotp_value(hotp_value(secret, next(yield_hotp_counters_from_time())))
+    return code
 
 
 def enter_password(client: Client, *, password: str = "manager-password") -> str:

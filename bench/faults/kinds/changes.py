@@ -8,6 +8,7 @@ from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, TrialContext
 from seckill import ledger
 from seckill.changes import journal
+from seckill.changes.effect import adjustment_of
 from seckill.changes.rules import CannotChange, ChangeRequest
 from seckill.models import SaleChange, SaleItem
 
@@ -98,3 +99,32 @@ class WorkerKilledInChange(ChangeFault):
 
     def took_effect(self) -> bool:
         return self._died
+
+
+class StoreRestartedInAddition(ChangeFault):
+    """No worker runs, so that nobody finishes the addition before the units are reserved and the store restarts."""
+
+    name = "store-restarted-in-addition"
+    description = "a process dies after it added units in the store, the units are reserved, and the store restarts"
+    duration_seconds = 1.0
+    demand = Demand(buyers=80)
+
+    def inject(self) -> None:
+        item_id = self.context.item.pk
+        request = ChangeRequest(kind=Kind.ADD_UNITS, reason=REASON, units=self.rng.randint(3, 8), closes_at=None)
+        self.shop.keep_down("worker")
+        (change,) = journal.record_pending(request, item_id=item_id, made_by=None)
+        # The first half of `journal.apply_next`; the second half is lost with the process.
+        ledger.adjust(item_id=item_id, operation_id=change.operation_id, adjustment=adjustment_of(change))
+        self._reserved = self.shop.wait_until(self._added_units_are_reserved, seconds_max=INJECT_SECONDS_MAX)
+        self.shop.kill("store")
+
+    def _added_units_are_reserved(self) -> bool:
+        counters = ledger.read(item_id=self.context.item.pk)
+        return counters is not None and counters.held + counters.sold > (self.context.item.quantity or 0)
+
+    def undo(self) -> None:
+        self.shop.bring_up("worker")
+
+    def took_effect(self) -> bool:
+        return self._reserved and super().took_effect()

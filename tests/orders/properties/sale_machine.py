@@ -282,6 +282,7 @@ class SaleMachine(RuleBasedStateMachine):
         elif fault == "empty" and store_is_up:
             self.world.client.flushall()
             store.lose("item", "buyers", "holds", "outbox")
+            store.applied.clear()
         elif fault == "lose a key" and store_is_up and store.has(key):
             self.world.client.delete(getattr(self.world.keys, key))
             store.lose(key)

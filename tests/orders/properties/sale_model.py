@@ -4,6 +4,7 @@
 hold. Where a fault takes something away, the model says what was promised nevertheless, and what was not (`forgiven`).
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping
 from copy import deepcopy
@@ -73,22 +74,23 @@ class Order:
 
 @dataclass
 class Change:
-    """A change of the terms in PostgreSQL's journal; `told` once the store has applied it."""
+    """A change of the terms in PostgreSQL's journal, with a number of its own."""
 
     kind: SaleChange.Kind
     units: int = 0
-    told: bool = False
+    number: int = field(default_factory=itertools.count().__next__)
 
 
 @dataclass
 class StoreModel:
-    """The reservation store. `missing` are the keys that it has lost."""
+    """The reservation store. `missing` are the keys that it has lost, `applied` the changes that it remembers."""
 
     terms: Terms
     verified: bool = True
     missing: set[str] = field(default_factory=set)
     holds: dict[str, Hold] = field(default_factory=dict)
     outbox: dict[str, Entry] = field(default_factory=dict)
+    applied: set[int] = field(default_factory=set)
 
     def units(self, state: str) -> int:
         return sum(hold.units for hold in self.holds.values() if hold.state == state)
@@ -160,7 +162,7 @@ class StoreModel:
 
     def adjust(self, change: Change) -> bool:
         """Apply a change once. False where the store refuses it."""
-        if change.told:
+        if change.number in self.applied:
             return True
         if change.kind == Kind.WITHDRAW_UNITS:
             assert self.left is not None
@@ -168,7 +170,7 @@ class StoreModel:
             if self.left < change.units or self.terms.quantity <= change.units:
                 return False
         move(self.terms, change)
-        change.told = True
+        self.applied.add(change.number)
         return True
 
 
@@ -338,13 +340,28 @@ class SaleModel:
         known = self.orders.keys() | self.store.outbox.keys() | self.store.holds.keys()
         self.forgiven |= self.told_yes - known
 
+    def finish_interrupted(self) -> None:
+        """What the store has applied is applied, and so is an addition whose units are in orders."""
+        while self.pending:
+            change = self.pending[0]
+            known = self.store.item_there and change.number in self.store.applied
+            added = sum(waiting.units for waiting in self.pending if waiting.kind == Kind.ADD_UNITS)
+            bought = change.kind == Kind.ADD_UNITS and self.taken > (self.terms.quantity or 0) - added
+            if not known and not bought:
+                return
+            if change.kind == Kind.WITHDRAW_UNITS and self.taken > (self.terms.quantity or 0) - change.units:
+                return
+            if change.kind != Kind.ADD_UNITS:
+                move(self.terms, change)
+            self.pending.pop(0)
+
     def reconcile(self, *, dies: bool = False) -> None:
         """Every known reservation becomes an order, and each hold in the store gets the state of its order."""
         self.persist(self.store.outbox)
         self.persist({name: hold for name, hold in self.store.holds.items() if hold.state != "ended"})
+        self.finish_interrupted()
         terms = deepcopy(self.terms)
         for change in self.pending:
-            change.told = False
             if change.kind == Kind.ADD_UNITS:
                 move(terms, Change(Kind.WITHDRAW_UNITS, change.units))
         holds = {name: Hold(order.wanted, order.buyer, order.units) for name, order in self.orders.items()}

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from orders import intake, lifecycle
 from orders.models import Order
@@ -48,6 +49,14 @@ class ItemJourney(StoredItem):
     def ordered(self, *, units: int = 1) -> UUID:
         reservation_id = self.reserved(units=units)
         intake.drain_once(item_id=self.item_id)
+        return reservation_id
+
+    def surplus(self, *, units: int) -> UUID:
+        """An order whose reservation the store has lost."""
+        reservation_id = passes.new_reservation_id(self.item_id)
+        now = timezone.now()
+        lost = intake.NewOrder(None, reservation_id, self.new_buyer().pk, units, now, now + timedelta(minutes=5))
+        intake.persist(item_id=self.item_id, new_orders=[lost])
         return reservation_id
 
     def paid(self, *, units: int = 1) -> UUID:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 from django.db import connection
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders import intake, lifecycle, settlement, tasks
@@ -208,6 +209,60 @@ def test_units_whose_addition_is_on_its_way_are_added_once(journey: ItemJourney)
     journal.sweep_changes()
     assert journey.item()["quantity"] == str(QUANTITY + 5)
     assert journey.item()["left"] == str(QUANTITY + 5)
+    assert journey.is_clean()
+
+
+@pytest.mark.parametrize("lost", [[], ["ops"], ["item"], ["item", "ops"], ["item", "ops", "holds", "buyers", "outbox"]])
+def test_added_units_that_were_bought_stay_though_the_process_died_in_the_change(
+    journey: ItemJourney, lost: list[str]
+) -> None:
+    """The store has added the units, PostgreSQL does not know it, the units are bought, and the store restarts."""
+    with mock.patch.object(journal, "finish", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        make_change(journey, SaleChange.Kind.ADD_UNITS, units=5)
+    for _ in range(12):
+        journey.paid(units=2)
+    if lost:
+        journey.client.delete(*(getattr(journey.keys, name) for name in lost))
+    journey.restart()
+    assert tasks.watch_store() == 1
+    assert SaleChange.objects.get().status == SaleChange.Status.APPLIED
+    journal.sweep_changes()
+    assert (journey.item()["quantity"], *journey.counters()) == ("25", "1", "0", "24")
+    assert SaleItem.objects.get(pk=journey.item_id).quantity == QUANTITY + 5
+    assert journey.is_clean()
+    assert journey.try_to_reserve() == Outcome.RESERVED
+    make_change(journey, SaleChange.Kind.ADD_UNITS, units=1)
+    assert journey.item()["quantity"] == "26"
+
+
+@pytest.mark.parametrize("kind", [SaleChange.Kind.WITHDRAW_UNITS, SaleChange.Kind.PAUSE, SaleChange.Kind.END_NOW])
+def test_a_change_that_only_the_store_knows_of_is_finished_and_nothing_is_rebuilt(
+    journey: ItemJourney, kind: SaleChange.Kind
+) -> None:
+    journey.ordered()
+    with mock.patch.object(journal, "finish", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        make_change(journey, kind, units=5 if kind == SaleChange.Kind.WITHDRAW_UNITS else None)
+    before = journey.item()
+    journey.restart()
+    assert not reconcile.reconcile(item_id=journey.item_id).rebuilt
+    assert SaleChange.objects.get().status == SaleChange.Status.APPLIED
+    assert journey.item() == {**before, "incarnation": item_state.incarnation()}
+    assert journey.is_clean()
+
+
+def test_a_withdrawal_that_the_orders_contradict_is_decided_again(journey: ItemJourney) -> None:
+    """The store withdrew units after it had lost reservations of them."""
+    for _ in range(9):
+        journey.paid(units=2)
+    journey.client.flushall()
+    tasks.watch_store()
+    with mock.patch.object(journal, "finish", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        make_change(journey, SaleChange.Kind.WITHDRAW_UNITS, units=2)
+    Order.objects.filter(reservation_id=journey.surplus(units=2)).update(status=OrderStatus.PAID, ended_at=Now())
+    journey.restart()
+    assert tasks.watch_store() == 1
+    assert SaleChange.objects.get().status == SaleChange.Status.REFUSED
+    assert journey.counters() == ("0", "0", "20")
     assert journey.is_clean()
 
 
