@@ -1,4 +1,4 @@
-"""What the web server calls: `granian --interface wsgi shop.wsgi:application`."""
+"""Django as a WSGI application, called by `shop/rsgi.py`. A WSGI server can call it too, but its threads wait for bodies."""
 
 import os
 

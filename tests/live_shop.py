@@ -26,17 +26,26 @@ START_SECONDS = 90.0
 
 
 @contextmanager
-def live_shop() -> Iterator[str]:
+def live_web(**more_environment: str) -> Iterator[str]:
+    """The web server alone."""
+    with live_shop(names=("web",), **more_environment) as url:
+        yield url
+
+
+@contextmanager
+def live_shop(
+    *, names: tuple[str, ...] = ("web", "worker", "errands", "beat"), **more_environment: str
+) -> Iterator[str]:
     """Start the processes as `make run` does and give the address of the web server. Stops them at the end."""
     with tempfile.TemporaryDirectory(prefix="stampede-live-") as directory:
         run_settings = RunSettings(
             host="127.0.0.1", port=free_port(), directory=Path(directory), own_servers=None, allowed_hosts=[]
         )
-        with mock.patch.dict(os.environ, {**environment(), "SHOP_URL": run_settings.url}):
+        with mock.patch.dict(os.environ, {**environment(), "SHOP_URL": run_settings.url, **more_environment}):
             started = [
                 process
                 for process in processes(settings=run_settings, broker_url=settings.CELERY_BROKER_URL)
-                if process.name in ("web", "worker", "errands", "beat")
+                if process.name in names
             ]
         try:
             for process in started:

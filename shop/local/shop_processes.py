@@ -43,9 +43,9 @@ def processes(*, settings: RunSettings, broker_url: str) -> list[Process]:
 
 
 def _web(*, settings: RunSettings) -> Process:
-    argv = ["-m", "granian", "--interface", "wsgi", "shop.wsgi:application"]
+    argv = ["-m", "granian", "--interface", "rsgi", "shop.rsgi:application"]
     argv += ["--host", settings.host, "--port", str(settings.port)]
-    argv += ["--workers", "2", "--blocking-threads", "8", "--workers-kill-timeout", "3"]
+    argv += ["--workers", "2", "--no-ws", "--workers-kill-timeout", "3"]
     # granian restarts its own workers; the supervisor restarts granian.
     argv += ["--respawn-failed-workers"]
     return _python(

@@ -1,0 +1,100 @@
+"""PostgreSQL that does not answer holds the threads of pages, and buyers with a pass go on reserving."""
+
+import http.client
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from threading import Thread
+from urllib.parse import urlsplit
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.conftest import make_item
+from tests.live_shop import live_web
+from tests.processes import descendants
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FROZEN_SECONDS = 20.0
+
+
+@contextmanager
+def frozen_postgres() -> Iterator[None]:
+    """SIGSTOP to PostgreSQL and all its processes, so that connections are accepted and nothing is answered."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_read_file('postmaster.pid')")
+        postmaster = int(cursor.fetchone()[0].split()[0])
+    pids = [postmaster, *descendants(pid=postmaster)]
+    try:
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+def call(port: int, method: str, path: str, *, pass_text: str = "") -> tuple[int, float]:
+    """Status and seconds; 0 if no answer came within 8 s."""
+    headers = {"Host": "127.0.0.1", "Content-Type": "application/json"}
+    if pass_text:
+        headers["Authorization"] = f"Pass {pass_text}"
+    started_s = time.monotonic()
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=8)) as client:
+        try:
+            client.request(method, path, body=json.dumps({"units": 1}) if method == "POST" else None, headers=headers)
+            return client.getresponse().status, time.monotonic() - started_s
+        except OSError:
+            return 0, time.monotonic() - started_s
+
+
+def test_reservations_go_on_while_postgresql_is_frozen(product: Product, pass_for: Callable[..., str]) -> None:
+    item = make_item(product, quantity=1000)
+    buyers = User.objects.bulk_create([User(username=f"buyer-{number}") for number in range(200)])
+    passes = [pass_for(buyer, item) for buyer in buyers]
+    with live_web() as url:
+        port = urlsplit(url).port or 0
+        assert call(port, "GET", "/")[0] == 200
+        with frozen_postgres():
+            began_s = time.monotonic()
+            pages = [Thread(target=load_pages, args=(port, began_s + FROZEN_SECONDS)) for _ in range(40)]
+            for page in pages:
+                page.start()
+            time.sleep(1)
+            reserved, others = reserve_until(began_s + FROZEN_SECONDS, port, item, passes)
+        for page in pages:
+            page.join()
+    assert [status for status, _seconds in reserved] == [201] * len(reserved)
+    assert len(reserved) > 50
+    slowest = {name: max(seconds for _status, seconds in answers) for name, answers in others.items()}
+    assert {status for answers in others.values() for status, _seconds in answers} == {200}
+    # Milliseconds on an idle machine.
+    assert max(*slowest.values(), *(seconds for _status, seconds in reserved)) < 2
+
+
+def load_pages(port: int, until_s: float) -> None:
+    """What other people do meanwhile: pages that need PostgreSQL."""
+    while time.monotonic() < until_s:
+        call(port, "GET", "/")
+
+
+def reserve_until(
+    until_s: float, port: int, item: SaleItem, passes: list[str]
+) -> tuple[list[tuple[int, float]], dict[str, list[tuple[int, float]]]]:
+    """Reserve with one pass after the other, and ask for health and live figures."""
+    reserved, others = [], dict[str, list[tuple[int, float]]]()
+    for pass_text in passes:
+        if time.monotonic() > until_s:
+            break
+        reserved.append(call(port, "POST", f"/api/v1/sale-items/{item.pk}/reservations/", pass_text=pass_text))
+        for path in ("/healthz", f"/api/v1/sale-items/{item.pk}/live/"):
+            others.setdefault(path, []).append(call(port, "GET", path))
+        time.sleep(0.1)
+    return reserved, others
