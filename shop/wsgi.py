@@ -1,4 +1,4 @@
-"""Django as a WSGI application, called by `shop/rsgi.py`. A WSGI server can call it too, but its threads wait for bodies."""
+"""Django as a WSGI application, which `shop/rsgi.py` calls. A WSGI server can too, but its threads wait for bodies."""
 
 import os
 
