@@ -78,7 +78,9 @@ def orders_to_keep(path: str) -> QuerySet[OrderLine]:
 def find_leftovers() -> Leftovers:
     removable = removable_sales()
     in_removable = Order.objects.filter(lines__sale_item__sale__in=removable.values("pk"))
-    elsewhere = Order.objects.filter(buyer=OuterRef("pk")).exclude(pk__in=in_removable.values("pk"))
+    of_buyer = Order.objects.filter(buyer=OuterRef("pk"))
+    elsewhere = of_buyer.exclude(pk__in=in_removable.values("pk"))
+    in_other_sales = of_buyer.exclude(lines__sale_item__sale__in=load_sales().values("pk"))
     open_now = load_sales().filter(closes_at__gt=Now())
     over = load_sales().filter(closes_at__lte=Now())
     return Leftovers(
@@ -88,7 +90,7 @@ def find_leftovers() -> Leftovers:
         buyers=0 if open_now.exists() else load_buyers().exclude(Exists(elsewhere)).count(),
         sales_still_open=open_now.count(),
         sales_with_other_buyers=over.filter(Exists(orders_to_keep("sale_item__sale"))).count(),
-        buyers_with_other_orders=load_buyers().filter(Exists(elsewhere)).count(),
+        buyers_with_other_orders=load_buyers().filter(Exists(in_other_sales)).count(),
     )
 
 

@@ -19,6 +19,7 @@ from seckill import ledger
 from seckill.models import SaleItem, published_items
 from seckill.phase import Phase
 from seckill.publication import CannotPublish
+from shop.zone import time_with_offset
 
 # As long as a pass is valid: nobody could buy with it later.
 OWN_SALE_SECONDS = 900
@@ -74,7 +75,7 @@ def own_item(*, stock: int, units_max: int) -> SaleItem:
     """The item of a new sale, open now. Raises CannotStart."""
     try:
         return open_load_sale(
-            name=f"Load test {timezone.now():%Y-%m-%d %H:%M:%S}",
+            name=f"Load test {time_with_offset(timezone.now())}",
             quantity=stock,
             per_buyer_max=units_max,
             open_seconds=OWN_SALE_SECONDS,

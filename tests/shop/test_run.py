@@ -64,7 +64,14 @@ def free_port() -> int:
 
 def run_environment(*, directory: Path, **changes: str) -> dict[str, str]:
     """This process's environment without what tests/embedded_servers.py put there for Django."""
-    secrets = {"SECRET_KEY", "STAMPEDE_ADMIN_PASSWORD", "STAMPEDE_BUYER_PASSWORD", "LOAD_TESTS", "EMAIL_URL"}
+    secrets = {
+        "SECRET_KEY",
+        "STAMPEDE_ADMIN_PASSWORD",
+        "STAMPEDE_BUYER_PASSWORD",
+        "LOAD_TESTS",
+        "EMAIL_URL",
+        "TIME_ZONE",
+    }
     not_inherited = {*SERVER_URLS, *secrets}
     inherited = {name: value for name, value in os.environ.items() if name not in not_inherited}
     return {**inherited, "STAMPEDE_DIRECTORY": str(directory), **changes}

@@ -40,7 +40,8 @@ class Command(BaseCommand):
         if not found.sales and not found.buyers:
             self.stdout.write("There is nothing to remove.")
             return
-        what = f"{found.sales:,} sales with {found.orders:,} orders, and {found.buyers:,} buyers"
+        parts = [count_of(found.sales, "sale"), count_of(found.orders, "order"), count_of(found.buyers, "buyer")]
+        what = ", ".join(parts)
         if asks and not confirmed(f"Remove {what}? [y/N] "):
             self.stdout.write("Nothing was removed.")
             return
@@ -53,11 +54,15 @@ class Command(BaseCommand):
 
 def lines_about_kept(found: Leftovers) -> list[str]:
     kept = [
-        (found.sales_still_open, "load-test sales are still open. They and the buyers are kept until they close."),
-        (found.sales_with_other_buyers, "load-test sales are kept: they have orders of other buyers or real payments."),
-        (found.buyers_with_other_orders, "load-test buyers are kept: they have orders in other sales."),
+        (found.sales_still_open, "sale", "still open, kept with all load-test buyers until it is over"),
+        (found.sales_with_other_buyers, "sale", "kept because of orders of other buyers or real payments"),
+        (found.buyers_with_other_orders, "buyer", "kept because of orders in other sales"),
     ]
-    return [f"{count:,} {text}" for count, text in kept if count]
+    return [f"{count_of(count, noun)} {reason}." for count, noun, reason in kept if count]
+
+
+def count_of(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def confirmed(question: str) -> bool:

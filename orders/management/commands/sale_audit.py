@@ -67,7 +67,7 @@ class Command(BaseCommand):
                     )
                     progress.remove_task(bar)
         except (StoreUnreachable, DatabaseError) as error:
-            raise CommandError(f"Not checked. {away(error)}.", returncode=2) from None
+            raise CommandError(f"Not checked. {away(error)}", returncode=2) from None
         if options["json"]:
             self.stdout.write(json.dumps([as_json(found) for found in audits], indent=2))
         else:
@@ -81,7 +81,8 @@ class Command(BaseCommand):
 def away(error: StoreUnreachable | DatabaseError) -> str:
     """A sentence about the server that did not answer."""
     server = "The reservation store" if isinstance(error, StoreUnreachable) else "PostgreSQL"
-    return f"{server} does not answer: {' '.join(str(error).split()).rstrip('.')}"
+    cause = " ".join(str(error).split())
+    return f"{server} does not answer: {cause}{'' if cause.endswith(('.', '?')) else '.'}"
 
 
 def verdict_on(audits: Sequence[Audit]) -> str:

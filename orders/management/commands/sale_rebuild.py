@@ -40,7 +40,7 @@ class Command(BaseCommand):
         try:
             self.rebuild(item_ids=options["items"], from_nothing=options["from_nothing"])
         except (StoreUnreachable, DatabaseError) as error:
-            raise CommandError(f"{away(error)}. Run it again when it answers; the shop tries by itself too.") from None
+            raise CommandError(f"{away(error)} Run it again when it answers; the shop tries by itself too.") from None
 
     def rebuild(self, *, item_ids: list[int], from_nothing: bool) -> None:
         console = Console(stderr=True)

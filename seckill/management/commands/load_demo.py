@@ -14,6 +14,7 @@ from seckill.models import Sale, SaleItem, published_sales
 from seckill.publication import CannotPublish, publish_sale
 from seckill.store import StoreUnreachable
 from shop.models import Category, Product
+from shop.zone import time_with_offset
 
 # Time to read the page, and still within the first minute.
 OPENS_IN = timedelta(seconds=45)
@@ -200,7 +201,7 @@ class Command(BaseCommand):
             raise CommandError(f"“{name}” cannot be published. {refusal}") from refusal
         except StoreUnreachable as error:
             self.stderr.write(f"The reservation store does not answer ({error}); the sale opens as soon as it does.")
-        self.stdout.write(f"“{name}” opens at {timezone.localtime(opens_at):%Y-%m-%d %H:%M:%S %Z}.")
+        self.stdout.write(f"“{name}” opens at {time_with_offset(opens_at)}.")
 
 
 def load_products() -> None:
