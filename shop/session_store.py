@@ -1,4 +1,4 @@
-"""Sessions in the cache. When the cache is down, visitors get 503 and stay signed in."""
+"""Sessions in the cache, as JSON. When the cache is down, visitors get 503 and stay signed in."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ class SessionStore(CacheSessionStore):
 
     def load(self) -> dict[str, Any]:
         """The session's data. Raises what the cache raises."""
-        data: dict[str, Any] | None = caches[settings.SESSION_CACHE_ALIAS].get(self.cache_key)
-        if data is not None:
+        data = caches[settings.SESSION_CACHE_ALIAS].get(self.cache_key)
+        if isinstance(data, dict):
             return data
-        # Missing or expired: Django makes a new session when something is written to it.
+        # Missing, expired or unreadable: Django makes a new session when something is written to it.
         self._session_key = None
         return {}

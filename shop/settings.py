@@ -4,6 +4,8 @@
 The real environment always wins over that file. Each variable is described in docs/settings.md.
 """
 
+import os
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from django.templatetags.static import static
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from shop.configuration import trying_out
 from shop.configuration.log_lines import logging_settings
 from shop.configuration.rates import rate
 from shop.sidebar import ACCOUNT_LINKS, NAVIGATION
@@ -23,7 +26,9 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 # Where `make run` keeps what it made: servers' data, logs, collected static files.
 STAMPEDE_DIRECTORY = Path(env.str("STAMPEDE_DIRECTORY", default=str(BASE_DIR / ".stampede")))
+given_environment = dict(os.environ)
 environ.Env.read_env(STAMPEDE_DIRECTORY / "env")
+trying_out.forget_load_tests_of_the_file(given=given_environment, argv=sys.argv)
 
 # --- What every installation must set ---------------------------------------------------------------------------
 
@@ -53,8 +58,9 @@ LOAD_TESTS: bool = env.bool("LOAD_TESTS", default=False)
 
 # --- Payments ----------------------------------------------------------------------------------------------------
 
-# A real shop must choose, or its staff records what comes in; the simulated provider is there where nothing is real.
-PAYMENT_PROVIDERS: list[str] = env.list("PAYMENT_PROVIDERS", default=["simulated"] if LOAD_TESTS or DEBUG else [])
+# A real shop must choose, or its staff records what comes in. The simulated provider must be asked for by name.
+PAYMENT_PROVIDERS: list[str] = env.list("PAYMENT_PROVIDERS", default=trying_out.default_providers(given_environment))
+trying_out.check_providers(PAYMENT_PROVIDERS, given=given_environment)
 # Where the shop is found: links in mails, the way back from payment pages, and where the simulated provider calls.
 SHOP_URL: str = env.str("SHOP_URL", default=f"http://127.0.0.1:{env.int('PORT', default=8000)}").rstrip("/")
 STRIPE_SECRET_KEY: str = env.str("STRIPE_SECRET_KEY", default="")
@@ -175,8 +181,11 @@ def redis_cache(url: str, *, timeout_seconds: float) -> dict[str, Any]:
     return {
         "BACKEND": "django_redis.cache.RedisCache",
         "LOCATION": url,
+        # Values of version 1 were pickled; those of each version are seen only by processes that can read them.
+        "VERSION": 2,
         "OPTIONS": {
             "CLIENT_CLASS": "django_redis.client.DefaultClient",
+            "SERIALIZER": "shop.configuration.plain_json.PlainJSONSerializer",
             "SOCKET_CONNECT_TIMEOUT": timeout_seconds,
             "SOCKET_TIMEOUT": timeout_seconds,
             "CONNECTION_POOL_KWARGS": {"retry": Retry(NoBackoff(), 0), "socket_keepalive": True},

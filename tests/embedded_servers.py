@@ -65,6 +65,7 @@ def _prepare_environment(*, config: pytest.Config) -> None:
         {
             "SECRET_KEY": secrets.token_urlsafe(50),
             "LOAD_TESTS": "1",
+            "PAYMENT_PROVIDERS": "simulated",
             "EMAIL_URL": "dummymail://",
             "TIME_ZONE": "UTC",
             "STAMPEDE_ADMIN_PASSWORD": secrets.token_urlsafe(12),

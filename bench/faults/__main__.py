@@ -60,6 +60,7 @@ def environment(directory: Path) -> dict[str, str]:
         # Where the payment company calls the shop: one of the two web processes.
         "SHOP_URL": f"http://127.0.0.1:{web}",
         "LOAD_TESTS": "1",
+        "PAYMENT_PROVIDERS": "simulated",
         "STAMPEDE_DIRECTORY": str(directory),
         "FAULTS_DIRECTORY": str(directory),
     }

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.markup import escape
 
+from shop.configuration.trying_out import LOOPBACK, OPEN_TO_OTHERS, RUN_VARIABLE
 from shop.local.environment import BadEnvironment, RunSettings, read_settings, write_environment
 from shop.local.postgres import DataUnusable
 from shop.local.process import PortTaken, ProcessFailed
@@ -74,6 +75,7 @@ def _start(*, settings: RunSettings, servers: EmbeddedServers | None, supervisor
             urls = servers.environment()
         values = write_environment(settings=settings, urls=urls)
         os.environ.update(values)
+        os.environ[RUN_VARIABLE] = OPEN_TO_OTHERS if settings.open_to_others else LOOPBACK
         compile_translations()
         supervisor.start(processes=steps(settings=settings))
         broker_url = os.environ.get("CELERY_BROKER_URL") or urls["REDIS_URL"]
@@ -105,6 +107,10 @@ def _welcome(*, settings: RunSettings, values: Mapping[str, str]) -> str:
     ]
     if settings.open_to_others and not any(settings.allowed_hosts):
         lines.append("  Other machines can connect; set ALLOWED_HOSTS to the names they use, or they get 400.")
+    if settings.open_to_others and not os.environ.get("PAYMENT_PROVIDERS"):
+        lines.append(
+            "  Nobody can pay, since others may reach this shop: PAYMENT_PROVIDERS=simulated lets them pretend to."
+        )
     return "\n".join([*lines, "Ctrl-C stops everything."])
 
 

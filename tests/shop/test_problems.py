@@ -1,11 +1,19 @@
 """Everything under /api/ answers in problem+json, Django's own errors too."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client, RequestFactory
+from rest_framework import exceptions
+from rest_framework.test import APIClient
 
+from seckill.models import SaleItem
+from seckill.pass_authentication import TITLES, PassRefused
 from shop import health
 from shop.http import problems
+from tests.conftest import make_item
 
 
 @pytest.mark.parametrize("path", ["/api/", "/api/v1/", "/api/v1/nothing/", "/api/v1/sale-items/x/live/", "/api/v2/"])
@@ -46,3 +54,47 @@ def test_readiness_names_what_is_missing_but_no_address(db: None) -> None:
         raise ConnectionError("redis://secret@host")
 
     assert health.result_of(broken) == "ConnectionError"
+
+
+def every_error(base: type[exceptions.APIException]) -> Iterator[exceptions.APIException]:
+    """One of each kind that the API can answer with, the shop's own too."""
+    for kind in base.__subclasses__():
+        yield from every_error(kind)
+        if kind is PassRefused:
+            yield from (PassRefused(code, "…") for code in TITLES)
+        else:
+            needs = {exceptions.MethodNotAllowed: ("PUT",), exceptions.UnsupportedMediaType: ("text/plain",)}
+            yield kind(*needs.get(kind, ()))
+
+
+def test_every_problem_has_a_title_of_its_own(db: None) -> None:
+    errors = list(every_error(exceptions.APIException))
+    assert len(errors) > 15
+    for error in errors:
+        answer = problems.exception_handler(error, {})
+        assert answer is not None
+        title = str(problems.title_of(error))
+        assert "server error" not in title, repr(error)
+        assert "{" not in title, repr(error)
+
+
+def test_the_titles_say_which_problem_it_is(buyer: User, product: Any, pass_for: Any, item: SaleItem) -> None:
+    api, wrong = APIClient(), {"username": "buyer", "password": "wrong"}
+    reserve = f"/api/v1/sale-items/{item.pk}/reservations/"
+    other = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
+    titles = [
+        api.post("/api/v1/auth/token/", wrong).json()["title"],
+        api.post("/api/v1/auth/token/", "user=a", content_type="text/plain").json()["title"],
+        api.put("/api/v1/auth/token/", wrong).json()["title"],
+        api.post(reserve).json()["title"],
+        api.post(reserve, headers={"authorization": "Pass x"}).json()["title"],
+        api.post(reserve, headers={"authorization": f"Pass {pass_for(buyer, other)}"}).json()["title"],
+    ]
+    assert titles == [
+        "Wrong user name or password",
+        "Unsupported media type",
+        "Method not allowed",
+        "A pass is needed",
+        "The pass is not valid",
+        "The pass is for another item",
+    ]

@@ -72,7 +72,7 @@ def run_environment(*, directory: Path, **changes: str) -> dict[str, str]:
         "EMAIL_URL",
         "TIME_ZONE",
     }
-    not_inherited = {*SERVER_URLS, *secrets}
+    not_inherited = {*SERVER_URLS, *secrets, "PAYMENT_PROVIDERS"}
     inherited = {name: value for name, value in os.environ.items() if name not in not_inherited}
     return {**inherited, "STAMPEDE_DIRECTORY": str(directory), **changes}
 
@@ -137,6 +137,17 @@ def test_the_printed_password_opens_the_api(run: Run) -> None:
     with contextlib.closing(connection):
         connection.request("POST", "/api/v1/auth/token/", body, {"Content-Type": "application/json"})
         assert connection.getresponse().status in (200, 201)
+
+
+def test_orders_can_be_paid_by_pretending_and_only_by_these_processes(run: Run) -> None:
+    web = run.pid_of("-m granian")
+    given = Path(f"/proc/{web}/environ").read_bytes().split(b"\0")
+    assert b"STAMPEDE_RUN=loopback" in given
+    assert not {"STAMPEDE_RUN", "PAYMENT_PROVIDERS"} & run.environment().keys()
+    # Any reference: the page exists where the provider does, and there is no such payment.
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", run.port, timeout=10)) as connection:
+        connection.request("POST", "/api/v1/payments/simulated/webhook/", "{}", {"Content-Type": "application/json"})
+        assert connection.getresponse().status == 400
 
 
 def test_secrets_are_for_their_owner_only(run: Run) -> None:

@@ -1,0 +1,79 @@
+"""What is in the cache server is JSON. A pickle that somebody writes there is not executed."""
+
+import os
+import pickle
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.test import Client
+from django_redis import get_redis_connection
+
+pytestmark = pytest.mark.django_db
+
+
+class Planted:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.path),)
+
+
+def raw_values() -> list[bytes]:
+    server = get_redis_connection("default")
+    return [server.get(key) for key in server.scan_iter()]
+
+
+def overwrite_all(value: bytes) -> None:
+    server = get_redis_connection("default")
+    for key in server.scan_iter():
+        server.set(key, value)
+
+
+def test_a_session_is_stored_as_json(client: Client, buyer: User) -> None:
+    client.force_login(buyer)
+    (value,) = raw_values()
+    assert value.startswith(b'{"_auth_user_id": ')
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_planted_pickle_is_not_executed(client: Client, buyer: User, tmp_path: Path, protocol: int) -> None:
+    client.force_login(buyer)
+    overwrite_all(pickle.dumps(Planted(tmp_path / "executed"), protocol))
+    answer = client.get("/orders/")
+    assert not (tmp_path / "executed").exists()
+    assert (answer.status_code, answer["Location"]) == (302, "/accounts/login/?next=/orders/")
+
+
+@pytest.mark.parametrize("value", [b"[1, 2]", b'"text"', b"7", b"", b"{", b"[" * 100_000, b"\xff", b"null", b"true"])
+def test_a_damaged_session_is_no_session(client: Client, buyer: User, value: bytes) -> None:
+    client.force_login(buyer)
+    overwrite_all(value)
+    assert client.get("/orders/").status_code == 302
+    client.force_login(buyer)
+    assert client.get("/orders/").status_code == 200
+
+
+@pytest.mark.parametrize("value", [{"at_s": 1.5, "items": ["a", None, True]}, [1.5, 2.5], 7, True, "text", {}])
+def test_what_is_stored_comes_back(value: Any) -> None:
+    cache.set("key", value)
+    assert cache.get("key") == value
+    assert type(cache.get("key")) is type(value)
+
+
+def test_what_json_does_not_know_is_refused_and_not_changed() -> None:
+    with pytest.raises(TypeError):
+        cache.set("key", datetime.now(UTC))
+
+
+def test_every_cache_is_written_so() -> None:
+    assert {cache["OPTIONS"]["SERIALIZER"] for cache in settings.CACHES.values()} == {
+        "shop.configuration.plain_json.PlainJSONSerializer"
+    }
