@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import environ
-import limits
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
@@ -26,19 +25,6 @@ env = environ.Env()
 # Where `make run` keeps what it made: servers' data, logs, collected static files.
 STAMPEDE_DIRECTORY = Path(env.str("STAMPEDE_DIRECTORY", default=str(BASE_DIR / ".stampede")))
 environ.Env.read_env(STAMPEDE_DIRECTORY / "env")
-
-
-def rate_from_env(name: str, *, default: str) -> str:
-    """A rate such as "30/minute". Raises ImproperlyConfigured."""
-    rate: str = env.str(name, default=default)
-    try:
-        sound = limits.parse(rate).amount > 0
-    except ValueError:
-        sound = False
-    if not sound:
-        raise ImproperlyConfigured(f'{name} is {rate!r}. Write a rate, for example "30/minute" or "5/5minutes".')
-    return rate
-
 
 # --- What every installation must set ---------------------------------------------------------------------------
 
@@ -67,7 +53,7 @@ if SECKILL_ARCHIVE_AFTER_SECONDS < 3600:
     # A task that has listed the items that can still change must be done before one of them can be archived.
     raise ImproperlyConfigured("SECKILL_ARCHIVE_AFTER_SECONDS must be at least 3600, an hour.")
 # How often a buyer may cancel orders for one item.
-CANCEL_LIMIT: str = rate_from_env("CANCEL_LIMIT", default="5/10minutes")
+CANCEL_LIMIT: str = rate(env, "CANCEL_LIMIT", default="5/10minutes")
 # Sales open only on stores that keep what buyers are told (seckill/durability.py). This lets them open on weaker ones.
 SECKILL_ALLOW_WEAK_DURABILITY: bool = env.bool("SECKILL_ALLOW_WEAK_DURABILITY", default=False)
 # Installs `bench`, whose commands make buyers, passes and sales for load tests. Never on in a real shop.
