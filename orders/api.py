@@ -15,7 +15,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from orders import lifecycle
+from orders import cancelling
+from orders.cancelling import CancelAnswer, CancelOutcome
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable
@@ -175,13 +176,15 @@ class CancelView(JsonAPIView):
     @extend_schema(
         parameters=[IDEMPOTENCY_KEY],
         request=None,
-        responses={200: OrderSerializer, **dict.fromkeys((400, 401, 404, 409), PROBLEM)},
+        responses={200: OrderSerializer, **dict.fromkeys((400, 401, 404, 409, 429), PROBLEM)},
     )
     def post(self, request: Request, number: UUID) -> HttpResponse:
         order = get_object_or_404(orders_of(request), number=number)
         if idempotency_key(request) is None:
             return key_missing()
-        lifecycle.cancel(order_id=order.pk)
+        answer = cancelling.cancel(order=order)
+        if answer.outcome is CancelOutcome.TOO_OFTEN:
+            return cancelled_too_often(answer)
         order = orders_of(request).get(pk=order.pk)
         if order.status != OrderStatus.CANCELLED:
             return not_payable(StartOutcome.NOT_AWAITING_PAYMENT, order)
@@ -222,6 +225,16 @@ def not_payable(outcome: StartOutcome, order: Order) -> HttpResponse:
     else:
         title, detail = _("Not awaiting payment"), _("The order is already paid, or it has ended.")
     return problem(status=409, code=outcome.value, title=title, detail=detail, order_status=order.status)
+
+
+def cancelled_too_often(answer: CancelAnswer) -> HttpResponse:
+    return problem(
+        status=429,
+        code=answer.outcome.value,
+        title=_("Too many cancellations"),
+        detail=cancelling.too_often_text(answer),
+        retry_after_seconds=answer.retry_after_seconds,
+    )
 
 
 def provider_away() -> HttpResponse:

@@ -8,6 +8,7 @@ idempotent.
 from collections.abc import Iterable, Sequence
 
 import structlog
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from orders.models import SOLD, Order, OrderLine, OrderStatus
@@ -59,7 +60,8 @@ def settle_orders(*, order_ids: Iterable[int] | None = None, batch_max: int = BA
     )
     if order_ids is not None:
         unsettled = unsettled.filter(order_id__in=list(order_ids))
-    settled = 0
+    settled = settle_archived(unsettled)
+    unsettled = unsettled.filter(sale_item__archived_at=None)
     # One batch for each item, so that an item which the store has lost does not block the others.
     for item_id in list(unsettled.order_by().values_list("sale_item_id", flat=True).distinct()):
         lines = unsettled.filter(sale_item_id=item_id).select_related("order").order_by("order__ended_at")[:batch_max]
@@ -72,6 +74,15 @@ def settle_orders(*, order_ids: Iterable[int] | None = None, batch_max: int = BA
             if any(answer is surprise for surprise in SURPRISES) and is_unchanged(order):
                 log.error("hold_differs_from_order", item_id=item_id, order=str(order.number), hold=answer.value)
     return settled
+
+
+def settle_archived(unsettled: QuerySet[OrderLine]) -> int:
+    """Orders of archived items are settled without the store, which does not have them. Returns how many.
+
+    One statement: an item that is brought back afterwards is rebuilt from the orders as they are then.
+    """
+    archived = unsettled.filter(sale_item__archived_at__isnull=False).values("order_id")
+    return Order.objects.filter(pk__in=archived, settled_at=None).update(settled_at=timezone.now())
 
 
 def settle_batch(*, item_id: int, orders: list[Order]) -> list[SettledAnswer]:

@@ -1,21 +1,25 @@
 """The Celery tasks. A message never holds the only copy of anything, so a lost or repeated task does no harm."""
 
 import time
+from collections.abc import Sequence
 
 import structlog
 from celery import shared_task
+from django.db import InterfaceError, OperationalError
 
 from orders import intake, lifecycle, settlement
 from orders.mails import sending
 from orders.metrics import remember_audit
 from orders.payments import inbox, late_money, refunds, sessions
 from orders.payments.simulated import delivery
+from orders.repair import archiving, ended_holds
 from orders.repair.audit import audit
 from orders.repair.reconcile import items_to_watch, reconcile_if_needed
 from orders.sweep import sweep
 from seckill import outbox
+from seckill.archive import retired_items
 from seckill.changes.journal import sweep_changes
-from seckill.models import SaleItem, movable_items
+from seckill.models import movable_items
 from seckill.publication import announce_pending
 from seckill.store import StoreUnreachable
 
@@ -31,23 +35,50 @@ AUDIT_PATIENCE_SECONDS = 5.0
 @shared_task
 def drain_outbox(*, item_id: int) -> int:
     """Turn the item's outbox entries into orders until it is empty. Called by seckill/doorbell.py and by the sweep."""
+    return drain(item_id=item_id, seconds_max=BUDGET_SECONDS)
+
+
+def drain(*, item_id: int, seconds_max: float) -> int:
+    """Drain the item's outbox until it is empty or the time is up; one batch in any case. Returns how many entries."""
     started, count = time.monotonic(), 0
-    while time.monotonic() - started < BUDGET_SECONDS:
-        handled = intake.drain_once(item_id=item_id)
+    while handled := intake.drain_once(item_id=item_id):
         count += handled
-        if not handled:
+        if time.monotonic() - started >= seconds_max:
             break
+    return count
+
+
+def drain_items(*, item_ids: Sequence[int], seconds_max: float) -> int:
+    """Drain what waits in the items' outboxes, within one budget of which each item gets a fair part.
+
+    An item that fails is logged and left to the next sweep. Raises StoreUnreachable, and database errors where
+    PostgreSQL is away.
+    """
+    started, count = time.monotonic(), 0
+    waiting = list(outbox.backlogs(item_ids=item_ids))
+    for number, item_id in enumerate(waiting):
+        seconds_left = started + seconds_max - time.monotonic()
+        if seconds_left <= 0:
+            break
+        try:
+            count += drain(item_id=item_id, seconds_max=seconds_left / (len(waiting) - number))
+        except (StoreUnreachable, OperationalError, InterfaceError):
+            raise
+        except Exception:
+            log.exception("outbox_not_drained", item_id=item_id)
     return count
 
 
 @sweep()
 def sweep_outboxes() -> int:
-    """Every second: finish publications and changes that a crash interrupted, and drain outboxes without a doorbell."""
+    """Every second: finish publications and changes that a crash interrupted, and drain outboxes without a doorbell.
+
+    Past sales are not asked: `archive_sales` drains what they may have left.
+    """
     try:
         announce_pending()
         sweep_changes()
-        item_ids = list(SaleItem.objects.filter(announced_at__isnull=False).values_list("pk", flat=True))
-        return sum(drain_outbox(item_id=item_id) for item_id in outbox.backlogs(item_ids=item_ids))
+        return drain_items(item_ids=list(movable_items().values_list("pk", flat=True)), seconds_max=BUDGET_SECONDS)
     except StoreUnreachable as error:
         # The entries wait. A traceback every second would only clutter the log.
         log.warning("sweep_waits_for_store", error=str(error))
@@ -100,6 +131,23 @@ def audit_sales() -> int:
         return 0
     remember_audit(problems_of_item=problems_of_item)
     return sum(problems_of_item.values())
+
+
+@sweep()
+def forget_ended_holds() -> int:
+    """Every ten seconds: remove ended holds from the store once their passes can no longer be used."""
+    return ended_holds.forget_ended_holds(seconds_max=BUDGET_SECONDS)
+
+
+@sweep(time_limit=900)
+def archive_sales() -> int:
+    """Every ten minutes: take sales that were over long ago out of the store."""
+    try:
+        drain_items(item_ids=list(retired_items().values_list("pk", flat=True)), seconds_max=BUDGET_SECONDS)
+        return archiving.archive_due(seconds_max=BUDGET_SECONDS)
+    except StoreUnreachable as error:
+        log.warning("archiving_waits_for_store", error=str(error))
+        return 0
 
 
 @sweep()

@@ -21,7 +21,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from seckill import ledger, passes
+from seckill import archive, ledger, passes
 from seckill.live.answer import live_body
 from seckill.live.page_texts import refusal_detail
 from seckill.models import Sale, listed_sales, published_items, published_sales
@@ -142,7 +142,7 @@ class PassView(JsonAPIView):
 
 
 class LiveView(APIView):
-    """An item's current figures, from the reservation store. Public."""
+    """An item's current figures, from the reservation store; those of an archived sale are final. Public."""
 
     authentication_classes = ()
     permission_classes = ()
@@ -150,7 +150,7 @@ class LiveView(APIView):
     @extend_schema(responses={200: LiveSerializer})
     def get(self, request: Request, item_id: int) -> Response:
         try:
-            counters = ledger.read(item_id=item_id)
+            counters = ledger.read(item_id=item_id) or archive.find_archived(item_id=item_id)
         except StoreUnreachable:
             counters = None
         return Response(live_body(counters, now_ms=now_ms()), headers={"Cache-Control": "no-store"})

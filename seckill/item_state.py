@@ -15,6 +15,9 @@ from seckill.keys import keys_of
 from seckill.ledger import Counters, Hold, counters_from, hold_from
 from seckill.store import store
 
+# Those of an item that are compared with its holds. `forgotten` is missing until the first hold is forgotten.
+COUNTERS = {"quantity", "left", "held", "sold", "reservations", "forgotten"}
+
 # Entries per HSCAN: some hundred microseconds of the server's time.
 SCAN_COUNT = 1_000
 
@@ -58,7 +61,7 @@ class Totals:
             and left_fits
             and not self.malformed
             and (self.counted["held"], self.counted["sold"]) == (self.held, self.sold)
-            and self.counted["reservations"] == self.reservations
+            and self.counted["reservations"] == self.reservations + self.counted.get("forgotten", 0)
             and self.buyers == Counter(self.buyers_counted)
         )
 
@@ -174,6 +177,17 @@ def all_holds(*, item_id: int) -> Iterator[dict[str, Hold | None]]:
         seen |= portion.keys()
 
 
+def portion_of_holds(*, item_id: int, cursor: int) -> tuple[int, dict[str, Hold | None]]:
+    """One portion of the item's holds, from `cursor` on, and the cursor of the next; 0 is the first and after the last.
+
+    None means that a hold cannot be read.
+    """
+    answer: Any
+    with store() as client:
+        answer = client.hscan(keys_of(item_id).holds, cursor, count=SCAN_COUNT)
+    return answer[0], {name.decode(): hold_from(value) for name, value in answer[1].items()}
+
+
 def totals(*, item_id: int) -> Totals:
     """Add up the item. It is not read at one instant, so a difference is an error only if nothing changed meanwhile."""
     keys = keys_of(item_id)
@@ -191,7 +205,7 @@ def totals(*, item_id: int) -> Totals:
         units_of = {buyer.decode(): number_from(units) for buyer, units in buyers.items()}
         found.malformed += [buyer for buyer, units in units_of.items() if units is None]
         found.buyers_counted |= {buyer: units for buyer, units in units_of.items() if units is not None}
-    found.counted = numbers_in(terms(item_id=item_id), names={"quantity", "left", "held", "sold", "reservations"})
+    found.counted = numbers_in(terms(item_id=item_id), names=COUNTERS)
     return found
 
 

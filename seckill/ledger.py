@@ -1,4 +1,6 @@
-"""The Lua scripts as Python functions: publish, reserve, confirm, release, adjust, restore. Also reads items and holds.
+"""The Lua scripts as Python functions: publish, reserve, confirm, release, adjust, restore, forget, archive.
+
+Also reads items and holds.
 
 Every function makes one round trip to the reservation store. Expected answers are words; if the store cannot be
 reached, does not answer in time, or refuses to write, StoreUnreachable is raised.
@@ -11,7 +13,17 @@ from uuid import UUID
 
 from seckill import scripts
 from seckill.keys import keys_of
-from seckill.ledger_words import Adjusted, Confirmed, Published, Released, ReleaseReason, RestoreAs, Restored
+from seckill.ledger_words import (
+    Adjusted,
+    Archived,
+    Confirmed,
+    Forgotten,
+    Published,
+    Released,
+    ReleaseReason,
+    RestoreAs,
+    Restored,
+)
 from seckill.outcomes import Outcome
 from seckill.phase import Phase, phase_of
 from seckill.store import store
@@ -230,6 +242,26 @@ def restore_many(*, item_id: int, restorations: Sequence[Restoration]) -> list[R
     ]
     with store() as client:
         return [Restored(answer[0]) for answer in scripts.RESTORE.run_many(client, calls)]
+
+
+def forget(*, item_id: int, reservation_ids: Sequence[UUID], keep_ms: int) -> list[Forgotten]:
+    """Remove ended holds whose deadline passed `keep_ms` ago. One answer per reservation; idempotent."""
+    keys = keys_of(item_id)
+    calls: list[tuple[Sequence[str], Sequence[scripts.Argument]]] = [
+        ([keys.item, keys.holds], [str(reservation_id), keep_ms]) for reservation_id in reservation_ids
+    ]
+    with store() as client:
+        return [Forgotten(answer[0]) for answer in scripts.FORGET.run_many(client, calls)]
+
+
+def archive(*, item_id: int, over_ms: int) -> Archived:
+    """Remove everything of an item that has been over for `over_ms`, except dead letters."""
+    keys = keys_of(item_id)
+    with store() as client:
+        answer = scripts.ARCHIVE.run(
+            client, keys=[keys.item, keys.buyers, keys.holds, keys.outbox, keys.ops], args=[over_ms]
+        )
+    return Archived(answer[0])
 
 
 def read(*, item_id: int) -> Counters | None:

@@ -33,6 +33,7 @@ FAULTS: tuple[type[Fault], ...] = (
     network.AcknowledgementLost,
     processes.TwoConsumers,
     processes.WorkerPaused,
+    broker.WorkersAway,
     processes.BeatDown,
     processes.TwoBeats,
     broker.BrokerDown,

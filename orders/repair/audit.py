@@ -151,8 +151,11 @@ def mismatches(item_id: int, totals: item_state.Totals) -> Iterator[str]:
                 f"the store counts {counted['held']} held and {counted['sold']} sold, "
                 f"its holds add up to {totals.held} and {totals.sold}"
             )
-        if counted.get("reservations") != totals.reservations:
-            yield f"the store counts {counted.get('reservations')} reservations and has {totals.reservations} holds"
+        if counted.get("reservations") != totals.reservations + (forgotten := counted.get("forgotten", 0)):
+            yield (
+                f"the store counts {counted.get('reservations')} reservations, "
+                f"and has {totals.reservations} holds and {forgotten} forgotten ones"
+            )
         if "quantity" in counted and counted["quantity"] != counted.get("left", 0) + counted["held"] + counted["sold"]:
             yield f"the store's counters do not add up: {counted}"
     if totals.buyers != totals.buyers_counted:

@@ -29,7 +29,7 @@ from django.db.models import QuerySet
 
 from orders import intake
 from orders.models import SOLD, Order, OrderLine, OrderStatus
-from seckill import durability, item_state, ledger
+from seckill import durability, item_state, ledger, passes
 from seckill.changes import journal
 from seckill.item_lock import item_lock
 from seckill.ledger import Hold, Restoration
@@ -91,7 +91,9 @@ class ExpectedHold:
 def items_to_watch() -> list[int]:
     """The items whose figures can still change, and older ones with orders that the store has not been told of."""
     unsettled = OrderLine.objects.filter(order__settled_at=None).exclude(order__status=OrderStatus.AWAITING_PAYMENT)
-    announced = SaleItem.objects.filter(announced_at__isnull=False, pk__in=unsettled.values("sale_item_id"))
+    announced = SaleItem.objects.filter(
+        announced_at__isnull=False, archived_at=None, pk__in=unsettled.values("sale_item_id")
+    )
     return sorted({*movable_items().values_list("pk", flat=True), *announced.values_list("pk", flat=True)})
 
 
@@ -104,7 +106,8 @@ def reconcile_if_needed(*, item_ids: Sequence[int]) -> list[Reconciled]:
     for item_id, condition in item_state.conditions(item_ids=item_ids).items():
         if condition is not item_state.Condition.VERIFIED:
             with item_lock(item_id=item_id, wait=False) as mine:
-                if mine:
+                # It may have been archived since the items were listed; nobody can archive it under the lock.
+                if mine and SaleItem.objects.filter(pk=item_id, archived_at=None).exists():
                     results.append(reconcile(item_id=item_id))
                     log_result(results[-1])
     # The sales were opened while the store had safe settings. Only a person may decide to stop them, so this just logs.
@@ -290,7 +293,17 @@ def with_holds(item_id: int, batch: Sequence[ExpectedHold]) -> list[tuple[Expect
 
 
 def agrees(expected: ExpectedHold, hold: Hold | None) -> bool:
-    return hold is not None and hold.state == expected.state.value and same_units(expected, hold)
+    if hold is None:
+        return is_forgettable(expected)
+    return hold.state == expected.state.value and same_units(expected, hold)
+
+
+def is_forgettable(expected: ExpectedHold) -> bool:
+    """Whether the hold may be missing: it has ended, and its pass is of no use any more (orders/repair/ended_holds.py).
+
+    Writing such holds again would fill the store with them at every reconcile.
+    """
+    return expected.state is RestoreAs.ENDED and passes.is_useless(deadline_ms=expected.deadline_ms)
 
 
 def same_units(expected: ExpectedHold, hold: Hold) -> bool:
