@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import provider_choice
+from orders.payments.provider.call_bound import web_calls
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
 from orders.payments.provider.names import chosen_providers
 from orders.payments.provider.timing import next_attempt
@@ -85,9 +86,10 @@ def create_payment(*, order_id: int, idempotency_key: str, provider_name: str | 
 
 
 def open_page(*, payment: Payment) -> None:
-    """Ask the provider for the page and save it. Raises ProviderUnreachable."""
+    """Ask the provider for the page and save it. Raises ProviderUnreachable, at once if too many calls wait for it."""
     try:
-        session = provider_choice.named(payment.provider).open_session(payment=payment)
+        with web_calls.one_call():
+            session = provider_choice.named(payment.provider).open_session(payment=payment)
     except ProviderRefused as error:
         # The provider does not accept our configuration. For the buyer that is the same as an unreachable provider.
         log.error("payment_page_refused", payment=str(payment.pk), provider=payment.provider, error=str(error))

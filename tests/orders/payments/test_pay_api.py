@@ -234,3 +234,36 @@ def silent_server() -> Iterator[str]:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_slow_provider_holds_three_threads_and_the_others_are_told_at_once(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    answered, under_way = threading.Event(), threading.Semaphore(0)
+    answers: list[Any] = []
+
+    def wait_for_it(self: object, *, payment: Payment) -> Any:
+        under_way.release()
+        answered.wait(timeout=30)
+        raise ProviderUnreachable
+
+    def press() -> None:
+        client = signed_in(buyer)
+        answers.append(press_pay(client, order.number))
+
+    threads = [threading.Thread(target=run_and_close(press)) for _ in range(8)]
+    with provider_that(open_session=wait_for_it):
+        for thread in threads:
+            thread.start()
+        for _call in range(3):
+            assert under_way.acquire(timeout=30)
+        give_up_s = time.monotonic() + 30
+        while len(answers) < 5 and time.monotonic() < give_up_s:
+            time.sleep(0.05)
+        # Five were refused while three still wait.
+        assert [len(answers), under_way.acquire(blocking=False)] == [5, False]
+        refusal = answers[0]
+        assert (refusal.status_code, refusal["Retry-After"]) == (503, "5")
+        assert refusal.json()["code"] == "provider_unreachable"
+        answered.set()
+        for thread in threads:
+            thread.join(timeout=30)
