@@ -20,6 +20,7 @@ from redis.retry import Retry
 from shop.configuration import trying_out
 from shop.configuration.log_lines import logging_settings
 from shop.configuration.rates import rate
+from shop.money import UnknownCurrency, known_currency
 from shop.sidebar import ACCOUNT_LINKS, NAVIGATION
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -47,7 +48,10 @@ CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default=REDIS_URL)
 # --- The flash sale ----------------------------------------------------------------------------------------------
 
 # Three letters of ISO 4217; every price of the shop is in this currency.
-CURRENCY: str = env.str("SHOP_CURRENCY", default="CNY")
+try:
+    CURRENCY: str = known_currency(env.str("SHOP_CURRENCY", default="CNY"))
+except UnknownCurrency as error:
+    raise ImproperlyConfigured(str(error)) from None
 # A pass can be had this long before the opening, so that the opening itself sees only reservations.
 SECKILL_PASS_LEAD_SECONDS: int = env.int("SECKILL_PASS_LEAD_SECONDS", default=600)
 # A pass lives longer than the lead, so that one taken at the first moment is still good at the opening.
