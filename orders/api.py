@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, RetrieveAPIView
@@ -48,6 +49,11 @@ PROVIDER_RETRY_SECONDS = 5
 KEY_LENGTH_MAX = 255
 # Statuses that always can change; see `may_change`.
 CHANGING = (OrderStatus.AWAITING_PAYMENT, OrderStatus.REFUND_DUE)
+
+RECORD_LOST = gettext_lazy(
+    "You may have paid for this order already, so we do not charge you again. "
+    "The shop will check it; please contact us."
+)
 
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
@@ -218,6 +224,8 @@ def key_missing() -> HttpResponse:
 
 def not_payable(outcome: StartOutcome, order: Order) -> HttpResponse:
     """The problem that says why the order cannot be paid or cancelled, with its status."""
+    if outcome is StartOutcome.RECORD_LOST:
+        return problem(status=503, code=outcome.value, title=_("We have to check this order first"), detail=RECORD_LOST)
     if outcome is StartOutcome.NO_PROVIDER:
         title, detail = _("No online payment"), _("This shop does not take online payments.")
     elif outcome is StartOutcome.TIME_OVER:

@@ -151,6 +151,11 @@ def to_payment_page(request: HttpRequest, order: Order, payment: Payment) -> Htt
 
 
 def why_not_payable(outcome: StartOutcome) -> str:
+    if outcome is StartOutcome.RECORD_LOST:
+        return _(
+            "You may have paid for this order already, so we do not charge you again. "
+            "The shop will check it; please contact us."
+        )
     if outcome is StartOutcome.TIME_OVER:
         return _("The payment deadline has passed.")
     if outcome is StartOutcome.NO_PROVIDER:

@@ -14,10 +14,11 @@ from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from orders import lifecycle, tasks
-from orders.models import OrderStatus, Payment
+from orders.models import Order, OrderStatus, Payment
 from orders.payments import provider_choice, sessions
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
 from orders.payments.simulated.models import SimulatedSession
+from orders.repair.audit import audit
 from seckill.models import SaleItem
 from tests.orders.payments.payment_steps import (
     figures,
@@ -267,3 +268,21 @@ def test_a_slow_provider_holds_three_threads_and_the_others_are_told_at_once(ite
         answered.set()
         for thread in threads:
             thread.join(timeout=30)
+
+
+def test_an_order_that_the_store_has_as_paid_is_not_charged_again(item: SaleItem, buyer: User) -> None:
+    """PostgreSQL was restored from a backup that was made before the payment."""
+    order = order_of(item, buyer)
+    press_pay(signed_in(buyer), order.number)
+    send_webhook(message(Payment.objects.get()))
+    order.refresh_from_db()
+    assert order.status == OrderStatus.PAID
+    Payment.objects.all().delete()
+    Order.objects.filter(pk=order.pk).update(status=OrderStatus.AWAITING_PAYMENT, ended_at=None, settled_at=None)
+    calls_before = SimulatedSession.objects.count()
+    for _press in range(2):
+        answer = press_pay(signed_in(buyer), order.number, "another")
+        assert (answer.status_code, answer.json()["code"]) == (503, "record_lost")
+    assert (SimulatedSession.objects.count(), Payment.objects.count()) == (calls_before, 0)
+    comparison = audit(item_id=item.pk, patience_seconds=5).comparison
+    assert [str(each.reservation_id) for each in comparison.differences] == [str(order.reservation_id)]
