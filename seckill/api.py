@@ -48,7 +48,6 @@ from shop.http.openapi import PROBLEM
 from shop.http.problems import problem
 from shop.money import to_text
 
-
 # How long a process remembers that an item is published.
 PUBLISHED_REMEMBERED_SECONDS = 10.0
 
@@ -183,6 +182,8 @@ class SalePages(PageNumberPagination):
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         return schema
+
+
 def require_published(item_id: int) -> None:
     """Raises Http404 if PostgreSQL has no such item in a published sale; not if PostgreSQL does not answer."""
     with suppress(OperationalError, InterfaceError):
