@@ -1,5 +1,5 @@
 from django.urls import path
 
-from shop.http import tokens
+from shop.accounts import tokens
 
 urlpatterns = [path("auth/token/", tokens.TokenView.as_view(), name="api-token")]

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from shop.http.tokens import TOKENS_PER_USER_MAX, new_token
+from shop.accounts.tokens import TOKENS_PER_USER_MAX, new_token
 from shop.models import ApiToken
 
 THREADS = 20
