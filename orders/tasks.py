@@ -19,6 +19,7 @@ from orders.sweep import sweep
 from seckill import outbox
 from seckill.archive import retired_items
 from seckill.changes.journal import sweep_changes
+from seckill.item_loop import for_each_item
 from seckill.models import movable_items
 from seckill.publication import announce_pending
 from seckill.store import StoreUnreachable
@@ -117,20 +118,26 @@ def watch_store() -> int:
 @sweep(time_limit=900)
 def audit_sales() -> int:
     """Every minute: audit the items whose figures can change. Returns the number of problems, which must be 0."""
-    problems_of_item = {}
+    item_ids = list(movable_items().values_list("pk", flat=True))
     try:
-        for item_id in movable_items().values_list("pk", flat=True):
-            comparison = audit(item_id=item_id, patience_seconds=AUDIT_PATIENCE_SECONDS).comparison
-            problems_of_item[item_id] = comparison.problem_count
-            if comparison.problem_count:
-                differences = sorted(str(each) for each in comparison.differences)[:20]
-                totals = sorted(comparison.mismatched_totals)
-                log.error("audit_differs", item_id=item_id, mismatched_totals=totals, differences=differences)
+        problems, broken = for_each_item(audit_item, item_ids=item_ids, event="item_not_audited")
     except StoreUnreachable as error:
         log.warning("audit_waits_for_store", error=str(error))
         return 0
-    remember_audit(problems_of_item=problems_of_item)
-    return sum(problems_of_item.values())
+    # An item that cannot be audited must not look like one without problems.
+    problems |= dict.fromkeys(broken, 1)
+    remember_audit(problems_of_item=problems)
+    return sum(problems.values())
+
+
+def audit_item(item_id: int) -> int:
+    """Audit one item and log its problems. Returns how many there are."""
+    comparison = audit(item_id=item_id, patience_seconds=AUDIT_PATIENCE_SECONDS).comparison
+    if comparison.problem_count:
+        differences = sorted(str(each) for each in comparison.differences)[:20]
+        totals = sorted(comparison.mismatched_totals)
+        log.error("audit_differs", item_id=item_id, mismatched_totals=totals, differences=differences)
+    return comparison.problem_count
 
 
 @sweep()

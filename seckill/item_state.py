@@ -73,7 +73,7 @@ def incarnation() -> str:
 
 
 def conditions(*, item_ids: Sequence[int]) -> dict[int, Condition]:
-    """Each item's condition, in one round trip."""
+    """Each item's condition, in one round trip. An item of which a key has the wrong type counts as lost."""
     with store() as client:
         pipeline = client.pipeline(transaction=False)
         pipeline.info("replication")
@@ -82,15 +82,21 @@ def conditions(*, item_ids: Sequence[int]) -> dict[int, Condition]:
             pipeline.hgetall(keys.item)
             for key in (keys.outbox, keys.buyers, keys.holds):
                 pipeline.exists(key)
-        replication, *answers = pipeline.execute()
+        replication, *answers = pipeline.execute(raise_on_error=False)
+        if isinstance(replication, Exception):
+            raise replication
     now = str(replication["master_replid"]).encode()
     return {
         item_id: condition_of(*answers[4 * index : 4 * index + 4], now=now) for index, item_id in enumerate(item_ids)
     }
 
 
-def condition_of(item: dict[bytes, bytes], outbox: int, buyers: int, holds: int, *, now: bytes) -> Condition:
+def condition_of(
+    item: dict[bytes, bytes] | Exception, outbox: int, buyers: int, holds: int, *, now: bytes
+) -> Condition:
     """The checks of reserve.lua in Python. A number that cannot be read counts as missing."""
+    if isinstance(item, Exception):
+        return Condition.LOST
     counters = counters_from(item, now_ms=0)
     if counters is None or not outbox:
         return Condition.LOST
@@ -146,7 +152,7 @@ def applied_operations(*, item_id: int) -> set[UUID]:
     """The operation ids of the changes that the store has applied."""
     with store() as client:
         operations: list[Any] = client.hkeys(keys_of(item_id).ops)
-    return {UUID(operation.decode()) for operation in operations}
+    return {operation_id for name in operations if (operation_id := uuid_from(name))}
 
 
 def mark_applied(*, item_id: int, operation_ids: Iterable[UUID], now_ms: int) -> None:
@@ -169,11 +175,18 @@ def find_holds(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[Hold | 
 
 
 def all_holds(*, item_id: int) -> Iterator[dict[str, Hold | None]]:
-    """All holds of the item in portions. Holds added meanwhile may be missed. None means that one cannot be read."""
+    """All holds of the item in portions. Holds added meanwhile may be missed.
+
+    None means that one cannot be read. Only then may its name be no reservation id.
+    """
     seen: set[bytes] = set()
     for portion in scan(keys_of(item_id).holds):
         # HSCAN may return a field twice while the hash grows or shrinks.
-        yield {name.decode(): hold_from(value) for name, value in portion.items() if name not in seen}
+        yield {
+            name.decode(errors="replace"): hold_from(value) if uuid_from(name) else None
+            for name, value in portion.items()
+            if name not in seen
+        }
         seen |= portion.keys()
 
 
@@ -202,7 +215,7 @@ def totals(*, item_id: int) -> Totals:
                 found.held += hold.units if hold.state == "held" else 0
                 found.sold += hold.units if hold.state == "sold" else 0
     for buyers in scan(keys.buyers):
-        units_of = {buyer.decode(): number_from(units) for buyer, units in buyers.items()}
+        units_of = {buyer.decode(errors="replace"): number_from(units) for buyer, units in buyers.items()}
         found.malformed += [buyer for buyer, units in units_of.items() if units is None]
         found.buyers_counted |= {buyer: units for buyer, units in units_of.items() if units is not None}
     found.counted = numbers_in(terms(item_id=item_id), names=COUNTERS)
@@ -223,6 +236,14 @@ def number_from(value: str | bytes | None) -> int | None:
     """An integer as the scripts write it; None if it is missing or cannot be read."""
     try:
         return None if value is None else int(value)
+    except ValueError:
+        return None
+
+
+def uuid_from(name: bytes) -> UUID | None:
+    """A field's name as an id; None if it is none."""
+    try:
+        return UUID(name.decode())
     except ValueError:
         return None
 

@@ -133,7 +133,8 @@ def compare(*, item_id: int, report_progress: ReportProgress) -> Comparison:
     comparison.quantity, comparison.left = totals.counted.get("quantity"), totals.counted.get("left")
     comparison.mismatched_totals |= set(mismatches(item_id, totals))
     for portion in item_state.all_holds(item_id=item_id):
-        compare_holds(comparison, {UUID(name): hold for name, hold in portion.items()})
+        # Those that cannot be read are among the mismatched totals.
+        compare_holds(comparison, {UUID(name): hold for name, hold in portion.items() if hold})
     compare_orders(comparison, report_progress=report_progress)
     if comparison.issued is not None and comparison.issued != comparison.quantity:
         comparison.mismatched_totals.add(f"issued {comparison.issued} of {comparison.quantity}")
@@ -175,9 +176,9 @@ def mismatches(item_id: int, totals: item_state.Totals) -> Iterator[str]:
         yield f"PostgreSQL counts {item.taken} as taken, its orders add up to {item.counting}"
 
 
-def compare_holds(comparison: Comparison, holds: dict[UUID, Hold | None]) -> None:
+def compare_holds(comparison: Comparison, holds: dict[UUID, Hold]) -> None:
     """Add the live holds to the comparison, each compared with its order."""
-    live = {pk: hold for pk, hold in holds.items() if hold is not None and hold.state != "ended"}
+    live = {pk: hold for pk, hold in holds.items() if hold.state != "ended"}
     orders = orders_of(list(holds))
     alone = [pk for pk in live if pk not in orders]
     waiting = in_outbox(comparison.item_id) if alone else set()
