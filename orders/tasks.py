@@ -105,9 +105,9 @@ def settle_orders() -> int:
     return settlement.settle_orders()
 
 
-# Reconciling, auditing or archiving a large item takes longer than other tasks may, and longer than the broker waits before it
-# delivers an unacknowledged message again. So these messages are acknowledged first: if the worker dies, the next one
-# comes with the next second or minute.
+# Reconciling, auditing or archiving a large item takes longer than other tasks may, and longer than the broker waits
+# before it delivers an unacknowledged message again. So these messages are acknowledged first: if the worker dies, beat
+# soon sends the next one.
 LONG_TASK: dict[str, Any] = {"time_limit": 900, "acks_late": False}
 
 

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import Any
 from uuid import UUID
 
+from seckill import ledger
 from seckill.keys import keys_of
 from seckill.ledger import Counters, Hold, counters_from, hold_from
 from seckill.store import store
@@ -300,7 +301,7 @@ def numbers_in(item: dict[str, str], *, names: Set[str]) -> dict[str, int]:
 def number_from(value: str | bytes | None) -> int | None:
     """An integer as the scripts write it; None if it is missing or cannot be read."""
     try:
-        return None if value is None else int(value)
+        return None if value is None else ledger.number_from(value.encode() if isinstance(value, str) else value)
     except ValueError:
         return None
 

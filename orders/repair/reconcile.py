@@ -37,6 +37,7 @@ from seckill.ledger import Hold, Restoration
 from seckill.ledger_words import Adjusted, ReleaseReason, RestoreAs, Restored
 from seckill.models import SaleChange, SaleItem, movable_items
 from seckill.publication import terms_of
+from seckill.store import StoreUnreachable
 from seckill.timestamps import from_ms, now_ms, to_ms
 
 log = structlog.get_logger(__name__)
@@ -139,7 +140,7 @@ def reconcile(
         result.collected = collect_reservations(item_id=item_id)
         finish_changes(item_id=item_id)
         repairable = not rebuild and is_repairable(item_id=item_id)
-        if not repairable or not repair_holds(item_id=item_id, result=result, report_progress=report_progress):
+        if not repairable or not try_repair(item_id=item_id, result=result, report_progress=report_progress):
             result.rebuilt, result.refused = True, 0
             republish(item_id=item_id)
             if not repair_holds(item_id=item_id, result=result, report_progress=report_progress):
@@ -236,6 +237,17 @@ def collect_reservations(*, item_id: int) -> int:
             intake.persist_and_acknowledge(item_id=item_id, new_orders=new_orders)
         count += len(new_orders)
     return count
+
+
+def try_repair(*, item_id: int, result: Reconciled, report_progress: ReportProgress) -> bool:
+    """Repair the holds. False too if a script refuses because a value of the item is damaged: then it is rebuilt."""
+    try:
+        return repair_holds(item_id=item_id, result=result, report_progress=report_progress)
+    except StoreUnreachable as error:
+        # Raises it again if the store does not answer at all.
+        ledger.clock_ms()
+        log.warning("item_damaged", item_id=item_id, error=str(error))
+        return False
 
 
 def repair_holds(*, item_id: int, result: Reconciled, report_progress: ReportProgress) -> bool:

@@ -288,6 +288,18 @@ def test_an_item_with_an_unreadable_hold_is_rebuilt(journey: ItemJourney, damage
     assert_repaired(journey, reservations)
 
 
+def test_an_item_with_a_damaged_count_of_a_buyer_is_rebuilt(journey: ItemJourney) -> None:
+    """The hold cannot be restored beside it."""
+    reservations = orders_in_every_state(journey)
+    intake.drain_once(item_id=journey.item_id)
+    journey.client.hdel(journey.keys.holds, str(reservations["ordered"]))
+    buyer_id = journey.order(reservations["ordered"]).buyer_id
+    journey.client.hset(journey.keys.buyers, str(buyer_id), "1.5")
+    journey.restart()
+    assert tasks.watch_store() == 1
+    assert_repaired(journey, reservations)
+
+
 @pytest.mark.parametrize("name", [b"no-uuid", b"\xff\xfe"])
 @pytest.mark.parametrize("key", ["holds", "ops"])
 def test_a_field_that_is_no_id_stops_neither_the_reconcile_nor_the_audit(
