@@ -341,7 +341,10 @@ CELERY_TASK_ROUTES = {
     "orders.tasks.sweep_outboxes": {"queue": "drain"},
     "orders.tasks.expire_overdue": {"queue": "expiry"},
     "orders.tasks.settle_orders": {"queue": "expiry"},
-    "orders.tasks.watch_store": {"queue": "drain"},
+    # These may take minutes for a large item, and orders should not wait for them.
+    "orders.tasks.watch_store": {"queue": "repair"},
+    "orders.tasks.audit_sales": {"queue": "repair"},
+    "orders.tasks.archive_sales": {"queue": "repair"},
     "orders.tasks.send_mails": {"queue": "mail"},
     "orders.tasks.apply_waiting_events": {"queue": "expiry"},
     # These wait for other companies, and other tasks should not wait for them.

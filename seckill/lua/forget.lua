@@ -24,8 +24,11 @@ assert(keep_ms, 'keep_ms is a number')
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
+-- A number as HINCRBY takes it, which 1.5 or 007 is not: the script must not find that out after its first write.
+local function countable(text) return text == '0' or string.find(text, '^[1-9]%d*$') and #text < 16 end
+
 local forgotten, incarnation = unpack(redis.call('HMGET', item, 'forgotten', 'incarnation'))
-if not string.match(forgotten or '0', '^%d+$') then
+if not countable(forgotten or '0') then
   return {'unavailable'}
 end
 -- While an item is compared with its orders, nothing may change its holds.

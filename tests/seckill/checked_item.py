@@ -46,6 +46,9 @@ YES = {
     Forgotten.FORGOTTEN,
 }
 
+# Numbers with which the store cannot count, although Lua reads most of them.
+DAMAGED_NUMBERS = ["1.5", "007", " 5", "+5", "1e3", "-0", "0x10", "many", "", "1000000000000000"]
+
 Answer = TypeVar("Answer")
 
 # Runs before reserve.lua in the same script, and so at the same time of the store's clock.

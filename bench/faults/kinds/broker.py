@@ -21,8 +21,8 @@ from seckill import doorbell
 from shop import sweep_scheduler
 
 CANARY_SECONDS_MAX = 30.0
-WORKERS = ("worker", "errands")
-QUEUES = ("drain", "expiry", "mail", "payments", "celery")
+WORKERS = ("worker", "errands", "repair")
+QUEUES = ("drain", "expiry", "mail", "payments", "repair", "celery")
 AWAY_SECONDS = 30.0
 # Two web processes ring for an item 20 times a second each, at most.
 RINGS = 2 * 20 * 600

@@ -53,7 +53,7 @@ def test_an_item_that_is_not_in_the_store_is_unavailable(checked_item: CheckedIt
     assert checked_item.forget(checked_item.new_id()) == Forgotten.UNAVAILABLE
 
 
-@pytest.mark.parametrize("damage", ["", "many", "-1", "1.5", "1x"])
+@pytest.mark.parametrize("damage", ["", "many", "-1", "1.5", "1x", "007", "1000000000000000"])
 def test_an_item_whose_count_is_damaged_is_unavailable(checked_item: CheckedItem, damage: str) -> None:
     reservation_id = two_ended(checked_item)
     checked_item.client.hset(checked_item.keys.item, "forgotten", damage)
