@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from seckill import ledger
+from seckill import item_state, ledger
 from seckill.ledger import Counters
 from seckill.models import LONGEST_HOLD, SaleItem, movable_items
 from seckill.timestamps import to_ms
@@ -66,7 +66,7 @@ def counters_of(items: Sequence[SaleItem]) -> list[Counters | None]:
 def find_archived(*, item_id: int) -> Counters | None:
     """The final counters of an archived item; None if it is not archived, or PostgreSQL does not answer.
 
-    Call it for an item that the store does not have. The answer may be some seconds old.
+    Call it for an item that the ledger cannot read. The answer may be some seconds old. Raises StoreUnreachable.
     """
     try:
         item = archived_item(item_id, period=int(time.monotonic() // REMEMBERED_SECONDS))
@@ -78,7 +78,12 @@ def find_archived(*, item_id: int) -> Counters | None:
 
 @lru_cache(maxsize=1000)
 def archived_item(item_id: int, *, period: int) -> SaleItem | None:
-    """Remembered for a `period`: while a store is lost, open pages must not ask PostgreSQL once a second each."""
+    """Remembered for a `period`: while a store is lost, open pages must not ask PostgreSQL once a second each.
+
+    PostgreSQL is not asked about items that the store has, which are only not verified at the moment.
+    """
+    if item_state.terms(item_id=item_id):
+        return None
     return SaleItem.objects.select_related("sale").filter(archived_at__isnull=False, pk=item_id).first()
 
 

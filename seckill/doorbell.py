@@ -11,7 +11,7 @@ import time
 import structlog
 from celery import current_app
 
-from shop.message_queue import messages_waiting
+from shop.celery import messages_waiting
 
 log = structlog.get_logger(__name__)
 

@@ -16,7 +16,7 @@ from celery.beat import ScheduleEntry, Scheduler
 from celery.result import AsyncResult
 from celery.schedules import schedstate, schedule
 
-from shop.message_queue import messages_waiting
+from shop.celery import messages_waiting
 
 log = structlog.get_logger(__name__)
 

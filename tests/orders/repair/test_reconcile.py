@@ -88,6 +88,7 @@ def test_an_item_that_closed_long_ago_is_compared_once_a_change_waits_for_it(jou
     item = SaleItem.objects.get(pk=journey.item_id)
     long_ago = timezone.now() - timedelta(days=9)
     Sale.objects.filter(pk=item.sale_id).update(opens_at=long_ago - timedelta(hours=1), closes_at=long_ago)
+    SaleItem.objects.update(announced_at=long_ago)
     journey.restart()
     tasks.watch_store()
     # When staff move its end into the future
@@ -428,6 +429,7 @@ def test_an_old_sale_with_a_refund_to_settle_is_reconciled_too(journey: ItemJour
     order = journey.order(journey.paid())
     long_ago = timezone.now() - timedelta(days=30)
     Sale.objects.update(opens_at=long_ago - timedelta(hours=1), closes_at=long_ago)
+    SaleItem.objects.update(announced_at=long_ago)
     journey.restart()
     assert tasks.watch_store() == 0
     assert lifecycle.refund(order_id=order.pk, units_back=True)
