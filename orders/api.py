@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, RetrieveAPIView
@@ -15,7 +16,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from orders import lifecycle
+from orders import cancelling
+from orders.cancelling import CancelAnswer, CancelOutcome
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable
@@ -47,6 +49,11 @@ PROVIDER_RETRY_SECONDS = 5
 KEY_LENGTH_MAX = 255
 # Statuses that always can change; see `may_change`.
 CHANGING = (OrderStatus.AWAITING_PAYMENT, OrderStatus.REFUND_DUE)
+
+RECORD_LOST = gettext_lazy(
+    "You may have paid for this order already, so we do not charge you again. "
+    "The shop will check it; please contact us."
+)
 
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
@@ -175,13 +182,15 @@ class CancelView(JsonAPIView):
     @extend_schema(
         parameters=[IDEMPOTENCY_KEY],
         request=None,
-        responses={200: OrderSerializer, **dict.fromkeys((400, 401, 404, 409), PROBLEM)},
+        responses={200: OrderSerializer, **dict.fromkeys((400, 401, 404, 409, 429), PROBLEM)},
     )
     def post(self, request: Request, number: UUID) -> HttpResponse:
         order = get_object_or_404(orders_of(request), number=number)
         if idempotency_key(request) is None:
             return key_missing()
-        lifecycle.cancel(order_id=order.pk)
+        answer = cancelling.cancel(order=order)
+        if answer.outcome is CancelOutcome.TOO_OFTEN:
+            return cancelled_too_often(answer)
         order = orders_of(request).get(pk=order.pk)
         if order.status != OrderStatus.CANCELLED:
             return not_payable(StartOutcome.NOT_AWAITING_PAYMENT, order)
@@ -215,6 +224,8 @@ def key_missing() -> HttpResponse:
 
 def not_payable(outcome: StartOutcome, order: Order) -> HttpResponse:
     """The problem that says why the order cannot be paid or cancelled, with its status."""
+    if outcome is StartOutcome.RECORD_LOST:
+        return problem(status=503, code=outcome.value, title=_("We have to check this order first"), detail=RECORD_LOST)
     if outcome is StartOutcome.NO_PROVIDER:
         title, detail = _("No online payment"), _("This shop does not take online payments.")
     elif outcome is StartOutcome.TIME_OVER:
@@ -222,6 +233,16 @@ def not_payable(outcome: StartOutcome, order: Order) -> HttpResponse:
     else:
         title, detail = _("Not awaiting payment"), _("The order is already paid, or it has ended.")
     return problem(status=409, code=outcome.value, title=title, detail=detail, order_status=order.status)
+
+
+def cancelled_too_often(answer: CancelAnswer) -> HttpResponse:
+    return problem(
+        status=429,
+        code=answer.outcome.value,
+        title=_("Too many cancellations"),
+        detail=cancelling.too_often_text(answer),
+        retry_after_seconds=answer.retry_after_seconds,
+    )
 
 
 def provider_away() -> HttpResponse:

@@ -1,7 +1,8 @@
 """What Prometheus reads at /metrics: figures that must be 0, or small, while the shop keeps its promises.
 
 The processes of a shop are started and stopped all the time, so none of them counts anything. Each figure is read from
-PostgreSQL, from an index that holds only what is outstanding, or from the last audit, which a worker caches.
+PostgreSQL, from an index that holds only what is outstanding, or from the cache: the last audit, and how often the
+reservation store failed.
 """
 
 from collections.abc import Iterator
@@ -16,11 +17,12 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from orders.models import ATTENTION_TO_DO, Mail, Order, OrderStatus, Payment, PaymentEvent
 from seckill.models import SaleChange
+from seckill.store_failures import failure_counts
 
 AUDIT_KEY = "orders.repair.last_audit"
 # An audit runs every minute. Its result survives a worker's restart; its age is a metric too.
@@ -88,6 +90,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 class ShopCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from audit_metrics()
+        yield store_failure_metric()
         for metric in ROW_COUNTS:
             yield GaugeMetricFamily(metric.name, metric.help_text, value=metric.rows.count())
 
@@ -112,3 +115,13 @@ def audit_metrics() -> Iterator[Metric]:
         age_seconds = timezone.now().timestamp() - last["at_s"]
         yield GaugeMetricFamily("stampede_audit_age_seconds", "Seconds since the last audit", value=age_seconds)
     yield differences
+
+
+def store_failure_metric() -> Metric:
+    """`stampede_store_failures_total` by cause; a cause that never happened is 0."""
+    counter = CounterMetricFamily(
+        "stampede_store_failures", "Calls to the reservation store that failed, by cause", labels=["cause"]
+    )
+    for cause, count in failure_counts().items():
+        counter.add_metric([cause.value], count)
+    return counter

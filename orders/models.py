@@ -261,7 +261,9 @@ class Mail(models.Model):
         verbose_name_plural = _("mails")
         ordering = ["-pk"]
         constraints = [models.UniqueConstraint(fields=["order", "kind"], name="orders_mail_once")]
-        indexes = [models.Index(fields=["next_attempt_at"], name="orders_mail_unsent", condition=Q(sent_at=None))]
+        indexes = [
+            models.Index(fields=["kind", "next_attempt_at"], name="orders_mail_unsent_kind", condition=Q(sent_at=None))
+        ]
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()} · {self.order}"

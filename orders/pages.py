@@ -18,7 +18,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from orders import lifecycle
+from orders import cancelling
+from orders.cancelling import CancelOutcome
 from orders.models import Attention, Order, OrderStatus, Payment
 from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable, WayBack, path_back
@@ -150,6 +151,11 @@ def to_payment_page(request: HttpRequest, order: Order, payment: Payment) -> Htt
 
 
 def why_not_payable(outcome: StartOutcome) -> str:
+    if outcome is StartOutcome.RECORD_LOST:
+        return _(
+            "You may have paid for this order already, so we do not charge you again. "
+            "The shop will check it; please contact us."
+        )
     if outcome is StartOutcome.TIME_OVER:
         return _("The payment deadline has passed.")
     if outcome is StartOutcome.NO_PROVIDER:
@@ -165,8 +171,12 @@ def cancel(request: HttpRequest, number: UUID) -> HttpResponse:
     order = get_object_or_404(orders_of(request).prefetch_related("payments"), number=number)
     if request.method != "POST" and order.status == OrderStatus.AWAITING_PAYMENT:
         return render(request, "orders/cancel.html", state_of(order))
-    if request.method == "POST" and not lifecycle.cancel(order_id=order.pk):
-        messages.warning(request, _("The order could not be cancelled: it is no longer awaiting payment."))
+    if request.method == "POST":
+        answer = cancelling.cancel(order=order)
+        if answer.outcome is CancelOutcome.NOT_AWAITING_PAYMENT:
+            messages.warning(request, _("The order could not be cancelled: it is no longer awaiting payment."))
+        elif answer.outcome is CancelOutcome.TOO_OFTEN:
+            messages.warning(request, cancelling.too_often_text(answer))
     return redirect(order)
 
 

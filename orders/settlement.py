@@ -8,10 +8,12 @@ idempotent.
 from collections.abc import Iterable, Sequence
 
 import structlog
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from orders.models import SOLD, Order, OrderLine, OrderStatus
 from seckill import ledger
+from seckill.item_loop import for_each_item
 from seckill.ledger_words import Confirmed, Released, ReleaseReason
 from seckill.store import StoreUnreachable
 from shop import failpoints
@@ -59,19 +61,39 @@ def settle_orders(*, order_ids: Iterable[int] | None = None, batch_max: int = BA
     )
     if order_ids is not None:
         unsettled = unsettled.filter(order_id__in=list(order_ids))
-    settled = 0
+    archived = settle_archived(unsettled)
+    unsettled = unsettled.filter(sale_item__archived_at=None)
     # One batch for each item, so that an item which the store has lost does not block the others.
-    for item_id in list(unsettled.order_by().values_list("sale_item_id", flat=True).distinct()):
-        lines = unsettled.filter(sale_item_id=item_id).select_related("order").order_by("order__ended_at")[:batch_max]
-        answered = settle_batch(item_id=item_id, orders=[line.order for line in lines])
-        for status in {order.status for order, _ in answered}:
-            # Guarded by the status that was settled: an order whose status has changed since must be settled again.
-            unchanged = Order.objects.filter(pk__in=[order.pk for order, _ in answered if order.status == status])
-            settled += unchanged.filter(status=status, settled_at=None).update(settled_at=timezone.now())
-        for order, answer in answered:
-            if any(answer is surprise for surprise in SURPRISES) and is_unchanged(order):
-                log.error("hold_differs_from_order", item_id=item_id, order=str(order.number), hold=answer.value)
+    counts, _ = for_each_item(
+        lambda item_id: settle_item(item_id=item_id, unsettled=unsettled, batch_max=batch_max),
+        item_ids=list(unsettled.order_by().values_list("sale_item_id", flat=True).distinct()),
+        event="item_not_settled",
+    )
+    return archived + sum(counts.values())
+
+
+def settle_item(*, item_id: int, unsettled: QuerySet[OrderLine], batch_max: int) -> int:
+    """Settle the oldest of the item's orders. Returns how many were settled."""
+    settled = 0
+    lines = unsettled.filter(sale_item_id=item_id).select_related("order").order_by("order__ended_at")[:batch_max]
+    answered = settle_batch(item_id=item_id, orders=[line.order for line in lines])
+    for status in {order.status for order, _ in answered}:
+        # Guarded by the status that was settled: an order whose status has changed since must be settled again.
+        unchanged = Order.objects.filter(pk__in=[order.pk for order, _ in answered if order.status == status])
+        settled += unchanged.filter(status=status, settled_at=None).update(settled_at=timezone.now())
+    for order, answer in answered:
+        if any(answer is surprise for surprise in SURPRISES) and is_unchanged(order):
+            log.error("hold_differs_from_order", item_id=item_id, order=str(order.number), hold=answer.value)
     return settled
+
+
+def settle_archived(unsettled: QuerySet[OrderLine]) -> int:
+    """Orders of archived items are settled without the store, which does not have them. Returns how many.
+
+    One statement: an item that is brought back afterwards is rebuilt from the orders as they are then.
+    """
+    archived = unsettled.filter(sale_item__archived_at__isnull=False).values("order_id")
+    return Order.objects.filter(pk__in=archived, settled_at=None).update(settled_at=timezone.now())
 
 
 def settle_batch(*, item_id: int, orders: list[Order]) -> list[SettledAnswer]:

@@ -1,21 +1,27 @@
 """The Celery tasks. A message never holds the only copy of anything, so a lost or repeated task does no harm."""
 
 import time
+from collections.abc import Sequence
+from typing import Any
 
 import structlog
 from celery import shared_task
+from django.db import InterfaceError, OperationalError
 
 from orders import intake, lifecycle, settlement
 from orders.mails import sending
 from orders.metrics import remember_audit
 from orders.payments import inbox, late_money, refunds, sessions
 from orders.payments.simulated import delivery
-from orders.repair.audit import audit
+from orders.repair import archiving, ended_holds
+from orders.repair.audit import audit, audit_lock
 from orders.repair.reconcile import items_to_watch, reconcile_if_needed
 from orders.sweep import sweep
 from seckill import outbox
+from seckill.archive import retired_items
 from seckill.changes.journal import sweep_changes
-from seckill.models import SaleItem, movable_items
+from seckill.item_loop import for_each_item
+from seckill.models import movable_items
 from seckill.publication import announce_pending
 from seckill.store import StoreUnreachable
 
@@ -31,23 +37,50 @@ AUDIT_PATIENCE_SECONDS = 5.0
 @shared_task
 def drain_outbox(*, item_id: int) -> int:
     """Turn the item's outbox entries into orders until it is empty. Called by seckill/doorbell.py and by the sweep."""
+    return drain(item_id=item_id, seconds_max=BUDGET_SECONDS)
+
+
+def drain(*, item_id: int, seconds_max: float) -> int:
+    """Drain the item's outbox until it is empty or the time is up; one batch in any case. Returns how many entries."""
     started, count = time.monotonic(), 0
-    while time.monotonic() - started < BUDGET_SECONDS:
-        handled = intake.drain_once(item_id=item_id)
+    while handled := intake.drain_once(item_id=item_id):
         count += handled
-        if not handled:
+        if time.monotonic() - started >= seconds_max:
             break
+    return count
+
+
+def drain_items(*, item_ids: Sequence[int], seconds_max: float) -> int:
+    """Drain what waits in the items' outboxes, within one budget of which each item gets a fair part.
+
+    An item that fails is logged and left to the next sweep. Raises StoreUnreachable, and database errors where
+    PostgreSQL is away.
+    """
+    started, count = time.monotonic(), 0
+    waiting = list(outbox.backlogs(item_ids=item_ids))
+    for number, item_id in enumerate(waiting):
+        seconds_left = started + seconds_max - time.monotonic()
+        if seconds_left <= 0:
+            break
+        try:
+            count += drain(item_id=item_id, seconds_max=seconds_left / (len(waiting) - number))
+        except (StoreUnreachable, OperationalError, InterfaceError):
+            raise
+        except Exception:
+            log.exception("outbox_not_drained", item_id=item_id)
     return count
 
 
 @sweep()
 def sweep_outboxes() -> int:
-    """Every second: finish publications and changes that a crash interrupted, and drain outboxes without a doorbell."""
+    """Every second: finish publications and changes that a crash interrupted, and drain outboxes without a doorbell.
+
+    Past sales are not asked: `archive_sales` drains what they may have left.
+    """
     try:
         announce_pending()
         sweep_changes()
-        item_ids = list(SaleItem.objects.filter(announced_at__isnull=False).values_list("pk", flat=True))
-        return sum(drain_outbox(item_id=item_id) for item_id in outbox.backlogs(item_ids=item_ids))
+        return drain_items(item_ids=list(movable_items().values_list("pk", flat=True)), seconds_max=BUDGET_SECONDS)
     except StoreUnreachable as error:
         # The entries wait. A traceback every second would only clutter the log.
         log.warning("sweep_waits_for_store", error=str(error))
@@ -72,8 +105,14 @@ def settle_orders() -> int:
     return settlement.settle_orders()
 
 
-# Reconciling a large item takes longer than other tasks may. A second task finds the item locked and skips it.
-@sweep(time_limit=900)
+# Reconciling, auditing or archiving a large item takes longer than other tasks may, and longer than the broker waits
+# before it delivers an unacknowledged message again. So these messages are acknowledged first: if the worker dies, beat
+# soon sends the next one.
+LONG_TASK: dict[str, Any] = {"time_limit": 900, "acks_late": False}
+
+
+# A second task finds the item locked and skips it.
+@sweep(**LONG_TASK)
 def watch_store() -> int:
     """Every second: find items that are lost or unverified in the store, and reconcile them with the orders."""
     try:
@@ -83,23 +122,54 @@ def watch_store() -> int:
         return 0
 
 
-@sweep(time_limit=900)
+@sweep(**LONG_TASK)
 def audit_sales() -> int:
-    """Every minute: audit the items whose figures can change. Returns the number of problems, which must be 0."""
-    problems_of_item = {}
+    """Every minute: audit the items whose figures can change. Returns the number of problems, which must be 0.
+
+    If the last audit still runs, this one is left out.
+    """
+    with audit_lock() as mine:
+        return audit_all() if mine else 0
+
+
+def audit_all() -> int:
+    item_ids = list(movable_items().values_list("pk", flat=True))
     try:
-        for item_id in movable_items().values_list("pk", flat=True):
-            comparison = audit(item_id=item_id, patience_seconds=AUDIT_PATIENCE_SECONDS).comparison
-            problems_of_item[item_id] = comparison.problem_count
-            if comparison.problem_count:
-                differences = sorted(str(each) for each in comparison.differences)[:20]
-                totals = sorted(comparison.mismatched_totals)
-                log.error("audit_differs", item_id=item_id, mismatched_totals=totals, differences=differences)
+        problems, broken = for_each_item(audit_item, item_ids=item_ids, event="item_not_audited")
     except StoreUnreachable as error:
         log.warning("audit_waits_for_store", error=str(error))
         return 0
-    remember_audit(problems_of_item=problems_of_item)
-    return sum(problems_of_item.values())
+    # An item that cannot be audited must not look like one without problems.
+    problems |= dict.fromkeys(broken, 1)
+    remember_audit(problems_of_item=problems)
+    return sum(problems.values())
+
+
+def audit_item(item_id: int) -> int:
+    """Audit one item and log its problems. Returns how many there are."""
+    comparison = audit(item_id=item_id, patience_seconds=AUDIT_PATIENCE_SECONDS).comparison
+    if comparison.problem_count:
+        differences = sorted(str(each) for each in comparison.differences)[:20]
+        totals = sorted(comparison.mismatched_totals)
+        log.error("audit_differs", item_id=item_id, mismatched_totals=totals, differences=differences)
+    return comparison.problem_count
+
+
+@sweep()
+def forget_ended_holds() -> int:
+    """Every ten seconds: remove ended holds from the store once their passes can no longer be used."""
+    return ended_holds.forget_ended_holds(seconds_max=BUDGET_SECONDS)
+
+
+@sweep(**LONG_TASK)
+def archive_sales() -> int:
+    """Every ten minutes: take sales that were over long ago out of the store."""
+    try:
+        drain_items(item_ids=list(retired_items().values_list("pk", flat=True)), seconds_max=BUDGET_SECONDS)
+        return archiving.archive_due(seconds_max=BUDGET_SECONDS)
+    except StoreUnreachable as error:
+        log.warning("archiving_waits_for_store", error=str(error))
+        return 0
 
 
 @sweep()

@@ -5,10 +5,14 @@ reservation store once. Follow it from there to the script, and the outbox to `o
 """
 
 import math
+import time
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any, cast
 
+from django.db import InterfaceError, OperationalError
 from django.db.models import QuerySet
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
@@ -21,7 +25,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from seckill import ledger, passes
+from seckill import archive, ledger, passes
 from seckill.live.answer import live_body
 from seckill.live.page_texts import refusal_detail
 from seckill.models import Sale, listed_sales, published_items, published_sales
@@ -43,6 +47,9 @@ from shop.http.base_view import JsonAPIView
 from shop.http.openapi import PROBLEM
 from shop.http.problems import problem
 from shop.money import to_text
+
+# How long a process remembers that an item is published.
+PUBLISHED_REMEMBERED_SECONDS = 10.0
 
 
 class ReservationView(JsonAPIView):
@@ -142,17 +149,24 @@ class PassView(JsonAPIView):
 
 
 class LiveView(APIView):
-    """An item's current figures, from the reservation store. Public."""
+    """An item's current figures, from the reservation store; those of an archived sale are final. Public.
+
+    404 for an item that is not published.
+    """
 
     authentication_classes = ()
     permission_classes = ()
 
-    @extend_schema(responses={200: LiveSerializer})
+    @extend_schema(responses={200: LiveSerializer, 404: PROBLEM})
     def get(self, request: Request, item_id: int) -> Response:
         try:
-            counters = ledger.read(item_id=item_id)
+            counters = ledger.read(item_id=item_id) or archive.find_archived(item_id=item_id)
         except StoreUnreachable:
             counters = None
+        else:
+            # PostgreSQL is asked only where the store does not have the item, or it is not verified.
+            if counters is None:
+                require_published(item_id)
         return Response(live_body(counters, now_ms=now_ms()), headers={"Cache-Control": "no-store"})
 
 
@@ -168,6 +182,19 @@ class SalePages(PageNumberPagination):
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         return schema
+
+
+def require_published(item_id: int) -> None:
+    """Raises Http404 if PostgreSQL has no such item in a published sale; not if PostgreSQL does not answer."""
+    with suppress(OperationalError, InterfaceError):
+        find_published(item_id, period=int(time.monotonic() // PUBLISHED_REMEMBERED_SECONDS))
+
+
+@lru_cache(maxsize=1000)
+def find_published(item_id: int, *, period: int) -> None:
+    """Raises Http404. A find is remembered for a `period`: while a store is lost, open pages ask once a second each."""
+    if not published_items().filter(pk=item_id).exists():
+        raise Http404
 
 
 class SaleListView(ListAPIView[Sale]):

@@ -11,11 +11,17 @@ import time
 import structlog
 from celery import current_app
 
+from shop.celery import messages_waiting
+
 log = structlog.get_logger(__name__)
 
 TASK = "orders.tasks.drain_outbox"
+QUEUE = "drain"
 # At most one message per item, process and 50 ms: one drain takes hundreds of entries, so more would be of no use.
 INTERVAL_SECONDS = 0.05
+# While more messages than this wait in the queue of drains, none is added: workers are away or behind, and the sweep
+# drains every item as soon as one of them has a turn. Sweeps have more room (shop/sweep_scheduler.py), so they get in.
+WAITING_MAX = 100
 # An older message is useless: the sweep has run many times since. Not shorter, since the worker compares the expiry
 # with its own clock: with clocks an hour apart, messages must still arrive.
 EXPIRES_SECONDS = 7200
@@ -67,11 +73,13 @@ class Doorbell:
 
 
 def send(item_id: int) -> None:
-    """Queue one drain of the item's outbox. Raises what the broker's client raises."""
+    """Queue one drain of the item's outbox, unless the queue is long. Raises what the broker's client raises."""
+    if messages_waiting(current_app, QUEUE) >= WAITING_MAX:
+        return
     current_app.send_task(
         TASK,
         kwargs={"item_id": item_id},
-        queue="drain",
+        queue=QUEUE,
         expires=EXPIRES_SECONDS,
         retry=False,
         ignore_result=True,

@@ -27,7 +27,13 @@ def item_lock(*, item_id: int, wait: bool | float = True) -> Iterator[bool]:
     `wait` True waits without a limit and always acquires it; a number waits at most that many seconds; False does not
     wait. The lock is reentrant. Raises DatabaseError.
     """
-    number = NAMESPACE + item_id
+    with advisory_lock(NAMESPACE + item_id, wait=wait) as acquired:
+        yield acquired
+
+
+@contextmanager
+def advisory_lock(number: int, *, wait: bool | float) -> Iterator[bool]:
+    """Hold the lock of this number. `wait` is as in `item_lock`."""
     acquired = acquire(number, wait=wait)
     try:
         yield acquired

@@ -8,12 +8,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import astuple, dataclass, field
 from enum import StrEnum
+from hashlib import blake2b
 from typing import Any
 from uuid import UUID
 
+from seckill import ledger
 from seckill.keys import keys_of
 from seckill.ledger import Counters, Hold, counters_from, hold_from
 from seckill.store import store
+
+# Those of an item that are compared with its holds. `forgotten` is missing until the first hold is forgotten.
+COUNTERS = {"quantity", "left", "held", "sold", "reservations", "forgotten"}
 
 # Entries per HSCAN: some hundred microseconds of the server's time.
 SCAN_COUNT = 1_000
@@ -30,19 +35,54 @@ class Condition(StrEnum):
     VERIFIED = "verified"
 
 
+# Enough that few buyers share a group, and small beside a worker's memory.
+BUYER_GROUPS = 1 << 14
+# The largest number of unreadable entries that are named.
+MALFORMED_MAX = 100
+
+
+class BuyerUnits:
+    """Units per buyer, for any number of buyers in the same memory: comparable, but no longer readable.
+
+    Each group has the sum of its buyers' units, each times a random number of the buyer. Sums that are equal have the
+    same buyers with the same units, but for one chance in 2**61.
+    """
+
+    def __init__(self) -> None:
+        self._sums = [0] * BUYER_GROUPS
+
+    def add(self, buyer: str, units: int) -> None:
+        group, factor = group_and_factor(buyer)
+        self._sums[group] = (self._sums[group] + units * factor) % PRIME
+
+    def groups_that_differ(self, other: "BuyerUnits") -> set[int]:
+        pairs = zip(self._sums, other._sums, strict=True)
+        return {group for group, (mine, theirs) in enumerate(pairs) if mine != theirs}
+
+
+PRIME = (1 << 61) - 1
+
+
+def group_and_factor(buyer: str) -> tuple[int, int]:
+    number = int.from_bytes(blake2b(buyer.encode(), digest_size=16).digest())
+    return number % BUYER_GROUPS, 1 + (number >> 64) % (PRIME - 1)
+
+
 @dataclass(slots=True)
 class Totals:
     """An item's totals, added up from its holds, beside the counters that the store keeps (`counted`).
 
     `malformed` are reservations and buyers whose entry cannot be read. Counters that cannot be read are left out.
+    `buyers` are the units in the holds, `buyers_counted` those that the store counts. However large the item is, this
+    takes the same memory.
     """
 
     counted: dict[str, int]
     held: int = 0
     sold: int = 0
     reservations: int = 0
-    buyers: Counter[str] = field(default_factory=Counter)
-    buyers_counted: dict[str, int] = field(default_factory=dict)
+    buyers: BuyerUnits = field(default_factory=BuyerUnits)
+    buyers_counted: BuyerUnits = field(default_factory=BuyerUnits)
     malformed: list[str] = field(default_factory=list)
 
     @property
@@ -58,8 +98,8 @@ class Totals:
             and left_fits
             and not self.malformed
             and (self.counted["held"], self.counted["sold"]) == (self.held, self.sold)
-            and self.counted["reservations"] == self.reservations
-            and self.buyers == Counter(self.buyers_counted)
+            and self.counted["reservations"] == self.reservations + self.counted.get("forgotten", 0)
+            and not self.buyers.groups_that_differ(self.buyers_counted)
         )
 
 
@@ -70,7 +110,7 @@ def incarnation() -> str:
 
 
 def conditions(*, item_ids: Sequence[int]) -> dict[int, Condition]:
-    """Each item's condition, in one round trip."""
+    """Each item's condition, in one round trip. An item of which a key has the wrong type counts as lost."""
     with store() as client:
         pipeline = client.pipeline(transaction=False)
         pipeline.info("replication")
@@ -79,15 +119,21 @@ def conditions(*, item_ids: Sequence[int]) -> dict[int, Condition]:
             pipeline.hgetall(keys.item)
             for key in (keys.outbox, keys.buyers, keys.holds):
                 pipeline.exists(key)
-        replication, *answers = pipeline.execute()
+        replication, *answers = pipeline.execute(raise_on_error=False)
+        if isinstance(replication, Exception):
+            raise replication
     now = str(replication["master_replid"]).encode()
     return {
         item_id: condition_of(*answers[4 * index : 4 * index + 4], now=now) for index, item_id in enumerate(item_ids)
     }
 
 
-def condition_of(item: dict[bytes, bytes], outbox: int, buyers: int, holds: int, *, now: bytes) -> Condition:
+def condition_of(
+    item: dict[bytes, bytes] | Exception, outbox: int, buyers: int, holds: int, *, now: bytes
+) -> Condition:
     """The checks of reserve.lua in Python. A number that cannot be read counts as missing."""
+    if isinstance(item, Exception):
+        return Condition.LOST
     counters = counters_from(item, now_ms=0)
     if counters is None or not outbox:
         return Condition.LOST
@@ -143,7 +189,7 @@ def applied_operations(*, item_id: int) -> set[UUID]:
     """The operation ids of the changes that the store has applied."""
     with store() as client:
         operations: list[Any] = client.hkeys(keys_of(item_id).ops)
-    return {UUID(operation.decode()) for operation in operations}
+    return {operation_id for name in operations if (operation_id := uuid_from(name))}
 
 
 def mark_applied(*, item_id: int, operation_ids: Iterable[UUID], now_ms: int) -> None:
@@ -166,12 +212,30 @@ def find_holds(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[Hold | 
 
 
 def all_holds(*, item_id: int) -> Iterator[dict[str, Hold | None]]:
-    """All holds of the item in portions. Holds added meanwhile may be missed. None means that one cannot be read."""
-    seen: set[bytes] = set()
+    """All holds of the item in portions. Holds added meanwhile may be missed.
+
+    A hold may come twice while the hash shrinks; remembering all of them would take as much memory as the item. None
+    means that one cannot be read. Only then may its name be no reservation id.
+    """
     for portion in scan(keys_of(item_id).holds):
-        # HSCAN may return a field twice while the hash grows or shrinks.
-        yield {name.decode(): hold_from(value) for name, value in portion.items() if name not in seen}
-        seen |= portion.keys()
+        yield named_holds(portion)
+
+
+def named_holds(portion: dict[bytes, bytes]) -> dict[str, Hold | None]:
+    return {
+        name.decode(errors="replace"): hold_from(value) if uuid_from(name) else None for name, value in portion.items()
+    }
+
+
+def portion_of_holds(*, item_id: int, cursor: int) -> tuple[int, dict[str, Hold | None]]:
+    """One portion of the item's holds, from `cursor` on, and the cursor of the next; 0 is the first and after the last.
+
+    None means that a hold cannot be read.
+    """
+    answer: Any
+    with store() as client:
+        answer = client.hscan(keys_of(item_id).holds, cursor, count=SCAN_COUNT)
+    return answer[0], named_holds(answer[1])
 
 
 def totals(*, item_id: int) -> Totals:
@@ -182,17 +246,46 @@ def totals(*, item_id: int) -> Totals:
         found.reservations += len(portion)
         for name, hold in portion.items():
             if hold is None:
-                found.malformed.append(name)
+                note_malformed(found, name)
             elif hold.state != "ended":
-                found.buyers[str(hold.buyer_id)] += hold.units
+                found.buyers.add(str(hold.buyer_id), hold.units)
                 found.held += hold.units if hold.state == "held" else 0
                 found.sold += hold.units if hold.state == "sold" else 0
     for buyers in scan(keys.buyers):
-        units_of = {buyer.decode(): number_from(units) for buyer, units in buyers.items()}
-        found.malformed += [buyer for buyer, units in units_of.items() if units is None]
-        found.buyers_counted |= {buyer: units for buyer, units in units_of.items() if units is not None}
-    found.counted = numbers_in(terms(item_id=item_id), names={"quantity", "left", "held", "sold", "reservations"})
+        for buyer, text in buyers.items():
+            name, units = buyer.decode(errors="replace"), number_from(text)
+            if units is None:
+                note_malformed(found, name)
+            else:
+                found.buyers_counted.add(name, units)
+    found.counted = numbers_in(terms(item_id=item_id), names=COUNTERS)
     return found
+
+
+def note_malformed(found: Totals, name: str) -> None:
+    if len(found.malformed) < MALFORMED_MAX:
+        found.malformed.append(name)
+
+
+def buyers_that_differ(*, item_id: int, totals: Totals, count_max: int) -> list[tuple[str, int, int]]:
+    """Buyers whose units in holds differ from those counted, with both figures, for a person to look at."""
+    groups = totals.buyers.groups_that_differ(totals.buyers_counted)
+    if not groups:
+        return []
+    # At most so many groups: what is remembered must stay small whatever is broken.
+    groups = set(sorted(groups)[:count_max])
+    in_holds: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
+    for portion in all_holds(item_id=item_id):
+        for hold in portion.values():
+            if hold is not None and hold.state != "ended" and group_and_factor(str(hold.buyer_id))[0] in groups:
+                in_holds[str(hold.buyer_id)] += hold.units
+    for buyers in scan(keys_of(item_id).buyers):
+        for buyer, units in buyers.items():
+            if group_and_factor(name := buyer.decode(errors="replace"))[0] in groups:
+                counted[name] += number_from(units) or 0
+    differing = sorted(name for name in in_holds | counted if in_holds[name] != counted[name])
+    return [(name, in_holds[name], counted[name]) for name in differing[:count_max]]
 
 
 def texts(item: dict[bytes, bytes]) -> dict[str, str]:
@@ -208,7 +301,15 @@ def numbers_in(item: dict[str, str], *, names: Set[str]) -> dict[str, int]:
 def number_from(value: str | bytes | None) -> int | None:
     """An integer as the scripts write it; None if it is missing or cannot be read."""
     try:
-        return None if value is None else int(value)
+        return None if value is None else ledger.number_from(value.encode() if isinstance(value, str) else value)
+    except ValueError:
+        return None
+
+
+def uuid_from(name: bytes) -> UUID | None:
+    """A field's name as an id; None if it is none."""
+    try:
+        return UUID(name.decode())
     except ValueError:
         return None
 

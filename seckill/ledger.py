@@ -1,9 +1,12 @@
-"""The Lua scripts as Python functions: publish, reserve, confirm, release, adjust, restore. Also reads items and holds.
+"""The Lua scripts as Python functions: publish, reserve, confirm, release, adjust, restore, forget, archive.
+
+Also reads items and holds.
 
 Every function makes one round trip to the reservation store. Expected answers are words; if the store cannot be
 reached, does not answer in time, or refuses to write, StoreUnreachable is raised.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +14,24 @@ from uuid import UUID
 
 from seckill import scripts
 from seckill.keys import keys_of
-from seckill.ledger_words import Adjusted, Confirmed, Published, Released, ReleaseReason, RestoreAs, Restored
+from seckill.ledger_words import (
+    Adjusted,
+    Archived,
+    Confirmed,
+    Forgotten,
+    Published,
+    Released,
+    ReleaseReason,
+    RestoreAs,
+    Restored,
+)
 from seckill.outcomes import Outcome
 from seckill.phase import Phase, phase_of
 from seckill.store import store
+
+# What the function `counter` of the scripts accepts.
+NUMBER = re.compile(rb"0|-?[1-9][0-9]{0,13}|[1-9][0-9]{14}")
+HOLD = re.compile(rb"(held|sold|ended):([0-9]+):(0|[1-9][0-9]{0,14}):([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +249,26 @@ def restore_many(*, item_id: int, restorations: Sequence[Restoration]) -> list[R
         return [Restored(answer[0]) for answer in scripts.RESTORE.run_many(client, calls)]
 
 
+def forget(*, item_id: int, reservation_ids: Sequence[UUID], keep_ms: int) -> list[Forgotten]:
+    """Remove ended holds whose deadline passed `keep_ms` ago. One answer per reservation; idempotent."""
+    keys = keys_of(item_id)
+    calls: list[tuple[Sequence[str], Sequence[scripts.Argument]]] = [
+        ([keys.item, keys.holds], [str(reservation_id), keep_ms]) for reservation_id in reservation_ids
+    ]
+    with store() as client:
+        return [Forgotten(answer[0]) for answer in scripts.FORGET.run_many(client, calls)]
+
+
+def archive(*, item_id: int, over_ms: int) -> Archived:
+    """Remove everything of an item that has been over for `over_ms`, except dead letters."""
+    keys = keys_of(item_id)
+    with store() as client:
+        answer = scripts.ARCHIVE.run(
+            client, keys=[keys.item, keys.buyers, keys.holds, keys.outbox, keys.ops], args=[over_ms]
+        )
+    return Archived(answer[0])
+
+
 def read(*, item_id: int) -> Counters | None:
     """The item's terms and counters; None if a part of it is missing, or it is not verified."""
     return read_many(item_ids=[item_id])[0]
@@ -261,18 +298,18 @@ def counters_from(item: dict[bytes, bytes], *, now_ms: int) -> Counters | None:
     try:
         return Counters(
             now_ms=now_ms,
-            opens_ms=int(item[b"opens_ms"]),
-            closes_ms=int(item[b"closes_ms"]),
-            hold_ms=int(item[b"hold_ms"]),
-            per_buyer_max=int(item[b"per_buyer_max"]),
-            price_minor=int(item[b"price_minor"]),
+            opens_ms=number_from(item[b"opens_ms"]),
+            closes_ms=number_from(item[b"closes_ms"]),
+            hold_ms=number_from(item[b"hold_ms"]),
+            per_buyer_max=number_from(item[b"per_buyer_max"]),
+            price_minor=number_from(item[b"price_minor"]),
             currency=item[b"currency"].decode(),
             state=item[b"state"].decode(),
-            quantity=int(item[b"quantity"]) if b"quantity" in item else None,
-            left=int(item[b"left"]) if b"left" in item else None,
-            held=int(item[b"held"]),
-            sold=int(item[b"sold"]),
-            reservations=int(item[b"reservations"]),
+            quantity=number_from(item[b"quantity"]) if b"quantity" in item else None,
+            left=number_from(item[b"left"]) if b"left" in item else None,
+            held=number_from(item[b"held"]),
+            sold=number_from(item[b"sold"]),
+            reservations=number_from(item[b"reservations"]),
         )
     except (KeyError, ValueError):
         return None
@@ -285,6 +322,13 @@ def units_of_buyer(*, item_ids: Sequence[int], buyer_id: int) -> list[int]:
         for item_id in item_ids:
             pipeline.hget(keys_of(item_id).buyers, str(buyer_id))
         return [int(units) if units and units.isdigit() else 0 for units in pipeline.execute()]
+
+
+def number_from(text: bytes) -> int:
+    """A number that the scripts can count with. Raises ValueError for any other, such as 1.5 or 007."""
+    if not NUMBER.fullmatch(text):
+        raise ValueError(f"not a number that the scripts write: {text!r}")
+    return int(text)
 
 
 def clock_ms() -> int:
@@ -303,8 +347,8 @@ def find_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
 
 def hold_from(value: bytes) -> Hold | None:
     """Parse a hold as the scripts write it; None if it is damaged."""
-    state, *numbers = value.decode(errors="replace").split(":")
-    if state not in ("held", "sold", "ended") or len(numbers) != 3 or not all(map(str.isdecimal, numbers)):
+    match = HOLD.fullmatch(value)
+    if match is None:
         return None
-    buyer_id, units, deadline_ms = map(int, numbers)
-    return Hold(state=state, buyer_id=buyer_id, units=units, deadline_ms=deadline_ms)
+    state, buyer_id, units, deadline_ms = match.groups()
+    return Hold(state=state.decode(), buyer_id=int(buyer_id), units=int(units), deadline_ms=int(deadline_ms))

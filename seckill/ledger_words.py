@@ -43,6 +43,23 @@ class Restored(StrEnum):
     RESTORED = "restored"
 
 
+class Forgotten(StrEnum):
+    UNAVAILABLE = "unavailable"
+    UNKNOWN_HOLD = "unknown_hold"
+    NOT_ENDED = "not_ended"
+    TOO_EARLY = "too_early"
+    LAST_HOLD = "last_hold"
+    FORGOTTEN = "forgotten"
+
+
+class Archived(StrEnum):
+    UNAVAILABLE = "unavailable"
+    NOT_OVER = "not_over"
+    UNITS_HELD = "units_held"
+    OUTBOX_NOT_EMPTY = "outbox_not_empty"
+    ARCHIVED = "archived"
+
+
 class RestoreAs(StrEnum):
     """The state to restore a hold in: that of its order, or `late_payment` if it was paid after it had ended."""
 

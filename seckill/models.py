@@ -105,7 +105,8 @@ class SaleItem(models.Model):
 
     `quantity` null means unlimited. `taken` counts the units of live orders. It changes only in the transaction that
     creates or moves an order, and a constraint keeps it from exceeding `quantity`. `announced_at` is set when the
-    reservation store has the terms; they are never sent again.
+    reservation store has the terms; they are never sent again. `archived_at` is set when the item has left the store,
+    long after its end (seckill/archive.py).
     """
 
     sale = models.ForeignKey(Sale, models.CASCADE, related_name="items", verbose_name=_("sale"))
@@ -131,6 +132,8 @@ class SaleItem(models.Model):
     )
     taken = models.PositiveBigIntegerField(_("in orders"), default=0, editable=False)
     announced_at = models.DateTimeField(_("in the reservation store since"), null=True, blank=True, editable=False)
+
+    archived_at = models.DateTimeField(_("archived at"), null=True, blank=True, editable=False)
 
     class Meta:
         verbose_name = _("sale item")
@@ -256,11 +259,14 @@ def movable_items() -> models.QuerySet[SaleItem]:
     """The items whose counters can still change: announced, and not closed for longer than a hold can last.
 
     Also those for which a change waits: the end of an old sale may be moved, which the store takes only for an item
-    that was compared with its orders since the store started.
+    that was compared with its orders since the store started. And those that were brought back from the archive lately:
+    a rebuild that was interrupted must be repeated.
     """
-    recent = Q(sale__closes_at__gt=Now() - LONGEST_HOLD)
+    since = Now() - LONGEST_HOLD
+    recent = Q(sale__closes_at__gt=since) | Q(announced_at__gt=since)
     waiting = Exists(SaleChange.objects.filter(item=OuterRef("pk"), status=SaleChange.Status.PENDING))
-    return SaleItem.objects.filter(recent | Q(waiting), announced_at__isnull=False).order_by("pk")
+    in_store = SaleItem.objects.filter(announced_at__isnull=False, archived_at=None)
+    return in_store.filter(recent | Q(waiting)).order_by("pk")
 
 
 def published_sales() -> models.QuerySet[Sale]:

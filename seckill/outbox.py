@@ -52,6 +52,13 @@ def read_all(*, item_id: int, count_max: int) -> list[Entry]:
     return [entry_from(entry_id, fields) for entry_id, fields in entries]
 
 
+def oldest_ms(*, item_id: int) -> int | None:
+    """When the oldest entry was written, by the store's clock; None if the outbox is empty."""
+    with store() as client:
+        entries: Any = client.xrange(keys_of(item_id).outbox, count=1)
+    return int(entries[0][0].partition(b"-")[0]) if entries else None
+
+
 def acknowledge(*, item_id: int, entry_ids: Sequence[str]) -> None:
     """Remove entries whose orders are committed."""
     if not entry_ids:

@@ -16,12 +16,18 @@ from uuid import UUID
 from django.conf import settings
 from django.core.signing import b64_encode
 
+from seckill.timestamps import now_ms
+
 # The pass as text: version, item id, buyer id, expiry in seconds since 1970, reservation id, signature.
 PATTERN = re.compile(
     r"(?P<body>p1\.(?P<item>[1-9][0-9]{0,14})\.(?P<buyer>[1-9][0-9]{0,18})\.(?P<expires>[1-9][0-9]{0,12})"
     r"\.(?P<id>[0-9a-f]{32}))\.(?P<signature>[A-Za-z0-9_-]{43})",
     re.ASCII,
 )
+
+
+# Passes expire by the clocks of the web servers, and deadlines by the store's. Each may be an hour off.
+CLOCKS_APART_SECONDS = 7200
 
 
 class PassInvalid(Exception):
@@ -50,6 +56,16 @@ def issue(*, item_id: int, buyer_id: int, expires_s: int) -> str:
 def expiry_s() -> int:
     """When a pass issued now expires, in seconds since 1970."""
     return int(time.time()) + settings.SECKILL_PASS_LIFE_SECONDS
+
+
+def life_after_deadline_ms() -> int:
+    """How long after the deadline of its hold a pass may still be used. It was issued before the hold was made."""
+    return (settings.SECKILL_PASS_LIFE_SECONDS + CLOCKS_APART_SECONDS) * 1000
+
+
+def is_useless(*, deadline_ms: int) -> bool:
+    """Whether the pass of a hold with this deadline can no longer be used, so that an ended hold may be forgotten."""
+    return deadline_ms + life_after_deadline_ms() < now_ms()
 
 
 def read(text: str) -> Pass:

@@ -10,13 +10,17 @@ A sale opens only if both stores are durable (seckill/durability.py). With a wea
 anything is changed; if one becomes weak before the announcement, the sale stays unannounced.
 """
 
+from collections.abc import Sequence
+
 import structlog
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from seckill import durability, ledger
+from seckill.item_loop import for_each_item
 from seckill.models import Sale, SaleItem, overlapping_item
 from seckill.timestamps import to_ms
 from shop.models import Product
@@ -44,7 +48,8 @@ def publish_sale(*, sale_id: int) -> bool:
             if refusal:
                 raise CannotPublish(refusal)
             published = bool(Sale.objects.filter(pk=sale_id, published_at=None).update(published_at=timezone.now()))
-    announce_pending()
+    # Only this sale: an item of another sale that cannot be announced is not this manager's concern.
+    announce(list(unannounced_items().filter(sale_id=sale_id)))
     return published
 
 
@@ -69,11 +74,26 @@ def check_publishable(sale: Sale) -> None:
 
 
 def announce_pending() -> int:
-    """Send the terms of published, unannounced items to the store. Returns the number of items.
+    """Announce what a crash or an unreachable store has left. Returns the number of items.
+
+    An item that cannot be announced is logged and does not stop the others. Raises StoreUnreachable.
+    """
+    pending = {item.pk: item for item in unannounced_items()}
+    counts, _ = for_each_item(
+        lambda item_id: announce([pending[item_id]]), item_ids=pending, event="item_not_announced"
+    )
+    return sum(counts.values())
+
+
+def unannounced_items() -> QuerySet[SaleItem]:
+    return SaleItem.objects.select_related("sale").filter(announced_at=None, sale__published_at__isnull=False)
+
+
+def announce(pending: Sequence[SaleItem]) -> int:
+    """Send the terms of these items to the store. Returns the number of items.
 
     None are sent while a store is weak and that is not allowed. Raises StoreUnreachable.
     """
-    pending = list(SaleItem.objects.select_related("sale").filter(announced_at=None, sale__published_at__isnull=False))
     if not pending:
         return 0
     if weaknesses := durability.find_weaknesses():

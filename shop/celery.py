@@ -1,6 +1,7 @@
 """The Celery application. Tasks live in `orders/tasks.py`; routes, schedule and limits in `shop/settings.py`."""
 
 import os
+from typing import Any
 
 from celery import Celery
 
@@ -9,3 +10,16 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
 app = Celery("stampede")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+def messages_waiting(app: Celery, queue: str) -> int:
+    """The length of a queue, which is created if it does not exist. Raises what the broker's client raises.
+
+    Whoever sends messages without being asked looks at it first. An expiry does not bound a queue: the broker keeps an
+    expired message until a worker takes it.
+    """
+    connection: Any
+    with app.pool.acquire(block=True) as connection:
+        # kombu is annotated as if this were a name.
+        declared: Any = app.amqp.queues[queue](connection.default_channel).queue_declare()
+        return int(declared.message_count)

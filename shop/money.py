@@ -2,23 +2,33 @@
 
 from decimal import Decimal
 
-# ISO 4217: the number of decimals of currencies that do not have two.
-DECIMALS_OTHER_THAN_TWO = {
-    "JPY": 0,
-    "KRW": 0,
-    "VND": 0,
-    "CLP": 0,
-    "KWD": 3,
-    "BHD": 3,
-    "OMR": 3,
-    "JOD": 3,
-    "TND": 3,
-}
+from babel.core import get_global
+from babel.numbers import get_currency_precision
+
+
+class UnknownCurrency(ValueError):
+    """Not a currency in which prices can be kept. The message says what to do."""
+
+
+def known_currency(code: str) -> str:
+    """`code` if it is the legal tender of some country today. Raises UnknownCurrency."""
+    in_use = {
+        name
+        for currencies in get_global("territory_currencies").values()
+        for name, _begin, end, is_tender in currencies
+        if is_tender and end is None
+    }
+    if code not in in_use:
+        raise UnknownCurrency(
+            f"SHOP_CURRENCY is {code!r}, which is no country's currency. Set the three capital letters of ISO 4217, "
+            "for example CNY, EUR or JPY."
+        )
+    return code
 
 
 def decimals_of(currency: str) -> int:
-    """The number of decimals of `currency`."""
-    return DECIMALS_OTHER_THAN_TWO.get(currency, 2)
+    """The number of decimals that prices in `currency` have."""
+    return get_currency_precision(currency)
 
 
 def to_decimal(*, minor: int, currency: str) -> Decimal:

@@ -12,6 +12,7 @@ from typing import Any
 
 import environ
 from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -19,6 +20,7 @@ from redis.retry import Retry
 from shop.configuration import trying_out
 from shop.configuration.log_lines import logging_settings
 from shop.configuration.rates import rate
+from shop.money import UnknownCurrency, known_currency
 from shop.sidebar import ACCOUNT_LINKS, NAVIGATION
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -46,11 +48,21 @@ CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default=REDIS_URL)
 # --- The flash sale ----------------------------------------------------------------------------------------------
 
 # Three letters of ISO 4217; every price of the shop is in this currency.
-CURRENCY: str = env.str("SHOP_CURRENCY", default="CNY")
+try:
+    CURRENCY: str = known_currency(env.str("SHOP_CURRENCY", default="CNY"))
+except UnknownCurrency as error:
+    raise ImproperlyConfigured(str(error)) from None
 # A pass can be had this long before the opening, so that the opening itself sees only reservations.
 SECKILL_PASS_LEAD_SECONDS: int = env.int("SECKILL_PASS_LEAD_SECONDS", default=600)
 # A pass lives longer than the lead, so that one taken at the first moment is still good at the opening.
 SECKILL_PASS_LIFE_SECONDS: int = env.int("SECKILL_PASS_LIFE_SECONDS", default=900)
+# A sale leaves the reservation store this long after its last hold can have ended, eight days after its end.
+SECKILL_ARCHIVE_AFTER_SECONDS: int = env.int("SECKILL_ARCHIVE_AFTER_SECONDS", default=3 * 24 * 3600)
+if SECKILL_ARCHIVE_AFTER_SECONDS < 3600:
+    # A task that has listed the items that can still change must be done before one of them can be archived.
+    raise ImproperlyConfigured("SECKILL_ARCHIVE_AFTER_SECONDS must be at least 3600, an hour.")
+# How often a buyer may cancel orders for one item.
+CANCEL_LIMIT: str = rate(env, "CANCEL_LIMIT", default="5/10minutes")
 # Sales open only on stores that keep what buyers are told (seckill/durability.py). This lets them open on weaker ones.
 SECKILL_ALLOW_WEAK_DURABILITY: bool = env.bool("SECKILL_ALLOW_WEAK_DURABILITY", default=False)
 # Installs `bench`, whose commands make buyers, passes and sales for load tests. Never on in a real shop.
@@ -329,7 +341,10 @@ CELERY_TASK_ROUTES = {
     "orders.tasks.sweep_outboxes": {"queue": "drain"},
     "orders.tasks.expire_overdue": {"queue": "expiry"},
     "orders.tasks.settle_orders": {"queue": "expiry"},
-    "orders.tasks.watch_store": {"queue": "drain"},
+    # These may take minutes for a large item, and orders should not wait for them.
+    "orders.tasks.watch_store": {"queue": "repair"},
+    "orders.tasks.audit_sales": {"queue": "repair"},
+    "orders.tasks.archive_sales": {"queue": "repair"},
     "orders.tasks.send_mails": {"queue": "mail"},
     "orders.tasks.apply_waiting_events": {"queue": "expiry"},
     # These wait for other companies, and other tasks should not wait for them.
@@ -349,6 +364,8 @@ CELERY_BEAT_SCHEDULE = {
         "watch_store": 1.0,
         "send_mails": 5.0,
         "audit_sales": 60.0,
+        "forget_ended_holds": 10.0,
+        "archive_sales": 600.0,
         "apply_waiting_events": 1.0,
         "move_refunds": 1.0,
         "close_sessions": 1.0,

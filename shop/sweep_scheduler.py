@@ -1,16 +1,28 @@
-"""A scheduler for Celery beat that uses the monotonic clock and stores nothing.
+"""A scheduler for Celery beat that uses the monotonic clock, stores nothing, and adds to no queue that is too long.
 
 Celery's own scheduler compares wall clock times and stores them in a file. When a clock that was an hour ahead is
 corrected, all tasks seem to have run in the future, and none runs for an hour. Running a sweep too early does no harm,
 so nothing needs to be stored.
+
+Beat sends some ten messages a second. While no worker takes them, a hundred thousand a day would pile up in the broker.
 """
 
 import time
 from datetime import timedelta
 from typing import Any
 
+import structlog
 from celery.beat import ScheduleEntry, Scheduler
+from celery.result import AsyncResult
 from celery.schedules import schedstate, schedule
+
+from shop.celery import messages_waiting
+
+log = structlog.get_logger(__name__)
+
+# No task is sent to a queue in which so many messages wait: those of minutes. More than WAITING_MAX of the doorbell, so
+# that its messages keep no sweep out.
+WAITING_MAX = 500
 
 
 class SweepEntry(ScheduleEntry):
@@ -37,6 +49,26 @@ class SweepScheduler(Scheduler):
     """Keeps the schedule in memory, ordered by the monotonic clock."""
 
     Entry = SweepEntry
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        self._long_queues: set[str] = set()
+        super().__init__(*args, **more)
+
+    def apply_async(
+        self, entry: ScheduleEntry, producer: Any = None, advance: bool = True, **kwargs: Any
+    ) -> AsyncResult[Any] | None:
+        """Send the task, unless its queue is too long."""
+        queue = self.app.amqp.router.route(dict(entry.options or {}), str(entry.task))["queue"].name
+        is_long = messages_waiting(self.app, queue) >= WAITING_MAX
+        if is_long and queue not in self._long_queues:
+            log.warning("queue_too_long", queue=queue, messages=WAITING_MAX)
+        (self._long_queues.add if is_long else self._long_queues.discard)(queue)
+        if is_long:
+            if advance:
+                self.reserve(entry)
+            return None
+        sent: AsyncResult[Any] = super().apply_async(entry, producer=producer, advance=advance, **kwargs)
+        return sent
 
     def _when(self, entry: ScheduleEntry, next_time_to_run: float, mktime: object = None) -> float:
         return time.monotonic() + max(0.0, next_time_to_run or 0.0)

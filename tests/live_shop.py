@@ -34,7 +34,7 @@ def live_web(**more_environment: str) -> Iterator[str]:
 
 @contextmanager
 def live_shop(
-    *, names: tuple[str, ...] = ("web", "worker", "errands", "beat"), **more_environment: str
+    *, names: tuple[str, ...] = ("web", "worker", "errands", "repair", "beat"), **more_environment: str
 ) -> Iterator[str]:
     """Start the processes as `make run` does and give the address of the web server. Stops them at the end."""
     with tempfile.TemporaryDirectory(prefix="stampede-live-") as directory:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.test import override_settings
 from redis import Redis
 from redis.backoff import NoBackoff
@@ -92,11 +93,11 @@ def running(directory: Path, **options: str) -> Iterator[OwnStore]:
 
 @contextlib.contextmanager
 def as_reservation_store(own_store: OwnStore) -> Iterator[None]:
-    """The ledger uses this server, with the cache settings of the shop, instead of the one of the test run."""
-    caches = {
-        "default": redis_cache(own_store.url, timeout_seconds=1.0),
-        "seckill": redis_cache(own_store.url, timeout_seconds=0.9),
-    }
+    """The ledger uses this server, with the settings of the shop, instead of the one of the test run.
+
+    The cache stays where it is: what is counted there must not appear among the keys of a sale.
+    """
+    caches = {**settings.CACHES, "seckill": redis_cache(own_store.url, timeout_seconds=0.9)}
     with override_settings(CACHES=caches):
         yield
 

@@ -7,6 +7,7 @@ from bench.faults.kinds import (
     changes,
     clocks,
     data_loss,
+    frozen_servers,
     mails,
     network,
     payment_races,
@@ -15,6 +16,7 @@ from bench.faults.kinds import (
     processes,
     reconciles,
     store_outages,
+    switchover,
 )
 
 FAULTS: tuple[type[Fault], ...] = (
@@ -33,6 +35,7 @@ FAULTS: tuple[type[Fault], ...] = (
     network.AcknowledgementLost,
     processes.TwoConsumers,
     processes.WorkerPaused,
+    broker.WorkersAway,
     processes.BeatDown,
     processes.TwoBeats,
     broker.BrokerDown,
@@ -55,6 +58,7 @@ FAULTS: tuple[type[Fault], ...] = (
     data_loss.StoreDiskLost,
     data_loss.StoreBackupRestored,
     data_loss.Failover,
+    switchover.PlannedSwitchover,
     payments.WebhookTwice,
     payments.WebhookReplayed,
     payments.WebhookForged,
@@ -81,6 +85,8 @@ FAULTS: tuple[type[Fault], ...] = (
     postgres.PostgresDeadlock,
     postgres.PostgresReadOnly,
     network.PostgresLinkStalled,
+    frozen_servers.PostgresFrozen,
+    frozen_servers.SlowBodies,
     clocks.WorkerClockAhead,
     clocks.WorkerClockBehind,
     clocks.BeatClockAhead,

@@ -80,10 +80,11 @@ class Link:
         elif self._server is None:
             self._server = await asyncio.start_server(self._serve, HOST, self.port)
 
-    async def retarget(self, target_port: int) -> None:
-        """Connect to another target from now on; connections to the former one are reset."""
+    async def retarget(self, target_port: int, *, reset: bool) -> None:
+        """Connect to another target from now on. Connections to the former one are reset, or stay."""
         self._target_port = target_port
-        self.reset_all()
+        if reset:
+            self.reset_all()
 
     async def add_rule(self, rule: DropRule) -> None:
         self._rules.append(rule)
@@ -185,9 +186,10 @@ class Proxy:
         for name in names:
             self._do(self._links[name].switch(mode))
 
-    def retarget(self, target_port: int, *names: str) -> None:
+    def retarget(self, target_port: int, *names: str, reset: bool = True) -> None:
+        """As `Link.retarget`, for these links."""
         for name in names:
-            self._do(self._links[name].retarget(target_port))
+            self._do(self._links[name].retarget(target_port, reset=reset))
 
     def add_rule(self, rule: DropRule, *names: str) -> None:
         for name in names:

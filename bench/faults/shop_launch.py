@@ -16,7 +16,7 @@ from shop.local.shop_processes import processes
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessPlan:
-    """One process: `kind` is web, worker, errands or beat; `clock_seconds` is how far its clock is ahead.
+    """One process: `kind` is web, worker, errands, repair or beat; `clock_seconds` is how far its clock is ahead.
 
     `port` is where a web process listens.
     """
@@ -40,7 +40,7 @@ def process_of(plan: ProcessPlan, *, broker_url: str) -> Process:
     argv, ready = list(process.argv), process.ready
     if plan.kind == "web":
         argv[argv.index("--workers") + 1] = "1"
-    if plan.kind in ("worker", "errands"):
+    if plan.kind in ("worker", "errands", "repair"):
         node = f"{plan.name}@{plan.directory.name}"
         argv[argv.index("-n") + 1] = node
         ready = lambda _: answers_ping(broker_url, node=node)  # noqa: E731

@@ -36,8 +36,8 @@ START_SECONDS = 90.0
 LATE_SECONDS = 8
 
 WEBS = ("web1", "web2")
-# `errands` is a second worker, for tasks that wait for other servers, such as mails.
-CELERY = ("worker", "errands", "beat")
+# `errands` is a worker for tasks that wait for other servers, such as mails; `repair` one for audits and reconciles.
+CELERY = ("worker", "errands", "repair", "beat")
 STORE_LINKS = ("web-store", "worker-store", "beat-store", "harness-store")
 SERVERS = ("postgres", "store", "broker")
 
@@ -111,8 +111,8 @@ class ShopUnderTest:
     def process(self, name: str, *, clock_seconds: float = 0.0) -> Process:
         """A process of the shop, not started. `worker2` and `beat2` are a second worker and a second beat."""
         kind = name.rstrip("0123456789")
-        # Both workers use the same links.
-        group = "worker" if kind == "errands" else kind
+        # All workers use the same links.
+        group = "worker" if kind in ("errands", "repair") else kind
         environment = {
             **os.environ,
             "PYTHONUNBUFFERED": "1",

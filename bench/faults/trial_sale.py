@@ -58,6 +58,7 @@ def retire(item: SaleItem) -> None:
     """
     long_ago = timezone.now() - RETIRED
     Sale.objects.filter(pk=item.sale_id).update(opens_at=long_ago - timedelta(hours=1), closes_at=long_ago)
+    SaleItem.objects.filter(pk=item.pk).update(announced_at=long_ago)
 
 
 def credentials_for(item: SaleItem, *, count: int, first: int = 1) -> list[Credentials]:

@@ -23,13 +23,13 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from orders.mails.message import message_of
-from orders.models import Mail
+from orders.models import Mail, Order
 from shop import daily_count, failpoints
 
 log = structlog.get_logger(__name__)
 
-# The task stops after this many mails; the next one continues.
-BATCH_MAX = 200
+# A buyer who has paid waits for the confirmation; that an order expired can be heard later.
+SENT_FIRST = (Mail.Kind.PAID, Mail.Kind.REFUNDED, Mail.Kind.EXPIRED)
 # How long a claimed mail is left to the worker that claimed it. Longer than the time limit of a task.
 CLAIMED_FOR = timedelta(minutes=5)
 # When to try again if the server cannot be reached. Only one mail is tried, and the attempt is not counted.
@@ -51,9 +51,14 @@ OVERTAKEN = "overtaken"
 
 
 def enqueue(*, order_ids: Iterable[int], kind: Mail.Kind) -> None:
-    """Queue a mail for each order. Call it in the transaction that changes the orders; idempotent."""
+    """Queue a mail for each order whose buyer has an address. Call it in the transaction that changes the orders.
+
+    Idempotent.
+    """
+    with_address = Order.objects.filter(pk__in=list(order_ids)).exclude(buyer__email="").order_by("pk")
     Mail.objects.bulk_create(
-        (Mail(order_id=pk, kind=kind, next_attempt_at=Now()) for pk in order_ids), ignore_conflicts=True
+        (Mail(order_id=pk, kind=kind, next_attempt_at=Now()) for pk in with_address.values_list("pk", flat=True)),
+        ignore_conflicts=True,
     )
 
 
@@ -63,17 +68,17 @@ def retry_unsent(*, mail_ids: Iterable[int]) -> int:
     return unsent.update(next_attempt_at=Now(), attempts=0, last_error="")
 
 
-def send_due(*, seconds_max: float, batch_max: int = BATCH_MAX) -> int:
-    """Send the mails that are due, one after the other over one connection. Returns how many were sent.
+def send_due(*, seconds_max: float) -> int:
+    """Send the mails that are due, one after the other over one connection, until there are none or the time is up.
+
+    Returns how many were sent.
 
     Stops when the server cannot be reached or does not answer, since the others would meet the same fault.
     """
     started, sent = time.monotonic(), 0
     server = get_connection()
     try:
-        for _ in range(batch_max):
-            if time.monotonic() - started > seconds_max or (mail := claim_next()) is None:
-                break
+        while time.monotonic() - started <= seconds_max and (mail := claim_next()):
             was_sent, go_on = deliver(mail=mail, server=server)
             sent += was_sent
             if not go_on:
@@ -84,9 +89,18 @@ def send_due(*, seconds_max: float, batch_max: int = BATCH_MAX) -> int:
 
 
 def claim_next() -> Mail | None:
-    """Claim the mail that has been due the longest, for `CLAIMED_FOR`. None if nothing is due."""
+    """Claim a mail for `CLAIMED_FOR`: of the first kind of which one is due, the one that has been due the longest.
+
+    None if nothing is due.
+    """
     due = Mail.objects.filter(sent_at=None, next_attempt_at__lte=Now()).order_by("next_attempt_at", "pk")
-    for pk, due_at in due.values_list("pk", "next_attempt_at")[:CANDIDATES_MAX]:
+    # A query for each kind: each reads a few entries of the index, however many mails are due.
+    candidates = (
+        candidate
+        for kind in SENT_FIRST
+        for candidate in due.filter(kind=kind).values_list("pk", "next_attempt_at")[:CANDIDATES_MAX]
+    )
+    for pk, due_at in candidates:
         still_due = Mail.objects.filter(pk=pk, sent_at=None, next_attempt_at=due_at)
         if still_due.update(next_attempt_at=Now() + CLAIMED_FOR, attempts=F("attempts") + 1) == 1:
             rows = Mail.objects.select_related("order__buyer")

@@ -10,20 +10,24 @@ from enum import StrEnum
 
 import structlog
 from django.db import transaction
+from django.db.models import Q, Sum
 from django.db.models.functions import Now
 
 from orders import lifecycle, settlement, units_taken
-from orders.models import Attention, Order, OrderLine, OrderStatus, Payment
+from orders.models import LIVE, Attention, Order, OrderLine, OrderStatus, Payment
 from orders.payments import refunds
 from orders.payments.provider.timing import next_attempt
 from seckill import ledger
 from seckill.ledger_words import Released, ReleaseReason, RestoreAs, Restored
-from seckill.models import LatePayment
+from seckill.models import LatePayment, SaleItem
 from seckill.store import StoreUnreachable
 from seckill.timestamps import to_ms
 from shop import failpoints
 
 log = structlog.get_logger(__name__)
+
+# The lines whose units are in `SaleItem.taken`.
+COUNTS_AS_TAKEN = Q(order__status__in=LIVE) | Q(order__units_back=False)
 
 # Late payments decided by one sweep, each in a transaction of its own.
 BATCH_MAX = 20
@@ -94,12 +98,30 @@ def reclaim_units(*, order: Order) -> LatePaymentOutcome:
         return LatePaymentOutcome.GOES_BACK
     if line.sale_item.sale.late_payment != LatePayment.TAKE_AGAIN:
         return LatePaymentOutcome.GOES_BACK
+    if line.sale_item.archived_at:
+        return reclaim_archived(order=order, line=line)
     outcome = restore_hold(order=order, item_id=line.sale_item.pk, units=line.units)
     if outcome is LatePaymentOutcome.KEPT and not units_taken.take(item_id=line.sale_item.pk, units=line.units):
         # The store had units left, but PostgreSQL does not.
         log.error("late_payment_refused_by_database", item_id=line.sale_item.pk, order=str(order.number))
         return LatePaymentOutcome.GOES_BACK
     return outcome
+
+
+def reclaim_archived(*, order: Order, line: OrderLine) -> LatePaymentOutcome:
+    """The item has left the reservation store, so PostgreSQL alone decides whether the buyer may have the units.
+
+    The item's row is locked: an item that is brought back meanwhile is rebuilt after this decision.
+    """
+    item = SaleItem.objects.select_for_update(no_key=True).get(order_lines=line)
+    if item.archived_at is None:
+        return LatePaymentOutcome.UNAVAILABLE
+    of_buyer = OrderLine.objects.filter(COUNTS_AS_TAKEN, sale_item=item, order__buyer_id=order.buyer_id)
+    units_before = of_buyer.aggregate(units=Sum("units", default=0))["units"]
+    if units_before + line.units > item.per_buyer_max:
+        return LatePaymentOutcome.GOES_BACK
+    taken = units_taken.take(item_id=item.pk, units=line.units)
+    return LatePaymentOutcome.KEPT if taken else LatePaymentOutcome.GOES_BACK
 
 
 def restore_hold(*, order: Order, item_id: int, units: int) -> LatePaymentOutcome:

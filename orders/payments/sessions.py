@@ -16,9 +16,13 @@ from django.utils import timezone
 
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import provider_choice
+from orders.payments.provider.call_bound import web_calls
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
 from orders.payments.provider.names import chosen_providers
 from orders.payments.provider.timing import next_attempt
+from seckill import ledger
+from seckill.passes import item_id_of
+from seckill.store import StoreUnreachable
 
 log = structlog.get_logger(__name__)
 
@@ -33,6 +37,7 @@ class StartOutcome(StrEnum):
     REPEATED = "repeated"
     NOT_AWAITING_PAYMENT = "not_awaiting_payment"
     TIME_OVER = "time_over"
+    RECORD_LOST = "record_lost"
     ALREADY_OPEN = "already_open"
     OPENED = "opened"
 
@@ -51,13 +56,35 @@ def start(*, order_id: int, idempotency_key: str, provider_name: str | None = No
     A key that belongs to a payment that has ended returns that payment. Raises ProviderUnreachable; the same call may
     then be repeated.
     """
-    result = create_payment(order_id=order_id, idempotency_key=idempotency_key, provider_name=provider_name)
+    # Before the order is read: the store hears of a payment only after PostgreSQL has committed it.
+    sold = is_sold_in_the_store(order_id=order_id)
+    result = create_payment(
+        order_id=order_id, idempotency_key=idempotency_key, provider_name=provider_name, sold_in_the_store=sold
+    )
     if result.outcome in (StartOutcome.OPENED, StartOutcome.ALREADY_OPEN) and result.payment and not result.payment.url:
         open_page(payment=result.payment)
     return result
 
 
-def create_payment(*, order_id: int, idempotency_key: str, provider_name: str | None) -> StartResult:
+def is_sold_in_the_store(*, order_id: int) -> bool:
+    """Whether the reservation store has the order as paid.
+
+    If PostgreSQL then has it as unpaid, PostgreSQL was restored from a backup, and the buyer would be charged twice.
+    False if the store does not answer: a buyer may pay without it.
+    """
+    reservation_id = Order.objects.values_list("reservation_id", flat=True).get(pk=order_id)
+    if reservation_id is None:
+        return False
+    try:
+        hold = ledger.find_hold(item_id=item_id_of(reservation_id), reservation_id=reservation_id)
+    except StoreUnreachable:
+        return False
+    return hold is not None and hold.state == "sold"
+
+
+def create_payment(
+    *, order_id: int, idempotency_key: str, provider_name: str | None, sold_in_the_store: bool
+) -> StartResult:
     """Create and commit the payment's row. The order is locked, so that two calls at once create only one."""
     names = chosen_providers()
     if not names or provider_name not in (None, *names):
@@ -69,6 +96,9 @@ def create_payment(*, order_id: int, idempotency_key: str, provider_name: str | 
             return StartResult(StartOutcome.REPEATED, same_key)
         if order.status != OrderStatus.AWAITING_PAYMENT:
             return StartResult(StartOutcome.NOT_AWAITING_PAYMENT)
+        if sold_in_the_store:
+            log.error("order_paid_in_the_store_only", order=str(order.number))
+            return StartResult(StartOutcome.RECORD_LOST)
         if not Order.objects.filter(pk=order_id, expires_at__gt=Now()).exists():
             return StartResult(StartOutcome.TIME_OVER)
         pending = Payment.objects.filter(order=order, status=Payment.Status.PENDING).first()
@@ -85,9 +115,10 @@ def create_payment(*, order_id: int, idempotency_key: str, provider_name: str | 
 
 
 def open_page(*, payment: Payment) -> None:
-    """Ask the provider for the page and save it. Raises ProviderUnreachable."""
+    """Ask the provider for the page and save it. Raises ProviderUnreachable, at once if too many calls wait for it."""
     try:
-        session = provider_choice.named(payment.provider).open_session(payment=payment)
+        with web_calls.one_call():
+            session = provider_choice.named(payment.provider).open_session(payment=payment)
     except ProviderRefused as error:
         # The provider does not accept our configuration. For the buyer that is the same as an unreachable provider.
         log.error("payment_page_refused", payment=str(payment.pk), provider=payment.provider, error=str(error))

@@ -28,6 +28,7 @@ from orders.payments.provider.interface import (
     path_back,
 )
 from orders.payments.provider.timing import is_current
+from orders.payments.stripe_amounts import from_stripe, to_stripe
 
 try:
     import stripe
@@ -148,7 +149,7 @@ def session_request(payment: Payment) -> dict[str, Any]:
                 "quantity": 1,
                 "price_data": {
                     "currency": payment.currency.lower(),
-                    "unit_amount": payment.amount_minor,
+                    "unit_amount": to_stripe(minor=payment.amount_minor, currency=payment.currency),
                     "product_data": {"name": description_of(payment)},
                 },
             }
@@ -174,14 +175,15 @@ def event_from(message: dict[str, Any]) -> Event | None:
     if kind is None:
         return None
     amount = next((subject[name] for name in ("amount_total", "amount_refunded", "amount") if subject.get(name)), 0)
+    currency = (subject.get("currency") or "").upper()
     return Event(
         event_id=message["id"],
         kind=kind,
         payment_id=payment_id,
         provider_reference=subject["id"] if subject["object"] == "checkout.session" else "",
         reservation_id=UUID(metadata["reservation"]) if metadata.get("reservation") else None,
-        amount_minor=amount,
-        currency=(subject.get("currency") or "").upper(),
+        amount_minor=from_stripe(amount=amount, currency=currency) if currency else amount,
+        currency=currency,
         happened_at=datetime.fromtimestamp(message["created"], tz=UTC),
     )
 

@@ -8,6 +8,7 @@ the same and still disagrees is a difference, reported with its reservation id.
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
@@ -18,6 +19,7 @@ from django.utils import timezone
 from orders.models import LIVE, Order, OrderLine, OrderStatus
 from orders.repair.reconcile import ReportProgress, expected_state, expected_terms
 from seckill import item_state, outbox
+from seckill.item_lock import advisory_lock
 from seckill.ledger import Hold
 from seckill.ledger_words import RestoreAs
 from seckill.models import SaleItem
@@ -30,6 +32,15 @@ COMPARISONS_MIN = 3
 # The store is told within seconds how an order ended; if it takes longer than this, something is stuck (promise P5).
 SETTLED_WITHIN = timedelta(seconds=60)
 BATCH_MAX = 500
+# The fields that a comparison reads.
+COMPARED = ("reservation_id", "status", "units_back", "settled_at", "ended_at")
+# How many buyers and reservations are named at most, so that the memory does not grow with what is wrong.
+NAMED_MAX = 10
+DIFFERENCES_MAX = 1_000
+# The id of an outbox entry and the deadline of its hold come from two readings of the store's clock.
+OUTBOX_TOLERANCE_MS = 5_000
+# The number of the audit's lock: apart from those of items (seckill/item_lock.py).
+LOCK_NUMBER = int.from_bytes(b"audit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +76,7 @@ class Comparison:
     on_the_way: int = 0
     settling: int = 0
     taken: int = 0
+    hold_ms: int = 0
     differences: set[Difference] = field(default_factory=set)
     mismatched_totals: set[str] = field(default_factory=set)
 
@@ -120,6 +132,11 @@ def audit(
     return Audit(comparison=last, changing=changing, seconds=time.monotonic() - started_s)
 
 
+def audit_lock() -> AbstractContextManager[bool]:
+    """For the audits that run by themselves: one at a time, in whatever process. Yields whether it was acquired."""
+    return advisory_lock(LOCK_NUMBER, wait=False)
+
+
 def problems_of(comparison: Comparison) -> tuple[set[Difference], set[str]]:
     return comparison.differences, comparison.mismatched_totals
 
@@ -131,9 +148,11 @@ def compare(*, item_id: int, report_progress: ReportProgress) -> Comparison:
         comparison.mismatched_totals.add("the item is not whole in the store, or it is not verified yet")
     totals = item_state.totals(item_id=item_id)
     comparison.quantity, comparison.left = totals.counted.get("quantity"), totals.counted.get("left")
+    comparison.hold_ms = expected_terms(item_id=item_id).hold_ms
     comparison.mismatched_totals |= set(mismatches(item_id, totals))
     for portion in item_state.all_holds(item_id=item_id):
-        compare_holds(comparison, {UUID(name): hold for name, hold in portion.items()})
+        # Those that cannot be read are among the mismatched totals.
+        compare_holds(comparison, {UUID(name): hold for name, hold in portion.items() if hold})
     compare_orders(comparison, report_progress=report_progress)
     if comparison.issued is not None and comparison.issued != comparison.quantity:
         comparison.mismatched_totals.add(f"issued {comparison.issued} of {comparison.quantity}")
@@ -151,13 +170,17 @@ def mismatches(item_id: int, totals: item_state.Totals) -> Iterator[str]:
                 f"the store counts {counted['held']} held and {counted['sold']} sold, "
                 f"its holds add up to {totals.held} and {totals.sold}"
             )
-        if counted.get("reservations") != totals.reservations:
-            yield f"the store counts {counted.get('reservations')} reservations and has {totals.reservations} holds"
+        if counted.get("reservations") != totals.reservations + (forgotten := counted.get("forgotten", 0)):
+            yield (
+                f"the store counts {counted.get('reservations')} reservations, "
+                f"and has {totals.reservations} holds and {forgotten} forgotten ones"
+            )
         if "quantity" in counted and counted["quantity"] != counted.get("left", 0) + counted["held"] + counted["sold"]:
             yield f"the store's counters do not add up: {counted}"
-    if totals.buyers != totals.buyers_counted:
-        wrong = sorted(set(totals.buyers.items()) ^ set(totals.buyers_counted.items()))
-        yield f"units counted for buyers differ from their holds: {wrong[:10]}"
+    wrong = item_state.buyers_that_differ(item_id=item_id, totals=totals, count_max=NAMED_MAX)
+    yield from (
+        f"buyer {buyer} has {in_holds} units in holds, the store counts {units}" for buyer, in_holds, units in wrong
+    )
     if counted.get("quantity") != (expected := expected_terms(item_id=item_id).quantity):
         yield f"the store has a quantity of {counted.get('quantity')}, PostgreSQL of {expected}"
     # One statement, so that both figures are of the same moment.
@@ -172,12 +195,12 @@ def mismatches(item_id: int, totals: item_state.Totals) -> Iterator[str]:
         yield f"PostgreSQL counts {item.taken} as taken, its orders add up to {item.counting}"
 
 
-def compare_holds(comparison: Comparison, holds: dict[UUID, Hold | None]) -> None:
+def compare_holds(comparison: Comparison, holds: dict[UUID, Hold]) -> None:
     """Add the live holds to the comparison, each compared with its order."""
-    live = {pk: hold for pk, hold in holds.items() if hold is not None and hold.state != "ended"}
-    orders = orders_of(list(holds))
+    live = {pk: hold for pk, hold in holds.items() if hold.state != "ended"}
+    orders = orders_of(list(live))
     alone = [pk for pk in live if pk not in orders]
-    waiting = in_outbox(comparison.item_id) if alone else set()
+    waiting = may_be_in_outbox(comparison, {pk: live[pk] for pk in alone}) if alone else set()
     # Look for orders again after reading the outbox: an entry leaves it only after its order is committed.
     orders |= orders_of([pk for pk in alone if pk not in waiting])
     for reservation_id, hold in live.items():
@@ -192,7 +215,14 @@ def compare_holds(comparison: Comparison, holds: dict[UUID, Hold | None]) -> Non
         else:
             comparison.settling += hold.units
             if order is None or not settles_soon(order):
-                comparison.differences.add(difference(reservation_id, order, hold))
+                note(comparison, difference(reservation_id, order, hold))
+
+
+def note(comparison: Comparison, found: Difference) -> None:
+    if len(comparison.differences) < DIFFERENCES_MAX:
+        comparison.differences.add(found)
+    else:
+        comparison.mismatched_totals.add(f"more than {DIFFERENCES_MAX} reservations differ")
 
 
 def compare_orders(comparison: Comparison, *, report_progress: ReportProgress) -> None:
@@ -213,25 +243,28 @@ def compare_orders(comparison: Comparison, *, report_progress: ReportProgress) -
         for order in orders_of(list(missing)).values():
             if expected_state(order) is not RestoreAs.ENDED:
                 hold = holds[ids.index(order.reservation_id)] if order.reservation_id else None
-                comparison.differences.add(difference(order.reservation_id, order, hold))
+                note(comparison, difference(order.reservation_id, order, hold))
         last_id, done = batch[-1].order_id, done + len(batch)
         report_progress(min(done, total), total)
 
 
 def orders_of(reservation_ids: Sequence[UUID]) -> dict[UUID | None, Order]:
-    orders: QuerySet[Order] = Order.objects.filter(reservation_id__in=reservation_ids)
+    orders: QuerySet[Order] = Order.objects.filter(reservation_id__in=reservation_ids).only(*COMPARED)
     return {order.reservation_id: order for order in orders} if reservation_ids else {}
 
 
-def in_outbox(item_id: int) -> set[UUID]:
-    """The reservations that wait in the outbox, without entries that cannot be parsed."""
-    found: set[UUID] = set()
-    for entry in outbox.read_all(item_id=item_id, count_max=100_000):
-        try:
-            found.add(UUID(entry.fields.get("reservation", "")))
-        except ValueError:
-            continue
-    return found
+def may_be_in_outbox(comparison: Comparison, holds: dict[UUID, Hold]) -> set[UUID]:
+    """Which of these reservations may still wait in the outbox: those made after its oldest entry.
+
+    However long the outbox is, one entry of it is read. Entries leave it in about the order in which they came, so a
+    reservation that is older than the oldest has left. One whose entry was lost is found when the older ones are done.
+    """
+    oldest_ms = outbox.oldest_ms(item_id=comparison.item_id)
+    if oldest_ms is None:
+        return set()
+    return {
+        pk for pk, hold in holds.items() if hold.deadline_ms - comparison.hold_ms >= oldest_ms - OUTBOX_TOLERANCE_MS
+    }
 
 
 def settles_soon(order: Order) -> bool:

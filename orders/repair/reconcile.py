@@ -29,13 +29,15 @@ from django.db.models import QuerySet
 
 from orders import intake
 from orders.models import SOLD, Order, OrderLine, OrderStatus
-from seckill import durability, item_state, ledger
+from seckill import durability, item_state, ledger, passes
 from seckill.changes import journal
 from seckill.item_lock import item_lock
+from seckill.item_loop import for_each_item
 from seckill.ledger import Hold, Restoration
 from seckill.ledger_words import Adjusted, ReleaseReason, RestoreAs, Restored
 from seckill.models import SaleChange, SaleItem, movable_items
 from seckill.publication import terms_of
+from seckill.store import StoreUnreachable
 from seckill.timestamps import from_ms, now_ms, to_ms
 
 log = structlog.get_logger(__name__)
@@ -91,26 +93,35 @@ class ExpectedHold:
 def items_to_watch() -> list[int]:
     """The items whose figures can still change, and older ones with orders that the store has not been told of."""
     unsettled = OrderLine.objects.filter(order__settled_at=None).exclude(order__status=OrderStatus.AWAITING_PAYMENT)
-    announced = SaleItem.objects.filter(announced_at__isnull=False, pk__in=unsettled.values("sale_item_id"))
+    announced = SaleItem.objects.filter(
+        announced_at__isnull=False, archived_at=None, pk__in=unsettled.values("sale_item_id")
+    )
     return sorted({*movable_items().values_list("pk", flat=True), *announced.values_list("pk", flat=True)})
 
 
 def reconcile_if_needed(*, item_ids: Sequence[int]) -> list[Reconciled]:
     """Reconcile those items that are lost or unverified; skip items that another process has locked.
 
-    Raises StoreUnreachable.
+    An item that cannot be reconciled is logged and does not stop the others. Raises StoreUnreachable.
     """
-    results = []
-    for item_id, condition in item_state.conditions(item_ids=item_ids).items():
-        if condition is not item_state.Condition.VERIFIED:
-            with item_lock(item_id=item_id, wait=False) as mine:
-                if mine:
-                    results.append(reconcile(item_id=item_id))
-                    log_result(results[-1])
+    conditions = item_state.conditions(item_ids=item_ids)
+    needed = [item_id for item_id, condition in conditions.items() if condition is not item_state.Condition.VERIFIED]
+    outcomes, _ = for_each_item(reconcile_if_free, item_ids=needed, event="item_not_reconciled")
+    results = [result for result in outcomes.values() if result]
     # The sales were opened while the store had safe settings. Only a person may decide to stop them, so this just logs.
     for weakness in durability.find_weaknesses() if results else ():
         log.error("store_came_back_weaker", setting=weakness.setting, value=weakness.value)
     return results
+
+
+def reconcile_if_free(item_id: int) -> Reconciled | None:
+    with item_lock(item_id=item_id, wait=False) as mine:
+        # It may have been archived since the items were listed; nobody can archive it under the lock.
+        if mine and SaleItem.objects.filter(pk=item_id, archived_at=None).exists():
+            result = reconcile(item_id=item_id)
+            log_result(result)
+            return result
+    return None
 
 
 def reconcile(
@@ -129,7 +140,7 @@ def reconcile(
         result.collected = collect_reservations(item_id=item_id)
         finish_changes(item_id=item_id)
         repairable = not rebuild and is_repairable(item_id=item_id)
-        if not repairable or not repair_holds(item_id=item_id, result=result, report_progress=report_progress):
+        if not repairable or not try_repair(item_id=item_id, result=result, report_progress=report_progress):
             result.rebuilt, result.refused = True, 0
             republish(item_id=item_id)
             if not repair_holds(item_id=item_id, result=result, report_progress=report_progress):
@@ -228,6 +239,17 @@ def collect_reservations(*, item_id: int) -> int:
     return count
 
 
+def try_repair(*, item_id: int, result: Reconciled, report_progress: ReportProgress) -> bool:
+    """Repair the holds. False too if a script refuses because a value of the item is damaged: then it is rebuilt."""
+    try:
+        return repair_holds(item_id=item_id, result=result, report_progress=report_progress)
+    except StoreUnreachable as error:
+        # Raises it again if the store does not answer at all.
+        ledger.clock_ms()
+        log.warning("item_damaged", item_id=item_id, error=str(error))
+        return False
+
+
 def repair_holds(*, item_id: int, result: Reconciled, report_progress: ReportProgress) -> bool:
     """Compare every order of the item with its hold, in batches, and repair the differences in the store.
 
@@ -290,7 +312,17 @@ def with_holds(item_id: int, batch: Sequence[ExpectedHold]) -> list[tuple[Expect
 
 
 def agrees(expected: ExpectedHold, hold: Hold | None) -> bool:
-    return hold is not None and hold.state == expected.state.value and same_units(expected, hold)
+    if hold is None:
+        return is_forgettable(expected)
+    return hold.state == expected.state.value and same_units(expected, hold)
+
+
+def is_forgettable(expected: ExpectedHold) -> bool:
+    """Whether the hold may be missing: it has ended, and its pass is of no use any more (orders/repair/ended_holds.py).
+
+    Writing such holds again would fill the store with them at every reconcile.
+    """
+    return expected.state is RestoreAs.ENDED and passes.is_useless(deadline_ms=expected.deadline_ms)
 
 
 def same_units(expected: ExpectedHold, hold: Hold) -> bool:

@@ -24,6 +24,7 @@ from seckill import durability, ledger
 from seckill.changes.effect import adjustment_of, finish
 from seckill.changes.rules import OF_ITEM, CannotChange, ChangeRequest, Kind, check_rules
 from seckill.item_lock import item_lock
+from seckill.item_loop import for_each_item
 from seckill.ledger_words import Adjusted
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.store import StoreUnreachable
@@ -134,7 +135,12 @@ def apply_now(changes: Sequence[SaleChange]) -> list[SaleChange]:
 def sweep_changes() -> int:
     """Apply what a crash or an unreachable store left pending. Returns how many; one query where nothing is pending."""
     waiting = SaleChange.objects.filter(status=Status.PENDING).order_by("item_id").values_list("item_id", flat=True)
-    return sum(apply_pending(item_id=item_id, wait=False) for item_id in waiting.distinct())
+    counts, _ = for_each_item(
+        lambda item_id: apply_pending(item_id=item_id, wait=False),
+        item_ids=list(waiting.distinct()),
+        event="changes_not_applied",
+    )
+    return sum(counts.values())
 
 
 def apply_pending(*, item_id: int, wait: bool | float = True) -> int:

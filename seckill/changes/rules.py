@@ -50,6 +50,9 @@ def check_rules(request: ChangeRequest, *, sale: Sale, items: Sequence[SaleItem]
         raise CannotChange(_("Enter a reason of 1 to %(max)d characters.") % {"max": REASON_LENGTH_MAX})
     if not sale.is_published:
         raise CannotChange(_("This sale is not published yet. Edit it directly on its page."))
+    if any(item.archived_at for item in items):
+        # Archiving locks the sale too, so this cannot be overtaken.
+        raise CannotChange(_("This sale is archived. An operator can bring it back; or make a new sale."))
     if request.kind in OF_ITEM:
         for item in items:
             check_units(request, item=item)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from seckill import ledger
+from seckill import archive, ledger
 from seckill.live.answer import availability_of
 from seckill.live.page_texts import limit_text, stock_text
 from seckill.models import SaleItem
@@ -82,7 +82,7 @@ def offers_of(items: Iterable[SaleItem], *, now: datetime, buyer_id: int | None 
     counters: list[ledger.Counters | None] = [None] * len(items)
     had = [0] * len(items)
     try:
-        counters = ledger.read_many(item_ids=item_ids)
+        counters = archive.counters_of(items)
         if buyer_id is not None:
             had = ledger.units_of_buyer(item_ids=item_ids, buyer_id=buyer_id)
     except StoreUnreachable:

@@ -1,11 +1,14 @@
-"""The figures of an item for staff: left, held and sold from the reservation store, `taken` from PostgreSQL."""
+"""The figures of an item for staff: left, held and sold from the reservation store, `taken` from PostgreSQL.
+
+Those of an archived item are all from PostgreSQL.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext_lazy as _
 
-from seckill import ledger
+from seckill import archive, ledger
 from seckill.models import SaleItem
 from seckill.store import StoreUnreachable
 from shop.price_field import price_text
@@ -16,7 +19,7 @@ NO_NUMBER = "–"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One item's figures as text. `note` says why numbers are missing, or that the sale is paused; else empty."""
+    """One item's figures as text. `note` says why numbers are missing, or that the sale is paused or archived."""
 
     item: SaleItem
     left: str
@@ -48,7 +51,7 @@ class Figures:
 def figures_of(items: Sequence[SaleItem]) -> list[Figures]:
     """The figures of the items, in order, in one round trip. If the store is unreachable, the note says so."""
     try:
-        counters = ledger.read_many(item_ids=[item.pk for item in items]) if items else []
+        counters = archive.counters_of(items)
     except StoreUnreachable:
         return [without_numbers(item, str(_("reservation store not reachable"))) for item in items]
     return [figures_from(item, found) for item, found in zip(items, counters, strict=True)]
@@ -63,8 +66,14 @@ def figures_from(item: SaleItem, counters: ledger.Counters | None) -> Figures:
         left=units_text(counters.left),
         held=str(counters.held),
         sold=str(counters.sold),
-        note=str(_("paused")) if counters.state == "paused" else "",
+        note=note_of(item, counters),
     )
+
+
+def note_of(item: SaleItem, counters: ledger.Counters) -> str:
+    if item.archived_at:
+        return str(_("archived"))
+    return str(_("paused")) if counters.state == "paused" else ""
 
 
 def without_numbers(item: SaleItem, note: str) -> Figures:

@@ -27,15 +27,19 @@ assert(units and units % 1 == 0, 'units are whole')
 local clock = redis.call('TIME')
 local now_ms = string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 1000))
 
+-- A number as HINCRBY takes it, which 1.5 or 007 is not: the script must not find that out after its first write.
+local function counter(text) return text == '0' and 0 or string.find(tostring(text), '^%-?[1-9]%d*$') and #text < 16 and tonumber(text) end
+
 local function answer(word)
   local quantity, left, held, sold, closes = unpack(redis.call('HMGET', item, 'quantity', 'left', 'held', 'sold', 'closes_ms'))
-  return {word, quantity or '', left or '', held or '', sold or '', closes or ''}
+  return {word, counter(quantity) or '', counter(left) or '', counter(held) or '', counter(sold) or '', closes or ''}
 end
 
 local quantity, left, held, sold, incarnation =
   unpack(redis.call('HMGET', item, 'quantity', 'left', 'held', 'sold', 'incarnation'))
-quantity, left = tonumber(quantity), tonumber(left)
-if not (tonumber(held) and tonumber(sold)) or (quantity == nil) ~= (left == nil) then
+local limited = quantity or left
+quantity, left = counter(quantity), counter(left)
+if not (counter(held) and counter(sold)) or limited and not (quantity and left) then
   return answer('unavailable')
 end
 if incarnation ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then

@@ -19,8 +19,11 @@ assert(#KEYS == 2 and #ARGV == 2, 'confirm takes 2 keys and 2 arguments')
 local item, holds = KEYS[1], KEYS[2]
 local reservation_id, even_unverified = ARGV[1], ARGV[2] == '1'
 
+-- A number as HINCRBY takes it, which 1.5 or 007 is not: the script must not find that out after its first write.
+local function countable(text) return text == '0' or string.find(tostring(text), '^%-?[1-9]%d*$') and #text < 16 end
+
 local held, sold, incarnation = unpack(redis.call('HMGET', item, 'held', 'sold', 'incarnation'))
-if not (tonumber(held) and tonumber(sold)) then
+if not (countable(held) and countable(sold)) then
   return {'unavailable'}
 end
 -- While a reconcile compares the item with its orders, nobody else may move its units: the totals would never agree.
@@ -32,7 +35,7 @@ if not hold then
   return {'unknown_hold'}
 end
 local state, buyer, units, deadline_ms = string.match(hold, '^(%a+):([^:]*):(%d+):(%d+)$')
-assert(state, 'the hold is malformed')
+assert(countable(units), 'the hold is malformed')
 if state == 'sold' then
   return {'already_confirmed'}
 end

@@ -28,6 +28,9 @@ local per_buyer_max, price_minor, currency, state, verified = ARGV[5], ARGV[6], 
 if redis.call('EXISTS', item) == 1 then
   return {'already_published'}
 end
+-- The id of this run of this server. reserve compares it, since a restart may have lost reservations.
+local incarnation = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+assert(incarnation or verified == '', 'the replication id is missing')
 
 redis.call('HSET', item,
   'opens_ms', opens_ms, 'closes_ms', closes_ms, 'hold_ms', hold_ms, 'per_buyer_max', per_buyer_max,
@@ -35,9 +38,8 @@ redis.call('HSET', item,
 if quantity ~= '' then
   redis.call('HSET', item, 'quantity', quantity, 'left', quantity)
 end
--- The id of this run of this server. reserve compares it, since a restart may have lost reservations.
 if verified ~= '' then
-  redis.call('HSET', item, 'incarnation', string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)'))
+  redis.call('HSET', item, 'incarnation', incarnation)
 end
 -- If the item was lost and the stream was not, the group exists, and its entries are still to become orders.
 redis.pcall('XGROUP', 'CREATE', outbox, 'intake', '0', 'MKSTREAM')

@@ -21,10 +21,13 @@ assert(#KEYS == 3 and #ARGV == 3, 'release takes 3 keys and 3 arguments')
 local item, buyers, holds = KEYS[1], KEYS[2], KEYS[3]
 local reservation_id, reason, even_unverified = ARGV[1], ARGV[2], ARGV[3] == '1'
 
+-- A number as HINCRBY takes it, which 1.5 or 007 is not: the script must not find that out after its first write.
+local function countable(text) return text == '0' or string.find(tostring(text), '^%-?[1-9]%d*$') and #text < 16 end
+
 local held, sold, quantity, left, incarnation =
   unpack(redis.call('HMGET', item, 'held', 'sold', 'quantity', 'left', 'incarnation'))
-quantity, left = tonumber(quantity), tonumber(left)
-if not (tonumber(held) and tonumber(sold)) or (quantity == nil) ~= (left == nil) then
+local limited = quantity or left
+if not (countable(held) and countable(sold)) or limited and not (countable(quantity) and countable(left)) then
   return {'unavailable'}
 end
 -- While a reconcile compares the item with its orders, nobody else may move its units: the totals would never agree.
@@ -36,13 +39,15 @@ if not hold then
   return {'unknown_hold'}
 end
 local state, buyer, units, deadline_ms = string.match(hold, '^(%a+):([^:]*):(%d+):(%d+)$')
-assert(state, 'the hold is malformed')
+assert(countable(units), 'the hold is malformed')
 if state == 'ended' then
   return {'already_released'}
 end
 if state == 'sold' and reason ~= 'refunded' then
   return {'already_confirmed'}
 end
+local of_buyer = redis.call('HGET', buyers, buyer) or '0'
+assert(countable(of_buyer), 'the count of the buyer is malformed')
 
 -- HDEL comes first because a full store accepts it, and then every later write too: releasing must work then.
 redis.call('HDEL', holds, reservation_id)
@@ -51,7 +56,7 @@ if redis.call('HINCRBY', buyers, buyer, -units) <= 0 then
   redis.call('HDEL', buyers, buyer)
 end
 redis.call('HINCRBY', item, state == 'sold' and 'sold' or 'held', -units)
-if left then
+if limited then
   redis.call('HINCRBY', item, 'left', units)
 end
 return {'released'}

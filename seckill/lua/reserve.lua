@@ -32,6 +32,8 @@ assert(units and units >= 1 and units % 1 == 0, 'units are whole, 1 or more')
 
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
+-- A number as HINCRBY takes it, which 1.5 or 007 is not: the script must not find that out after its first write.
+local function counter(text) return text == '0' and 0 or string.find(tostring(text), '^%-?[1-9]%d*$') and #text < 16 and tonumber(text) end
 local function whole(number) return string.format('%.0f', number) end
 
 local state, price_minor, currency, incarnation, opens_ms, closes_ms, hold_ms, per_buyer_max,
@@ -39,8 +41,10 @@ local state, price_minor, currency, incarnation, opens_ms, closes_ms, hold_ms, p
     'state', 'price_minor', 'currency', 'incarnation', 'opens_ms', 'closes_ms', 'hold_ms', 'per_buyer_max',
     'quantity', 'left', 'held', 'sold', 'reservations'))
 opens_ms, closes_ms, hold_ms = tonumber(opens_ms), tonumber(closes_ms), tonumber(hold_ms)
-per_buyer_max, quantity, left = tonumber(per_buyer_max), tonumber(quantity), tonumber(left)
-held, sold, reservations = tonumber(held), tonumber(sold), tonumber(reservations)
+per_buyer_max = tonumber(per_buyer_max)
+local limited = quantity or left
+quantity, left = counter(quantity), counter(left)
+held, sold, reservations = counter(held), counter(sold), counter(reservations)
 
 local function answer(word, held_units, deadline_ms, retry_ms, remaining, limit)
   return {word, whole(now_ms), held_units or '0', deadline_ms or '0', price_minor or '0', currency or '',
@@ -51,7 +55,7 @@ end
 if not (state and opens_ms and closes_ms and hold_ms and per_buyer_max and price_minor and currency) then
   return answer('unavailable')
 end
-if not (held and sold and reservations) or (quantity == nil) ~= (left == nil) then
+if not (held and sold and reservations) or limited and not (quantity and left) then
   return answer('unavailable')
 end
 -- publish creates the outbox, every reservation has a hold, and every unit held or sold is counted for a buyer.
@@ -92,7 +96,9 @@ end
 if left and left <= 0 then
   return answer('held_by_others')
 end
-local remaining = per_buyer_max - tonumber(redis.call('HGET', buyers, buyer) or 0)
+local of_buyer = counter(redis.call('HGET', buyers, buyer) or '0')
+assert(of_buyer, 'the count of the buyer is malformed')
+local remaining = per_buyer_max - of_buyer
 if units > remaining then
   -- Not below 0: staff may have lowered the limit since the buyer reserved.
   return answer('limit_reached', nil, nil, nil, whole(math.max(remaining, 0)), whole(per_buyer_max))

@@ -25,11 +25,15 @@ local reservation_id, buyer, units, deadline_ms, state = ARGV[1], ARGV[2], tonum
 assert(units and units >= 1 and units % 1 == 0, 'units are whole, 1 or more')
 local late = state == 'late_payment'
 
+-- A number as HINCRBY takes it, which 1.5 or 007 is not: the script must not find that out after its first write.
+local function counter(text) return text == '0' and 0 or string.find(tostring(text), '^%-?[1-9]%d*$') and #text < 16 and tonumber(text) end
+
 local held, sold, quantity, left, per_buyer_max, reservations, incarnation =
   unpack(redis.call('HMGET', item, 'held', 'sold', 'quantity', 'left', 'per_buyer_max', 'reservations', 'incarnation'))
-held, sold, quantity, left = tonumber(held), tonumber(sold), tonumber(quantity), tonumber(left)
-per_buyer_max, reservations = tonumber(per_buyer_max), tonumber(reservations)
-if not (held and sold and per_buyer_max and reservations) or (quantity == nil) ~= (left == nil) then
+local limited = quantity or left
+held, sold, quantity, left = counter(held), counter(sold), counter(quantity), counter(left)
+per_buyer_max, reservations = tonumber(per_buyer_max), counter(reservations)
+if not (held and sold and per_buyer_max and reservations) or limited and not (quantity and left) then
   return {'unavailable'}
 end
 -- A lost key must stay lost until a reconcile: created here with one hold, it would hide the loss of the others.
@@ -46,7 +50,9 @@ local hold = redis.call('HGET', holds, reservation_id)
 if hold and (state == 'ended' or not string.match(hold, '^ended:')) then
   return {'already_restored'}
 end
-if late and tonumber(redis.call('HGET', buyers, buyer) or 0) + units > per_buyer_max then
+local of_buyer = counter(redis.call('HGET', buyers, buyer) or '0')
+assert(of_buyer, 'the count of the buyer is malformed')
+if late and of_buyer + units > per_buyer_max then
   return {'limit_reached'}
 end
 if state ~= 'ended' and left and left < units then

@@ -1,5 +1,6 @@
 """`/api/v1/auth/token/`: a user name and a password give a bearer token; DELETE revokes it."""
 
+from datetime import UTC
 from typing import Any
 
 from allauth.mfa.base.forms import AuthenticateForm
@@ -60,7 +61,8 @@ class CredentialsSerializer(StrictSerializer):
 
 class TokenSerializer(serializers.Serializer[Any]):
     token = serializers.CharField()
-    expires_at = serializers.DateTimeField()
+    # The API says times in UTC, whatever zone the shop's pages are in.
+    expires_at = serializers.DateTimeField(default_timezone=UTC)
 
 
 class TokenView(JsonAPIView):

@@ -38,6 +38,8 @@ def processes(*, settings: RunSettings, broker_url: str) -> list[Process]:
         _worker(settings=settings, broker_url=broker_url, name="worker", queues="drain,expiry,celery"),
         # Tasks that wait for other companies have their own worker: a slow mail server must not delay orders.
         _worker(settings=settings, broker_url=broker_url, name="errands", queues="payments,mail"),
+        # Three processes: one audits and one archives at most, so one is free to reconcile a store that has restarted.
+        _worker(settings=settings, broker_url=broker_url, name="repair", queues="repair", count=3),
         _beat(settings=settings),
     ]
 
@@ -58,11 +60,11 @@ def _web(*, settings: RunSettings) -> Process:
     )
 
 
-def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str) -> Process:
+def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str, count: int = 2) -> Process:
     node = f"stampede-{name}-{os.getpid()}@{socket.gethostname()}"
     client = Celery(broker=broker_url, set_as_current=False)
     argv = ["-m", "celery", "-A", "shop", "worker", "-n", node, "-l", _log_level()]
-    argv += ["-Q", queues, "-c", "2"]
+    argv += ["-Q", queues, "-c", str(count)]
     # Workers need not know each other, and start some seconds sooner without these.
     argv += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     return _python(

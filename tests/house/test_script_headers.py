@@ -10,7 +10,7 @@ import pytest
 
 from seckill import ledger, scripts
 from seckill.keys import ItemKeys, keys_of
-from seckill.ledger_words import Adjusted, Confirmed, Published, Released, Restored
+from seckill.ledger_words import Adjusted, Archived, Confirmed, Forgotten, Published, Released, Restored
 from seckill.outcomes import Outcome
 from seckill.scripts import LUA_DIR
 
@@ -23,10 +23,30 @@ WORDS: dict[str, type[StrEnum]] = {
     "release": Released,
     "adjust": Adjusted,
     "restore": Restored,
+    "forget": Forgotten,
+    "archive": Archived,
 }
 
 # The commands that a script may use: their time does not depend on the size of the sale.
-CONSTANT_TIME = {"TIME", "INFO", "EXISTS", "HEXISTS", "HGET", "HMGET", "HSET", "HDEL", "HINCRBY", "XADD", "XGROUP"}
+CONSTANT_TIME = {
+    *(
+        "TIME",
+        "INFO",
+        "EXISTS",
+        "HEXISTS",
+        "HGET",
+        "HMGET",
+        "HSET",
+        "HDEL",
+        "HINCRBY",
+        "HLEN",
+        "XADD",
+        "XGROUP",
+        "XLEN",
+    ),
+    # The memory is freed by another thread of the server.
+    "UNLINK",
+}
 
 # Commands without a key.
 KEYLESS = {"TIME", "INFO"}

@@ -16,7 +16,17 @@ from redis.exceptions import ResponseError
 
 from seckill import item_state, ledger, passes, scripts
 from seckill.ledger import AdjustAnswer, Adjustment, Reservation
-from seckill.ledger_words import Adjusted, Confirmed, Published, Released, ReleaseReason, RestoreAs, Restored
+from seckill.ledger_words import (
+    Adjusted,
+    Archived,
+    Confirmed,
+    Forgotten,
+    Published,
+    Released,
+    ReleaseReason,
+    RestoreAs,
+    Restored,
+)
 from seckill.outcomes import Outcome
 from seckill.scripts import Script
 from seckill.store import StoreUnreachable
@@ -33,7 +43,11 @@ YES = {
     Released.RELEASED,
     Adjusted.ADJUSTED,
     Restored.RESTORED,
+    Forgotten.FORGOTTEN,
 }
+
+# Numbers with which the store cannot count, although Lua reads most of them.
+DAMAGED_NUMBERS = ["1.5", "007", " 5", "+5", "1e3", "-0", "0x10", "many", "", "1000000000000000"]
 
 Answer = TypeVar("Answer")
 
@@ -197,6 +211,29 @@ class CheckedItem(StoredItem):
         if incarnation:
             self.client.hset(self.keys.item, "incarnation", incarnation)
 
+    def forget(self, reservation_id: UUID, *, keep_ms: int = -HOUR_MS) -> Forgotten:
+        """By default its deadline counts as long past, although the hold was made a moment ago."""
+
+        def call() -> Forgotten:
+            answer = ledger.forget(item_id=ITEM_ID, reservation_ids=[reservation_id], keep_ms=keep_ms)[0]
+            if answer is Forgotten.FORGOTTEN:
+                self.forgotten.add(str(reservation_id))
+            return answer
+
+        return self._watched(call)
+
+    def archive(self, *, over_ms: int = -2 * HOUR_MS) -> Archived:
+        """By default the sale counts as long over, although it is open. Everything must be gone, or nothing changed."""
+        before = self.dump()
+        answer = ledger.archive(item_id=ITEM_ID, over_ms=over_ms)
+        assert self.dump() == ({} if answer is Archived.ARCHIVED else before)
+        return answer
+
+    def drained(self) -> None:
+        """Every entry of the outbox has become an order."""
+        for entry_id, _ in self.client.xrange(self.keys.outbox):
+            self.client.xdel(self.keys.outbox, entry_id)
+
     def mark_verified(self) -> None:
         """What the reconcile does once the item agrees with the orders."""
         item_state.mark_verified(item_id=ITEM_ID, incarnation=item_state.incarnation())
@@ -221,7 +258,7 @@ class CheckedItem(StoredItem):
 
     def is_refused(self, script: Script, *, keys: int, args: list[str], message: str) -> None:
         """Check that a call with this number of keys and these arguments is a fault and changes nothing."""
-        names = [self.keys.item, self.keys.buyers, self.keys.holds, self.keys.outbox, self.keys.dead]
+        names = [*(getattr(self.keys, name) for name in ("item", "buyers", "holds", "outbox", "ops", "dead"))]
         with self.nothing_changes(), pytest.raises(ResponseError, match=says(message)):
             script.run(self.client, keys=names[:keys], args=args)
 

@@ -9,7 +9,8 @@ from seckill.keys import keys_of
 class StoredItem:
     """What the store holds of one item. `client` is any raw client of its store.
 
-    `restored` are the holds that came from an order and not through the outbox. `limited` False: somebody has more
+    `restored` are the holds that came from an order and not through the outbox; `forgotten` those that were removed.
+    `limited` False: somebody has more
     units than the limit, which is right where the limit was lowered, or an order restored that was there before.
     """
 
@@ -17,6 +18,7 @@ class StoredItem:
         self.client = client
         self.keys = keys_of(item_id)
         self.restored: set[str] = set()
+        self.forgotten: set[str] = set()
         self.limited = True
 
     def item(self) -> dict[str, str]:
@@ -54,7 +56,8 @@ class StoredItem:
         assert set(units_in) <= {"held", "sold", "ended"}
         assert item["held"] == str(units_in["held"])
         assert item["sold"] == str(units_in["sold"])
-        assert item["reservations"] == str(len(holds))
+        assert item["reservations"] == str(len(holds) + len(self.forgotten))
+        assert item.get("forgotten", "0") == str(len(self.forgotten))
         assert buyers == {buyer: str(units) for buyer, units in units_of.items()}
         assert not self.limited or all(units <= int(item["per_buyer_max"]) for units in units_of.values())
         if "quantity" in item:
@@ -62,7 +65,8 @@ class StoredItem:
             assert int(item["quantity"]) == int(item["left"]) + int(item["held"]) + int(item["sold"])
         else:
             assert "left" not in item
-        assert sorted([*(entry["reservation"] for entry in entries), *self.restored]) == sorted(holds)
+        made = [*(entry["reservation"] for entry in entries), *self.restored]
+        assert sorted(made) == sorted([*holds, *self.forgotten])
 
 
 def texts(fields: dict[bytes, bytes]) -> dict[str, str]:

@@ -126,6 +126,24 @@ def test_a_thousand_reservations_are_one_message_per_interval_and_the_last_is_se
     assert 2 <= messages <= seconds / doorbell.INTERVAL_SECONDS + 1
 
 
+def test_while_no_worker_takes_messages_they_do_not_pile_up(
+    broker: OwnStore, connect: Callable[[str], Doorbell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doorbell, "INTERVAL_SECONDS", 0.0)
+    bell = connect(broker.url)
+    asked = broker.calls().get("llen", 0)
+    for number in range(3 * doorbell.WAITING_MAX):
+        bell.request_drain(number)
+        until(lambda: not bell._items)
+    until(lambda: len(queued(broker)) >= doorbell.WAITING_MAX)
+    until(lambda: broker.calls()["llen"] > asked + 3 * doorbell.WAITING_MAX)
+    assert len(queued(broker)) == doorbell.WAITING_MAX
+    # When a worker is back, drains are requested again.
+    broker.client.delete("drain")
+    bell.request_drain(42)
+    until(lambda: items(broker) == [42])
+
+
 def test_a_broker_that_is_down_costs_the_buyer_nothing(connect: Callable[[str], Doorbell]) -> None:
     bell = connect(f"redis://127.0.0.1:{free_port()}/0")
     request_often(bell)

@@ -1,11 +1,13 @@
 """seckill/item_state.py: reading, checking and wiping an item in the store."""
 
-from uuid import uuid4
+import tracemalloc
+from unittest import mock
+from uuid import UUID, uuid4
 
 import pytest
 
 from seckill import item_state, ledger
-from seckill.item_state import Condition, Totals
+from seckill.item_state import BuyerUnits, Condition, Totals
 from seckill.keys import keys_of
 from seckill.ledger import Hold
 from seckill.ledger_words import Adjusted, RestoreAs
@@ -130,7 +132,8 @@ def test_totals_add_up_the_holds_beside_the_counters(checked_item: CheckedItem) 
     totals = item_state.totals(item_id=ITEM_ID)
     assert totals.counted == {"quantity": 9, "left": 3, "held": 2, "sold": 4, "reservations": 4}
     assert (totals.held, totals.sold) == (2, 4)
-    assert totals.buyers == totals.buyers_counted == {"7": 3, "8": 3}
+    assert totals.buyers.groups_that_differ(totals.buyers_counted) == set()
+    assert len(totals.buyers.groups_that_differ(BuyerUnits())) == 2
     assert totals.malformed == []
     assert totals.consistent
 
@@ -195,6 +198,45 @@ def test_a_buyer_whose_count_differs_from_the_holds_is_inconsistent(checked_item
     checked_item.held(buyer=7)
     checked_item.client.hset(checked_item.keys.buyers, "7", units)
     assert not item_state.totals(item_id=ITEM_ID).consistent
+
+
+def test_buyers_whose_counts_differ_are_named_with_both_figures(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=9, per_buyer_max=5)
+    for buyer in (7, 8, 9):
+        checked_item.held(buyer=buyer, units=2)
+    checked_item.client.hset(checked_item.keys.buyers, mapping={"7": "3", "8": "1"})
+    checked_item.client.hset(checked_item.keys.buyers, "10", "1")
+    totals = item_state.totals(item_id=ITEM_ID)
+    found = item_state.buyers_that_differ(item_id=ITEM_ID, totals=totals, count_max=10)
+    assert found == [("10", 0, 1), ("7", 2, 3), ("8", 2, 1)]
+    assert len(item_state.buyers_that_differ(item_id=ITEM_ID, totals=totals, count_max=2)) == 2
+
+
+def test_counts_that_differ_in_opposite_directions_do_not_make_up_for_each_other() -> None:
+    held, counted = BuyerUnits(), BuyerUnits()
+    with mock.patch.object(item_state, "BUYER_GROUPS", 1):
+        held.add("7", 1)
+        held.add("8", 2)
+        counted.add("7", 2)
+        counted.add("8", 1)
+    assert held.groups_that_differ(counted) == {0}
+
+
+def test_the_totals_of_a_large_item_need_no_more_memory_than_those_of_a_small_one(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    peaks = []
+    for count in (60_000, 120_000):
+        holds = {str(UUID(int=number)): f"held:{number}:1:{DEADLINE_MS}" for number in range(1, count)}
+        checked_item.client.hset(checked_item.keys.holds, mapping=holds)
+        checked_item.client.hset(checked_item.keys.buyers, mapping=dict.fromkeys(range(1, count), 1))
+        del holds
+        tracemalloc.start()
+        try:
+            item_state.totals(item_id=ITEM_ID)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
 
 
 @pytest.mark.parametrize(

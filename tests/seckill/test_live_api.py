@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import OperationalError, connection, connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
@@ -19,10 +19,10 @@ from tests.conftest import make_item
 pytestmark = pytest.mark.django_db
 
 
-def live(item: SaleItem) -> dict[str, Any]:
+def live(item: SaleItem, *, queries_expected: int = 0) -> dict[str, Any]:
     with CaptureQueriesContext(connection) as queries:
         answer = APIClient().get(f"/api/v1/sale-items/{item.pk}/live/")
-    assert len(queries) == 0
+    assert len(queries) == queries_expected
     assert answer.status_code == 200
     body: dict[str, Any] = answer.json()
     return body
@@ -66,7 +66,7 @@ def test_unlimited_items_have_no_left(product: Product) -> None:
 
 def test_a_lost_item_and_a_lost_store_are_unavailable(item: SaleItem, store: Any, settings: LazySettings) -> None:
     store.hdel(f"seckill:{{{item.pk}}}:item", "left")
-    assert live(item)["availability"] == "unavailable"
+    assert live(item, queries_expected=2)["availability"] == "unavailable"
     caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
     caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
     settings.CACHES = caches
@@ -131,3 +131,21 @@ def test_a_draft_is_404_as_a_problem(product: Product) -> None:
     assert answer.status_code == 404
     assert answer["Content-Type"] == "application/problem+json"
     assert APIClient().get(f"/api/v1/sales/{10**30}/").status_code == 404
+
+
+def test_an_item_that_never_was_is_404(product: Product) -> None:
+    draft = make_item(product, published=False)
+    for item_id in (draft.pk, draft.pk + 1000, 10**30):
+        answer = APIClient().get(f"/api/v1/sale-items/{item_id}/live/")
+        assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
+
+
+def test_nothing_is_404_while_a_server_is_away(item: SaleItem, store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.delete(f"seckill:{{{item.pk}}}:item")
+
+    def refused(*_: object, **__: object) -> None:
+        raise OperationalError("connection refused")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(connections["default"]), "cursor", refused)
+        assert APIClient().get(f"/api/v1/sale-items/{item.pk}/live/").json()["availability"] == "unavailable"

@@ -1,15 +1,20 @@
 """Beat goes on ringing every second, whatever becomes of the clock on the wall."""
 
 import time
+from collections.abc import Iterator
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
 from celery import Celery
 
+from seckill import doorbell
+from shop import sweep_scheduler
 from shop.celery import app as shop_app
 from shop.sweep_scheduler import SweepScheduler
+from tests.own_store import OwnStore, running
 
 EVERY_SECONDS = 0.05
 # Many times as long as it takes, far below the hour that a clock is off.
@@ -57,6 +62,45 @@ def test_it_rings_on_when_the_clock_jumps(scheduler: Rings, hours: int) -> None:
     wait_for_rings(scheduler, count=3)
     # Not more often either.
     assert len(rung) <= (time.monotonic() - began_s) / EVERY_SECONDS * 2 + 4
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[OwnStore]:
+    with running(tmp_path, appendonly="no") as own_store:
+        yield own_store
+
+
+@pytest.fixture
+def sender(broker: OwnStore) -> Iterator[SweepScheduler]:
+    """Beat with two tasks, each with a queue of its own."""
+    app = Celery("test", set_as_current=False, broker=broker.url)
+    app.conf.task_routes = {"slow": {"queue": "slow"}, "quick": {"queue": "quick"}}
+    app.conf.beat_schedule = {name: {"task": name, "schedule": 0.001} for name in ("slow", "quick")}
+    yield SweepScheduler(app=app)
+    app.close()
+
+
+def test_a_queue_that_no_worker_empties_stays_short(
+    broker: OwnStore, sender: SweepScheduler, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sweep_scheduler, "WAITING_MAX", 10)
+    for _ in range(100):
+        broker.client.delete("quick")
+        sender.tick()
+        time.sleep(0.002)
+    assert broker.client.llen("slow") == 10
+    assert broker.client.llen("quick") <= 1
+    assert caplog.text.count("queue_too_long") == 1
+    # When a worker is back, they are sent again.
+    broker.client.delete("slow")
+    for _ in range(5):
+        sender.tick()
+        time.sleep(0.002)
+    assert 1 <= broker.client.llen("slow") <= 6
+
+
+def test_sweeps_have_more_room_than_the_doorbell() -> None:
+    assert sweep_scheduler.WAITING_MAX > 2 * doorbell.WAITING_MAX
 
 
 def test_the_shop_uses_it() -> None:

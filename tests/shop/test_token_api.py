@@ -17,7 +17,8 @@ from shop.models import ApiToken
 pytestmark = pytest.mark.django_db
 
 
-def test_a_token_opens_the_api(buyer: User) -> None:
+def test_a_token_opens_the_api(buyer: User, settings: Settings) -> None:
+    settings.TIME_ZONE = "Asia/Shanghai"
     api = APIClient()
     answer = api.post("/api/v1/auth/token/", {"username": "buyer", "password": "buyer-password"})
     assert answer.status_code == 201

@@ -6,6 +6,7 @@ After each of these faults a canary must succeed: a reservation becomes an order
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -16,8 +17,18 @@ from bench.faults.raw_valkey import client_at
 from bench.faults.shop_under_test import answers
 from bench.faults.store_snapshot import reservations_in_database
 from bench.faults.trial_sale import Stock, new_item, retire
+from seckill import doorbell
+from shop import sweep_scheduler
 
 CANARY_SECONDS_MAX = 30.0
+WORKERS = ("worker", "errands", "repair")
+QUEUES = ("drain", "expiry", "mail", "payments", "repair", "celery")
+AWAY_SECONDS = 30.0
+# Two web processes ring for an item 20 times a second each, at most.
+RINGS = 2 * 20 * 600
+RINGS_AT_ONCE = 400
+# Hundreds of messages of about one kilobyte, sessions of the buyers, and what the server itself needs.
+GROWTH_KILOBYTES_MAX = 4_000
 RESTARTS = 20
 RESTARTS_SECONDS = 60.0
 
@@ -81,6 +92,54 @@ class BrokerFlushed(BrokerFault):
     def inject(self) -> None:
         url = urlsplit(settings.REDIS_URL)
         client_at(url.port or 0, password=url.password or "").flushall()
+
+
+class WorkersAway(BrokerFault):
+    """The ten minutes are shortened: as many rings as ten minutes of a busy sale bring come within half a minute, from
+    the harness, beside those of the web processes. Beat cannot be hurried and sends what half a minute brings.
+    """
+
+    name = "workers-away"
+    description = f"no worker for 30 s, with the rings of ten minutes ({RINGS:,}): the broker must stay small"
+    duration_seconds = 0.0
+    demand = Demand(buyers=120, arrival_seconds=30.0)
+    stock = Stock(hold_seconds=45)
+
+    def inject(self) -> None:
+        for worker in WORKERS:
+            self.shop.keep_down(worker)
+        bytes_before = self._used_bytes()
+        began_s = time.monotonic()
+        for number in range(1, RINGS + 1):
+            doorbell.send(self.context.item.pk)
+            if number % RINGS_AT_ONCE == 0:
+                self.shop.wait(max(0.0, began_s + AWAY_SECONDS * number / RINGS - time.monotonic()))
+        self._messages = {queue: int(self._broker().llen(queue)) for queue in QUEUES}
+        self._grown_bytes = self._used_bytes() - bytes_before
+
+    def undo(self) -> None:
+        for worker in WORKERS:
+            self.shop.bring_up(worker)
+
+    def took_effect(self) -> bool:
+        return sum(self._messages.values()) >= doorbell.WAITING_MAX
+
+    def violations(self) -> Sequence[str]:
+        kilobytes = self._grown_bytes // 1000
+        self.variant = f"{sum(self._messages.values())} messages, {kilobytes} kB"
+        violations = list(super().violations())
+        if self._messages[doorbell.QUEUE] > doorbell.WAITING_MAX + sweep_scheduler.WAITING_MAX:
+            violations.append(f"{self._messages[doorbell.QUEUE]} messages wait for a drain")
+        if kilobytes > GROWTH_KILOBYTES_MAX:
+            violations.append(f"the broker grew by {kilobytes} kB")
+        return violations
+
+    def _broker(self) -> Any:
+        url = urlsplit(settings.REDIS_URL)
+        return client_at(url.port or 0, password=url.password or "")
+
+    def _used_bytes(self) -> int:
+        return int(self._broker().info("memory")["used_memory"])
 
 
 class BrokerRestarted(BrokerFault):

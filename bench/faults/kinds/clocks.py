@@ -31,13 +31,13 @@ class ClockOff(Fault):
 class WorkerClockAhead(ClockOff):
     name = "clock-worker-ahead"
     description = "the clocks of the workers are an hour ahead"
-    processes = ("worker", "errands")
+    processes = ("worker", "errands", "repair")
 
 
 class WorkerClockBehind(ClockOff):
     name = "clock-worker-behind"
     description = "the clocks of the workers are an hour behind"
-    processes = ("worker", "errands")
+    processes = ("worker", "errands", "repair")
     seconds = -HOUR_SECONDS
 
 

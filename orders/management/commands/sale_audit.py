@@ -104,7 +104,7 @@ def show_progress(progress: Progress, bar: TaskID, done: int, total: int) -> Non
     progress.update(bar, completed=done, total=total)
 
 
-def items_named(item_ids: list[int]) -> list[SaleItem]:
+def items_named(item_ids: list[int], *, archived_too: bool = False) -> list[SaleItem]:
     """The items with these ids, or all whose figures can still change. Raises CommandError for any other id."""
     if not item_ids:
         return list(movable_items().select_related("sale", "product"))
@@ -114,6 +114,12 @@ def items_named(item_ids: list[int]) -> list[SaleItem]:
     if drafts := [str(pk) for pk in item_ids if items[pk].announced_at is None]:
         raise CommandError(
             f"Not published, so not in the reservation store: sale item {', '.join(drafts)}.", returncode=2
+        )
+    if not archived_too and (archived := [str(pk) for pk in item_ids if items[pk].archived_at]):
+        raise CommandError(
+            f"Archived, so not in the reservation store: sale item {', '.join(archived)}. "
+            f"`manage.py sale_rebuild {' '.join(archived)}` brings it back.",
+            returncode=2,
         )
     return [items[pk] for pk in item_ids]
 

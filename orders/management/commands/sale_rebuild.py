@@ -11,6 +11,7 @@ from rich.progress import MofNCompleteColumn, Progress
 
 from orders.management.commands.sale_audit import away, items_named, show_progress
 from orders.repair.reconcile import StillDiffers, reconcile
+from seckill.archive import bring_back
 from seckill.store import StoreUnreachable
 
 
@@ -19,7 +20,7 @@ class Command(BaseCommand):
         "Brings the reservation store into agreement with the orders: drains the outbox, compares every order with its "
         "hold, restores, confirms and releases what differs, and opens the item for buyers. The shop does this "
         "automatically within seconds after the store is back; this command is for operators who want to watch or "
-        "force it. Meanwhile buyers get `unavailable`. Safe to repeat at any time."
+        "force it. An archived item is brought back. Meanwhile buyers get `unavailable`. Safe to repeat at any time."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -44,10 +45,12 @@ class Command(BaseCommand):
 
     def rebuild(self, *, item_ids: list[int], from_nothing: bool) -> None:
         console = Console(stderr=True)
-        items = items_named(item_ids)
+        items = items_named(item_ids, archived_too=True)
         with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
             for item in items:
                 bar = progress.add_task(f"{item.pk} {item}", total=None)
+                if bring_back(item_id=item.pk):
+                    self.stdout.write(f"item {item.pk}: brought back from the archive")
                 try:
                     result = reconcile(
                         item_id=item.pk,

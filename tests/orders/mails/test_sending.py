@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from threading import Barrier
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.contrib.auth.models import User
@@ -229,10 +230,62 @@ def test_a_refund_names_what_went_back(server: MailServer, reachable: User, orde
     assert "We have refunded CN¥39.00 to your original payment method" in text_of(server)
 
 
-def test_a_buyer_without_an_address_is_noted_and_not_asked_again(
-    server: MailServer, buyer: User, order_of: Callable[..., Order]
+def test_nothing_is_queued_for_buyers_without_an_address(
+    reachable: User, rival: User, order_of: Callable[..., Order]
 ) -> None:
-    lifecycle.pay(order_id=order_of(buyer).pk)
+    orders = [order_of(user).pk for user in (rival, reachable, rival)]
+    sending.enqueue(order_ids=orders, kind=Mail.Kind.EXPIRED)
+    sending.enqueue(order_ids=orders, kind=Mail.Kind.EXPIRED)
+    assert only_mail().order.buyer == reachable
+
+
+def test_confirmations_are_sent_first(server: MailServer, reachable: User, order_of: Callable[..., Order]) -> None:
+    for kind, status in ((Mail.Kind.EXPIRED, "expired"), (Mail.Kind.REFUNDED, "refunded"), (Mail.Kind.PAID, "paid")):
+        for _ in range(3):
+            enqueue_after(order_of(reachable), kind, status=status)
+    assert tasks.send_mails() == 9
+    subjects = [message["Subject"].split(":")[0] for message in server.received]
+    assert subjects == ["Payment received"] * 3 + ["Refund"] * 3 + ["Order expired"] * 3
+
+
+def test_a_confirmation_passes_those_that_are_being_sent(
+    server: MailServer, reachable: User, order_of: Callable[..., Order]
+) -> None:
+    for _ in range(3):
+        enqueue_after(order_of(reachable), Mail.Kind.EXPIRED, status=OrderStatus.EXPIRED)
+    real, sent = sending.deliver, list[str]()
+
+    def deliver(*, mail: Mail, server: Any) -> tuple[bool, bool]:
+        if not sent:
+            enqueue_after(order_of(reachable), Mail.Kind.PAID, status=OrderStatus.PAID)
+        sent.append(mail.kind)
+        return real(mail=mail, server=server)
+
+    with mock.patch.object(sending, "deliver", deliver):
+        tasks.send_mails()
+    assert sent == ["expired", "paid", "expired", "expired"]
+
+
+def test_every_kind_of_mail_is_sent() -> None:
+    assert set(sending.SENT_FIRST) == set(Mail.Kind)
+
+
+def test_a_task_sends_until_its_time_is_up(
+    server: MailServer, reachable: User, order_of: Callable[..., Order], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders = [order_of(reachable).pk for _ in range(250)]
+    sending.enqueue(order_ids=orders, kind=Mail.Kind.PAID)
+    assert tasks.send_mails() == 250
+    assert server.connections == 1
+    Mail.objects.update(sent_at=None, next_attempt_at=timezone.now())
+    monkeypatch.setattr(tasks, "BUDGET_SECONDS", 0.1)
+    assert 0 < tasks.send_mails() < 250
+
+
+def test_a_buyer_without_an_address_any_more_is_noted_and_not_asked_again(
+    server: MailServer, paid: Order, buyer: User
+) -> None:
+    User.objects.filter(pk=buyer.pk).update(email="")
     assert tasks.send_mails() == 0
     assert (only_mail().next_attempt_at, only_mail().last_error) == (None, sending.NO_ADDRESS)
     assert server.connections == 0

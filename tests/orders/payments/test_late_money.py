@@ -52,6 +52,7 @@ GOES_BACK = (OrderStatus.REFUND_DUE, Payment.Status.REFUND_DUE, Attention.LATE_P
 
 
 def test_units_that_are_left_are_taken_again(item: SaleItem, buyer: User) -> None:
+    User.objects.filter(pk=buyer.pk).update(email="buyer@example.com")
     order, payment = expired(item, buyer)
     assert figures(item) == (5, 0, 0, 0)
     assert send_webhook(message(payment)).status_code == 200

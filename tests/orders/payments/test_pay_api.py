@@ -14,10 +14,11 @@ from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from orders import lifecycle, tasks
-from orders.models import OrderStatus, Payment
+from orders.models import Order, OrderStatus, Payment
 from orders.payments import provider_choice, sessions
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
 from orders.payments.simulated.models import SimulatedSession
+from orders.repair.audit import audit
 from seckill.models import SaleItem
 from tests.orders.payments.payment_steps import (
     figures,
@@ -234,3 +235,54 @@ def silent_server() -> Iterator[str]:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_slow_provider_holds_three_threads_and_the_others_are_told_at_once(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    answered, under_way = threading.Event(), threading.Semaphore(0)
+    answers: list[Any] = []
+
+    def wait_for_it(self: object, *, payment: Payment) -> Any:
+        under_way.release()
+        answered.wait(timeout=30)
+        raise ProviderUnreachable
+
+    def press() -> None:
+        client = signed_in(buyer)
+        answers.append(press_pay(client, order.number))
+
+    threads = [threading.Thread(target=run_and_close(press)) for _ in range(8)]
+    with provider_that(open_session=wait_for_it):
+        for thread in threads:
+            thread.start()
+        for _call in range(3):
+            assert under_way.acquire(timeout=30)
+        give_up_s = time.monotonic() + 30
+        while len(answers) < 5 and time.monotonic() < give_up_s:
+            time.sleep(0.05)
+        # Five were refused while three still wait.
+        assert [len(answers), under_way.acquire(blocking=False)] == [5, False]
+        refusal = answers[0]
+        assert (refusal.status_code, refusal["Retry-After"]) == (503, "5")
+        assert refusal.json()["code"] == "provider_unreachable"
+        answered.set()
+        for thread in threads:
+            thread.join(timeout=30)
+
+
+def test_an_order_that_the_store_has_as_paid_is_not_charged_again(item: SaleItem, buyer: User) -> None:
+    """PostgreSQL was restored from a backup that was made before the payment."""
+    order = order_of(item, buyer)
+    press_pay(signed_in(buyer), order.number)
+    send_webhook(message(Payment.objects.get()))
+    order.refresh_from_db()
+    assert order.status == OrderStatus.PAID
+    Payment.objects.all().delete()
+    Order.objects.filter(pk=order.pk).update(status=OrderStatus.AWAITING_PAYMENT, ended_at=None, settled_at=None)
+    calls_before = SimulatedSession.objects.count()
+    for _press in range(2):
+        answer = press_pay(signed_in(buyer), order.number, "another")
+        assert (answer.status_code, answer.json()["code"]) == (503, "record_lost")
+    assert (SimulatedSession.objects.count(), Payment.objects.count()) == (calls_before, 0)
+    comparison = audit(item_id=item.pk, patience_seconds=5).comparison
+    assert [str(each.reservation_id) for each in comparison.differences] == [str(order.reservation_id)]

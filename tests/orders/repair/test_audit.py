@@ -15,14 +15,15 @@ from uuid import UUID
 import pytest
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connection, connections
 from django.db.models import F
 from django.test import Client
 
 from orders import intake, lifecycle, tasks
 from orders.metrics import AUDIT_KEY
 from orders.models import Order, OrderStatus
-from orders.repair.audit import audit
+from orders.repair import audit as repair_audit
+from orders.repair.audit import audit, compare
 from seckill import item_state
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
@@ -32,6 +33,13 @@ from tests.orders.repair.item_journey import ItemJourney
 from tests.own_store import OwnStore, as_reservation_store, running
 
 ROOT = Path(__file__).resolve().parents[3]
+# As many entries as an outbox may have after an hour without workers.
+MANY_ENTRIES = """
+for number = 1, 100001 do
+  redis.call('XADD', KEYS[1], '*', 'reservation', 'another')
+end
+return {}
+"""
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -142,6 +150,42 @@ def test_a_wrong_count_of_a_buyer_is_found(journey: ItemJourney) -> None:
     journey.ordered()
     journey.client.hincrby(journey.keys.buyers, next(iter(journey.buyers())), 1)
     assert audit(item_id=journey.item_id).comparison.mismatched_totals
+
+
+def test_a_reservation_behind_a_long_backlog_is_on_the_way(journey: ItemJourney) -> None:
+    """More entries wait than an audit could read, and it reads one."""
+    journey.client.eval(MANY_ENTRIES, 1, journey.keys.outbox)
+    reserved = [journey.reserved() for _ in range(3)]
+    lost = journey.reserved()
+    journey.client.hset(journey.keys.holds, str(lost), "held:1:1:1000")
+    before = journey.own_store.calls().get("xrange", 0)
+    comparison = compare(item_id=journey.item_id, report_progress=lambda done, total: None)
+    assert journey.own_store.calls()["xrange"] - before == 1
+    assert comparison.on_the_way == len(reserved)
+    assert [each.reservation_id for each in comparison.differences] == [lost]
+
+
+def test_what_is_wrong_is_named_up_to_a_limit(journey: ItemJourney, monkeypatch: pytest.MonkeyPatch) -> None:
+    for victim in [journey.ordered() for _ in range(4)]:
+        lose_hold(journey, victim)
+    monkeypatch.setattr(repair_audit, "DIFFERENCES_MAX", 2)
+    comparison = audit(item_id=journey.item_id).comparison
+    assert len(comparison.differences) == 2
+    assert "more than 2 reservations differ" in comparison.mismatched_totals
+
+
+def test_one_audit_runs_at_a_time(journey: ItemJourney) -> None:
+    lose_hold(journey, journey.ordered())
+    cache.delete(AUDIT_KEY)
+    other = connections["default"].copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(%s)", [repair_audit.LOCK_NUMBER])
+        assert tasks.audit_sales() == 0
+        assert cache.get(AUDIT_KEY) is None
+    finally:
+        other.close()
+    assert tasks.audit_sales() > 0
 
 
 def test_units_taken_in_postgresql_without_an_order_are_found(journey: ItemJourney) -> None:

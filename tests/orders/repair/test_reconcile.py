@@ -9,13 +9,16 @@ from unittest import mock
 from uuid import UUID
 
 import pytest
-from django.db import connection
+from django.core.cache import cache
+from django.db import DataError, connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders import intake, lifecycle, settlement, tasks
+from orders.metrics import AUDIT_KEY
 from orders.models import Order, OrderStatus
 from orders.repair import reconcile
+from orders.repair.audit import audit
 from seckill import item_state, ledger
 from seckill.changes import journal
 from seckill.models import Sale, SaleChange, SaleItem
@@ -88,6 +91,7 @@ def test_an_item_that_closed_long_ago_is_compared_once_a_change_waits_for_it(jou
     item = SaleItem.objects.get(pk=journey.item_id)
     long_ago = timezone.now() - timedelta(days=9)
     Sale.objects.filter(pk=item.sale_id).update(opens_at=long_ago - timedelta(hours=1), closes_at=long_ago)
+    SaleItem.objects.update(announced_at=long_ago)
     journey.restart()
     tasks.watch_store()
     # When staff move its end into the future
@@ -285,6 +289,89 @@ def test_an_item_with_an_unreadable_hold_is_rebuilt(journey: ItemJourney, damage
     assert_repaired(journey, reservations)
 
 
+def test_an_item_with_a_damaged_count_of_a_buyer_is_rebuilt(journey: ItemJourney) -> None:
+    """The hold cannot be restored beside it."""
+    reservations = orders_in_every_state(journey)
+    intake.drain_once(item_id=journey.item_id)
+    journey.client.hdel(journey.keys.holds, str(reservations["ordered"]))
+    buyer_id = journey.order(reservations["ordered"]).buyer_id
+    journey.client.hset(journey.keys.buyers, str(buyer_id), "1.5")
+    journey.restart()
+    assert tasks.watch_store() == 1
+    assert_repaired(journey, reservations)
+
+
+@pytest.mark.parametrize("name", [b"no-uuid", b"\xff\xfe"])
+@pytest.mark.parametrize("key", ["holds", "ops"])
+def test_a_field_that_is_no_id_stops_neither_the_reconcile_nor_the_audit(
+    journey: ItemJourney, key: str, name: bytes
+) -> None:
+    reservations = orders_in_every_state(journey)
+    intake.drain_once(item_id=journey.item_id)
+    journey.client.hset(getattr(journey.keys, key), name, "held:7:1:1767226500012")
+    assert bool(audit(item_id=journey.item_id, patience_seconds=0).comparison.problem_count) is (key == "holds")
+    journey.restart()
+    assert tasks.watch_store() == 1
+    assert_repaired(journey, reservations)
+
+
+def second_item(journey: ItemJourney, product: Product) -> ItemJourney:
+    other = Product.objects.create(
+        name="Biluochun tea", slug="biluochun", price_minor=product.price_minor, category=product.category
+    )
+    return ItemJourney(journey.own_store, make_item(other, quantity=QUANTITY, per_buyer_max=2))
+
+
+@pytest.mark.parametrize("error", [reconcile.StillDiffers("for a test"), ValueError("for a test"), DataError("x")])
+def test_an_item_that_cannot_be_reconciled_does_not_stop_the_next_and_is_logged_once(
+    journey: ItemJourney, product: Product, monkeypatch: pytest.MonkeyPatch, error: Exception, caplog: Any
+) -> None:
+    later = second_item(journey, product)
+    journey.restart()
+    real = reconcile.repair_holds
+
+    def repair(*, item_id: int, **more: Any) -> bool:
+        if item_id == journey.item_id:
+            raise error
+        return real(item_id=item_id, **more)
+
+    monkeypatch.setattr(reconcile, "repair_holds", repair)
+    assert tasks.watch_store() == 1
+    assert later.try_to_reserve() == Outcome.RESERVED
+    assert tasks.watch_store() == 0
+    assert caplog.text.count("'event': 'item_not_reconciled'") == 1
+    monkeypatch.undo()
+    assert tasks.watch_store() == 1
+    assert journey.try_to_reserve() == Outcome.RESERVED
+
+
+def test_a_key_of_the_wrong_type_stops_no_other_item(journey: ItemJourney, product: Product) -> None:
+    """Reconciled, audited, and settled: what the first item breaks, the second one does not notice."""
+    later = second_item(journey, product)
+    order = later.order(later.ordered())
+    journey.ordered()
+    assert lifecycle.end_unpaid(order_ids=[order.pk], status=OrderStatus.CANCELLED)
+    journey.client.delete(journey.keys.item)
+    journey.client.set(journey.keys.item, "a text")
+    later.client.hdel(later.keys.item, "incarnation")
+    assert tasks.watch_store() == 1
+    assert settlement.settle_orders() == 1
+    assert tasks.audit_sales() == 1
+    metrics = cache.get(AUDIT_KEY)["problems_of_item"]
+    assert metrics == {str(journey.item_id): 1, str(later.item_id): 0}
+
+
+def test_a_store_that_is_away_is_asked_once_and_not_for_each_item(journey: ItemJourney, product: Product) -> None:
+    second_item(journey, product)
+    journey.own_store.kill()
+    try:
+        with mock.patch.object(item_state, "conditions", wraps=item_state.conditions) as asked:
+            assert tasks.watch_store() == 0
+        assert asked.call_count == 1
+    finally:
+        journey.own_store.start()
+
+
 @pytest.mark.parametrize(
     ("field", "value"), [("held", "9"), ("sold", "1"), ("left", "20"), ("quantity", "21"), ("closes_ms", "1")]
 )
@@ -428,6 +515,7 @@ def test_an_old_sale_with_a_refund_to_settle_is_reconciled_too(journey: ItemJour
     order = journey.order(journey.paid())
     long_ago = timezone.now() - timedelta(days=30)
     Sale.objects.update(opens_at=long_ago - timedelta(hours=1), closes_at=long_ago)
+    SaleItem.objects.update(announced_at=long_ago)
     journey.restart()
     assert tasks.watch_store() == 0
     assert lifecycle.refund(order_id=order.pk, units_back=True)

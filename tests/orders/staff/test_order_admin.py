@@ -295,7 +295,9 @@ def test_an_order_that_is_not_paid_is_not_refunded(client: Client, order: Order)
 @pytest.mark.django_db(transaction=True)
 def test_the_page_of_an_order_shows_its_payments_events_and_mails(client: Client, order: Order) -> None:
     payment = payment_of(order)
+    User.objects.filter(pk=order.buyer_id).update(email="buyer@example.com")
     assert send_webhook(provider_message(payment)).status_code == 200
+    User.objects.filter(pk=order.buyer_id).update(email="")
     sending.send_due(seconds_max=10)
     for language, texts in {
         "en": ("captured", "order paid", "confirmation", "The buyer has no address."),
@@ -309,6 +311,7 @@ def test_the_page_of_an_order_shows_its_payments_events_and_mails(client: Client
 @pytest.mark.django_db(transaction=True)
 def test_events_and_mails_have_lists_of_their_own(client: Client, order: Order) -> None:
     payment = payment_of(order)
+    User.objects.filter(pk=order.buyer_id).update(email="buyer@example.com")
     send_webhook(provider_message(payment))
     send_webhook({**provider_message(payment), "payment": str(uuid4()), "id": "evt_of_a_payment_to_come"})
     for query, count in (({}, 2), ({"applied": "no"}, 1), ({"applied": "yes"}, 1), ({"q": str(payment.pk)[:8]}, 1)):
@@ -324,8 +327,15 @@ def test_events_and_mails_have_lists_of_their_own(client: Client, order: Order) 
         assert client.get(f"{page_of}add/").status_code == 403
 
 
-def test_a_mail_that_was_not_sent_is_sent_again_when_staff_say_so(client: Client, order: Order, buyer: User) -> None:
+def queued_without_address(client: Client, order: Order, buyer: User) -> None:
+    """A mail for a buyer who has no address any more when it is to be sent."""
+    User.objects.filter(pk=buyer.pk).update(email="buyer@example.com")
     client.post(ORDERS, received(order))
+    User.objects.filter(pk=buyer.pk).update(email="")
+
+
+def test_a_mail_that_was_not_sent_is_sent_again_when_staff_say_so(client: Client, order: Order, buyer: User) -> None:
+    queued_without_address(client, order, buyer)
     sending.send_due(seconds_max=10)
     assert Mail.objects.get().last_error == sending.NO_ADDRESS
     assert client.get(MAILS, {"state": "given_up"}).context["cl"].result_count == 1

@@ -5,7 +5,7 @@ import pytest
 from seckill import ledger, scripts
 from seckill.ledger_words import Confirmed, ReleaseReason
 from seckill.store import StoreUnreachable
-from tests.seckill.checked_item import ITEM_ID, CheckedItem, says
+from tests.seckill.checked_item import DAMAGED_NUMBERS, ITEM_ID, CheckedItem, says
 
 
 @pytest.mark.parametrize("quantity", [5, None])
@@ -117,3 +117,33 @@ def test_confirm_takes_two_keys_and_two_arguments(checked_item: CheckedItem, key
     args_given = [str(checked_item.held()), "1", "more"][:args]
     message = "confirm takes 2 keys and 2 arguments"
     checked_item.is_refused(scripts.CONFIRM, keys=keys, args=args_given, message=message)
+
+
+# --- damaged values: found before the first write ---
+
+
+@pytest.mark.parametrize("part", ["held", "sold"])
+@pytest.mark.parametrize("value", DAMAGED_NUMBERS)
+def test_an_item_with_a_damaged_counter_is_unavailable(checked_item: CheckedItem, part: str, value: str) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.held()
+    checked_item.client.hset(checked_item.keys.item, part, value)
+    assert checked_item.confirm(reservation_id) == Confirmed.UNAVAILABLE
+
+
+@pytest.mark.parametrize("value", ["100000000000000", "-1", "10"])
+def test_a_counter_may_be_any_number_that_the_store_can_count_with(checked_item: CheckedItem, value: str) -> None:
+    checked_item.publish(quantity=None, per_buyer_max=5)
+    reservation_id = checked_item.held()
+    checked_item.client.hset(checked_item.keys.item, "sold", value)
+    with checked_item.unguarded():
+        assert checked_item.confirm(reservation_id) == Confirmed.CONFIRMED
+
+
+@pytest.mark.parametrize("units", ["007", "1000000000000000"])
+def test_a_hold_with_units_that_the_store_cannot_count_with_is_a_fault(checked_item: CheckedItem, units: str) -> None:
+    checked_item.publish()
+    damaged = checked_item.held()
+    checked_item.client.hset(checked_item.keys.holds, str(damaged), f"held:7:{units}:1767226500012")
+    with pytest.raises(StoreUnreachable, match=says("the hold is malformed")):
+        checked_item.confirm(damaged)

@@ -17,7 +17,16 @@ from seckill import scripts
 from seckill.scripts import Script
 from tests.own_store import OwnStore, as_reservation_store
 from tests.seckill.checked_item import CheckedItem
-from tests.seckill.scripts import test_adjust, test_confirm, test_publish, test_release, test_reserve, test_restore
+from tests.seckill.scripts import (
+    test_adjust,
+    test_archive,
+    test_confirm,
+    test_forget,
+    test_publish,
+    test_release,
+    test_reserve,
+    test_restore,
+)
 from tests.seckill.scripts.lua_mutants import Mutant, mutants_of
 from tests.seckill.scripts.mutant_sample import ALL, SAMPLE_SIZE, sample_of
 
@@ -30,6 +39,8 @@ MODULES = {
     "release": test_release,
     "adjust": test_adjust,
     "restore": test_restore,
+    "forget": test_forget,
+    "archive": test_archive,
 }
 
 # Mutants that behave like the script itself, and why: (verb, the line as damaged) -> reason.
@@ -41,7 +52,16 @@ EQUIVALENT = {
 }
 
 # A generator that makes no mutants would find no survivors.
-MUTANTS_MIN = {"publish": 115, "reserve": 365, "confirm": 92, "release": 138, "adjust": 235, "restore": 255}
+MUTANTS_MIN = {
+    "publish": 115,
+    "reserve": 365,
+    "confirm": 92,
+    "release": 138,
+    "adjust": 235,
+    "restore": 255,
+    "forget": 100,
+    "archive": 90,
+}
 
 
 @pytest.mark.parametrize("verb", MODULES)

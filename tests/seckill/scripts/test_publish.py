@@ -1,12 +1,15 @@
 """publish.lua: each word, each precedence, each key."""
 
+from unittest import mock
+
 import pytest
 
 from seckill import ledger, scripts
 from seckill.ledger_words import Published
 from seckill.outcomes import Outcome
+from seckill.scripts import Script
 from seckill.store import StoreUnreachable
-from tests.seckill.checked_item import ITEM_ID, CheckedItem
+from tests.seckill.checked_item import ITEM_ID, CheckedItem, says
 
 
 def test_published_terms_are_in_the_store_as_they_were_given(checked_item: CheckedItem) -> None:
@@ -111,3 +114,35 @@ def test_publish_takes_two_keys_and_nine_arguments(checked_item: CheckedItem, ke
     args_given = ["5", "1", "2", "3", "1", "1900", "CNY", "open", "1", "more"][:args]
     message = "publish takes 2 keys and 9 arguments"
     checked_item.is_refused(scripts.PUBLISH, keys=keys, args=args_given, message=message)
+
+
+# --- nothing is written before the replication id is known ---
+
+
+def without_replication_id() -> Script:
+    return Script("publish", scripts.PUBLISH.source.replace("master_replid", "of_another_server"))
+
+
+def test_without_a_replication_id_nothing_is_published(checked_item: CheckedItem) -> None:
+    with (
+        mock.patch.object(scripts, "PUBLISH", without_replication_id()),
+        pytest.raises(StoreUnreachable, match=says("the replication id is missing")),
+    ):
+        checked_item.publish()
+    assert checked_item.dump() == {}
+
+
+def test_without_a_replication_id_an_unverified_item_is_published(checked_item: CheckedItem) -> None:
+    with mock.patch.object(scripts, "PUBLISH", without_replication_id()):
+        assert checked_item.publish(verified=False) == Published.PUBLISHED
+
+
+def test_where_info_is_forbidden_nothing_is_published(checked_item: CheckedItem) -> None:
+    """As with an account of a managed service."""
+    checked_item.client.acl_setuser("default", commands=["-info"])
+    try:
+        with pytest.raises(StoreUnreachable):
+            checked_item.publish()
+    finally:
+        checked_item.client.acl_setuser("default", commands=["+info"])
+    assert checked_item.dump() == {}

@@ -6,7 +6,7 @@ from seckill import ledger, scripts
 from seckill.ledger_words import Released, ReleaseReason
 from seckill.outcomes import Outcome
 from seckill.store import StoreUnreachable
-from tests.seckill.checked_item import ITEM_ID, CheckedItem, says
+from tests.seckill.checked_item import DAMAGED_NUMBERS, ITEM_ID, CheckedItem, says
 
 GIVES_BACK_WHAT_IS_HELD = list(ReleaseReason)
 LEAVES_WHAT_IS_SOLD = [ReleaseReason.EXPIRED, ReleaseReason.CANCELLED, ReleaseReason.REJECTED]
@@ -93,6 +93,13 @@ def test_a_second_release_changes_nothing(
     assert checked_item.release(reservation_id, second) == Released.ALREADY_RELEASED
 
 
+def test_a_hold_whose_buyer_is_not_counted_is_released_too(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.held()
+    checked_item.client.delete(checked_item.keys.buyers)
+    assert checked_item.release(reservation_id) == Released.RELEASED
+
+
 @pytest.mark.parametrize("reason", LEAVES_WHAT_IS_SOLD)
 def test_only_a_refund_releases_sold_units(checked_item: CheckedItem, reason: ReleaseReason) -> None:
     checked_item.publish()
@@ -158,3 +165,49 @@ def test_release_takes_three_keys_and_three_arguments(checked_item: CheckedItem,
     args_given = [str(checked_item.held()), "expired", "1", "more"][:args]
     message = "release takes 3 keys and 3 arguments"
     checked_item.is_refused(scripts.RELEASE, keys=keys, args=args_given, message=message)
+
+
+# --- damaged values: found before the first write ---
+
+
+@pytest.mark.parametrize("part", ["held", "sold", "quantity", "left"])
+@pytest.mark.parametrize("value", DAMAGED_NUMBERS)
+def test_an_item_with_a_damaged_counter_is_unavailable(checked_item: CheckedItem, part: str, value: str) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.held()
+    checked_item.client.hset(checked_item.keys.item, part, value)
+    assert checked_item.release(reservation_id) == Released.UNAVAILABLE
+
+
+def test_an_item_of_which_quantity_and_left_are_damaged_is_not_unlimited(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.held()
+    checked_item.client.hset(checked_item.keys.item, mapping={"quantity": "many", "left": "many"})
+    assert checked_item.release(reservation_id) == Released.UNAVAILABLE
+
+
+@pytest.mark.parametrize("value", ["100000000000000", "-1", "10"])
+def test_a_counter_may_be_any_number_that_the_store_can_count_with(checked_item: CheckedItem, value: str) -> None:
+    checked_item.publish(quantity=None, per_buyer_max=5)
+    reservation_id = checked_item.held()
+    checked_item.client.hset(checked_item.keys.item, "sold", value)
+    with checked_item.unguarded():
+        assert checked_item.release(reservation_id) == Released.RELEASED
+
+
+@pytest.mark.parametrize("units", ["007", "1000000000000000"])
+def test_a_hold_with_units_that_the_store_cannot_count_with_is_a_fault(checked_item: CheckedItem, units: str) -> None:
+    checked_item.publish()
+    damaged = checked_item.held()
+    checked_item.client.hset(checked_item.keys.holds, str(damaged), f"held:7:{units}:1767226500012")
+    with pytest.raises(StoreUnreachable, match=says("the hold is malformed")):
+        checked_item.release(damaged)
+
+
+@pytest.mark.parametrize("count", ["1.5", "007", "many"])
+def test_a_damaged_count_of_the_buyer_is_a_fault_and_nothing_changes(checked_item: CheckedItem, count: str) -> None:
+    checked_item.publish(per_buyer_max=9)
+    reservation_id = checked_item.held(buyer=7)
+    checked_item.client.hset(checked_item.keys.buyers, "7", count)
+    with pytest.raises(StoreUnreachable, match=says("the count of the buyer is malformed")):
+        checked_item.release(reservation_id)

@@ -6,10 +6,15 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import Settings
 
-from seckill import ledger
+from orders import tasks
+from orders.models import Order
+from seckill import ledger, passes
+from seckill.ledger_words import Published
 from seckill.models import LatePayment, Sale, SaleItem
+from seckill.store import StoreUnreachable
 from shop.models import Product
 from tests.conftest import make_item
 from tests.seckill.staff.filled_form import form_of, messages_on
@@ -173,3 +178,37 @@ def test_a_form_opened_before_the_publication_saves_the_names_only_and_says_so(
     assert (sale.name, sale.hold_seconds) == ("Summer sale", 900)
     stored = SaleItem.objects.get()
     assert (stored.price_minor, stored.quantity, stored.per_buyer_max) == (1900, 5, 1)
+
+
+def test_an_item_that_cannot_be_announced_stops_neither_other_sales_nor_the_drains(
+    draft: SaleItem, product: Product, buyer: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish = ledger.publish
+
+    def publish_others(*, item_id: int, **more: Any) -> Published:
+        if item_id == draft.pk:
+            raise StoreUnreachable("a script error")
+        return publish(item_id=item_id, **more)
+
+    monkeypatch.setattr(ledger, "publish", publish_others)
+    other = Product.objects.create(
+        name="Biluochun tea", slug="biluochun", price_minor=product.price_minor, category=product.category
+    )
+    waiting = make_item(other, published=False)
+    third = Product.objects.create(
+        name="Maofeng tea", slug="maofeng", price_minor=product.price_minor, category=product.category
+    )
+    on_sale = make_item(third)
+    reservation_id = passes.new_reservation_id(on_sale.pk)
+    ledger.reserve(item_id=on_sale.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
+    Sale.objects.filter(published_at=None).update(published_at=timezone.now())
+    assert tasks.sweep_outboxes() == 1
+    assert Order.objects.get().reservation_id == reservation_id
+    waiting.refresh_from_db()
+    assert waiting.announced_at is not None
+    draft.refresh_from_db()
+    assert draft.announced_at is None
+    monkeypatch.undo()
+    tasks.sweep_outboxes()
+    draft.refresh_from_db()
+    assert draft.announced_at is not None

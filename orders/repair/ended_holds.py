@@ -1,0 +1,74 @@
+"""Forgets ended holds: a buyer who reserves and cancels again and again must not fill the reservation store.
+
+A hold that has ended is kept while its pass may still be used, so that the pass is told `hold_ended` and reserves
+nothing a second time. After that PostgreSQL alone remembers it. Each run looks at one portion of an item's holds, and
+the next run at the one behind it.
+"""
+
+import time
+from uuid import UUID
+
+import structlog
+from django.core.cache import cache
+
+from orders.models import Order
+from orders.repair.reconcile import expected_state
+from seckill import item_state, ledger, passes
+from seckill.ledger_words import Forgotten, RestoreAs
+from seckill.models import movable_items
+from seckill.store import StoreUnreachable
+
+log = structlog.get_logger(__name__)
+
+# An item whose holds nobody has looked through for this long is begun anew.
+CURSOR_KEPT_SECONDS = 24 * 3600
+
+
+def forget_ended_holds(*, seconds_max: float) -> int:
+    """Look through one portion of the holds of each item that can change. Returns how many were forgotten.
+
+    In no particular order, so that all items have their turn where the time is too short for all.
+    """
+    started_s, count = time.monotonic(), 0
+    for item_id in list(movable_items().order_by("?").values_list("pk", flat=True)):
+        if time.monotonic() - started_s > seconds_max:
+            break
+        try:
+            cursor = cache.get(cursor_key(item_id), 0)
+        except Exception as error:
+            # Any fault of the cache server. The holds can wait.
+            log.warning("forgetting_waits_for_cache", error=repr(error))
+            break
+        try:
+            forgotten, next_cursor = forget_portion(item_id=item_id, cursor=cursor)
+            count += forgotten
+            cache.set(cursor_key(item_id), next_cursor, CURSOR_KEPT_SECONDS)
+        except StoreUnreachable as error:
+            log.warning("forgetting_waits_for_store", item_id=item_id, error=str(error))
+            break
+        except Exception:
+            log.exception("holds_not_forgotten", item_id=item_id)
+    return count
+
+
+def cursor_key(item_id: int) -> str:
+    return f"orders.ended_holds.{item_id}"
+
+
+def forget_portion(*, item_id: int, cursor: int) -> tuple[int, int]:
+    """Forget what can be forgotten in one portion of the item's holds. Returns how many, and the next cursor."""
+    next_cursor, holds = item_state.portion_of_holds(item_id=item_id, cursor=cursor)
+    ended = {
+        UUID(name)
+        for name, hold in holds.items()
+        if hold is not None and hold.state == "ended" and passes.is_useless(deadline_ms=hold.deadline_ms)
+    }
+    # A hold whose order says otherwise is a difference, which the audit reports; one without an order was rejected.
+    ended -= {
+        order.reservation_id
+        for order in Order.objects.filter(reservation_id__in=ended)
+        if order.reservation_id and (order.settled_at is None or expected_state(order) is not RestoreAs.ENDED)
+    }
+    keep_ms = passes.life_after_deadline_ms()
+    answers = ledger.forget(item_id=item_id, reservation_ids=sorted(ended), keep_ms=keep_ms)
+    return answers.count(Forgotten.FORGOTTEN), next_cursor

@@ -1,0 +1,432 @@
+"""A sale that was over long ago leaves the store, whatever interrupts that, and PostgreSQL has its final figures."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from io import StringIO
+from threading import Event
+from typing import Any
+from unittest import mock
+from uuid import UUID
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from orders import lifecycle, settlement, tasks
+from orders.models import Order, OrderStatus, Payment
+from orders.payments import late_money
+from orders.payments.late_money import LatePaymentOutcome
+from orders.repair import archiving
+from orders.repair.archiving import ArchiveOutcome
+from seckill import archive, item_state, ledger
+from seckill.changes.journal import make_change, record_pending
+from seckill.changes.rules import CannotChange, ChangeRequest
+from seckill.ledger_words import Archived
+from seckill.live.staff_figures import figures_of
+from seckill.models import SaleChange, SaleItem, movable_items
+from seckill.store import StoreUnreachable
+from seckill.timestamps import to_ms
+from shop import failpoints
+from shop.models import Product
+from tests.conftest import make_item
+from tests.orders.repair.item_journey import ItemJourney
+from tests.own_store import OwnStore, as_reservation_store, running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+QUANTITY = 20
+
+
+@pytest.fixture(scope="module")
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
+    with running(tmp_path_factory.mktemp("archiving")) as store:
+        yield store
+
+
+@pytest.fixture
+def journey(own_store: OwnStore, product: Product) -> Iterator[ItemJourney]:
+    """Twenty units, of which three are sold, and an order that expired; no longer open."""
+    own_store.client.flushall()
+    archive.archived_item.cache_clear()
+    with as_reservation_store(own_store):
+        journey = ItemJourney(own_store, make_item(product, quantity=QUANTITY, per_buyer_max=2))
+        journey.paid(units=2)
+        journey.paid()
+        journey.expired()
+        yield journey
+
+
+def let_days_pass(journey: ItemJourney, days: float = 12) -> None:
+    """Let the sale be over, and the item in the store, for that long."""
+    item = SaleItem.objects.select_related("sale").get(pk=journey.item_id)
+    item.sale.opens_at -= timedelta(days=days)
+    item.sale.closes_at = timezone.now() - timedelta(days=days)
+    item.sale.save()
+    SaleItem.objects.filter(pk=item.pk).update(announced_at=item.sale.opens_at)
+    if journey.item():
+        times = {"opens_ms": to_ms(item.sale.opens_at), "closes_ms": to_ms(item.sale.closes_at)}
+        journey.client.hset(journey.keys.item, mapping=times)
+
+
+def keys_left(journey: ItemJourney) -> list[bytes]:
+    return list(journey.client.keys(f"seckill:{{{journey.item_id}}}:*"))
+
+
+def is_archived(journey: ItemJourney) -> bool:
+    """Whether it is archived, in both stores."""
+    marked = SaleItem.objects.filter(pk=journey.item_id, archived_at__isnull=False).exists()
+    assert marked == (not keys_left(journey))
+    return marked
+
+
+def archived(journey: ItemJourney) -> None:
+    let_days_pass(journey)
+    assert tasks.archive_sales() == 1
+    assert is_archived(journey)
+
+
+def test_a_sale_that_was_over_long_ago_leaves_the_store(journey: ItemJourney) -> None:
+    assert tasks.archive_sales() == 0
+    let_days_pass(journey, days=10.9)
+    assert tasks.archive_sales() == 0
+    assert not is_archived(journey)
+    let_days_pass(journey, days=11.1)
+    assert tasks.archive_sales() == 1
+    assert is_archived(journey)
+    assert tasks.archive_sales() == 0
+
+
+def test_the_time_until_then_is_a_setting(journey: ItemJourney, settings: Any) -> None:
+    settings.SECKILL_ARCHIVE_AFTER_SECONDS = 7 * 24 * 3600
+    let_days_pass(journey, days=14.9)
+    assert tasks.archive_sales() == 0
+    let_days_pass(journey, days=15.1)
+    assert tasks.archive_sales() == 1
+
+
+def test_an_archived_sale_reads_as_ended_with_its_final_figures(journey: ItemJourney, client: Client) -> None:
+    archived(journey)
+    item = SaleItem.objects.select_related("sale").get(pk=journey.item_id)
+    live = client.get(f"/api/v1/sale-items/{item.pk}/live/").json()
+    assert {name: live[name] for name in ("phase", "availability", "quantity", "left", "held", "sold")} == {
+        "phase": "ended",
+        "availability": "available",
+        "quantity": QUANTITY,
+        "left": QUANTITY - 3,
+        "held": 0,
+        "sold": 3,
+    }
+    page = client.get(item.sale.get_absolute_url()).content.decode()
+    assert "17 of 20 left" in page
+    (figures,) = figures_of([item])
+    assert (figures.left, figures.held, figures.sold, figures.note) == ("17", "0", "3", "archived")
+
+
+def test_an_archived_sale_is_shown_while_the_store_is_away(journey: ItemJourney, client: Client) -> None:
+    archived(journey)
+    item = SaleItem.objects.select_related("sale").get(pk=journey.item_id)
+    with mock.patch.object(ledger, "read_many", side_effect=StoreUnreachable("away")):
+        assert "17 of 20 left" in client.get(item.sale.get_absolute_url()).content.decode()
+
+
+def test_a_lost_item_costs_some_queries_and_not_some_for_each_call(journey: ItemJourney, client: Client) -> None:
+    journey.client.flushall()
+    with CaptureQueriesContext(connection) as queries:
+        for _ in range(10):
+            client.get(f"/api/v1/sale-items/{journey.item_id}/live/")
+    # Whether it is archived, and whether it is published; both twice where a period ends meanwhile.
+    assert len(queries) <= 4
+
+
+def test_an_item_that_is_not_archived_and_not_in_the_store_is_unavailable(journey: ItemJourney, client: Client) -> None:
+    journey.client.flushall()
+    answer = client.get(f"/api/v1/sale-items/{journey.item_id}/live/").json()
+    assert (answer["phase"], answer["availability"]) == (None, "unavailable")
+
+
+def test_units_that_are_held_keep_the_sale_in_the_store(journey: ItemJourney) -> None:
+    journey.ordered()
+    let_days_pass(journey)
+    assert archiving.archive(item_id=journey.item_id) is ArchiveOutcome.REFUSED
+    assert not is_archived(journey)
+
+
+def test_reservations_that_are_no_orders_yet_become_orders_first(journey: ItemJourney) -> None:
+    reservation_id = journey.reserved()
+    let_days_pass(journey)
+    assert tasks.archive_sales() == 0
+    assert lifecycle.pay(order_id=journey.order(reservation_id).pk)
+    assert tasks.archive_sales() == 1
+
+
+def test_a_sale_about_which_the_stores_disagree_stays(journey: ItemJourney, product: Product) -> None:
+    let_days_pass(journey)
+    Order.objects.filter(status=OrderStatus.PAID).update(status=OrderStatus.CANCELLED)
+    assert archiving.archive(item_id=journey.item_id) is ArchiveOutcome.DIFFERS
+    assert not is_archived(journey)
+
+
+def test_a_broken_item_keeps_no_other_waiting(journey: ItemJourney, caplog: pytest.LogCaptureFixture) -> None:
+    others = [ItemJourney(journey.own_store, make_item(make_product(name))) for name in ("oolong", "sencha")]
+    for each in [journey, *others]:
+        let_days_pass(each)
+    journey.client.hset(journey.keys.ops, "no operation id", 1)
+    item_state.mark_unverified(item_id=journey.item_id)
+    assert tasks.archive_sales() == 2
+    assert [is_archived(each) for each in [journey, *others]] == [False, True, True]
+    assert caplog.text.count("item_not_archived") == 1
+
+
+def make_product(slug: str) -> Product:
+    category = Product.objects.get(slug="longjing").category
+    return Product.objects.create(name=slug, slug=slug, price_minor=9900, category=category)
+
+
+def test_a_sale_that_survived_a_restart_of_the_store_is_compared_and_archived(journey: ItemJourney) -> None:
+    let_days_pass(journey)
+    journey.restart()
+    assert tasks.watch_store() == 0
+    assert tasks.archive_sales() == 1
+    assert is_archived(journey)
+
+
+@pytest.mark.parametrize("place", ["archive.before_store", "archive.after_store"])
+def test_a_process_that_dies_leaves_the_sale_to_the_next_attempt(journey: ItemJourney, place: str) -> None:
+    let_days_pass(journey)
+
+    def die(name: str) -> None:
+        if name == place:
+            raise KeyboardInterrupt
+
+    with mock.patch.object(failpoints, "reach", die), pytest.raises(KeyboardInterrupt):
+        tasks.archive_sales()
+    assert not SaleItem.objects.filter(archived_at__isnull=False).exists()
+    assert bool(keys_left(journey)) == (place == "archive.before_store")
+    assert tasks.archive_sales() == 1
+    assert is_archived(journey)
+
+
+def test_a_store_that_does_not_answer_leaves_the_sale_to_the_next_attempt(journey: ItemJourney) -> None:
+    let_days_pass(journey)
+
+    def take_effect_and_fail(*, item_id: int, over_ms: int) -> Archived:
+        real(item_id=item_id, over_ms=over_ms)
+        raise StoreUnreachable("timeout")
+
+    real = ledger.archive
+    with mock.patch.object(ledger, "archive", take_effect_and_fail):
+        assert tasks.archive_sales() == 0
+    assert not SaleItem.objects.filter(archived_at__isnull=False).exists()
+    assert tasks.archive_sales() == 1
+    assert is_archived(journey)
+
+
+def test_two_processes_archive_once(journey: ItemJourney) -> None:
+    let_days_pass(journey)
+
+    def attempt(_number: int) -> ArchiveOutcome:
+        try:
+            return archiving.archive(item_id=journey.item_id)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = list(pool.map(attempt, range(4)))
+    assert outcomes.count(ArchiveOutcome.ARCHIVED) == 1
+    assert is_archived(journey)
+
+
+def move_end(journey: ItemJourney) -> list[SaleChange]:
+    sale_id = SaleItem.objects.values_list("sale_id", flat=True).get(pk=journey.item_id)
+    later = timezone.now() + timedelta(hours=1)
+    kind = SaleChange.Kind.MOVE_END
+    return make_change(kind=kind, reason="once more", made_by=None, sale_id=sale_id, closes_at=later)
+
+
+def test_a_sale_whose_end_was_moved_stays(journey: ItemJourney) -> None:
+    let_days_pass(journey)
+    (change,) = move_end(journey)
+    assert change.status == SaleChange.Status.APPLIED
+    assert archiving.archive(item_id=journey.item_id) is ArchiveOutcome.NOT_DUE
+    assert not is_archived(journey)
+
+
+def test_a_change_that_waits_for_the_store_keeps_the_sale(journey: ItemJourney) -> None:
+    let_days_pass(journey)
+    sale_id = SaleItem.objects.values_list("sale_id", flat=True).get(pk=journey.item_id)
+    request = ChangeRequest(
+        kind=SaleChange.Kind.MOVE_END, reason="later", closes_at=timezone.now() + timedelta(hours=1)
+    )
+    record_pending(request, made_by=None, sale_id=sale_id)
+    assert tasks.archive_sales() == 0
+    assert archiving.archive(item_id=journey.item_id) is ArchiveOutcome.NOT_DUE
+    assert not is_archived(journey)
+
+
+@pytest.mark.parametrize("kind", [SaleChange.Kind.ADD_UNITS, SaleChange.Kind.UNITS_PER_BUYER])
+def test_an_archived_item_cannot_be_changed(journey: ItemJourney, kind: SaleChange.Kind) -> None:
+    archived(journey)
+    with pytest.raises(CannotChange, match="archived"):
+        make_change(kind=kind, reason="more", made_by=None, item_id=journey.item_id, units=5)
+    with pytest.raises(CannotChange, match="archived"):
+        move_end(journey)
+    assert not SaleChange.objects.exists()
+
+
+def test_a_change_that_comes_while_the_sale_is_archived_is_refused(journey: ItemJourney) -> None:
+    let_days_pass(journey)
+    reached, go_on = Event(), Event()
+
+    def wait(name: str) -> None:
+        if name == "archive.before_store":
+            reached.set()
+            assert go_on.wait(10)
+
+    def in_thread(function: Callable[[], Any]) -> Any:
+        try:
+            return function()
+        finally:
+            connection.close()
+
+    with mock.patch.object(failpoints, "reach", wait), ThreadPoolExecutor(2) as pool:
+        archiving_result = pool.submit(in_thread, tasks.archive_sales)
+        assert reached.wait(10)
+        change = pool.submit(in_thread, lambda: move_end(journey))
+        go_on.set()
+        assert archiving_result.result() == 1
+        with pytest.raises(CannotChange, match="archived"):
+            change.result()
+    assert is_archived(journey)
+
+
+def rebuild(journey: ItemJourney) -> str:
+    output = StringIO()
+    call_command("sale_rebuild", str(journey.item_id), stdout=output)
+    return output.getvalue()
+
+
+def test_an_archived_sale_can_be_brought_back(journey: ItemJourney) -> None:
+    before = (journey.counters(), set(journey.states().values()))
+    archived(journey)
+    assert "brought back from the archive" in rebuild(journey)
+    assert not is_archived(journey)
+    assert (journey.counters(), set(journey.states().values())) == before
+    assert journey.is_clean()
+    assert tasks.archive_sales() == 0, "it stays as long as any other"
+    (change,) = move_end(journey)
+    assert change.status == SaleChange.Status.APPLIED
+
+
+def test_a_sale_that_was_brought_back_halfway_is_rebuilt_by_the_sweep(journey: ItemJourney) -> None:
+    archived(journey)
+    assert tasks.watch_store() == 0
+    assert archive.bring_back(item_id=journey.item_id)
+    assert not archive.bring_back(item_id=journey.item_id)
+    assert tasks.watch_store() == 1
+    assert journey.counters() == ("17", "0", "3")
+    assert journey.is_clean()
+
+
+def test_an_audit_leaves_archived_sales_out(journey: ItemJourney) -> None:
+    archived(journey)
+    assert tasks.audit_sales() == 0
+    assert not movable_items().exists()
+    with pytest.raises(CommandError, match="sale_rebuild"):
+        call_command("sale_audit", str(journey.item_id), stdout=StringIO())
+
+
+# --- orders of an archived sale ---
+
+
+def test_a_refund_is_settled_without_the_store(journey: ItemJourney) -> None:
+    archived(journey)
+    order = Order.objects.filter(status=OrderStatus.PAID).earliest("pk")
+    assert lifecycle.refund(order_id=order.pk, units_back=True)
+    order.refresh_from_db()
+    assert (order.status, order.settled_at is not None) == (OrderStatus.REFUNDED, True)
+    assert settlement.settle_orders() == 0
+    assert SaleItem.objects.get(pk=journey.item_id).taken == 1
+    assert not keys_left(journey)
+
+
+def test_a_refund_that_was_not_settled_before_a_rebuild_agrees_with_it(journey: ItemJourney) -> None:
+    archived(journey)
+    order = Order.objects.filter(status=OrderStatus.PAID).earliest("pk")
+    assert lifecycle.refund(order_id=order.pk, units_back=True)
+    Order.objects.filter(pk=order.pk).update(settled_at=None)
+    rebuild(journey)
+    assert settlement.settle_orders() == 1
+    assert journey.is_clean()
+
+
+@pytest.fixture
+def late_order(journey: ItemJourney) -> Order:
+    """An expired order that is paid after its sale was archived."""
+    archived(journey)
+    order = Order.objects.get(status=OrderStatus.EXPIRED)
+    Payment.objects.create(
+        order=order,
+        provider="simulated",
+        idempotency_key="late",
+        status=Payment.Status.CAPTURED,
+        amount_minor=order.amount_minor,
+        currency=order.currency,
+        captured_at=timezone.now(),
+        next_attempt_at=timezone.now(),
+    )
+    return order
+
+
+def test_a_late_payment_takes_units_that_are_left_in_postgresql(journey: ItemJourney, late_order: Order) -> None:
+    assert late_money.settle_late_payment(order_id=late_order.pk) is LatePaymentOutcome.KEPT
+    late_order.refresh_from_db()
+    assert (late_order.status, late_order.settled_at is not None) == (OrderStatus.PAID, True)
+    assert SaleItem.objects.get(pk=journey.item_id).taken == 4
+    rebuild(journey)
+    assert journey.counters() == ("16", "0", "4")
+    assert journey.is_clean()
+
+
+def test_a_late_payment_goes_back_where_nothing_is_left(journey: ItemJourney, late_order: Order) -> None:
+    SaleItem.objects.filter(pk=journey.item_id).update(quantity=3)
+    assert late_money.settle_late_payment(order_id=late_order.pk) is LatePaymentOutcome.GOES_BACK
+    late_order.refresh_from_db()
+    assert (late_order.status, late_order.settled_at is not None) == (OrderStatus.REFUND_DUE, True)
+
+
+@pytest.mark.parametrize(("others", "outcome"), [(1, LatePaymentOutcome.KEPT), (2, LatePaymentOutcome.GOES_BACK)])
+def test_a_late_payment_respects_the_limit_per_buyer(
+    journey: ItemJourney, late_order: Order, others: int, outcome: LatePaymentOutcome
+) -> None:
+    paid = Order.objects.filter(status=OrderStatus.PAID, lines__units=others)
+    paid.update(buyer=late_order.buyer)
+    assert late_money.settle_late_payment(order_id=late_order.pk) is outcome
+
+
+def test_a_late_payment_of_a_sale_that_is_just_brought_back_waits(journey: ItemJourney, late_order: Order) -> None:
+    def bring_back_first(*args: Any, **kwargs: Any) -> Any:
+        archive.bring_back(item_id=journey.item_id)
+        return real(*args, **kwargs)
+
+    real = late_money.reclaim_archived
+    with mock.patch.object(late_money, "reclaim_archived", bring_back_first):
+        outcome = late_money.settle_late_payment(order_id=late_order.pk)
+    assert outcome is LatePaymentOutcome.UNAVAILABLE
+    rebuild(journey)
+    assert late_money.settle_late_payment(order_id=late_order.pk) is LatePaymentOutcome.KEPT
+    assert journey.is_clean()
+
+
+def test_the_status_of_a_reservation_of_an_archived_sale_comes_from_its_order(
+    journey: ItemJourney, client: Client
+) -> None:
+    reservation_id: UUID = journey.paid()
+    archived(journey)
+    client.force_login(User.objects.get(orders__reservation_id=reservation_id))
+    assert client.get(f"/api/v1/reservations/{reservation_id}/").json()["status"] == "paid"
+    assert item_state.terms(item_id=journey.item_id) == {}

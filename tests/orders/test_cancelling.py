@@ -1,0 +1,110 @@
+"""A buyer who cancels again and again meets a cooldown; nobody else does, and a cache that is away lets all through."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.test import Client
+from rest_framework.test import APIClient
+
+from orders import intake
+from orders.models import Order, OrderStatus
+from seckill import ledger, passes
+from seckill.models import SaleItem
+from shop.http import rate_limits
+from shop.models import Product
+from tests.conftest import make_item
+from tests.own_store import free_port
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OFTEN = 5
+
+
+def ordered(item: SaleItem, buyer: User) -> Order:
+    reservation_id = passes.new_reservation_id(item.pk)
+    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
+    intake.drain_once(item_id=item.pk)
+    return Order.objects.get(reservation_id=reservation_id)
+
+
+def cancel(api: APIClient, order: Order) -> Any:
+    return api.post(f"/api/v1/orders/{order.number}/cancel/", headers={"idempotency-key": str(uuid4())})
+
+
+def cancel_often(api: APIClient, item: SaleItem, buyer: User) -> None:
+    api.force_authenticate(buyer)
+    for _ in range(OFTEN):
+        assert cancel(api, ordered(item, buyer)).status_code == 200
+
+
+def test_who_cancels_again_and_again_has_to_wait(api: APIClient, item: SaleItem, buyer: User) -> None:
+    cancel_often(api, item, buyer)
+    order = ordered(item, buyer)
+    answer = cancel(api, order)
+    assert answer.status_code == 429
+    assert answer["Content-Type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["code"] == "cancelled_too_often"
+    assert 590 <= problem["retry_after"] <= 600
+    assert answer["Retry-After"] == str(problem["retry_after"])
+    assert "You can cancel again in " in problem["detail"]
+    order.refresh_from_db()
+    assert order.status == OrderStatus.AWAITING_PAYMENT
+
+
+def test_the_limit_is_a_setting(api: APIClient, item: SaleItem, buyer: User, settings: LazySettings) -> None:
+    settings.CANCEL_LIMIT = "1/2seconds"
+    api.force_authenticate(buyer)
+    assert cancel(api, ordered(item, buyer)).status_code == 200
+    order = ordered(item, buyer)
+    assert cancel(api, order).json()["retry_after"] <= 2
+
+
+def test_other_buyers_and_other_items_are_not_meant(
+    api: APIClient, item: SaleItem, product: Product, buyer: User, rival: User
+) -> None:
+    cancel_often(api, item, buyer)
+    other = Product.objects.create(name="Sencha", slug="sencha", price_minor=9900, category=product.category)
+    assert cancel(api, ordered(make_item(other), buyer)).status_code == 200
+    order = ordered(item, rival)
+    api.force_authenticate(rival)
+    assert cancel(api, order).status_code == 200
+
+
+def test_repeating_a_call_does_not_count(api: APIClient, item: SaleItem, buyer: User) -> None:
+    api.force_authenticate(buyer)
+    order = ordered(item, buyer)
+    for _ in range(3 * OFTEN):
+        assert cancel(api, order).status_code == 200
+    assert cancel(api, ordered(item, buyer)).status_code == 200
+
+
+def test_the_page_says_how_long_and_what_to_do(client: Client, api: APIClient, item: SaleItem, buyer: User) -> None:
+    cancel_often(api, item, buyer)
+    order = ordered(item, buyer)
+    client.force_login(buyer)
+    page = client.post(f"/orders/{order.number}/cancel/", follow=True).content.decode()
+    assert "You can cancel again in 10 minutes" in page or "You can cancel again in 9 minutes" in page
+    assert "an order that is not paid ends at its payment deadline" in page
+
+
+def test_a_cache_that_is_away_lets_buyers_through(
+    api: APIClient,
+    item: SaleItem,
+    buyer: User,
+    settings: LazySettings,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cancel_often(api, item, buyer)
+    order = ordered(item, buyer)
+    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
+    caches["default"]["LOCATION"] = f"redis://127.0.0.1:{free_port()}/0"
+    settings.CACHES = caches
+    # What this process learns about the cache server must not last beyond this test.
+    monkeypatch.setattr(rate_limits, "_cache_server", rate_limits.CacheServer())
+    assert cancel(api, order).status_code == 200
+    assert "limits_not_counted" in caplog.text

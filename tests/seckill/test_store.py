@@ -1,0 +1,242 @@
+"""A store that fails: why is told apart, said once a second, and nobody waits for a silent one."""
+
+import http.client
+import json
+import os
+import signal
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.test import Client, override_settings
+
+from bench.faults.proxy import Proxy
+from seckill import item_state, ledger, store_failures
+from seckill.store import CircuitBreaker, StoreUnreachable, store
+from seckill.store_failures import Cause, FailureLog
+from shop.models import Product
+from shop.settings import redis_cache
+from tests.conftest import make_item
+from tests.live_shop import live_web
+from tests.own_store import OwnStore, as_reservation_store, free_port, running
+from tests.processes import wait_until
+
+
+@pytest.fixture(scope="module")
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
+    with running(tmp_path_factory.mktemp("store")) as server:
+        yield server
+
+
+def cause_of_failure(call: Callable[[], object]) -> Cause:
+    with pytest.raises(StoreUnreachable) as raised:
+        call()
+    return raised.value.cause
+
+
+def publish_call() -> object:
+    terms = ledger.Terms(5, 1, 4_000_000_000_000, 60_000, 1, 1900, "CNY")
+    return ledger.publish(item_id=1, terms=terms)
+
+
+def test_a_full_store(own_store: OwnStore) -> None:
+    with as_reservation_store(own_store), own_store.full():
+        assert cause_of_failure(publish_call) is Cause.FULL
+
+
+def test_a_wrong_password(own_store: OwnStore) -> None:
+    wrong = own_store.url.replace("of-a-test", "another")
+    with override_settings(CACHES=caches_at(wrong)):
+        assert cause_of_failure(lambda: ledger.read(item_id=1)) is Cause.PASSWORD
+
+
+def test_no_server() -> None:
+    with override_settings(CACHES=caches_at(f"redis://127.0.0.1:{free_port()}/0")):
+        assert cause_of_failure(lambda: ledger.read(item_id=1)) is Cause.UNREACHABLE
+
+
+def test_a_value_of_another_type(own_store: OwnStore) -> None:
+    own_store.client.set("seckill:{1}:item", "not a hash")
+    with as_reservation_store(own_store):
+        assert cause_of_failure(lambda: ledger.read(item_id=1)) is Cause.SCRIPT_ERROR
+    own_store.client.flushall()
+
+
+def test_a_silent_store_is_asked_by_one_call_at_a_time(own_store: OwnStore) -> None:
+    with as_reservation_store(own_store):
+        os.kill(own_store.process.pid or 0, signal.SIGSTOP)
+        try:
+            assert cause_of_failure(lambda: ledger.read(item_id=1)) is Cause.TIMEOUT
+            began_s = time.monotonic()
+            for _time in range(100):
+                assert cause_of_failure(lambda: ledger.read(item_id=1)) is Cause.TIMEOUT
+            assert time.monotonic() - began_s < 0.5
+        finally:
+            os.kill(own_store.process.pid or 0, signal.SIGCONT)
+        wait_until(answers, seconds_max=5)
+
+
+def answers() -> bool:
+    try:
+        ledger.clock_ms()
+    except StoreUnreachable:
+        return False
+    return True
+
+
+def test_the_breaker_lets_one_call_try_and_closes_at_any_answer() -> None:
+    now_s = 100.0
+    breaker = CircuitBreaker(probe_interval_seconds=0.25, probe_seconds_max=2.0, clock_s=lambda: now_s)
+    breaker.timed_out()
+    assert not breaker.may_call()
+    now_s += 0.25
+    assert [breaker.may_call(), breaker.may_call()] == [True, False]
+    breaker.timed_out()
+    now_s += 0.2
+    assert not breaker.may_call()
+    now_s += 0.1
+    assert breaker.may_call()
+    # The thread of this attempt was killed, so it never reports.
+    now_s += 2.0
+    assert breaker.may_call()
+    breaker.answered()
+    assert [breaker.may_call(), breaker.may_call()] == [True, True]
+
+
+def test_of_many_threads_one_tries() -> None:
+    breaker = CircuitBreaker(probe_interval_seconds=0.0, probe_seconds_max=60.0)
+    breaker.timed_out()
+    with ThreadPoolExecutor(16) as threads:
+        assert sum(threads.map(lambda _: breaker.may_call(), range(1000))) == 1
+
+
+def test_a_demoted_primary_is_left_at_once(tmp_path: Path) -> None:
+    """The address leads to the new primary; the connections that are open still lead to the former one."""
+    with running(tmp_path / "first") as first, running(tmp_path / "second") as second, running_proxy() as proxy:
+        port = free_port()
+        proxy.add("store", port=port, target_port=first.server.port)
+        second.client.config_set("masterauth", "of-a-test")
+        second.client.replicaof("127.0.0.1", first.server.port)
+        wait_until(lambda: second.client.info("replication")["master_link_status"] == "up", seconds_max=20)
+        address = urlsplit(first.url)._replace(netloc=f":of-a-test@127.0.0.1:{port}").geturl()
+        with override_settings(CACHES=caches_at(address)):
+            publish_call()
+            second.client.replicaof("NO", "ONE")
+            first.client.config_set("masterauth", "of-a-test")
+            first.client.replicaof("127.0.0.1", second.server.port)
+            proxy.retarget(second.server.port, "store", reset=False)
+            # Each open connection says it once.
+            assert cause_of_failure(lambda: item_state.mark_verified(item_id=1, incarnation="x")) is Cause.READONLY
+            item_state.mark_verified(item_id=1, incarnation="y")
+        assert second.client.hget("seckill:{1}:item", "incarnation") == b"y"
+
+
+@contextmanager
+def running_proxy() -> Iterator[Proxy]:
+    proxy = Proxy()
+    try:
+        yield proxy
+    finally:
+        proxy.stop()
+
+
+def test_failures_are_logged_once_a_second_with_their_number() -> None:
+    failures = FailureLog()
+    with mock.patch.object(store_failures, "log") as log:
+        for _time in range(1000):
+            failures.report(Cause.FULL, "OOM")
+            failures.report(Cause.TIMEOUT, "timed out")
+        wait_until(lambda: logged(log)[Cause.FULL] == 1000, seconds_max=10)
+        wait_until(lambda: logged(log)[Cause.TIMEOUT] == 1000, seconds_max=10)
+    # The first lines come at once, the others when a second has passed.
+    assert log.error.call_count <= 4
+    assert store_failures.failure_counts()[Cause.FULL] == 1000
+
+
+def logged(log: Any) -> dict[Cause, int]:
+    counts = dict.fromkeys(Cause, 0)
+    for call in log.error.call_args_list:
+        counts[Cause(call.kwargs["cause"])] += call.kwargs["count"]
+    return counts
+
+
+@pytest.mark.django_db
+def test_prometheus_sees_the_causes(client: Client, own_store: OwnStore) -> None:
+    cache.clear()
+    before = client.get("/metrics").content.decode()
+    assert 'stampede_store_failures_total{cause="full"} 0.0' in before
+    with as_reservation_store(own_store), own_store.full():
+        assert cause_of_failure(publish_call) is Cause.FULL
+    with pytest.raises(StoreUnreachable), store() as redis:
+        redis.execute_command("NO-SUCH-COMMAND")  # type: ignore[no-untyped-call]
+    wait_until(
+        lambda: 'failures_total{cause="script_error"} 1.0' in client.get("/metrics").content.decode(), seconds_max=10
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_refusals_are_fast_while_the_store_is_silent(
+    product: Product, pass_for: Callable[..., str], tmp_path: Path
+) -> None:
+    """40 buyers ask again and again, more than there are threads."""
+    with running(tmp_path) as silent, live_web(SECKILL_REDIS_URL=silent.url) as url:
+        port = urlsplit(url).port or 0
+        with as_reservation_store(silent):
+            item = make_item(product, quantity=1000)
+        buyers = User.objects.bulk_create([User(username=f"buyer-{uuid4()}") for _ in range(40)])
+        path = f"/api/v1/sale-items/{item.pk}/reservations/"
+        passes = [pass_for(buyer, item) for buyer in buyers]
+        os.kill(silent.process.pid or 0, signal.SIGSTOP)
+        try:
+            # What was under way when it fell silent waits once.
+            until_s = time.monotonic() + 8
+            with ThreadPoolExecutor(41) as threads:
+                health = threads.submit(ask, port, "/healthz", until_s=until_s)
+                asking = [threads.submit(ask, port, path, until_s=until_s, pass_text=text) for text in passes]
+            refusals = [answer for each in asking for answer in each.result()]
+        finally:
+            os.kill(silent.process.pid or 0, signal.SIGCONT)
+    assert {status for status, _seconds in refusals} == {503}
+    assert {status for status, _seconds in health.result()} == {200}
+    print(f"{len(refusals)} refusals, p99 {p99(refusals):.3f} s; healthz p99 {p99(health.result()):.3f} s")
+    # Without the breaker: some 17 answers a second, and most callers wait for more than two seconds.
+    assert len(refusals) > 8 * 17 * 3
+    assert p99(refusals) < 2
+    assert p99(health.result()) < 1
+
+
+def p99(answers: list[tuple[int, float]]) -> float:
+    return statistics.quantiles([seconds for _status, seconds in answers], n=100)[-1]
+
+
+def ask(port: int, path: str, *, until_s: float, pass_text: str = "") -> list[tuple[int, float]]:
+    """Ask again and again. The status and the seconds of each answer."""
+    found = []
+    headers = {"Host": "127.0.0.1", "Content-Type": "application/json"}
+    if pass_text:
+        headers["Authorization"] = f"Pass {pass_text}"
+    while time.monotonic() < until_s:
+        began_s = time.monotonic()
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=15)) as client:
+            body = json.dumps({"units": 1}) if pass_text else None
+            client.request("POST" if pass_text else "GET", path, body=body, headers=headers)
+            found.append((client.getresponse().status, time.monotonic() - began_s))
+        time.sleep(0.05)
+    return found
+
+
+def caches_at(url: str) -> dict[str, Any]:
+    return {
+        "default": redis_cache(urlsplit(url)._replace(path="/1").geturl(), timeout_seconds=1.0),
+        "seckill": redis_cache(url, timeout_seconds=0.9),
+    }

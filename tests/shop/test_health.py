@@ -1,0 +1,36 @@
+"""What /readyz says while a server is away."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from shop import health
+
+pytestmark = pytest.mark.django_db
+
+
+def away(*_: object, **__: object) -> Any:
+    raise ConnectionError("away")
+
+
+def test_all_servers_answer(client: Client) -> None:
+    answer = client.get("/readyz")
+    assert (answer.status_code, set(answer.json().values())) == (200, {"ok"})
+
+
+def test_selling_goes_on_without_the_broker(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "ping_broker", away)
+    answer = client.get("/readyz")
+    assert answer.status_code == 200
+    assert (answer.json()["status"], answer.json()["broker"]) == ("degraded", "ConnectionError")
+
+
+@pytest.mark.parametrize("names", [("ping_database",), ("ping_database", "ping_broker")])
+def test_nothing_is_sold_without_postgresql(
+    names: tuple[str, ...], client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in names:
+        monkeypatch.setattr(health, name, away)
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["status"]) == (503, "unavailable")

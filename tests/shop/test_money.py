@@ -1,0 +1,54 @@
+"""Currencies: how many decimals they have, how they are written, and which the shop accepts."""
+
+import os
+import subprocess
+import sys
+from decimal import Decimal
+
+import pytest
+from django.utils.translation import override
+
+from shop.money import UnknownCurrency, known_currency, to_minor, to_text
+from shop.settings import BASE_DIR
+from shop.templatetags.amounts import money
+
+
+@pytest.mark.parametrize(
+    ("currency", "amount", "minor"),
+    [
+        ("CNY", "19.99", 1999),
+        ("XOF", "1999", 1999),
+        ("XAF", "1999", 1999),
+        ("PYG", "1999", 1999),
+        ("JPY", "1999", 1999),
+        ("KWD", "1.999", 1999),
+    ],
+)
+def test_minor_units(currency: str, amount: str, minor: int) -> None:
+    assert to_minor(amount=Decimal(amount), currency=currency) == minor
+    assert to_text(minor=minor, currency=currency) == amount
+
+
+def test_an_amount_with_too_many_decimals_is_refused() -> None:
+    with pytest.raises(ValueError, match="XOF has 0 decimals"):
+        to_minor(amount=Decimal("19.5"), currency="XOF")
+
+
+def test_amounts_are_written_as_people_write_them() -> None:
+    with override("en"):
+        written = ["".join(money(1999, currency).split()) for currency in ("XOF", "JPY", "KWD", "CNY")]
+    assert written == ["FCFA1,999", "¥1,999", "KWD1.999", "CN¥19.99"]
+
+
+@pytest.mark.parametrize("code", ["", "cny", "CN", "YUAN", "XXX", "XTS", "DEM", "ZZZ", "€"])
+def test_other_codes_are_refused(code: str) -> None:
+    with pytest.raises(UnknownCurrency, match="Set the three capital letters"):
+        known_currency(code)
+
+
+def test_the_shop_does_not_start_with_one() -> None:
+    environment = {**os.environ, "SHOP_CURRENCY": "RMB"}
+    command = [sys.executable, "manage.py", "migrate", "--plan"]
+    ended = subprocess.run(command, cwd=BASE_DIR, env=environment, capture_output=True, text=True)
+    assert ended.returncode != 0
+    assert "SHOP_CURRENCY is 'RMB', which is no country's currency." in ended.stderr
