@@ -15,7 +15,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from seckill.models import SaleItem
 from shop.wsgi import application
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 COMMITTED = ROOT / "docs" / "openapi.yaml"
 
 pytestmark = pytest.mark.django_db(transaction=True)

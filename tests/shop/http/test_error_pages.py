@@ -29,7 +29,7 @@ def test_a_missing_page_is_said_in_words(client: Client, language: str, words: s
     assert words in answer.content.decode()
 
 
-@pytest.mark.urls("tests.shop.test_error_pages")
+@pytest.mark.urls("tests.shop.http.test_error_pages")
 def test_a_failure_is_said_without_database_and_session(
     client: Client, monkeypatch: pytest.MonkeyPatch, settings: object
 ) -> None:
