@@ -6,7 +6,6 @@ from typing import Any
 
 import structlog
 from celery import shared_task
-from django.db import InterfaceError, OperationalError
 
 from orders import intake, lifecycle, settlement
 from orders.mails import sending
@@ -20,7 +19,7 @@ from orders.sweep import sweep
 from seckill import outbox
 from seckill.archive import retired_items
 from seckill.changes.journal import sweep_changes
-from seckill.item_loop import for_each_item
+from seckill.item_loop import for_each_item, until
 from seckill.models import movable_items
 from seckill.publication import announce_pending
 from seckill.store import StoreUnreachable
@@ -56,19 +55,18 @@ def drain_items(*, item_ids: Sequence[int], seconds_max: float) -> int:
     An item that fails is logged and left to the next sweep. Raises StoreUnreachable, and database errors where
     PostgreSQL is away.
     """
-    started, count = time.monotonic(), 0
+    ends_s = time.monotonic() + seconds_max
     waiting = list(outbox.backlogs(item_ids=item_ids))
-    for number, item_id in enumerate(waiting):
-        seconds_left = started + seconds_max - time.monotonic()
-        if seconds_left <= 0:
-            break
-        try:
-            count += drain(item_id=item_id, seconds_max=seconds_left / (len(waiting) - number))
-        except (StoreUnreachable, OperationalError, InterfaceError):
-            raise
-        except Exception:
-            log.exception("outbox_not_drained", item_id=item_id)
-    return count
+    behind = len(waiting)
+
+    def drain_item(item_id: int) -> int:
+        nonlocal behind
+        part_seconds = (ends_s - time.monotonic()) / behind
+        behind -= 1
+        return drain(item_id=item_id, seconds_max=part_seconds)
+
+    counts, _ = for_each_item(drain_item, item_ids=until(ends_s, waiting), event="outbox_not_drained")
+    return sum(counts.values())
 
 
 @sweep()
@@ -158,7 +156,11 @@ def audit_item(item_id: int) -> int:
 @sweep()
 def forget_ended_holds() -> int:
     """Every ten seconds: remove ended holds from the store once their passes can no longer be used."""
-    return ended_holds.forget_ended_holds(seconds_max=BUDGET_SECONDS)
+    try:
+        return ended_holds.forget_ended_holds(seconds_max=BUDGET_SECONDS)
+    except StoreUnreachable as error:
+        log.warning("forgetting_waits_for_store", error=str(error))
+        return 0
 
 
 @sweep(**LONG_TASK)

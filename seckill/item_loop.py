@@ -4,7 +4,8 @@ Sweeps repeat every second, so a broken item is logged when it breaks, and not a
 another way.
 """
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 import structlog
@@ -45,6 +46,14 @@ def for_each_item(
         else:
             _logged.pop((event, item_id), None)
     return results, broken
+
+
+def until(ends_s: float, item_ids: Iterable[int]) -> Iterator[int]:
+    """The items, as long as `time.monotonic()` is before `ends_s`: the rest is left to the next sweep."""
+    for item_id in item_ids:
+        if time.monotonic() >= ends_s:
+            break
+        yield item_id
 
 
 def report(event: str, *, item_id: int, error: Exception) -> None:

@@ -84,13 +84,17 @@ def move_to_dead_letters(*, item_id: int, entry: Entry, error: str) -> None:
 
 
 def backlogs(*, item_ids: Sequence[int]) -> dict[int, int]:
-    """The number of entries in each item's outbox, read or not. Items with none are left out."""
+    """The number of entries in each item's outbox, read or not. Items with none are left out.
+
+    An outbox that cannot be read, a key of the wrong type, counts as 1: draining it says what is wrong.
+    """
     with store() as client:
         pipeline = client.pipeline(transaction=False)
         for item_id in item_ids:
             pipeline.xlen(keys_of(item_id).outbox)
-        lengths = pipeline.execute()
-    return {item_id: length for item_id, length in zip(item_ids, lengths, strict=True) if length}
+        lengths = pipeline.execute(raise_on_error=False)
+    found = zip(item_ids, lengths, strict=True)
+    return {item_id: length if isinstance(length, int) else 1 for item_id, length in found if length}
 
 
 def next_entries(client: Redis, key: str, *, count_max: int, consumer: str) -> list[tuple[Any, Any]]:

@@ -17,9 +17,9 @@ from orders.repair.reconcile import reconcile
 from seckill import item_state, ledger
 from seckill.archive import archivable_items, archive_after
 from seckill.item_lock import item_lock
+from seckill.item_loop import for_each_item, until
 from seckill.ledger_words import Archived
 from seckill.models import Sale, SaleItem
-from seckill.store import StoreUnreachable
 from shop import failpoints
 
 log = structlog.get_logger(__name__)
@@ -41,20 +41,15 @@ class ArchiveOutcome(StrEnum):
 def archive_due(*, seconds_max: float) -> int:
     """Archive the items that are due, for at most about `seconds_max`. Returns how many were archived.
 
-    In no particular order, so that items that cannot be archived do not keep the others waiting for ever.
+    In no particular order, so that items that cannot be archived do not keep the others waiting for ever. Raises
+    StoreUnreachable.
     """
-    started_s, count = time.monotonic(), 0
-    for item_id in list(archivable_items().order_by("?").values_list("pk", flat=True)):
-        if time.monotonic() - started_s > seconds_max:
-            break
-        try:
-            count += archive(item_id=item_id) is ArchiveOutcome.ARCHIVED
-        except StoreUnreachable as error:
-            log.warning("archiving_waits_for_store", item_id=item_id, error=str(error))
-            break
-        except Exception:
-            log.exception("item_not_archived", item_id=item_id)
-    return count
+    ends_s = time.monotonic() + seconds_max
+    due = archivable_items().order_by("?").values_list("pk", flat=True)
+    outcomes, _ = for_each_item(
+        lambda item_id: archive(item_id=item_id), item_ids=until(ends_s, list(due)), event="item_not_archived"
+    )
+    return list(outcomes.values()).count(ArchiveOutcome.ARCHIVED)
 
 
 def archive(*, item_id: int) -> ArchiveOutcome:

@@ -14,9 +14,9 @@ from django.core.cache import cache
 from orders.models import Order
 from orders.repair.reconcile import expected_state
 from seckill import item_state, ledger, passes
+from seckill.item_loop import for_each_item, until
 from seckill.ledger_words import Forgotten, RestoreAs
 from seckill.models import movable_items
-from seckill.store import StoreUnreachable
 
 log = structlog.get_logger(__name__)
 
@@ -27,28 +27,25 @@ CURSOR_KEPT_SECONDS = 24 * 3600
 def forget_ended_holds(*, seconds_max: float) -> int:
     """Look through one portion of the holds of each item that can change. Returns how many were forgotten.
 
-    In no particular order, so that all items have their turn where the time is too short for all.
+    In no particular order, so that all items have their turn where the time is too short for all. Raises
+    StoreUnreachable.
     """
-    started_s, count = time.monotonic(), 0
-    for item_id in list(movable_items().order_by("?").values_list("pk", flat=True)):
-        if time.monotonic() - started_s > seconds_max:
-            break
-        try:
-            cursor = cache.get(cursor_key(item_id), 0)
-        except Exception as error:
-            # Any fault of the cache server. The holds can wait.
-            log.warning("forgetting_waits_for_cache", error=repr(error))
-            break
-        try:
-            forgotten, next_cursor = forget_portion(item_id=item_id, cursor=cursor)
-            count += forgotten
-            cache.set(cursor_key(item_id), next_cursor, CURSOR_KEPT_SECONDS)
-        except StoreUnreachable as error:
-            log.warning("forgetting_waits_for_store", item_id=item_id, error=str(error))
-            break
-        except Exception:
-            log.exception("holds_not_forgotten", item_id=item_id)
-    return count
+    ends_s = time.monotonic() + seconds_max
+    item_ids = list(movable_items().order_by("?").values_list("pk", flat=True))
+    try:
+        cursors = cache.get_many([cursor_key(item_id) for item_id in item_ids])
+    except Exception as error:
+        # Any fault of the cache server. The holds can wait.
+        log.warning("forgetting_waits_for_cache", error=repr(error))
+        return 0
+
+    def forget_next_portion(item_id: int) -> int:
+        forgotten, next_cursor = forget_portion(item_id=item_id, cursor=cursors.get(cursor_key(item_id), 0))
+        cache.set(cursor_key(item_id), next_cursor, CURSOR_KEPT_SECONDS)
+        return forgotten
+
+    counts, _ = for_each_item(forget_next_portion, item_ids=until(ends_s, item_ids), event="holds_not_forgotten")
+    return sum(counts.values())
 
 
 def cursor_key(item_id: int) -> str:

@@ -37,7 +37,8 @@ def press(page: Page, button: str) -> None:
 def test_a_buyer_signs_in_reserves_pays_and_sees_the_order_paid(
     live_shop: str, page: Page, buyer_with_password: User, item: SaleItem
 ) -> None:
-    # Given a buyer who signs in and reserves
+    # Given a buyer with an address, who signs in and reserves
+    User.objects.filter(pk=buyer_with_password.pk).update(email="buyer@example.com")
     page.goto(f"{live_shop}/accounts/login/?next=/sales/{item.sale_id}/")
     page.fill("[name=login]", "buyer")
     page.fill("[name=password]", "a-good-password")

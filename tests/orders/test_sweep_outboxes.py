@@ -8,12 +8,13 @@ from unittest import mock
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.utils import timezone
 
 from orders import intake, tasks
 from orders.models import Order
 from seckill import ledger, outbox, passes
+from seckill.keys import keys_of
 from seckill.models import Sale, SaleItem
 from shop.models import Product
 from tests.conftest import make_item
@@ -90,9 +91,19 @@ def test_an_item_that_fails_keeps_no_other_waiting(items: list[SaleItem], caplog
     assert Order.objects.count() == 3
 
 
+def test_an_outbox_that_is_no_stream_keeps_no_other_waiting(
+    items: list[SaleItem], store: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.delete(keys_of(items[0].pk).outbox)
+    store.set(keys_of(items[0].pk).outbox, "no stream")
+    assert tasks.sweep_outboxes() == 3
+    assert caplog.text.count("outbox_not_drained") == 1
+
+
 def test_a_database_that_is_away_is_not_the_fault_of_an_item(items: list[SaleItem]) -> None:
     with (
         mock.patch.object(intake, "drain_once", side_effect=OperationalError("away")) as calls,
+        mock.patch.object(connection, "is_usable", return_value=False),
         pytest.raises(OperationalError),
     ):
         tasks.sweep_outboxes()

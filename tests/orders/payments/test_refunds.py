@@ -19,7 +19,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def order(item: SaleItem, buyer: User) -> Order:
-    """An order that was paid on the provider's page."""
+    """An order that was paid on the provider's page, by a buyer with an address for mails."""
+    User.objects.filter(pk=buyer.pk).update(email="buyer@example.com")
     order = order_of(item, buyer)
     payment = payment_of(order)
     SimulatedSession.objects.update(status=SimulatedSession.Status.CAPTURED)

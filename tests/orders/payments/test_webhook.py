@@ -33,6 +33,7 @@ def statuses_of(order: Order) -> tuple[str, str]:
 
 
 def test_captured_money_pays_the_order_and_sells_the_units(item: SaleItem, buyer: User) -> None:
+    User.objects.filter(pk=buyer.pk).update(email="buyer@example.com")
     order = order_of(item, buyer)
     payment = payment_of(order)
     assert send_webhook(message(payment)).status_code == 200
