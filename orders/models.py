@@ -281,6 +281,8 @@ class OrderLine(models.Model):
         verbose_name=_("sale item"),
         null=True,
         blank=True,
+        # The index with the order begins with it.
+        db_index=False,
     )
     units = models.PositiveIntegerField(_("units"))
     unit_price_minor = models.PositiveBigIntegerField(_("unit price in minor units"))
@@ -293,6 +295,7 @@ class OrderLine(models.Model):
             models.CheckConstraint(name="orders_orderline_units_positive", condition=Q(units__gt=0)),
             models.UniqueConstraint(fields=["order", "product"], name="orders_orderline_product_once"),
         ]
+        indexes = [models.Index(fields=["sale_item", "order"], name="orders_orderline_of_item")]
 
     def __str__(self) -> str:
         return f"{self.units} × {self.product}"

@@ -17,7 +17,7 @@ from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 
 from orders.models import LIVE, Order, OrderLine, OrderStatus
-from orders.repair.reconcile import ReportProgress, expected_state, expected_terms
+from orders.repair.reconcile import ReportProgress, expected_state, expected_terms, order_ids_in_batches
 from seckill import item_state, outbox
 from seckill.item_lock import advisory_lock
 from seckill.ledger import Hold
@@ -227,16 +227,12 @@ def note(comparison: Comparison, found: Difference) -> None:
 
 def compare_orders(comparison: Comparison, *, report_progress: ReportProgress) -> None:
     """Find the orders that should have a live hold but have none."""
-    lines = OrderLine.objects.select_related("order").filter(
-        Q(order__status__in=LIVE) | Q(order__units_back=False),
-        sale_item_id=comparison.item_id,
-        order__reservation_id__isnull=False,
-    )
-    total, done, last_id = lines.count(), 0, 0
+    total, done = OrderLine.objects.filter(sale_item_id=comparison.item_id).count(), 0
     report_progress(0, total)
-    while batch := list(lines.filter(order_id__gt=last_id).order_by("order_id")[:BATCH_MAX]):
-        orders = [line.order for line in batch]
-        ids = [order.reservation_id for order in orders if order.reservation_id]
+    live = Order.objects.filter(Q(status__in=LIVE) | Q(units_back=False), reservation_id__isnull=False)
+    for order_ids in order_ids_in_batches(item_id=comparison.item_id, batch_max=BATCH_MAX):
+        reservations = live.filter(pk__in=order_ids).values_list("reservation_id", flat=True)
+        ids = [reservation_id for reservation_id in reservations if reservation_id]
         holds = item_state.find_holds(item_id=comparison.item_id, reservation_ids=ids)
         missing = {pk for pk, hold in zip(ids, holds, strict=True) if hold is None or hold.state == "ended"}
         # Read the orders again after the holds: an order ends before its hold does.
@@ -244,7 +240,7 @@ def compare_orders(comparison: Comparison, *, report_progress: ReportProgress) -
             if expected_state(order) is not RestoreAs.ENDED:
                 hold = holds[ids.index(order.reservation_id)] if order.reservation_id else None
                 note(comparison, difference(order.reservation_id, order, hold))
-        last_id, done = batch[-1].order_id, done + len(batch)
+        done += len(order_ids)
         report_progress(min(done, total), total)
 
 

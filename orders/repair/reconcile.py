@@ -25,7 +25,6 @@ from uuid import UUID
 
 import structlog
 from django.db import transaction
-from django.db.models import QuerySet
 
 from orders import intake
 from orders.models import SOLD, Order, OrderLine, OrderStatus
@@ -278,24 +277,34 @@ def compare_in_batches(*, item_id: int, result: Reconciled) -> Iterator[int]:
     """Compare without locks, since most orders agree. Lock the rows of the others and compare them again, so that none
     of them ends between the comparison and the repair. Yields the size of each batch.
     """
-    last_id = 0
-    while batch := expected_holds(order_lines_of(item_id).filter(order_id__gt=last_id)[:BATCH_MAX]):
+    for order_ids in order_ids_in_batches(item_id=item_id, batch_max=BATCH_MAX):
+        batch = expected_holds(item_id=item_id, order_ids=order_ids)
         differing = [expected.order_id for expected, hold in with_holds(item_id, batch) if not agrees(expected, hold)]
         if differing:
             with transaction.atomic():
                 list(Order.objects.select_for_update(no_key=True).filter(pk__in=differing).order_by("pk").values("pk"))
-                locked = expected_holds(order_lines_of(item_id).filter(order_id__in=differing))
+                locked = expected_holds(item_id=item_id, order_ids=differing)
                 repair_batch(item_id=item_id, pairs=with_holds(item_id, locked), result=result)
-        last_id = batch[-1].order_id
-        yield len(batch)
+        yield len(order_ids)
 
 
-def order_lines_of(item_id: int) -> QuerySet[OrderLine]:
-    lines = OrderLine.objects.filter(order__reservation_id__isnull=False)
-    return lines.filter(sale_item_id=item_id).order_by("order_id")
+def order_ids_in_batches(*, item_id: int, batch_max: int) -> Iterator[list[int]]:
+    """The ids of all orders of the item, the oldest first.
+
+    From the index of the lines alone: joined with the orders, PostgreSQL would read them from the first one again for
+    each batch.
+    """
+    lines = OrderLine.objects.filter(sale_item_id=item_id).order_by("order_id")
+    last_id = 0
+    while batch := list(lines.filter(order_id__gt=last_id).values_list("order_id", flat=True)[:batch_max]):
+        yield batch
+        last_id = batch[-1]
 
 
-def expected_holds(lines: QuerySet[OrderLine]) -> list[ExpectedHold]:
+def expected_holds(*, item_id: int, order_ids: Sequence[int]) -> list[ExpectedHold]:
+    lines = OrderLine.objects.filter(
+        sale_item_id=item_id, order_id__in=order_ids, order__reservation_id__isnull=False
+    ).order_by("order_id")
     columns = ("order_id", "order__reservation_id", "order__buyer_id", "units", "order__expires_at")
     return [
         ExpectedHold(order_id, reservation_id, buyer_id, units, to_ms(deadline), state_for(status, units_back))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.core.cache import cache
@@ -18,10 +18,11 @@ from django.core.management import CommandError, call_command
 from django.db import connection, connections
 from django.db.models import F
 from django.test import Client
+from django.utils import timezone
 
 from orders import intake, lifecycle, tasks
 from orders.metrics import AUDIT_KEY
-from orders.models import Order, OrderStatus
+from orders.models import Order, OrderLine, OrderStatus
 from orders.repair import audit as repair_audit
 from orders.repair.audit import audit, compare
 from seckill import item_state
@@ -357,3 +358,40 @@ def run(*arguments: str) -> str:
     out = StringIO()
     call_command(*arguments, stdout=out)
     return out.getvalue()
+
+
+def test_an_order_is_not_read_again_for_each_batch(journey: ItemJourney, monkeypatch: pytest.MonkeyPatch) -> None:
+    count, batch_max = 3_000, 50
+    buyer = journey.new_buyer()
+    now = timezone.now()
+    reserved = {"buyer": buyer, "amount_minor": 1900, "currency": "CNY", "reserved_at": now, "expires_at": now}
+    orders = Order.objects.bulk_create(
+        Order(reservation_id=uuid4(), status=OrderStatus.PAID, ended_at=now, settled_at=now, **reserved)
+        for _ in range(count)
+    )
+    OrderLine.objects.bulk_create(
+        OrderLine(order=order, product=Product.objects.get(), sale_item_id=journey.item_id, units=1, unit_price_minor=1)
+        for order in orders
+    )
+    with connection.cursor() as cursor:
+        # As PostgreSQL decides by itself for a large item.
+        cursor.execute("SET enable_nestloop = off")
+        cursor.execute("SET enable_hashjoin = off")
+        cursor.execute("ANALYZE orders_order, orders_orderline")
+    monkeypatch.setattr(repair_audit, "BATCH_MAX", batch_max)
+    before = rows_read("orders_order")
+    try:
+        compare(item_id=journey.item_id, report_progress=lambda done, total: None)
+        read = rows_read("orders_order") - before
+    finally:
+        connection.close()
+    assert count <= read < 5 * count
+
+
+def rows_read(table: str) -> int:
+    """How many rows of the table all statements so far have read, by whatever way."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_force_next_flush()")
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute("SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_user_tables WHERE relname = %s", [table])
+        return int(cursor.fetchone()[0])
