@@ -1,5 +1,6 @@
 """The shapes of the orders' JSON."""
 
+from datetime import UTC
 from typing import Any
 
 from rest_framework import serializers
@@ -26,6 +27,8 @@ class OrderLineSerializer(serializers.ModelSerializer[OrderLine]):
 class OrderSerializer(serializers.ModelSerializer[Order]):
     reservation = serializers.UUIDField(source="reservation_id", allow_null=True)
     amount = serializers.SerializerMethodField()
+    created_at = serializers.DateTimeField(default_timezone=UTC)
+    expires_at = serializers.DateTimeField(default_timezone=UTC)
     lines = OrderLineSerializer(many=True)
 
     class Meta:

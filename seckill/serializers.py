@@ -1,5 +1,6 @@
 """The JSON of the flash sale's API."""
 
+from datetime import UTC
 from typing import Any
 
 from django.conf import settings
@@ -71,6 +72,8 @@ class SaleItemSerializer(serializers.ModelSerializer[SaleItem]):
 class SaleSerializer(serializers.ModelSerializer[Sale]):
     name = serializers.CharField(source="__str__")
     phase = serializers.SerializerMethodField()
+    opens_at = serializers.DateTimeField(default_timezone=UTC)
+    closes_at = serializers.DateTimeField(default_timezone=UTC)
     server_time = serializers.SerializerMethodField()
     items = SaleItemSerializer(many=True)
 

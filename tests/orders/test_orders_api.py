@@ -94,6 +94,16 @@ def test_orders_are_listed_for_their_buyer_in_pages(product: Product, buyer: Use
     assert numbers == {str(number) for number in Order.objects.filter(buyer=buyer).values_list("number", flat=True)}
 
 
+def test_times_are_in_utc_whatever_zone_the_shop_is_in(item: SaleItem, buyer: User, settings: LazySettings) -> None:
+    settings.TIME_ZONE = "Asia/Shanghai"
+    reserve(item, buyer)
+    intake.drain_once(item_id=item.pk)
+    order = signed_in(buyer).get(f"/api/v1/orders/{Order.objects.get().number}/").json()
+    assert [order[name][-1] for name in ("created_at", "expires_at")] == ["Z", "Z"]
+    sale = APIClient().get(f"/api/v1/sales/{item.sale_id}/").json()
+    assert [sale[name][-1] for name in ("opens_at", "closes_at")] == ["Z", "Z"]
+
+
 def test_an_order_is_shown_to_its_buyer_only(item: SaleItem, buyer: User, rival: User) -> None:
     reserve(item, buyer)
     intake.drain_once(item_id=item.pk)
