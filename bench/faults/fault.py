@@ -8,6 +8,7 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
 from bench.faults.buyer_journey import Demand
@@ -20,6 +21,21 @@ from seckill.models import SaleItem
 
 # The numbers of buyers that a fault adds start here, far above those of the trial's buyers.
 EXTRA_BUYERS_FIRST = 1_000
+
+
+class Part(StrEnum):
+    """A part of the shop or of its surroundings that a fault can disturb. `deadlines`: how long units are held."""
+
+    BUYERS = "buyers"
+    WEB = "web"
+    WORKER = "worker"
+    BEAT = "beat"
+    STORE = "store"
+    POSTGRES = "postgres"
+    BROKER = "broker"
+    COMPANY = "company"
+    CHANGES = "changes"
+    DEADLINES = "deadlines"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +69,10 @@ class Fault:
     refusals_are_timed: ClassVar[bool] = False
     # Whether the fault changes the quantity: then "sold out" may have been true at some time.
     quantity_moved: ClassVar[bool] = False
+    # What it disturbs, and which other parts must work for it to happen or to be judged: a pair is made of two faults
+    # that do not get in each other's way (`pairs`). Empty: it cannot be one of a pair.
+    disturbs: ClassVar[frozenset[Part]] = frozenset()
+    needs: ClassVar[frozenset[Part]] = frozenset()
 
     def __init__(self, context: TrialContext) -> None:
         self.context = context

@@ -52,6 +52,8 @@ class ShopUnderTest:
         self.proxy = Proxy()
         self._kept_down: set[str] = set()
         self._died_s: dict[str, float] = {}
+        # What is to be done later, each with its monotonic time.
+        self._planned: list[tuple[float, Callable[[], object]]] = []
         self._log = log
         # The store may be replaced by its replica, so the harness too reaches it through a link.
         self.store_port = free_ports(count=1)[0]
@@ -186,9 +188,21 @@ class ShopUnderTest:
         while not happened():
             if time.monotonic() >= give_up_s:
                 return False
+            self._do_planned()
             self.restart_dead()
             time.sleep(POLL_SECONDS)
         return True
+
+    def do_later(self, seconds: float, action: Callable[[], object]) -> None:
+        """Do this in the main thread after so many seconds, in whatever `wait` it then is."""
+        self._planned.append((time.monotonic() + seconds, action))
+
+    def _do_planned(self) -> None:
+        for planned in [planned for planned in self._planned if planned[0] <= time.monotonic()]:
+            # An action that waits comes back here.
+            if planned in self._planned:
+                self._planned.remove(planned)
+                planned[1]()
 
     def await_answers(self, *names: str) -> None:
         """Wait until these answer. Raises ProcessFailed."""
@@ -252,6 +266,7 @@ class ShopUnderTest:
 
     def reset(self) -> None:
         """Undo everything: all processes run, none is frozen, every link passes, no failpoint is set."""
+        self._planned.clear()
         for path in self.failpoints.iterdir():
             path.unlink(missing_ok=True)
         self.proxy.reset()

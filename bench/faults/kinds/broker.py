@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault
+from bench.faults.fault import Fault, Part
 from bench.faults.raw_valkey import client_at
 from bench.faults.shop_under_test import answers
 from bench.faults.store_snapshot import reservations_in_database
@@ -64,6 +64,7 @@ class BrokerDown(BrokerFault):
     description = "kill -9 of the broker, which stays down for 5 s"
     duration_seconds = 5.0
     demand = Demand(arrival_seconds=9.0)
+    disturbs = frozenset({Part.BROKER})
 
     def inject(self) -> None:
         self.shop.keep_down("broker")
@@ -77,6 +78,7 @@ class BrokerPaused(BrokerFault):
     description = "the broker is frozen for 12 s: it accepts connections and answers nothing"
     duration_seconds = 12.0
     demand = Demand(arrival_seconds=15.0)
+    disturbs = frozenset({Part.BROKER})
 
     def inject(self) -> None:
         self.shop.freeze("broker")
@@ -88,6 +90,7 @@ class BrokerPaused(BrokerFault):
 class BrokerFlushed(BrokerFault):
     name = "broker-flushall"
     description = "FLUSHALL on the broker: queues, unacknowledged messages and sessions are gone"
+    disturbs = frozenset({Part.BROKER})
 
     def inject(self) -> None:
         url = urlsplit(settings.REDIS_URL)

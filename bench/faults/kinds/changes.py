@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from django.db import connection
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault, TrialContext
+from bench.faults.fault import Fault, Part, TrialContext
 from seckill import ledger
 from seckill.changes import journal
 from seckill.changes.effect import adjustment_of
@@ -72,6 +72,8 @@ class StockChanged(ChangeFault):
     description = "units are added and withdrawn, and the sale is paused and resumed"
     duration_seconds = 0.5
     demand = Demand(buyers=80, arrival_seconds=8.0)
+    disturbs = frozenset({Part.CHANGES})
+    needs = frozenset({Part.POSTGRES, Part.STORE})
 
     def inject(self) -> None:
         for _round in range(4):
@@ -89,6 +91,8 @@ class WorkerKilledInChange(ChangeFault):
     name = "worker-killed-in-change"
     description = "a worker dies after a change of the stock in the store and before it is in PostgreSQL"
     demand = Demand(buyers=80)
+    disturbs = frozenset({Part.WORKER, Part.CHANGES})
+    needs = frozenset({Part.POSTGRES, Part.STORE})
 
     def inject(self) -> None:
         kind = self.rng.choice([Kind.ADD_UNITS, Kind.WITHDRAW_UNITS])
@@ -108,6 +112,8 @@ class StoreRestartedInAddition(ChangeFault):
     description = "a process dies after it added units in the store, the units are reserved, and the store restarts"
     duration_seconds = 1.0
     demand = Demand(buyers=80)
+    disturbs = frozenset({Part.STORE, Part.WORKER, Part.CHANGES})
+    needs = frozenset({Part.POSTGRES})
 
     def inject(self) -> None:
         item_id = self.context.item.pk

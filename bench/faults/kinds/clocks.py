@@ -1,7 +1,7 @@
 """A process whose clock is an hour off. PostgreSQL and the store compare deadlines, so it should not matter."""
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault
+from bench.faults.fault import Fault, Part
 
 HOUR_SECONDS = 3_600.0
 
@@ -32,6 +32,8 @@ class WorkerClockAhead(ClockOff):
     name = "clock-worker-ahead"
     description = "the clocks of the workers are an hour ahead"
     processes = ("worker", "errands", "repair")
+    disturbs = frozenset({Part.WORKER})
+    needs = frozenset({Part.BROKER, Part.POSTGRES, Part.STORE})
 
 
 class WorkerClockBehind(ClockOff):
@@ -39,12 +41,16 @@ class WorkerClockBehind(ClockOff):
     description = "the clocks of the workers are an hour behind"
     processes = ("worker", "errands", "repair")
     seconds = -HOUR_SECONDS
+    disturbs = frozenset({Part.WORKER})
+    needs = frozenset({Part.BROKER, Part.POSTGRES, Part.STORE})
 
 
 class BeatClockAhead(ClockOff):
     name = "clock-beat-ahead"
     description = "beat's clock is an hour ahead"
     processes = ("beat",)
+    disturbs = frozenset({Part.BEAT})
+    needs = frozenset({Part.BROKER, Part.POSTGRES, Part.STORE})
 
 
 class BeatClockBehind(ClockOff):
@@ -52,12 +58,16 @@ class BeatClockBehind(ClockOff):
     description = "beat's clock is an hour behind"
     processes = ("beat",)
     seconds = -HOUR_SECONDS
+    disturbs = frozenset({Part.BEAT})
+    needs = frozenset({Part.BROKER, Part.POSTGRES, Part.STORE})
 
 
 class WebClockAhead(ClockOff):
     name = "clock-web-ahead"
     description = "the clock of one web process is an hour ahead, so every pass looks expired to it"
     processes = ("web2",)
+    disturbs = frozenset({Part.WEB})
+    needs = frozenset({Part.BROKER, Part.POSTGRES, Part.STORE})
 
 
 class WebClockBehind(ClockOff):
@@ -65,3 +75,5 @@ class WebClockBehind(ClockOff):
     description = "the clock of one web process is an hour behind"
     processes = ("web2",)
     seconds = -HOUR_SECONDS
+    disturbs = frozenset({Part.WEB})
+    needs = frozenset({Part.BROKER, Part.POSTGRES, Part.STORE})

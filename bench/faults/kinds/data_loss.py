@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault
+from bench.faults.fault import Fault, Part
 from bench.faults.proxy import Mode
 from bench.faults.raw_valkey import client_at
 from seckill.keys import keys_of
@@ -29,6 +29,8 @@ class DataLost(Fault):
     demand = DEMAND
     starts_after_seconds = (1.5, 3.0)
     duration_seconds = 1.0
+    disturbs = frozenset({Part.STORE, Part.WORKER})
+    needs = frozenset({Part.POSTGRES})
 
     def inject(self) -> None:
         frozen = self.rng.random() < 0.5

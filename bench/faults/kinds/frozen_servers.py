@@ -7,7 +7,7 @@ import socket
 from collections.abc import Sequence
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault
+from bench.faults.fault import Fault, Part
 from bench.faults.history import Action
 from bench.faults.shop_under_test import WEBS, children_of
 
@@ -75,6 +75,8 @@ class SlowBodies(SellingGoesOn):
     description = "40 clients announce a request body and send none, for 6 s"
     duration_seconds = 6.0
     demand = Demand(arrival_seconds=10.0)
+    disturbs = frozenset({Part.WEB})
+    needs = frozenset({Part.STORE})
 
     def hold(self) -> None:
         self._sockets = [

@@ -1,7 +1,7 @@
 """Messages are lost, or connections stall or break, between processes that work."""
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault
+from bench.faults.fault import Fault, Part
 from bench.faults.proxy import DropRule, Mode
 
 INJECT_SECONDS_MAX = 15.0
@@ -35,6 +35,7 @@ class AnswerLostFromStore(MessageLost):
     description = "the store holds the units, and its answer to the web process is lost"
     links = ("web-store",)
     pattern = b"EVALSHA"
+    disturbs = frozenset({Part.STORE})
 
 
 class RequestLostToStore(MessageLost):
@@ -43,6 +44,7 @@ class RequestLostToStore(MessageLost):
     links = ("web-store",)
     pattern = b"EVALSHA"
     deliver = False
+    disturbs = frozenset({Part.STORE})
 
 
 class AnswerLostToBuyer(MessageLost):
@@ -50,6 +52,7 @@ class AnswerLostToBuyer(MessageLost):
     description = "the answer to the buyer is lost, and the buyer calls again with the same pass"
     links = ("buyers-web1", "buyers-web2")
     pattern = b"/reservations/"
+    disturbs = frozenset({Part.BUYERS})
 
 
 class AcknowledgementLost(MessageLost):
@@ -59,6 +62,7 @@ class AcknowledgementLost(MessageLost):
     pattern = b"XACK"
     deliver = False
     lost_max = 3
+    disturbs = frozenset({Part.STORE})
 
 
 class SwitchedLink(Fault):
@@ -82,6 +86,7 @@ class StoreLinkStalled(SwitchedLink):
     links = ("web-store",)
     mode = Mode.STALL
     refusals_are_timed = True
+    disturbs = frozenset({Part.STORE})
 
 
 class StoreLinkCut(SwitchedLink):
@@ -89,6 +94,7 @@ class StoreLinkCut(SwitchedLink):
     description = "every connection of web and workers to the store is reset, for 5 s"
     links = ("web-store", "worker-store")
     refusals_are_timed = True
+    disturbs = frozenset({Part.STORE})
 
 
 class StoreRefuses(SwitchedLink):
@@ -97,6 +103,7 @@ class StoreRefuses(SwitchedLink):
     links = ("web-store", "worker-store")
     mode = Mode.REFUSE
     refusals_are_timed = True
+    disturbs = frozenset({Part.STORE})
 
 
 class PostgresLinkStalled(SwitchedLink):
@@ -106,3 +113,4 @@ class PostgresLinkStalled(SwitchedLink):
     mode = Mode.STALL
     duration_seconds = 8.0
     demand = Demand(arrival_seconds=11.0)
+    disturbs = frozenset({Part.POSTGRES})

@@ -13,7 +13,7 @@ from django.db import connection
 from django.urls import reverse
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault
+from bench.faults.fault import Fault, Part
 from bench.faults.http_client import Reply, request
 from bench.faults.kinds.processes import DiesAtFailpoint
 from bench.faults.shop_under_test import WEBS
@@ -35,24 +35,28 @@ class WebhookTwice(Fault):
     name = "webhook-twice"
     description = "every message of the payment company comes again after two seconds"
     demand = Demand(deliveries=("twice",))
+    disturbs = frozenset({Part.COMPANY})
 
 
 class WebhookEarly(Fault):
     name = "webhook-early"
     description = "the message of a payment arrives before the buyer leaves the payment page"
     demand = Demand(deliveries=("early",))
+    disturbs = frozenset({Part.COMPANY})
 
 
 class WebhookOutOfOrder(Fault):
     name = "webhook-out-of-order"
     description = "the message of a declined card arrives after that of the payment"
     demand = Demand(deliveries=("out_of_order",))
+    disturbs = frozenset({Part.COMPANY})
 
 
 class WebhookLate(Fault):
     name = "webhook-late"
     description = "the message of a payment arrives after the hold expired; units are taken again if any are left"
     demand = LATE
+    disturbs = frozenset({Part.COMPANY, Part.DEADLINES})
 
 
 class WebhookLateRefund(Fault):
@@ -60,6 +64,7 @@ class WebhookLateRefund(Fault):
     description = "the message of a payment arrives after the hold expired; the sale's policy is to refund it"
     demand = LATE
     stock = Stock(late_payment=LatePayment.REFUND)
+    disturbs = frozenset({Part.COMPANY, Part.DEADLINES})
 
 
 class WebhookReplayed(Fault):
@@ -68,6 +73,8 @@ class WebhookReplayed(Fault):
     name = "webhook-replayed"
     description = f"genuine messages are sent again, {REPLAYS} times at once, to both web processes"
     starts_after_seconds = (3.0, 4.0)
+    disturbs = frozenset({Part.COMPANY})
+    needs = frozenset({Part.WEB, Part.POSTGRES})
 
     def inject(self) -> None:
         bodies = [message.body.encode() for message in messages_of(self)[:REPLAYED_MAX]]
@@ -92,6 +99,8 @@ class WebhookForged(Fault):
     name = "webhook-forged"
     description = "payment messages with a signature of another body, another key, another time, or none"
     starts_after_seconds = (2.0, 3.0)
+    disturbs = frozenset({Part.COMPANY})
+    needs = frozenset({Part.WEB, Part.POSTGRES})
 
     def inject(self) -> None:
         connection.close()
@@ -125,18 +134,21 @@ class WebKilledBeforePaymentCommit(DiesAtFailpoint):
     name = "web-killed-before-payment-commit"
     description = "a web process dies when a payment is written and not committed"
     failpoint = "payments.before_commit"
+    disturbs = frozenset({Part.WEB})
 
 
 class WebKilledAfterPaymentCommit(DiesAtFailpoint):
     name = "web-killed-after-payment-commit"
     description = "a web process dies after the commit of a payment, before it tells the store and the company"
     failpoint = "payments.after_commit"
+    disturbs = frozenset({Part.WEB})
 
 
 class KilledAfterOrderEnds(DiesAtFailpoint):
     name = "killed-after-order-moved"
     description = "a process dies after an order changed in PostgreSQL, before it tells the store"
     failpoint = "lifecycle.after_commit"
+    disturbs = frozenset({Part.WEB, Part.WORKER})
 
 
 class KilledInLatePayment(DiesAtFailpoint):

@@ -9,7 +9,7 @@ from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault
+from bench.faults.fault import Fault, Part
 from bench.faults.kinds.network import INJECT_SECONDS_MAX
 from bench.faults.proxy import DropRule
 from orders.models import Order
@@ -23,6 +23,7 @@ DEADLOCKS_TRIED = 3
 class PostgresKilled(Fault):
     name = "postgres-killed"
     description = "kill -9 of PostgreSQL and its children; it is started again at once"
+    disturbs = frozenset({Part.POSTGRES})
 
     def inject(self) -> None:
         self.shop.kill("postgres")
@@ -36,6 +37,7 @@ class PostgresDown(Fault):
     duration_seconds = 6.0
     demand = Demand(arrival_seconds=10.0)
     refusals_are_timed = True
+    disturbs = frozenset({Part.POSTGRES})
 
     def inject(self) -> None:
         self.shop.keep_down("postgres")
@@ -47,6 +49,7 @@ class PostgresDown(Fault):
 class PostgresRestarted(Fault):
     name = "postgres-restarted"
     description = "a fast shutdown of PostgreSQL and a start"
+    disturbs = frozenset({Part.POSTGRES})
 
     def inject(self) -> None:
         self.shop.processes["postgres"].ask_to_stop()
@@ -57,6 +60,7 @@ class KilledAtCommit(Fault):
     """Kills PostgreSQL when the proxy sees the worker's COMMIT of a batch of orders."""
 
     deliver = False
+    disturbs = frozenset({Part.POSTGRES})
 
     def inject(self) -> None:
         self.rule = DropRule(pattern=b"COMMIT", after=b"INSERT INTO orders_order", deliver=self.deliver)
@@ -84,6 +88,7 @@ class PostgresReadOnly(Fault):
     description = "PostgreSQL refuses every write, for 5 s"
     duration_seconds = 5.0
     demand = Demand(arrival_seconds=9.0)
+    disturbs = frozenset({Part.POSTGRES})
 
     def inject(self) -> None:
         self._set("SET default_transaction_read_only = on")

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import connection
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault, TrialContext
+from bench.faults.fault import Fault, Part, TrialContext
 from bench.faults.http_client import Answer, BuyerClient
 from bench.faults.proxy import Mode
 from bench.faults.trial_sale import Stock
@@ -48,6 +48,7 @@ class WebKilledBeforeScript(DiesAtFailpoint):
     description = "a web process dies after it read the pass, before it calls the store"
     failpoint = "reserve.before_script"
     visits_max = 6
+    disturbs = frozenset({Part.WEB})
 
 
 class WebKilledAfterScript(DiesAtFailpoint):
@@ -55,11 +56,13 @@ class WebKilledAfterScript(DiesAtFailpoint):
     description = "a web process dies after the store said yes, before it answers the buyer"
     failpoint = "reserve.after_script"
     visits_max = 6
+    disturbs = frozenset({Part.WEB})
 
 
 class WebKilled(Fault):
     name = "web-killed"
     description = "kill -9 of each web process, one after the other, with requests under way"
+    disturbs = frozenset({Part.WEB})
 
     def inject(self) -> None:
         for web in self.rng.sample(["web1", "web2"], 2):
@@ -71,23 +74,27 @@ class WorkerKilledBeforeCommit(DiesAtFailpoint):
     name = "worker-killed-before-commit"
     description = "a worker dies when a batch of orders is written and not committed"
     failpoint = "intake.before_commit"
+    disturbs = frozenset({Part.WORKER})
 
 
 class WorkerKilledMidBatch(DiesAtFailpoint):
     name = "worker-killed-mid-batch"
     description = "a worker dies between writing orders and their lines"
     failpoint = "intake.mid_batch"
+    disturbs = frozenset({Part.WORKER})
 
 
 class WorkerKilledAfterCommit(DiesAtFailpoint):
     name = "worker-killed-after-commit"
     description = "a worker dies after the commit, before it acknowledges the outbox entries"
     failpoint = "intake.after_commit"
+    disturbs = frozenset({Part.WORKER})
 
 
 class WorkerKilled(Fault):
     name = "worker-killed"
     description = "kill -9 of the worker and its children, twice"
+    disturbs = frozenset({Part.WORKER})
 
     def inject(self) -> None:
         for _time in range(2):
@@ -137,6 +144,8 @@ class WorkerPaused(Fault):
     stock = LONG_HOLD_STOCK
     demand = LONG_DEMAND
     duration_seconds = PAST_IDLE_SECONDS
+    disturbs = frozenset({Part.WORKER, Part.DEADLINES})
+    needs = frozenset({Part.POSTGRES, Part.STORE, Part.BROKER, Part.BEAT})
 
     def inject(self) -> None:
         outbox = keys_of(self.context.item.pk).outbox
@@ -164,6 +173,7 @@ class BeatDown(Fault):
     name = "beat-down"
     description = "no beat, and therefore no sweeps, for 8 s"
     duration_seconds = 8.0
+    disturbs = frozenset({Part.BEAT})
 
     def inject(self) -> None:
         self.shop.keep_down("beat")
@@ -176,6 +186,7 @@ class TwoBeats(Fault):
     name = "two-beats"
     description = "two beats, so that every sweep runs twice"
     duration_seconds = 6.0
+    disturbs = frozenset({Part.BEAT})
 
     def inject(self) -> None:
         self.shop.add("beat2", self.shop.process("beat2"))

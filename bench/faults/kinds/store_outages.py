@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault
+from bench.faults.fault import Fault, Part
 from bench.faults.raw_valkey import ValkeyError
 
 FLUSH_INTERVAL_SECONDS = 0.02
@@ -13,6 +13,7 @@ FLUSH_INTERVAL_SECONDS = 0.02
 class StoreKilled(Fault):
     name = "store-killed"
     description = "kill -9 of the store in the middle of the sale; it is started again at once"
+    disturbs = frozenset({Part.STORE})
 
     def inject(self) -> None:
         self.shop.kill("store")
@@ -24,6 +25,7 @@ class StoreDown(Fault):
     duration_seconds = 5.0
     demand = Demand(arrival_seconds=9.0)
     refusals_are_timed = True
+    disturbs = frozenset({Part.STORE})
 
     def inject(self) -> None:
         self.shop.keep_down("store")
@@ -50,6 +52,7 @@ class ScriptFlush(Fault):
     name = "script-flush"
     description = "SCRIPT FLUSH fifty times a second while buyers buy"
     duration_seconds = 0.0
+    disturbs = frozenset({Part.STORE})
 
     def inject(self) -> None:
         store = self.shop.store_client()
@@ -65,6 +68,7 @@ class StoreFull(Fault):
     duration_seconds = 4.0
     demand = Demand(arrival_seconds=8.0)
     refusals_are_timed = True
+    disturbs = frozenset({Part.STORE})
 
     def inject(self) -> None:
         self._set("1")
@@ -82,6 +86,7 @@ class ConnectionsKilled(Fault):
     name = "store-connections-killed"
     description = "CLIENT KILL of every connection to the store, ten times a second"
     duration_seconds = 0.0
+    disturbs = frozenset({Part.STORE})
 
     def inject(self) -> None:
         store = self.shop.store_client()

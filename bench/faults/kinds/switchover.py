@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault
+from bench.faults.fault import Fault, Part
 from bench.faults.kinds.data_loss import REPLICA_SECONDS_MAX
 from bench.faults.raw_valkey import client_at
 from bench.faults.shop_under_test import STORE_LINKS
@@ -19,6 +19,7 @@ class PlannedSwitchover(Fault):
     name = "planned-switchover"
     description = "FAILOVER of the store to its replica; connections to the former primary stay open"
     demand = Demand(buyers=80, arrival_seconds=8.0, retry_seconds_max=8.0)
+    disturbs = frozenset({Part.STORE})
 
     def inject(self) -> None:
         shop = self.shop

@@ -17,9 +17,15 @@ from bench.faults import fault_table
 from bench.faults.all_faults import BY_NAME, FAULTS, QUICK
 from bench.faults.fault import Fault
 from bench.faults.history import History
+from bench.faults.pairs import draw_pairs, kind_named
 from bench.faults.shop_under_test import ShopUnderTest
 from bench.faults.trial import Trial, failed_trial, run_trial
 from shop.local.process import ProcessFailed
+
+# Stands in --only for the pairs that the seed draws.
+PAIRS = "pairs"
+# Each takes about half a minute.
+PAIRS_BY_DEFAULT = 6
 
 
 class Command(BaseCommand):
@@ -31,7 +37,19 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         add = parser.add_argument
         add("--seed", type=int, help="seed of the random moments and variants (a new one, which is printed)")
-        add("--only", type=fault_names, metavar="NAME,…", help="only these faults")
+        add(
+            "--only",
+            type=fault_names,
+            metavar="NAME,…",
+            help=f"only these faults; NAME+NAME is two at once, {PAIRS!r} those that the seed draws",
+        )
+        add(
+            "--pairs",
+            type=int,
+            default=PAIRS_BY_DEFAULT,
+            metavar="COUNT",
+            help=f"how many pairs of faults at once the seed draws ({PAIRS_BY_DEFAULT})",
+        )
         add("--quick", action="store_true", help="a short selection")
         add("--list", action="store_true", help="list the faults and run none")
         add(
@@ -53,11 +71,11 @@ class Command(BaseCommand):
             raise CommandError(
                 "This command starts and kills servers and needs a directory for them: start it with `make faults`."
             )
-        names = options["only"] or (QUICK if options["quick"] else tuple(BY_NAME))
+        names = options["only"] or (QUICK if options["quick"] else (*BY_NAME, PAIRS))
         seed = random.SystemRandom().randrange(10**6) if options["seed"] is None else options["seed"]
         run = HarnessRun(directory=Path(directory), seed=seed, short=options["quick"], console=console)
         try:
-            trials, versions = run.run_all([BY_NAME[name] for name in names])
+            trials, versions = run.run_all(kinds_named(names, seed=seed, pairs=options["pairs"]))
         except ProcessFailed as error:
             raise CommandError(str(error), returncode=2) from error
         except KeyboardInterrupt:
@@ -122,8 +140,19 @@ class HarnessRun:
 
 
 def fault_names(text: str) -> tuple[str, ...]:
-    """`a,b` as names of faults."""
+    """`a,b+c` as names of faults and pairs."""
     names = tuple(text.split(","))
-    if unknown := [name for name in names if name not in BY_NAME]:
-        raise ArgumentTypeError(f"no such fault: {', '.join(unknown)}; --list shows them")
+    if unknown := [name for name in names if name != PAIRS and kind_named(name) is None]:
+        raise ArgumentTypeError(f"no such fault, or no possible pair: {', '.join(unknown)}; --list shows the faults")
     return names
+
+
+def kinds_named(names: Sequence[str], *, seed: int, pairs: int) -> list[type[Fault]]:
+    """The faults with these names, and the pairs of this seed in the place of `pairs`."""
+    kinds: list[type[Fault]] = []
+    for name in names:
+        if name == PAIRS:
+            kinds += draw_pairs(seed=seed, count=pairs)
+        elif kind := kind_named(name):
+            kinds.append(kind)
+    return kinds
