@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from orders.lost_payments import sold_in_the_store
 from orders.mails import sending
 from orders.models import Attention, Mail, Order, OrderStatus, Payment
 from orders.settlement import settle_now
@@ -26,10 +27,16 @@ BATCH_MAX = 500
 def pay(*, order_id: int, on_paid: Callable[[], object] = lambda: None) -> bool:
     """Record a payment that staff received. False if the order is not awaiting payment, or its deadline has passed.
 
-    `on_paid` is called in the transaction that marks the order as paid, so that what it writes is kept exactly then.
+    The deadline does not matter where the store has the units as sold: the order was paid before PostgreSQL was
+    restored from a backup. `on_paid` is called in the transaction that marks the order as paid, so that what it writes
+    is kept exactly then.
     """
+    reservation_ids = Order.objects.filter(pk=order_id).values_list("reservation_id", flat=True)
+    paid_before = sold_in_the_store(reservation_ids=reservation_ids)
     with transaction.atomic():
-        waiting = Order.objects.filter(pk=order_id, status=OrderStatus.AWAITING_PAYMENT, expires_at__gt=Now())
+        waiting = Order.objects.filter(pk=order_id, status=OrderStatus.AWAITING_PAYMENT)
+        if not paid_before:
+            waiting = waiting.filter(expires_at__gt=Now())
         if waiting.update(status=OrderStatus.PAID, ended_at=timezone.now()) != 1:
             return False
         sending.enqueue(order_ids=[order_id], kind=Mail.Kind.PAID)
@@ -86,16 +93,26 @@ def refund(*, order_id: int, units_back: bool) -> bool:
 
 
 def expire_overdue(*, batch_max: int = BATCH_MAX) -> int:
-    """Expire one batch of unpaid orders past their deadline and put their units back on sale. Returns how many."""
+    """Expire one batch of unpaid orders past their deadline and put their units back on sale. Returns how many.
+
+    Orders that the store has as sold stay: they were paid before PostgreSQL was restored from a backup.
+    """
     overdue = (
         Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, expires_at__lte=Now())
         .order_by("expires_at")
-        .values_list("pk", flat=True)[:batch_max]
+        .values_list("pk", "reservation_id")
     )
-    expired = end_unpaid(order_ids=list(overdue), status=OrderStatus.EXPIRED)
-    if expired:
-        settle_now(expired)
-    return len(expired)
+    staying: list[int] = []
+    while batch := list(overdue.exclude(pk__in=staying)[:batch_max]):
+        sold = sold_in_the_store(reservation_ids=[reservation_id for _, reservation_id in batch])
+        unpaid = [pk for pk, reservation_id in batch if reservation_id not in sold]
+        if unpaid:
+            expired = end_unpaid(order_ids=unpaid, status=OrderStatus.EXPIRED)
+            if expired:
+                settle_now(expired)
+            return len(expired)
+        staying += [pk for pk, _ in batch]
+    return 0
 
 
 def end_unpaid(*, order_ids: Iterable[int], status: OrderStatus, wait: bool = False) -> list[int]:

@@ -1,8 +1,10 @@
 """The inbox of payment events: each event is stored and applied once, in one transaction that locks the order.
 
 Events may arrive twice, late, early and out of order. Twice: the event id is unique. Early: an event whose payment row
-does not exist yet waits in the inbox until a sweep can apply it. Out of order: once a payment is captured, only a
-refund changes that; an event about its page (declined, expired) that arrives later has no effect.
+does not exist yet waits in the inbox until a sweep can apply it. Lost: a payment is committed before its provider hears
+of it, so if the row does not come, it was lost with a backup that was restored. Then it is made again from the event,
+which names the reservation; while the order is missing too, the event waits for it. Out of order: once a payment is
+captured, only a refund changes that; an event about its page (declined, expired) that arrives later has no effect.
 """
 
 from datetime import timedelta
@@ -10,7 +12,7 @@ from enum import StrEnum
 
 import structlog
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -24,6 +26,8 @@ log = structlog.get_logger(__name__)
 
 # Events applied by one sweep, each in a transaction of its own.
 BATCH_MAX = 100
+# A payment's row that has not come by then was lost: it is committed before the provider is called.
+LOST_AFTER = timedelta(seconds=20)
 
 
 class EventOutcome(StrEnum):
@@ -70,8 +74,11 @@ def receive(*, provider_name: str, event: Event) -> EventOutcome:
 
 def apply_waiting(*, batch_max: int = BATCH_MAX) -> int:
     """Apply one batch of waiting events whose payment now exists. Returns how many. Cheap if nothing waits."""
-    payment_exists = Payment.objects.filter(pk=OuterRef("payment_id"))
-    waiting = PaymentEvent.objects.filter(Exists(payment_exists), applied_at=None).order_by("received_at")
+    payment_exists = Exists(Payment.objects.filter(pk=OuterRef("payment_id")))
+    order_exists = Exists(Order.objects.filter(reservation_id=OuterRef("reservation_id")))
+    lost = Q(order_exists, kind=EventKind.CAPTURED, received_at__lte=Now() - LOST_AFTER)
+    can_be_applied = payment_exists | lost
+    waiting = PaymentEvent.objects.filter(can_be_applied, applied_at=None).order_by("received_at")
     count = 0
     for pk in list(waiting.values_list("pk", flat=True)[:batch_max]):
         with transaction.atomic():
@@ -97,7 +104,7 @@ def settle_after_commit(row: PaymentEvent, outcome: EventOutcome) -> None:
 
 def apply_event(row: PaymentEvent) -> EventOutcome:
     """Apply a locked event, in its transaction. If its payment does not exist yet, the event keeps waiting."""
-    known = Payment.objects.filter(pk=row.payment_id).first()
+    known = Payment.objects.filter(pk=row.payment_id).first() or lost_payment(row)
     if known is None:
         return EventOutcome.WAITING
     order = Order.objects.select_for_update().get(pk=known.order_id)
@@ -117,6 +124,39 @@ def apply_event(row: PaymentEvent) -> EventOutcome:
     row.applied_at, row.outcome = timezone.now(), outcome.value
     row.save(update_fields=["applied_at", "outcome"])
     return outcome
+
+
+def lost_payment(row: PaymentEvent) -> Payment | None:
+    """The payment of the event, made again. None if it may still come, or there is no order for it.
+
+    An event that captures nothing waits for one that does.
+    """
+    if row.kind != EventKind.CAPTURED or row.reservation_id is None:
+        return None
+    if not PaymentEvent.objects.filter(pk=row.pk, received_at__lte=Now() - LOST_AFTER).exists():
+        return None
+    if Payment.objects.filter(provider=row.provider, provider_reference=row.provider_reference or None).exists():
+        # The page belongs to another payment: the event contradicts itself.
+        return None
+    order = Order.objects.select_for_update().filter(reservation_id=row.reservation_id).first()
+    if order is None:
+        return None
+    payment, is_new = Payment.objects.get_or_create(
+        pk=row.payment_id,
+        defaults={
+            "order": order,
+            "provider": row.provider,
+            "provider_reference": row.provider_reference,
+            "idempotency_key": f"lost-{row.payment_id}",
+            # Beside it there may be a payment with a page that was opened since.
+            "status": Payment.Status.FAILED,
+            "amount_minor": row.amount_minor,
+            "currency": row.currency,
+        },
+    )
+    if is_new:
+        log.error("lost_payment_found", order=str(order.number), payment=str(payment.pk), provider=row.provider)
+    return payment
 
 
 def record_capture(*, order: Order, payment: Payment, row: PaymentEvent) -> EventOutcome:

@@ -14,15 +14,13 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from orders.lost_payments import sold_in_the_store
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import provider_choice
 from orders.payments.provider.call_bound import web_calls
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
 from orders.payments.provider.names import chosen_providers
 from orders.payments.provider.timing import next_attempt
-from seckill import ledger
-from seckill.passes import item_id_of
-from seckill.store import StoreUnreachable
 
 log = structlog.get_logger(__name__)
 
@@ -73,13 +71,7 @@ def is_sold_in_the_store(*, order_id: int) -> bool:
     False if the store does not answer: a buyer may pay without it.
     """
     reservation_id = Order.objects.values_list("reservation_id", flat=True).get(pk=order_id)
-    if reservation_id is None:
-        return False
-    try:
-        hold = ledger.find_hold(item_id=item_id_of(reservation_id), reservation_id=reservation_id)
-    except StoreUnreachable:
-        return False
-    return hold is not None and hold.state == "sold"
+    return bool(sold_in_the_store(reservation_ids=[reservation_id]))
 
 
 def create_payment(

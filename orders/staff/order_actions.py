@@ -10,7 +10,6 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import Prefetch, Q, QuerySet
-from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.utils.functional import Promise
@@ -41,7 +40,8 @@ class StatusChange:
     skipped_text: Callable[[int], str]
 
 
-PAYABLE = Q(status=OrderStatus.AWAITING_PAYMENT, expires_at__gt=Now())
+# `lifecycle.pay` decides about those whose deadline has passed.
+PAYABLE = Q(status=OrderStatus.AWAITING_PAYMENT)
 
 PAY = StatusChange(
     run=lifecycle.pay,

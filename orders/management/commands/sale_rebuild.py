@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
 from orders.management.commands.sale_audit import away, items_named, show_progress
+from orders.repair.lost_orders import bring_back_orders
 from orders.repair.reconcile import StillDiffers, reconcile
 from seckill.archive import bring_back
 from seckill.store import StoreUnreachable
@@ -36,12 +37,26 @@ class Command(BaseCommand):
             action="store_true",
             help="discard the store's data of the item and write it again, even if both agree",
         )
+        parser.add_argument(
+            "--lost-orders",
+            action="store_true",
+            help="only bring back orders that PostgreSQL has lost, after it was restored from a backup "
+            "(docs/reliability.md); the store is not changed",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            self.rebuild(item_ids=options["items"], from_nothing=options["from_nothing"])
+            if options["lost_orders"]:
+                self.bring_back_orders(item_ids=options["items"])
+            else:
+                self.rebuild(item_ids=options["items"], from_nothing=options["from_nothing"])
         except (StoreUnreachable, DatabaseError) as error:
             raise CommandError(f"{away(error)} Run it again when it answers; the shop tries by itself too.") from None
+
+    def bring_back_orders(self, *, item_ids: list[int]) -> None:
+        for item in items_named(item_ids):
+            found = bring_back_orders(item_id=item.pk)
+            self.stdout.write(f"item {item.pk}: {found.orders} orders brought back, {found.ended} had ended meanwhile")
 
     def rebuild(self, *, item_ids: list[int], from_nothing: bool) -> None:
         console = Console(stderr=True)
