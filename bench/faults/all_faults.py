@@ -15,6 +15,7 @@ from bench.faults.kinds import (
     postgres,
     processes,
     reconciles,
+    restored_database,
     store_outages,
     switchover,
 )
@@ -84,6 +85,7 @@ FAULTS: tuple[type[Fault], ...] = (
     postgres.PostgresKilledAfterCommit,
     postgres.PostgresDeadlock,
     postgres.PostgresReadOnly,
+    restored_database.PostgresRestored,
     network.PostgresLinkStalled,
     frozen_servers.PostgresFrozen,
     frozen_servers.SlowBodies,

@@ -99,19 +99,25 @@ def take_snapshot(*, item_id: int, reservation_ids: Sequence[str]) -> StoreSnaps
         counters=counters,
         holds=holds_of(item_id, {*reservation_ids, *(order.reservation_id for order in orders)}),
         backlog=outbox.backlogs(item_ids=[item_id]).get(item_id, 0),
-        waiting=waiting_messages(payments_of(item_id)),
+        waiting=waiting_messages([UUID(order.reservation_id) for order in orders]),
     )
 
 
 def order_rows(item_id: int) -> list[OrderRow]:
     lines = OrderLine.objects.filter(sale_item_id=item_id).annotate(now=Now()).select_related("order").order_by("pk")
     payments = payments_of(item_id)
-    sessions = sessions_of(payments)
+    sessions = sessions_of([line.order.reservation_id for line in lines if line.order.reservation_id])
     of_order: defaultdict[int, list[Payment]] = defaultdict(list)
     for payment in payments:
         of_order[payment.order_id].append(payment)
     return [
-        row_from(line.order, units=line.units, now=line.now, payments=of_order[line.order_id], sessions=sessions)
+        row_from(
+            line.order,
+            units=line.units,
+            now=line.now,
+            payments=of_order[line.order_id],
+            sessions=sessions.get(line.order.reservation_id, []) if line.order.reservation_id else [],
+        )
         for line in lines
     ]
 
@@ -122,11 +128,11 @@ def row_from(
     units: int,
     now: datetime,
     payments: Sequence[Payment],
-    sessions: Mapping[UUID, SimulatedSession],
+    sessions: Sequence[SimulatedSession],
 ) -> OrderRow:
     awaiting = order.status == OrderStatus.AWAITING_PAYMENT
     kept_after_refund = order.status == OrderStatus.REFUNDED and not order.units_back
-    company = [sessions[payment.pk].status for payment in payments if payment.pk in sessions]
+    company = [session.status for session in sessions]
     return OrderRow(
         reservation_id=str(order.reservation_id),
         buyer_id=order.buyer_id,
@@ -152,18 +158,20 @@ def payments_of(item_id: int) -> list[Payment]:
     return list(Payment.objects.filter(order_id__in=orders))
 
 
-def sessions_of(payments: Sequence[Payment]) -> dict[UUID, SimulatedSession]:
-    """The payment company's sessions by payment id."""
-    pages = SimulatedSession.objects.filter(payment_id__in=[payment.pk for payment in payments])
-    return {page.payment_id: page for page in pages}
+def sessions_of(reservation_ids: Sequence[UUID]) -> dict[UUID, list[SimulatedSession]]:
+    """The payment company's sessions by reservation id, whether or not the shop knows of them."""
+    found: defaultdict[UUID, list[SimulatedSession]] = defaultdict(list)
+    for session in SimulatedSession.objects.filter(reservation_id__in=reservation_ids):
+        if session.reservation_id is not None:
+            found[session.reservation_id].append(session)
+    return found
 
 
-def waiting_messages(payments: Sequence[Payment]) -> int:
+def waiting_messages(reservation_ids: Sequence[UUID]) -> int:
     """Messages that the payment company has not delivered, and events that the shop has not applied."""
-    payment_ids = [payment.pk for payment in payments]
     return (
-        SimulatedMessage.objects.filter(session__payment_id__in=payment_ids, delivered_at=None).count()
-        + PaymentEvent.objects.filter(payment_id__in=payment_ids, applied_at=None).count()
+        SimulatedMessage.objects.filter(session__reservation_id__in=reservation_ids, delivered_at=None).count()
+        + PaymentEvent.objects.filter(reservation_id__in=reservation_ids, applied_at=None).count()
     )
 
 
