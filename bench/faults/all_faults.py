@@ -96,6 +96,8 @@ FAULTS: tuple[type[Fault], ...] = (
     clocks.WebClockAhead,
     clocks.WebClockBehind,
 )
-BY_NAME = {kind.name: kind for kind in FAULTS}
+# Only by name: each takes longer than many others together.
+ON_REQUEST: tuple[type[Fault], ...] = (broker.WorkersAwayFullTime,)
+BY_NAME = {kind.name: kind for kind in (*FAULTS, *ON_REQUEST)}
 # A few short ones of different kinds.
 QUICK = ("web-killed-after-script", "worker-killed-after-commit", "store-killed", "answer-lost-from-store")

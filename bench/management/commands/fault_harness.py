@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bench.faults import fault_table
-from bench.faults.all_faults import BY_NAME, FAULTS, QUICK
+from bench.faults.all_faults import FAULTS, ON_REQUEST, QUICK
 from bench.faults.fault import Fault
 from bench.faults.history import History
 from bench.faults.pairs import draw_pairs, kind_named
@@ -63,7 +63,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         console = Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True)
         if options["list"]:
-            for kind in FAULTS:
+            for kind in (*FAULTS, *ON_REQUEST):
                 console.print(f"{kind.name:36} {kind.description}", markup=False)
             return
         directory = os.environ.get("FAULTS_DIRECTORY")
@@ -71,7 +71,7 @@ class Command(BaseCommand):
             raise CommandError(
                 "This command starts and kills servers and needs a directory for them: start it with `make faults`."
             )
-        names = options["only"] or (QUICK if options["quick"] else (*BY_NAME, PAIRS))
+        names = options["only"] or (QUICK if options["quick"] else (*(kind.name for kind in FAULTS), PAIRS))
         seed = random.SystemRandom().randrange(10**6) if options["seed"] is None else options["seed"]
         run = HarnessRun(directory=Path(directory), seed=seed, short=options["quick"], console=console)
         try:

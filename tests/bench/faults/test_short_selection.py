@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bench.faults.all_faults import BY_NAME, FAULTS, QUICK
+from bench.faults.all_faults import BY_NAME, FAULTS, ON_REQUEST, QUICK
 from shop.local.shop_processes import ROOT
 
 SECONDS_MAX = 300
@@ -38,7 +38,8 @@ def test_the_shop_keeps_its_promises_under_the_short_selection(server_directory:
 
 
 def test_every_fault_has_its_own_name_and_description(server_directory: Path) -> None:
-    assert len(BY_NAME) == len(FAULTS) == len({kind.description for kind in FAULTS})
+    kinds = [*FAULTS, *ON_REQUEST]
+    assert len(BY_NAME) == len(kinds) == len({kind.description for kind in kinds})
     done = harness(server_directory / "faults", "--list")
     assert done.returncode == 0
-    assert all(f"{kind.name} " in done.stdout for kind in FAULTS)
+    assert all(f"{kind.name} " in done.stdout for kind in kinds)

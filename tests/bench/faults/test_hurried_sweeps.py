@@ -1,0 +1,34 @@
+"""The sweeps of ten minutes, sent within less time: as many as beat would send, through beat's own scheduler."""
+
+from typing import Any, ClassVar
+
+import pytest
+from django.conf import LazySettings
+
+from bench.faults.kinds import broker
+
+
+class RecordedScheduler:
+    """Instead of the one that sends."""
+
+    sent: ClassVar[list[str]] = []
+
+    def __init__(self, app: object) -> None:
+        self.schedule = {"often": "often", "seldom": "seldom"}
+
+    def apply_async(self, entry: str, **options: Any) -> None:
+        assert options == {"advance": False}
+        self.sent.append(entry)
+
+
+def test_as_many_are_sent_as_beat_sends_in_the_whole_time(
+    settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    RecordedScheduler.sent.clear()
+    monkeypatch.setattr(broker, "SweepScheduler", RecordedScheduler)
+    settings.CELERY_BEAT_SCHEDULE = {"often": {"schedule": 1.0}, "seldom": {"schedule": 60.0}}
+    sweeps = broker.Sweeps(hurry=20)
+    for elapsed_seconds in (3.0, 10.0, 30.0, 30.0):
+        sweeps.send_due(elapsed_seconds)
+    assert (RecordedScheduler.sent.count("often"), RecordedScheduler.sent.count("seldom")) == (600, 10)
+    assert sweeps.wanted == 610
