@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lab faults durability lint lock venv-run venv-dev
+.PHONY: help run test lab faults durability bench lint lock venv-run venv-dev
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -28,6 +28,9 @@ lab: venv-dev ## Compare the strategies on servers of their own; ARGS="--quick"
 
 durability: venv-dev ## Measure what each way of writing to disk costs and loses; ARGS="--rounds 3"
 	@exec $(PY) -m bench.durability $(ARGS)
+
+bench: venv-dev ## Measure how fast the shop answers, beside bare servers; needs wrk; ARGS="--only live,refusal", "--quick", "--list"
+	@exec $(PY) -m bench.speed $(ARGS)
 
 # The seed of the random choices: make faults SEED=7. Empty: a new number, which is printed.
 SEED ?=

@@ -1,0 +1,148 @@
+"""`manage.py speed_bench`: what `make bench` runs, on servers that it has started."""
+
+import os
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any, cast
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+from django_redis import get_redis_connection
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from bench.speed import speed_chart, speed_results, speed_table
+from bench.speed.bare_site.models import make_tables
+from bench.speed.part import Part
+from bench.speed.parts.all_parts import BY_NAME, PARTS, QUICK
+from bench.speed.ratios import Verdict, verdicts
+from bench.speed.rounds import Outcome, run_rounds, ticks_of
+from bench.speed.server_groups import prepare_database
+from bench.speed.wrk import WrkMissing, find_wrk
+from seckill.publication import CannotPublish
+from seckill.store import StoreUnreachable
+from shop.local.process import ProcessFailed
+from shop.local.shop_processes import ROOT
+
+# So that no combination of options runs for ever.
+ROUNDS_MAX, SECONDS_MAX = 20, 60
+ROUNDS, SECONDS = 5, 5
+QUICK_ROUNDS, QUICK_SECONDS = 1, 1
+RESULTS = ROOT / "docs" / "results"
+
+
+class Command(BaseCommand):
+    help = (
+        "Measures how fast the shop answers, beside servers that do almost nothing, and prints the ratios. The exit "
+        "code is 1 if an answer was wrong or an order is missing, never because of a time. Start it with `make bench`."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add = parser.add_argument
+        add("--only", type=part_names, metavar="PART,…", help="only these parts; --list shows them")
+        add("--rounds", type=number_up_to(ROUNDS_MAX), metavar="N", help=f"rounds; the median counts ({ROUNDS})")
+        add("--seconds", type=number_up_to(SECONDS_MAX), metavar="N", help=f"length of a measurement ({SECONDS})")
+        add("--quick", action="store_true", help="some parts, one round of one second: does it work at all?")
+        add("--list", action="store_true", help="list the parts and measure none")
+        add(
+            "--results",
+            type=Path,
+            metavar="DIR",
+            help="where speed.json and speed.svg are written (docs/results after a whole run, else .stampede/speed)",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        console = Console(file=cast(IO[str], self.stdout), highlight=False)
+        if options["list"]:
+            for part in PARTS:
+                console.print(f"{part.name:22} {part.title}", markup=False)
+            return
+        directory = os.environ.get("SPEED_DIRECTORY")
+        if not directory:
+            raise CommandError("This command needs servers of its own: start it with `make bench`.")
+        try:
+            find_wrk()
+            outcomes, measured_on = measure_all(options, directory=Path(directory))
+        except (CannotPublish, ProcessFailed, StoreUnreachable, WrkMissing) as error:
+            raise CommandError(str(error), returncode=2) from error
+        except KeyboardInterrupt:
+            raise CommandError("Stopped before the end.", returncode=130) from None
+        reached = verdicts({outcome.part.name: outcome.samples for outcome in outcomes})
+        speed_table.show(outcomes, reached, console=console)
+        console.print(", ".join(f"{name} {value}" for name, value in measured_on.items()), style="dim", markup=False)
+        results = results_directory(options, Path(directory))
+        write_results(outcomes, reached, measured_on=measured_on, directory=results)
+        console.print(f"Figures and picture: {results}/speed.json, speed.svg", soft_wrap=True)
+        if wrong := [outcome.part.name for outcome in outcomes if outcome.wrong]:
+            raise CommandError(f"Wrong answers, so these figures do not count: {', '.join(wrong)}.")
+
+
+def measure_all(options: dict[str, Any], *, directory: Path) -> tuple[list[Outcome], dict[str, str]]:
+    """Prepare the servers and run all rounds, with a progress bar. Raises ProcessFailed and others."""
+    parts = parts_of(options)
+    rounds, seconds = rounds_of(options)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("tables and static files", total=ticks_of(parts, rounds=rounds))
+        prepare_database(directory=directory)
+        make_tables()
+        measured_on = speed_results.machine(rounds=rounds, seconds=seconds, versions=server_versions())
+
+        def tick(text: str) -> None:
+            progress.update(task, advance=1, description=text)
+
+        return run_rounds(parts, rounds=rounds, seconds=seconds, directory=directory, tick=tick), measured_on
+
+
+def parts_of(options: dict[str, Any]) -> Sequence[Part]:
+    names = options["only"] or (QUICK if options["quick"] else tuple(BY_NAME))
+    return [BY_NAME[name] for name in names]
+
+
+def rounds_of(options: dict[str, Any]) -> tuple[int, int]:
+    """Rounds, and seconds of a measurement."""
+    rounds, seconds = (QUICK_ROUNDS, QUICK_SECONDS) if options["quick"] else (ROUNDS, SECONDS)
+    return options["rounds"] or rounds, options["seconds"] or seconds
+
+
+def results_directory(options: dict[str, Any], directory: Path) -> Path:
+    """The published results are those of a whole run: all parts, with no fewer rounds and seconds than by default."""
+    if options["results"]:
+        return cast(Path, options["results"])
+    rounds, seconds = rounds_of(options)
+    whole = len(parts_of(options)) == len(PARTS) and rounds >= ROUNDS and seconds >= SECONDS
+    return RESULTS if whole else directory
+
+
+def write_results(
+    outcomes: Sequence[Outcome], reached: Sequence[Verdict], *, measured_on: dict[str, str], directory: Path
+) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "speed.json").write_text(speed_results.as_json(outcomes, reached, measured_on=measured_on))
+    speed_chart.draw(outcomes, reached, path=directory / "speed.svg")
+
+
+def server_versions() -> dict[str, str]:
+    server = get_redis_connection("seckill").info("server")
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version")
+        (postgres,) = cursor.fetchone()
+    return {"Valkey": str(server.get("valkey_version") or server["redis_version"]), "PostgreSQL": str(postgres)}
+
+
+def part_names(text: str) -> tuple[str, ...]:
+    """`a,b` as names of parts, each once, in the order in which they are measured."""
+    asked = set(text.split(","))
+    if unknown := sorted(asked - set(BY_NAME)):
+        raise ArgumentTypeError(f"no such part: {', '.join(unknown)}; --list shows them")
+    return tuple(name for name in BY_NAME if name in asked)
+
+
+def number_up_to(highest: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or not 1 <= int(text[:4]) <= highest or len(text) > 4:
+            raise ArgumentTypeError(f"{text} is not a whole number from 1 to {highest}")
+        return int(text)
+
+    return number

@@ -1,0 +1,148 @@
+"""The sales of a run: one that pages and live figures show, one that is sold out, one not open yet, and new ones.
+
+Each is made when a part first needs it, and is used by all rounds. All are load-test sales (bench/load_sale.py), except
+the first, which must be listed.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import cache
+
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model
+from django.contrib.sessions.backends.base import SessionBase
+from django.utils import timezone
+from django.utils.module_loading import import_string
+
+from bench import load_buyers
+from bench.load_sale import PRICE_MINOR, SLUG_PREFIX, open_load_sale
+from orders import intake, lifecycle, settlement
+from orders.models import Order
+from seckill import ledger, passes
+from seckill.models import Sale, SaleItem
+from seckill.publication import publish_sale
+from shop.models import Product
+
+# Longer than any run.
+OPEN_SECONDS = 6 * 3600
+# An open sale page with some items, as a crowd sees it.
+SHOWN_ITEMS = 4
+# Units of the sold-out item, one for each buyer: a process that answers refusals itself has to know who bought.
+SOLD_UNITS = 500
+# Passes with which refused requests are sent, in turn.
+REFUSED_PASSES = 2_000
+# Buyers of refused requests come after those who bought.
+REFUSED_FIRST = 1_000_000
+
+
+@cache
+def shown_sale() -> Sale:
+    """An open, listed sale of some items."""
+    now = timezone.now()
+    sale = Sale.objects.create(
+        name="Measured sale",
+        name_zh="测速专场",
+        opens_at=now - timedelta(minutes=1),
+        closes_at=now + timedelta(seconds=OPEN_SECONDS),
+        hold_seconds=900,
+    )
+    for number in range(1, SHOWN_ITEMS + 1):
+        product = Product.objects.create(
+            name=f"Measured product {number}",
+            name_zh=f"测速商品 {number}",
+            slug=f"{SLUG_PREFIX}shown-{number}",
+            description="A product of ordinary length, so that its page has something to show.",
+            price_minor=2 * PRICE_MINOR,
+        )
+        SaleItem.objects.create(
+            sale=sale, product=product, price_minor=PRICE_MINOR, quantity=1_000 * number, per_buyer_max=1
+        )
+    publish_sale(sale_id=sale.pk)
+    return sale
+
+
+def shown_item() -> SaleItem:
+    item = shown_sale().items.first()
+    assert item is not None
+    return item
+
+
+@cache
+def sold_out_item() -> SaleItem:
+    """An item of which every unit was reserved, became an order, and was paid."""
+    item = new_item("Sold out", quantity=SOLD_UNITS)
+    for buyer_id in load_buyers.load_buyer_ids(count=SOLD_UNITS):
+        reservation_id = passes.new_reservation_id(item.pk)
+        ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer_id, units=1)
+    intake.drain_all(item_id=item.pk)
+    orders = list(Order.objects.filter(lines__sale_item=item))
+    for order in orders:
+        lifecycle.mark_paid(order)
+    settlement.settle_now([order.pk for order in orders])
+    return item
+
+
+@cache
+def item_not_open() -> SaleItem:
+    """An item whose sale opens after this run."""
+    now = timezone.now()
+    product = Product.objects.create(
+        name="Not open", slug=f"{SLUG_PREFIX}not-open", price_minor=PRICE_MINOR, is_active=False
+    )
+    sale = Sale.objects.create(
+        name="Not open",
+        opens_at=now + timedelta(seconds=OPEN_SECONDS),
+        closes_at=now + timedelta(seconds=2 * OPEN_SECONDS),
+        listed=False,
+    )
+    item = SaleItem.objects.create(sale=sale, product=product, price_minor=PRICE_MINOR, quantity=100, per_buyer_max=1)
+    publish_sale(sale_id=sale.pk)
+    return item
+
+
+def new_item(name: str, *, quantity: int) -> SaleItem:
+    """The item of a new sale, open now."""
+    return open_load_sale(name=name, quantity=quantity, per_buyer_max=1, open_seconds=OPEN_SECONDS, hold_seconds=3_600)
+
+
+def retire(item: SaleItem) -> None:
+    """Take a measured sale out of the sweeps, so that those of later rounds have no more to do.
+
+    It writes to PostgreSQL directly: no change that staff can make lets a sale end in the past.
+    """
+    long_ago = timezone.now() - timedelta(days=30)
+    Sale.objects.filter(pk=item.sale_id).update(opens_at=long_ago - timedelta(hours=1), closes_at=long_ago)
+    SaleItem.objects.filter(pk=item.pk).update(announced_at=long_ago)
+
+
+def passes_of_refused(item: SaleItem) -> list[str]:
+    return passes_for(item, buyer_ids=refused_buyer_ids())
+
+
+def passes_for(item: SaleItem, *, buyer_ids: Sequence[int]) -> list[str]:
+    """A new pass for each buyer."""
+    return list(load_buyers.make_passes(item_id=item.pk, buyer_ids=buyer_ids))
+
+
+@cache
+def refused_buyer_ids() -> list[int]:
+    return load_buyers.load_buyer_ids(count=REFUSED_PASSES, first=REFUSED_FIRST)
+
+
+@cache
+def buyer_ids(count: int) -> list[int]:
+    """Buyers who reserve. Each round uses the same, with another item."""
+    return load_buyers.load_buyer_ids(count=count)
+
+
+@cache
+def session_key() -> str:
+    """The session of a signed-in buyer."""
+    buyer = get_user_model().objects.get(pk=refused_buyer_ids()[0])
+    store: SessionBase = import_string(f"{settings.SESSION_ENGINE}.SessionStore")()
+    store[SESSION_KEY] = str(buyer.pk)
+    store[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+    store[HASH_SESSION_KEY] = buyer.get_session_auth_hash()
+    store.save()
+    assert store.session_key
+    return store.session_key

@@ -1,0 +1,54 @@
+"""What buyers only read: live figures, pages, lists."""
+
+from django.urls import NoReverseMatch, reverse
+
+from bench.speed import measured_sales
+from bench.speed.part import Ask, NotHere, Part, Sample, Server, measure_ask
+from bench.speed.server_groups import SHOP
+
+
+def live(server: Server) -> Sample:
+    return measure_ask(server, Ask(path=reverse("api-live", args=[measured_sales.shown_item().pk])))
+
+
+def sale_live(server: Server) -> Sample:
+    """Raises NotHere before the shop has the address."""
+    try:
+        path = reverse("api-sale-live", args=[measured_sales.shown_sale().pk])
+    except NoReverseMatch as error:
+        raise NotHere("this shop has no GET /api/v1/sales/{id}/live/") from error
+    return measure_ask(server, Ask(path=path))
+
+
+def home(server: Server) -> Sample:
+    measured_sales.shown_sale()
+    return measure_ask(server, Ask(path=reverse("home")))
+
+
+def sale_page(server: Server) -> Sample:
+    return measure_ask(server, Ask(path=reverse("sale", args=[measured_sales.shown_sale().pk])))
+
+
+def sale_page_signed_in(server: Server) -> Sample:
+    cookie = {"Cookie": f"sessionid={measured_sales.session_key()}"}
+    return measure_ask(server, Ask(path=reverse("sale", args=[measured_sales.shown_sale().pk]), headers=cookie))
+
+
+def sign_in_page(server: Server) -> Sample:
+    return measure_ask(server, Ask(path=reverse("account_login")))
+
+
+def sales_list(server: Server) -> Sample:
+    measured_sales.shown_sale()
+    return measure_ask(server, Ask(path=reverse("api-sales")))
+
+
+PARTS = (
+    Part(name="live", title="live figures of an item", server=SHOP, measure=live),
+    Part(name="sale-live", title="live figures of a sale", server=SHOP, measure=sale_live),
+    Part(name="home", title="home page", server=SHOP, measure=home),
+    Part(name="sale-page", title="sale page", server=SHOP, measure=sale_page),
+    Part(name="sale-page-signed-in", title="sale page, signed in", server=SHOP, measure=sale_page_signed_in),
+    Part(name="sign-in", title="sign-in page", server=SHOP, measure=sign_in_page),
+    Part(name="sales", title="GET /api/v1/sales/", server=SHOP, measure=sales_list),
+)
