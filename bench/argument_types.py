@@ -2,6 +2,7 @@
 
 import re
 from argparse import ArgumentTypeError
+from collections.abc import Callable
 
 
 def whole(text: str) -> int:
@@ -18,3 +19,16 @@ def span(text: str) -> tuple[int, int]:
     if low > high:
         raise ArgumentTypeError(f"{text} is neither a number of units nor a range such as 1-3")
     return low, high
+
+
+def number_up_to(highest: int) -> Callable[[str], int]:
+    """A type: a whole number from 1 to `highest`."""
+
+    def number(text: str) -> int:
+        # The length first: int() refuses some thousand digits with an error of its own.
+        fits = text.isascii() and text.isdigit() and len(text) <= len(str(highest))
+        if not fits or not 1 <= int(text) <= highest:
+            raise ArgumentTypeError(f"{text[:20]} is not a whole number from 1 to {highest}")
+        return int(text)
+
+    return number

@@ -10,12 +10,13 @@ import secrets
 import sys
 import tempfile
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from bench.argument_types import number_up_to
 from bench.durability import price_table
 from bench.durability.disk import NoSlowDisk, build_library, file_system_of, sync_ms
 from bench.durability.measured_store import Address, MeasuredStore
@@ -133,15 +134,6 @@ def parsed(arguments: list[str]) -> Namespace:
     add("--delay-ms", type=milliseconds, default=300.0, help="how much longer a sync of the slowed disk takes (300)")
     add("--directory", type=Path, default=ROOT / ".stampede", help="for the servers' files and the results (.stampede)")
     return parser.parse_args(arguments)
-
-
-def number_up_to(highest: int) -> Callable[[str], int]:
-    def number(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= highest:
-            raise ArgumentTypeError(f"{text} is not a whole number from 1 to {highest}")
-        return int(text)
-
-    return number
 
 
 def seconds(text: str) -> float:

@@ -129,8 +129,31 @@ TARGETS = (
         unit="s",
     ),
     Target(
+        title="worker and PostgreSQL CPU for an order, in whole batches",
+        part="drain",
+        figure=figure("worker_and_postgres_us"),
+        bound=100,
+        at_most=True,
+        unit="µs",
+    ),
+    # 10 and 6 µs where GET and DECR cost 3.3.
+    Target(
+        title="reserve.lua, accepted ÷ GET and DECR in Lua",
+        part="script",
+        figure=figure("accepted_to_least"),
+        bound=3,
+        at_most=True,
+    ),
+    Target(
+        title="reserve.lua, refused ÷ GET and DECR in Lua",
+        part="script",
+        figure=figure("refused_to_least"),
+        bound=1.8,
+        at_most=True,
+    ),
+    Target(
         title="store bytes for a reservation after drain",
-        part="accepted",
+        part="drain",
         figure=figure("store_bytes"),
         bound=130,
         at_most=True,

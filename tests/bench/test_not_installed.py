@@ -16,6 +16,8 @@ from shop.local.shop_processes import ROOT
         ["stampede", "--buyers", "3"],
         ["seckill_lab", "--list"],
         ["fault_harness", "--list"],
+        ["speed_bench", "--list"],
+        ["capacity", "--rps", "1", "--units", "1"],
     ],
     ids=lambda command: command[0],
 )

@@ -2,7 +2,7 @@
 
 import os
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -12,6 +12,7 @@ from django_redis import get_redis_connection
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from bench.argument_types import number_up_to
 from bench.speed import speed_chart, speed_results, speed_table
 from bench.speed.bare_site.models import make_tables
 from bench.speed.part import Part
@@ -29,6 +30,8 @@ from shop.local.shop_processes import ROOT
 ROUNDS_MAX, SECONDS_MAX = 20, 60
 ROUNDS, SECONDS = 5, 5
 QUICK_ROUNDS, QUICK_SECONDS = 1, 1
+# Of the tables, where the output goes to a file.
+FILE_WIDTH = 140
 RESULTS = ROOT / "docs" / "results"
 
 
@@ -54,6 +57,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         console = Console(file=cast(IO[str], self.stdout), highlight=False)
+        if not console.is_terminal:
+            console.width = FILE_WIDTH
         if options["list"]:
             for part in PARTS:
                 console.print(f"{part.name:22} {part.title}", markup=False)
@@ -137,12 +142,3 @@ def part_names(text: str) -> tuple[str, ...]:
     if unknown := sorted(asked - set(BY_NAME)):
         raise ArgumentTypeError(f"no such part: {', '.join(unknown)}; --list shows them")
     return tuple(name for name in BY_NAME if name in asked)
-
-
-def number_up_to(highest: int) -> Callable[[str], int]:
-    def number(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or not 1 <= int(text[:4]) <= highest or len(text) > 4:
-            raise ArgumentTypeError(f"{text} is not a whole number from 1 to {highest}")
-        return int(text)
-
-    return number

@@ -9,7 +9,6 @@ from typing import Any
 from django.db.models import Count, Max, Sum
 from django.urls import reverse
 from django.utils import timezone
-from django_redis import get_redis_connection
 
 from bench.speed import measured_sales
 from bench.speed.part import Ask, Part, Sample, Server, WrongAnswer, check_answer, sample_of, seconds_since
@@ -47,7 +46,6 @@ def accepted(server: Server) -> Sample:
     warm_up(server)
     count = ACCEPTED_PER_SECOND_MAX * server.seconds
     item, file = item_with_passes(server, quantity=count, passes=count)
-    memory_before = used_memory()
     cpu_before, wrk_before = seconds_by_kind(server.pids), ended_children_seconds()
     report = run_wrk(load_of(server, item, file), seconds=server.seconds)
     wrk_seconds = ended_children_seconds() - wrk_before
@@ -56,7 +54,6 @@ def accepted(server: Server) -> Sample:
     sold = orders_of(item)
     cpu = seconds_since(cpu_before, server)
     check_sold(item, sold, told_yes=told_yes(report, refusals_max=0))
-    stored = used_memory() - memory_before
     measured_sales.retire(item)
     # Workers and PostgreSQL go on until the last order; the others work for the answers.
     cpu_us = {kind: seconds / sold.orders * 1e6 for kind, seconds in {**cpu, "wrk": wrk_seconds}.items()}
@@ -64,7 +61,6 @@ def accepted(server: Server) -> Sample:
         "orders": float(sold.orders),
         "orders_per_second": sold.orders / (report.seconds + sold.lag_s),
         "lag_s": sold.lag_s,
-        "store_bytes": stored / sold.orders,
     }
     return sample_of(report, cpu_us=cpu_us, figures=figures)
 
@@ -167,12 +163,6 @@ def check_sold(item: SaleItem, sold: Sold, *, told_yes: int) -> None:
         raise WrongAnswer(f"{told_yes:,} buyers were told yes, but there are {sold.orders:,} orders")
     if sold.buyers != sold.orders:
         raise WrongAnswer(f"{sold.orders:,} orders of {sold.buyers:,} buyers, who may have one each")
-
-
-def used_memory() -> int:
-    """What the reservation store uses, in bytes."""
-    used: int = get_redis_connection("seckill").info("memory")["used_memory"]
-    return used
 
 
 PARTS = (

@@ -1,0 +1,252 @@
+"""A plan in cores, stores and hosts for a rush, from what a request cost in the last `make bench`.
+
+It multiplies. What it cannot know, and so assumes, stands beside each line.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+# As in docs/design.md: how old the figures of an item may be, by which a web process refuses buyers.
+SNAPSHOT_SECONDS = 0.1
+
+
+class NoUnitCosts(Exception):
+    """There is no usable result of `make bench`. The message says what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rush:
+    """What is expected: requests in a second at the peak, and units that sell within `sell_seconds`.
+
+    The shares are of all requests, in percent. `busy_percent` is how much of a core may be used at the peak.
+    """
+
+    requests_per_second: int
+    units: int
+    sell_seconds: int = 10
+    refusal_percent: int = 40
+    live_percent: int = 50
+    page_percent: int = 10
+    busy_percent: int = 60
+    cores_per_host: int = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the plan, and what it rests on."""
+
+    what: str
+    value: float
+    unit: str
+    basis: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitCosts:
+    """Processor time in microseconds and bytes, each for one request, one reservation or one order."""
+
+    refusal_web_us: float
+    live_web_us: float
+    page_web_us: float
+    win_web_us: float
+    win_store_us: float
+    refused_store_us: float
+    order_worker_us: float
+    order_postgres_us: float
+    refusal_bytes: float
+    live_bytes: float
+    page_bytes: float
+    undrained_bytes: float
+
+
+# Where the results have each unit cost: the part, and the figure of it.
+SOURCES = {
+    "refusal_web_us": ("refusal", "cpu_us.web"),
+    "live_web_us": ("sale-live", "cpu_us.web"),
+    "page_web_us": ("sale-page", "cpu_us.web"),
+    "win_web_us": ("accepted", "cpu_us.web"),
+    "win_store_us": ("script", "accepted_cpu_us"),
+    "refused_store_us": ("script", "refused_cpu_us"),
+    "order_worker_us": ("accepted", "cpu_us.worker"),
+    "order_postgres_us": ("accepted", "cpu_us.postgres"),
+    "refusal_bytes": ("refusal", "answer_bytes"),
+    "live_bytes": ("sale-live", "answer_bytes"),
+    "page_bytes": ("sale-page", "answer_bytes"),
+    "undrained_bytes": ("drain", "undrained_bytes"),
+}
+
+
+def read_results(path: Path) -> dict[str, Any]:
+    """The results of a run of the bench. Raises NoUnitCosts."""
+    try:
+        results = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise NoUnitCosts(
+            f"There is no result of the bench at {path}. Run `make bench` first, or name a file."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise NoUnitCosts(f"{path} cannot be read as a result of `make bench`: {error}.") from error
+    if not isinstance(results, dict) or not isinstance(results.get("parts"), dict):
+        raise NoUnitCosts(f"{path} is not a result of `make bench`.")
+    return results
+
+
+def unit_costs(results: Mapping[str, Any]) -> UnitCosts:
+    """The medians that the plan needs. Raises NoUnitCosts if one is missing, or comes from wrong answers."""
+    return UnitCosts(**{name: median_of(results, part, figure) for name, (part, figure) in SOURCES.items()})
+
+
+def median_of(results: Mapping[str, Any], part: str, figure: str) -> float:
+    again = f"Run `make bench` without --only, or at least with --only {part}."
+    try:
+        measured = results["parts"][part]
+        if measured["wrong"]:
+            raise NoUnitCosts(f"In the last bench the part {part} had wrong answers, so it has no figures.")
+        median = float(measured["figures"][figure]["median"])
+    except (KeyError, TypeError, ValueError):
+        raise NoUnitCosts(f"The last bench did not measure {figure} of the part {part}. {again}") from None
+    if not math.isfinite(median) or median <= 0:
+        raise NoUnitCosts(
+            f"{figure} of the part {part} is {median:g}: the run was too short for it. Repeat with more --seconds."
+        )
+    return median
+
+
+def plan(rush: Rush, costs: UnitCosts) -> list[Line]:
+    """The lines, from the web servers to the hosts."""
+    web = web_lines(rush, costs)
+    stores = store_lines(rush, costs, web_cores=web[-1].value)
+    orders = order_lines(rush, costs)
+    hosts = host_lines(rush, web_cores=web[-1].value, order_cores=orders)
+    return [*web, network_line(rush, costs), *stores, *orders, *hosts]
+
+
+def cores(rush: Rush, *, per_second: float, cost_us: float) -> float:
+    return per_second * cost_us / 1e6 / (rush.busy_percent / 100)
+
+
+def wins_per_second(rush: Rush) -> float:
+    return rush.units / rush.sell_seconds
+
+
+def web_lines(rush: Rush, costs: UnitCosts) -> list[Line]:
+    """Cores of the web servers; the last line is their sum."""
+    kinds = (
+        ("refusals", rush.refusal_percent, costs.refusal_web_us),
+        ("live figures", rush.live_percent, costs.live_web_us),
+        ("pages", rush.page_percent, costs.page_web_us),
+    )
+    lines = []
+    for name, percent, cost_us in kinds:
+        per_second = rush.requests_per_second * percent / 100
+        basis = f"{percent} % of the requests (assumed), {cost_us:.1f} µs each, cores {rush.busy_percent} % busy"
+        lines.append(Line(f"web, {name}", cores(rush, per_second=per_second, cost_us=cost_us), "cores", basis))
+    lines.append(
+        Line(
+            "web, accepted reservations",
+            cores(rush, per_second=wins_per_second(rush), cost_us=costs.win_web_us),
+            "cores",
+            f"{rush.units:,} units sell evenly within {rush.sell_seconds} s (assumed), {costs.win_web_us:.0f} µs each",
+        )
+    )
+    total = sum(line.value for line in lines)
+    return [*lines, Line("web, together", total, "cores", "a core there is as fast as one that was measured")]
+
+
+def store_lines(rush: Rush, costs: UnitCosts, *, web_cores: float) -> list[Line]:
+    """The reservation store. All keys of an item are in one server, which runs scripts on one core."""
+    wins = wins_per_second(rush)
+    refused = rush.requests_per_second * rush.refusal_percent / 100 * SNAPSHOT_SECONDS
+    return [
+        Line(
+            "store, accepted reservations",
+            wins * costs.win_store_us / 1e6 * 100,
+            "% of its core",
+            f"{costs.win_store_us:.1f} µs each, pipelined, and an fsync for each turn of its loop",
+        ),
+        Line(
+            "store, highest rate of one item",
+            1e6 / costs.win_store_us,
+            "reservations/s",
+            "one core runs the scripts of an item, however many hosts there are",
+        ),
+        Line(
+            "store, shortest time to sell all units",
+            rush.units * costs.win_store_us / 1e6,
+            "s",
+            "its core does nothing else; more items on more servers divide it",
+        ),
+        Line(
+            "store, refusals after the last unit",
+            refused * costs.refused_store_us / 1e6,
+            "s of its core",
+            f"web processes refuse by figures up to {SNAPSHOT_SECONDS * 1000:.0f} ms old, until then no call",
+        ),
+        Line(
+            "store, reads of figures",
+            math.ceil(web_cores) / SNAPSHOT_SECONDS,
+            "reads/s for each item",
+            "one web process for each core, each reads ten times a second; the cost of a read is not measured",
+        ),
+        Line(
+            "store, memory",
+            rush.units * costs.undrained_bytes / 1e6,
+            "MB",
+            f"{costs.undrained_bytes:.0f} bytes for a reservation, none of them an order yet",
+        ),
+    ]
+
+
+def order_lines(rush: Rush, costs: UnitCosts) -> list[Line]:
+    """Workers and PostgreSQL keep up with the sale."""
+    wins = wins_per_second(rush)
+    return [
+        Line(
+            "Celery workers",
+            cores(rush, per_second=wins, cost_us=costs.order_worker_us),
+            "cores",
+            f"{costs.order_worker_us:.0f} µs for an order, in batches as in the bench",
+        ),
+        Line(
+            "PostgreSQL",
+            cores(rush, per_second=wins, cost_us=costs.order_postgres_us),
+            "cores",
+            f"{costs.order_postgres_us:.0f} µs for an order; paying and pages of orders come on top",
+        ),
+    ]
+
+
+def host_lines(rush: Rush, *, web_cores: float, order_cores: Sequence[Line]) -> list[Line]:
+    """Hosts of each kind."""
+    size = f"hosts of {rush.cores_per_host} cores (assumed)"
+    workers, postgres = (line.value for line in order_cores)
+    return [
+        Line("web hosts", math.ceil(web_cores / rush.cores_per_host), "hosts", f"{size}, without one to spare"),
+        Line("worker hosts", math.ceil(workers / rush.cores_per_host), "hosts", size),
+        Line(
+            "PostgreSQL hosts", math.ceil(postgres / rush.cores_per_host), "hosts", f"{size}; more than 1 cannot be had"
+        ),
+        Line("store hosts", 1, "host", "one item; a replica and the server for cache and broker come on top"),
+    ]
+
+
+def network_line(rush: Rush, costs: UnitCosts) -> Line:
+    """What the web servers send."""
+    bytes_each = (
+        rush.refusal_percent * costs.refusal_bytes
+        + rush.live_percent * costs.live_bytes
+        + rush.page_percent * costs.page_bytes
+    ) / 100
+    gigabits = rush.requests_per_second * bytes_each * 8 / 1e9
+    return Line(
+        "answers on the wire", gigabits, "Gbit/s", f"{bytes_each:.0f} bytes for an answer, before TLS and packets"
+    )
+
+
+def as_json(rush: Rush, lines: Sequence[Line], *, measured_on: Mapping[str, Any]) -> str:
+    everything = {"rush": asdict(rush), "measured_on": measured_on, "lines": [asdict(line) for line in lines]}
+    return json.dumps(everything, indent=1, ensure_ascii=False)
