@@ -29,7 +29,7 @@ lab: venv-dev ## Compare the strategies on servers of their own; ARGS="--quick"
 durability: venv-dev ## Measure what each way of writing to disk costs and loses; ARGS="--rounds 3"
 	@exec $(PY) -m bench.durability $(ARGS)
 
-bench: venv-dev ## Measure how fast the shop answers, beside bare servers; needs wrk; ARGS="--only live,refusal", "--quick", "--list"
+bench: venv-dev ## Measure the shop beside bare servers, with wrk; ARGS="--only live,refusal --rounds 3", "--quick", "--list"
 	@exec $(PY) -m bench.speed $(ARGS)
 
 # The seed of the random choices: make faults SEED=7. Empty: a new number, which is printed.

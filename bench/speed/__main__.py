@@ -51,6 +51,9 @@ def main(arguments: list[str]) -> int:
     except (DataUnusable, DirectoryInUse, ProcessFailed, WheelMissing, WrkMissing) as error:
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        # The servers that had been started are stopped.
+        return 130
     try:
         pids = {process.name: process.pid for process in servers.processes}
         named = {"postgres": pids["postgres"], "store": pids["store"], "cache": pids["broker"]}

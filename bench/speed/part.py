@@ -35,7 +35,6 @@ class Server:
     pids: Mapping[str, tuple[int, ...]]
     seconds: int
     directory: Path
-    tick: Callable[[str], None] = lambda _text: None
 
     def url(self, path: str) -> str:
         return f"http://127.0.0.1:{self.port}{path}"

@@ -33,13 +33,14 @@ def figure(name: str) -> Figure:
 class Target:
     """`figure` of `part`, divided by `other_figure` of `other` if there is one, has to be at least or at most `bound`.
 
-    `strict` means that the bound itself is not enough. `unit` is that of a target that is no ratio.
+    `strict` means that the bound itself is not enough. `unit` is that of a target that is no ratio. Without a bound it
+    only says how two things compare.
     """
 
     title: str
     part: str
     figure: Figure
-    bound: float
+    bound: float | None = None
     other: str = ""
     other_figure: Figure = per_second
     at_most: bool = False
@@ -49,12 +50,12 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A target and the values of the rounds; `reached` is decided by their median."""
+    """A target and the values of the rounds; `reached` is decided by their median, and None without a bound."""
 
     target: Target
     values: Sequence[float]
     median: float
-    reached: bool
+    reached: bool | None
 
 
 TARGETS = (
@@ -165,6 +166,11 @@ TARGETS = (
         figure=figure("reserve_ratio"),
         bound=0.9,
     ),
+    # Whatever is answered over RSGI is no faster than this.
+    Target(title="bare RSGI hello ÷ bare WSGI hello", part="rsgi-hello", other="wsgi-hello", figure=per_second),
+    Target(title="live ÷ bare RSGI hello", part="live", other="rsgi-hello", figure=per_second),
+    Target(title="refusal ÷ bare RSGI hello", part="refusal", other="rsgi-hello", figure=per_second),
+    Target(title="sale page ÷ bare RSGI hello", part="sale-page", other="rsgi-hello", figure=per_second),
 )
 
 
@@ -188,7 +194,9 @@ def values_of(target: Target, samples: Mapping[str, Mapping[int, Sample]]) -> li
     return [target.figure(ours[number]) / target.other_figure(theirs[number]) for number in ours if number in theirs]
 
 
-def is_reached(target: Target, median: float) -> bool:
+def is_reached(target: Target, median: float) -> bool | None:
+    if target.bound is None:
+        return None
     if target.at_most:
         return median < target.bound if target.strict else median <= target.bound
     return median > target.bound if target.strict else median >= target.bound

@@ -31,7 +31,7 @@ def run_rounds(
         due = [outcome for outcome in outcomes if round_number == 0 or not outcome.part.once]
         for group in dict.fromkeys(outcome.part.server for outcome in due):
             tick(f"starting {group}")
-            with running_group(group, directory=directory, seconds=seconds, tick=tick) as server:
+            with running_group(group, directory=directory, seconds=seconds) as server:
                 for outcome in due:
                     if outcome.part.server == group:
                         tick(outcome.part.title)

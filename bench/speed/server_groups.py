@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,7 +30,7 @@ SERVER_PIDS = "SPEED_SERVER_PIDS"
 
 
 @contextmanager
-def running_group(name: str, *, directory: Path, seconds: int, tick: Callable[[str], None]) -> Iterator[Server]:
+def running_group(name: str, *, directory: Path, seconds: int) -> Iterator[Server]:
     """Start the servers of a group, and stop them at the end. Raises ProcessFailed.
 
     Call it from the main thread only, as `Process.start` asks.
@@ -43,7 +43,7 @@ def running_group(name: str, *, directory: Path, seconds: int, tick: Callable[[s
         for process in started:
             kind = SHOP_KINDS.get(process.name, "web")
             pids[kind] = (*pids.get(kind, ()), process.pid or 0)
-        yield Server(port=port, pids=pids, seconds=seconds, directory=directory, tick=tick)
+        yield Server(port=port, pids=pids, seconds=seconds, directory=directory)
     finally:
         stop_processes(processes=started)
 

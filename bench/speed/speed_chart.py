@@ -24,6 +24,7 @@ def draw(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], *, path: Path
         for outcome in outcomes
         if "per_second" in (figures := spreads_of(list(outcome.samples.values())))
     }
+    verdicts = [verdict for verdict in verdicts if verdict.target.bound is not None]
     if not rates:
         return
     rows = len(rates) + len(verdicts)
@@ -63,12 +64,14 @@ def verdicts_panel(axes: Axes, verdicts: Sequence[Verdict]) -> None:
 
 def share_of_bound(verdict: Verdict, value: float) -> float:
     """1 at the bound and more where it is reached. A value of 0 is drawn as a small one."""
-    value = max(value, 0.001)
-    return verdict.target.bound / value if verdict.target.at_most else value / verdict.target.bound
+    value, bound = max(value, 0.001), verdict.target.bound or 1
+    return bound / value if verdict.target.at_most else value / bound
 
 
 def bound_of(verdict: Verdict) -> str:
-    return f"{'≤' if verdict.target.at_most else '≥'} {verdict.target.bound:g}"
+    target = verdict.target
+    sign = ("<" if target.strict else "≤") if target.at_most else "≥"
+    return f"{sign} {target.bound:g} {target.unit}".strip()
 
 
 def label(axes: Axes, length: float, row: int, text: str) -> None:

@@ -7,11 +7,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bench.speed.ratios import Spread, Verdict, spread
+from bench.speed.ratios import Spread, Target, Verdict, spread
 from bench.speed.rounds import Outcome
 from bench.speed.speed_results import spreads_of
 
 KINDS = ("web", "worker", "beat", "postgres", "store", "cache", "wrk")
+WORDS = {True: "[green]yes[/]", False: "[bold red]no[/]", None: ""}
 # These have columns of their own.
 IN_COLUMNS = ("per_second", "p50_ms", "p99_ms", "answer_bytes")
 
@@ -86,19 +87,26 @@ def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
     """What the shop must reach, and whether it did."""
     table = Table(title="What it must reach: medians of ratios within a round", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("what", no_wrap=True)
-    for column in ("bound", "median", "lowest", "highest"):
+    for column in ("bound", "median", "range"):
         table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table.add_column("reached", no_wrap=True)
     for verdict in verdicts:
-        target, found = verdict.target, spread(verdict.values)
-        word = ("below" if target.strict else "at most") if target.at_most else "at least"
+        found = spread(verdict.values)
         table.add_row(
-            target.title,
-            f"{word} {target.bound:g} {target.unit}".strip(),
-            *(number(value) for value in (found.median, found.low, found.high)),
-            "[green]reached[/]" if verdict.reached else "[bold red]not reached[/]",
+            verdict.target.title,
+            bound_of(verdict.target),
+            number(found.median),
+            f"{number(found.low)}–{number(found.high)}",
+            WORDS[verdict.reached],
         )
     return table
+
+
+def bound_of(target: Target) -> str:
+    if target.bound is None:
+        return ""
+    word = ("below" if target.strict else "at most") if target.at_most else "at least"
+    return f"{word} {target.bound:g} {target.unit}".strip()
 
 
 def number(value: float) -> str:

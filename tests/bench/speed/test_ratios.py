@@ -31,11 +31,11 @@ def test_a_round_without_one_of_the_two_is_left_out() -> None:
 
 def test_the_median_of_the_ratios_decides() -> None:
     hello = {number: rate(100) for number in range(3)}
-    (verdict,) = verdicts({"live": {0: rate(10), 1: rate(71), 2: rate(90)}, "wsgi-hello": hello})
+    verdict, *_more = verdicts({"live": {0: rate(10), 1: rate(71), 2: rate(90)}, "wsgi-hello": hello})
     assert verdict.target.bound == 0.7
     assert verdict.median == 0.71
     assert verdict.reached
-    (verdict,) = verdicts({"live": {0: rate(90), 1: rate(69), 2: rate(10)}, "wsgi-hello": hello})
+    verdict, *_more = verdicts({"live": {0: rate(90), 1: rate(69), 2: rate(10)}, "wsgi-hello": hello})
     assert not verdict.reached
 
 
@@ -58,6 +58,10 @@ def test_a_target_whose_parts_were_not_measured_has_no_verdict() -> None:
 def test_the_bound_itself(at_most: bool, strict: bool, median: float, reached: bool) -> None:
     target = Target(title="", part="live", figure=per_second, bound=1, at_most=at_most, strict=strict)
     assert is_reached(target, median) is reached
+
+
+def test_without_a_bound_nothing_is_reached_or_missed() -> None:
+    assert is_reached(Target(title="", part="live", figure=per_second), 5.0) is None
 
 
 def test_every_target_names_parts_that_exist() -> None:

@@ -55,11 +55,13 @@ def bench(*arguments: str, directory: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.usefixtures("_wrk")
 def test_a_very_short_run_ends_with_a_table_a_file_and_a_picture(server_directory: Path, tmp_path: Path) -> None:
-    done = bench("--quick", "--only", "drf-post,accepted", "--results", str(tmp_path), directory=server_directory)
+    done = bench(
+        "--quick", "--only", "drf-post,refusal,accepted", "--results", str(tmp_path), directory=server_directory
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "accepted ÷ bare DRF POST alone" in done.stdout
     written = json.loads((tmp_path / "speed.json").read_text())
-    assert set(written["parts"]) == {"drf-post", "accepted"}
+    assert set(written["parts"]) == {"drf-post", "refusal", "accepted"}
     accepted = written["parts"]["accepted"]["figures"]
     assert accepted["per_second"]["median"] > 0
     assert accepted["orders"]["median"] > 0
