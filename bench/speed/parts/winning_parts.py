@@ -28,6 +28,7 @@ SELL_OUT_SECONDS_MAX = 40
 # How long orders may take to arrive before they count as lost.
 ORDERS_SECONDS_MAX = 60.0
 POLL_SECONDS = 0.01
+QUIET_SECONDS = 0.5
 WARM_UP_PASSES = 300
 
 
@@ -51,12 +52,12 @@ def accepted(server: Server) -> Sample:
     wrk_seconds = ended_children_seconds() - wrk_before
     if report.requests >= count:
         raise WrongAnswer(f"all {count:,} passes were used before the end of the run, so its rate is not known")
-    sold = orders_of(item)
-    cpu = seconds_since(cpu_before, server)
+    cpu = {"wrk": wrk_seconds}
+    sold = orders_of(item, on_last=lambda: cpu.update(seconds_since(cpu_before, server)))
     check_sold(item, sold, told_yes=told_yes(report, refusals_max=0))
     measured_sales.retire(item)
     # Workers and PostgreSQL go on until the last order; the others work for the answers.
-    cpu_us = {kind: seconds / sold.orders * 1e6 for kind, seconds in {**cpu, "wrk": wrk_seconds}.items()}
+    cpu_us = {kind: seconds / sold.orders * 1e6 for kind, seconds in cpu.items()}
     figures = {
         "orders": float(sold.orders),
         "orders_per_second": sold.orders / (report.seconds + sold.lag_s),
@@ -119,18 +120,25 @@ def told_yes(report: Report, *, refusals_max: int) -> int:
     return report.requests - report.above_399
 
 
-def orders_of(item: SaleItem) -> Sold:
-    """Wait until each reservation of the item is an order. Raises WrongAnswer if that does not happen in time."""
-    reserved = reservations_of(item)
+def orders_of(item: SaleItem, *, on_last: Callable[[], object] = lambda: None) -> Sold:
+    """Wait until each reservation of the item is an order. Raises WrongAnswer if that does not happen in time.
+
+    Answers that wrk did not wait for may be given a moment later, so it must stay so for QUIET_SECONDS. `on_last` is
+    called when it becomes so.
+    """
     give_up_s = time.monotonic() + ORDERS_SECONDS_MAX
-    while SaleItem.objects.values_list("taken", flat=True).get(pk=item.pk) < reserved:
-        if time.monotonic() > give_up_s:
-            lost = reserved - SaleItem.objects.get(pk=item.pk).taken
-            raise WrongAnswer(f"{lost:,} of {reserved:,} reservations are no orders after {ORDERS_SECONDS_MAX:.0f} s")
+    seen, seen_s = timezone.now(), math.inf
+    while time.monotonic() - seen_s < QUIET_SECONDS:
+        taken = SaleItem.objects.values_list("taken", flat=True).get(pk=item.pk)
+        missing = reservations_of(item) - taken
+        if missing:
+            seen_s = math.inf
+        elif seen_s == math.inf:
+            seen, seen_s = timezone.now(), time.monotonic()
+            on_last()
+        if missing and time.monotonic() > give_up_s:
+            raise WrongAnswer(f"{missing:,} reservations are no orders after {ORDERS_SECONDS_MAX:.0f} s")
         time.sleep(POLL_SECONDS)
-        # An answer that wrk did not wait for may have been given meanwhile.
-        reserved = reservations_of(item)
-    seen = timezone.now()
     lines = OrderLine.objects.filter(sale_item=item)
     found: dict[str, Any] = lines.aggregate(
         orders=Count("order", distinct=True),
