@@ -73,14 +73,14 @@ def more_lines(spreads: Mapping[str, Mapping[str, Spread]]) -> str:
     """The figures that have no column."""
     lines = []
     for title, figures in spreads.items():
-        more = [
-            f"{name.replace('_', ' ')} {number(found.median)}"
-            for name, found in figures.items()
-            if name not in IN_COLUMNS and not name.startswith("cpu_us.")
-        ]
+        more = [f"{name.replace('_', ' ')} {number(found.median)}" for name, found in more_figures(figures).items()]
         if more:
             lines.append(f"{title}: {', '.join(more)}")
     return "\n".join(lines)
+
+
+def more_figures(figures: Mapping[str, Spread]) -> dict[str, Spread]:
+    return {name: found for name, found in figures.items() if name not in IN_COLUMNS and not name.startswith("cpu_us.")}
 
 
 def verdicts_table(verdicts: Sequence[Verdict]) -> Table:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from bench.argument_types import number_up_to
-from bench.speed import speed_chart, speed_results, speed_table
+from bench.speed import speed_chart, speed_page, speed_results, speed_table
 from bench.speed.bare_site.models import make_tables
 from bench.speed.part import Part
 from bench.speed.parts.all_parts import BY_NAME, PARTS, QUICK
@@ -52,7 +52,7 @@ class Command(BaseCommand):
             "--results",
             type=Path,
             metavar="DIR",
-            help="where speed.json and speed.svg are written (docs/results after a whole run, else .stampede/speed)",
+            help="where speed.json, .md and .svg are written (docs/results after a whole run, else .stampede/speed)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -78,7 +78,7 @@ class Command(BaseCommand):
         console.print(", ".join(f"{name} {value}" for name, value in measured_on.items()), style="dim", markup=False)
         results = results_directory(options, Path(directory))
         write_results(outcomes, reached, measured_on=measured_on, directory=results)
-        console.print(f"Figures and picture: {results}/speed.json, speed.svg", soft_wrap=True)
+        console.print(f"Figures and picture: {results}/speed.json, speed.md, speed.svg", soft_wrap=True)
         if wrong := [outcome.part.name for outcome in outcomes if outcome.wrong]:
             raise CommandError(f"Wrong answers, so these figures do not count: {', '.join(wrong)}.")
 
@@ -125,6 +125,7 @@ def write_results(
 ) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "speed.json").write_text(speed_results.as_json(outcomes, reached, measured_on=measured_on))
+    (directory / "speed.md").write_text(speed_page.page(outcomes, reached, measured_on=measured_on))
     speed_chart.draw(outcomes, reached, path=directory / "speed.svg")
 
 

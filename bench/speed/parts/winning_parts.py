@@ -103,7 +103,7 @@ def item_with_passes(server: Server, *, quantity: int, passes: int) -> tuple[Sal
 
 def load_of(server: Server, item: SaleItem, file: str) -> Load:
     path = reverse("api-reserve", args=[item.pk])
-    return Load(url=server.url(path), script="passes", arguments=(file, "stop"))
+    return Load(url=server.url(path), script="passes", arguments=(file, "once"))
 
 
 def all_in_orders(item: SaleItem) -> Callable[[], bool]:

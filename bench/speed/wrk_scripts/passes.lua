@@ -1,6 +1,6 @@
 -- For wrk: asks for a unit with a different pass in each request, and reports as report.lua does.
 --
--- ARGUMENTS  path of a file with one pass on each line; `again` to start over after the last pass, `stop` to stop there
+-- ARGUMENTS  path of a file with one pass on each line; `again` to start over after the last pass, or `once`
 
 local folder = debug.getinfo(1, 'S').source:match('^@(.*)/')
 dofile(folder .. '/report.lua')
@@ -22,13 +22,13 @@ end
 
 function request()
   local pass = passes[next_pass]
+  if not pass then
+    -- Nothing more to send: the connection waits until wrk ends.
+    return ''
+  end
   next_pass = next_pass + 1
-  if next_pass > #passes then
-    if again then
-      next_pass = 1
-    else
-      wrk.thread:stop()
-    end
+  if again and next_pass > #passes then
+    next_pass = 1
   end
   return before .. pass .. after
 end

@@ -20,6 +20,7 @@ from bench.speed.parts.bare_parts import ask_bare
 from bench.speed.parts.winning_parts import Sold, check_sold, told_yes
 from bench.speed.rounds import Outcome, run_rounds, ticks_of
 from bench.speed.server_groups import SERVER_PIDS, SHOP, WSGI_HELLO
+from bench.speed.speed_table import number
 from bench.speed.wrk import Report
 from seckill.models import SaleItem
 from shop.local.shop_processes import ROOT
@@ -67,6 +68,8 @@ def test_a_very_short_run_ends_with_a_table_a_file_and_a_picture(server_director
     assert accepted["orders"]["median"] > 0
     assert {"cpu_us.web", "cpu_us.worker", "cpu_us.postgres", "cpu_us.store", "cpu_us.wrk"} <= set(accepted)
     assert "accepted reservation" in (tmp_path / "speed.svg").read_text()
+    page = (tmp_path / "speed.md").read_text()
+    assert f"| accepted reservation | orders | {number(accepted['orders']['median'])} |" in page
     assert [target["title"] for target in written["targets"]] == [
         "accepted ÷ bare DRF POST alone",
         "web CPU of accepted ÷ that of bare DRF POST",

@@ -1,16 +1,24 @@
 """The load generator: its command line, its report, and what happens without it."""
 
 import os
+import shutil
 import subprocess
 import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from bench.speed import wrk
-from bench.speed.wrk import Load, WrkFailed, command_of, parse_report
+from bench.speed.wrk import Load, WrkFailed, command_of, parse_report, run_wrk
 from shop.local.shop_processes import ROOT
 
+# In CI it must be there, so the test runs and fails.
+NO_WRK = "wrk is not installed (Debian: apt-get install wrk)"
 OUTPUT = """\
 Running 2s test @ http://127.0.0.1:21999/
   1 threads and 16 connections
@@ -52,6 +60,56 @@ def test_a_load_becomes_a_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert words[:5] == ["wrk", "-t1", "-c16", "-d5s", "--timeout=10s"]
     assert words[5:7] == ["-s", str(wrk.SCRIPTS / "passes.lua")]
     assert words[7:] == ["-H", "Cookie: a=b", "http://127.0.0.1:1/", "--", "file", "again"]
+
+
+@pytest.mark.skipif(shutil.which("wrk") is None and not os.environ.get("CI"), reason=NO_WRK)
+@pytest.mark.parametrize("mode", ["once", "again"])
+def test_each_request_has_another_pass(tmp_path: Path, mode: str) -> None:
+    file = tmp_path / "passes.txt"
+    file.write_text("\n".join(f"pass-{number}" for number in range(50)))
+    with recording_server() as (port, seen):
+        load = Load(url=f"http://127.0.0.1:{port}/", script="passes", arguments=(str(file), mode))
+        report = run_wrk(load, seconds=1)
+    # wrk asks its script for one request that it does not send, and does not wait for the last answers.
+    assert {f"Pass pass-{number}" for number in range(1, 50)} <= set(seen)
+    assert sum(seen.values()) >= report.requests > 0
+    if mode == "once":
+        assert set(seen.values()) == {1}
+        assert report.requests == 49
+    else:
+        assert max(seen.values()) - min(seen.values()) <= 1
+
+
+@contextmanager
+def recording_server() -> Iterator[tuple[int, Counter[str]]]:
+    """A server on this machine that counts the values of Authorization."""
+    seen: Counter[str] = Counter()
+
+    class Recorder(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            seen[self.headers["Authorization"]] += 1
+            self.send_response(201)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """wrk closes its connections without waiting for the last answers."""
+
+    with Server(("127.0.0.1", 0), Recorder) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield server.server_port, seen
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_without_wrk_the_bench_says_how_to_get_it_and_starts_nothing(tmp_path: Path) -> None:
