@@ -60,7 +60,7 @@ class Sample:
 class Part:
     """`server` is the name of the group of servers that it needs (bench/speed/server_groups.py).
 
-    `once` means: in the first round only, since it takes long and compares with itself.
+    `once` means: in the last round only, since it takes long and compares with itself.
     """
 
     name: str

@@ -28,7 +28,8 @@ def run_rounds(
     """Measure the parts. `tick` is called before each, with what it is. Raises ProcessFailed."""
     outcomes = [Outcome(part) for part in parts]
     for round_number in range(rounds):
-        due = [outcome for outcome in outcomes if round_number == 0 or not outcome.part.once]
+        is_last = round_number == rounds - 1
+        due = [outcome for outcome in outcomes if is_last or not outcome.part.once]
         for group in dict.fromkeys(outcome.part.server for outcome in due):
             tick(f"starting {group}")
             with running_group(group, directory=directory, seconds=seconds) as server:
@@ -47,10 +48,13 @@ def measure(outcome: Outcome, server: Server, *, round_number: int) -> None:
         outcome.wrong.append(str(error))
     except NotHere as reason:
         outcome.not_here = str(reason)
+    except Exception as error:
+        # The other parts can still be measured; the whole run counts as wrong.
+        outcome.wrong.append(repr(error))
 
 
 def ticks_of(parts: Sequence[Part], *, rounds: int) -> int:
     """How often `run_rounds` calls `tick`."""
     each_round = [part for part in parts if not part.once]
-    first = len(parts) + len({part.server for part in parts})
-    return first + (rounds - 1) * (len(each_round) + len({part.server for part in each_round}))
+    last = len(parts) + len({part.server for part in parts})
+    return last + (rounds - 1) * (len(each_round) + len({part.server for part in each_round}))

@@ -19,7 +19,7 @@ from bench.speed.parts import winning_parts
 from bench.speed.parts.bare_parts import ask_bare
 from bench.speed.parts.winning_parts import Sold, check_sold, told_yes
 from bench.speed.rounds import Outcome, run_rounds, ticks_of
-from bench.speed.server_groups import SERVER_PIDS, SHOP, WSGI_HELLO
+from bench.speed.server_groups import SERVER_PIDS, SHOP, STORE, WSGI_HELLO
 from bench.speed.speed_table import number
 from bench.speed.wrk import Report
 from seckill.models import SaleItem
@@ -176,7 +176,18 @@ def test_a_refusal_where_every_buyer_must_get_a_unit_is_wrong() -> None:
         told_yes(report(above_399=3), refusals_max=2)
 
 
-def test_a_part_that_is_measured_once_is_so() -> None:
+def test_a_part_that_breaks_does_not_stop_the_others(run_directory: Path) -> None:
+    def break_down(_server: object) -> Sample:
+        raise ConnectionError("nobody is there")
+
+    broken = Part(name="broken", title="", server=STORE, measure=break_down)
+    sound = Part(name="sound", title="", server=STORE, measure=lambda _server: Sample())
+    outcomes = run_rounds([broken, sound], rounds=1, seconds=1, directory=run_directory, tick=lambda _text: None)
+    assert outcomes[0].wrong == ["ConnectionError('nobody is there')"]
+    assert outcomes[1].samples
+
+
+def test_a_part_that_is_measured_once_is_so(run_directory: Path) -> None:
     calls: list[str] = []
     names = ("often", "once")
 
@@ -185,14 +196,11 @@ def test_a_part_that_is_measured_once_is_so() -> None:
         return Sample()
 
     parts = [
-        Part(name=name, title=name, server="store", measure=partial(measure, name), once=name == "once")
-        for name in names
+        Part(name=name, title=name, server=STORE, measure=partial(measure, name), once=name == "once") for name in names
     ]
     ticks: list[str] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(SERVER_PIDS, "{}")
-        run_rounds(parts, rounds=3, seconds=1, directory=ROOT, tick=ticks.append)
-    assert calls == ["often", "once", "often", "often"]
+    run_rounds(parts, rounds=3, seconds=1, directory=run_directory, tick=ticks.append)
+    assert calls == ["often", "often", "often", "once"]
     assert len(ticks) == ticks_of(parts, rounds=3)
 
 
