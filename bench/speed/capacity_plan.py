@@ -184,7 +184,7 @@ def store_lines(rush: Rush, costs: UnitCosts, *, web_cores: float) -> list[Line]
             "store, refusals after the last unit",
             refused * costs.refused_store_us / 1e6,
             "s of its core",
-            f"web processes refuse by figures up to {SNAPSHOT_SECONDS * 1000:.0f} ms old, until then no call",
+            f"figures of web processes are up to {SNAPSHOT_SECONDS * 1000:.0f} ms old; until then calls ask the store",
         ),
         Line(
             "store, reads of figures",
@@ -227,9 +227,7 @@ def host_lines(rush: Rush, *, web_cores: float, order_cores: Sequence[Line]) -> 
     return [
         Line("web hosts", math.ceil(web_cores / rush.cores_per_host), "hosts", f"{size}, without one to spare"),
         Line("worker hosts", math.ceil(workers / rush.cores_per_host), "hosts", size),
-        Line(
-            "PostgreSQL hosts", math.ceil(postgres / rush.cores_per_host), "hosts", f"{size}; more than 1 cannot be had"
-        ),
+        Line("PostgreSQL hosts", math.ceil(postgres / rush.cores_per_host), "hosts", f"{size}; there can be only 1"),
         Line("store hosts", 1, "host", "one item; a replica and the server for cache and broker come on top"),
     ]
 
