@@ -159,10 +159,10 @@ def mark_verified(*, item_id: int, incarnation: str) -> None:
 
 
 def wipe(*, item_id: int) -> None:
-    """Delete the item, its buyers, holds and operations, in one command. The outbox stays."""
+    """Delete the item, its buyers, holds, operations and latest reservations, in one command. The outbox stays."""
     keys = keys_of(item_id)
     with store() as client:
-        client.unlink(keys.item, keys.buyers, keys.holds, keys.ops)
+        client.unlink(keys.item, keys.buyers, keys.holds, keys.ops, keys.latest)
 
 
 def remove(*, item_id: int) -> None:

@@ -143,7 +143,7 @@ def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) ->
     with store() as client:
         answer = scripts.RESERVE.run(
             client,
-            keys=[keys.item, keys.buyers, keys.holds, keys.outbox],
+            keys=[keys.item, keys.buyers, keys.holds, keys.outbox, keys.latest],
             args=[str(reservation_id), buyer_id, units],
         )
     word, now_ms, held_units, deadline_ms, price_minor, currency, left, retry_ms, remaining, limit = answer
@@ -264,7 +264,7 @@ def archive(*, item_id: int, over_ms: int) -> Archived:
     keys = keys_of(item_id)
     with store() as client:
         answer = scripts.ARCHIVE.run(
-            client, keys=[keys.item, keys.buyers, keys.holds, keys.outbox, keys.ops], args=[over_ms]
+            client, keys=[keys.item, keys.buyers, keys.holds, keys.outbox, keys.ops, keys.latest], args=[over_ms]
         )
     return Archived(answer[0])
 

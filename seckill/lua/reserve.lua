@@ -5,6 +5,7 @@
 --   2 buyers  hash buyer -> units held and bought
 --   3 holds   hash reservation id -> 'state:buyer:units:deadline_ms'
 --   4 outbox  stream, one entry per reservation
+--   5 latest  list of the latest reservations, newest first: 'n:reservation id', n as in `reservations` after it
 -- ARGV
 --   1 reservation_id  the random id in the pass; repeating the call with it is safe
 --   2 buyer           user id
@@ -23,10 +24,10 @@
 --   reserved          the units are held until deadline_ms
 -- EXAMPLE
 --   KEYS seckill:{42}:item seckill:{42}:buyers seckill:{42}:holds seckill:{42}:outbox
---   ARGV 0000002a-… 7 1  ->  {reserved, 1767225600012, 1, 1767226500012, 1900, CNY, 499, 0, 0, 0}
+--   seckill:{42}:latest  ARGV 0000002a-… 7 1  ->  {reserved, 1767225600012, 1, 1767226500012, 1900, CNY, 499, 0, 0, 0}
 
-assert(#KEYS == 4 and #ARGV == 3, 'reserve takes 4 keys and 3 arguments')
-local item, buyers, holds, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+assert(#KEYS == 5 and #ARGV == 3, 'reserve takes 5 keys and 3 arguments')
+local item, buyers, holds, outbox, latest = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local reservation_id, buyer, units = ARGV[1], ARGV[2], tonumber(ARGV[3])
 assert(units and units >= 1 and units % 1 == 0, 'units are whole, 1 or more')
 
@@ -114,8 +115,13 @@ redis.call('XADD', outbox, '*', 'reservation', reservation_id, 'buyer', buyer, '
 redis.call('HSET', holds, reservation_id, 'held:' .. buyer .. ':' .. units .. ':' .. deadline_ms)
 redis.call('HINCRBY', buyers, buyer, units)
 redis.call('HINCRBY', item, 'held', units)
-redis.call('HINCRBY', item, 'reservations', 1)
+local number = redis.call('HINCRBY', item, 'reservations', 1)
 if left then
   left = redis.call('HINCRBY', item, 'left', -units)
+end
+-- The web processes learn from this list which passes have had their yes. It keeps the latest 128 to 191.
+redis.call('LPUSH', latest, number .. ':' .. reservation_id)
+if number % 64 == 0 then
+  redis.call('LTRIM', latest, 0, 127)
 end
 return answer('reserved', whole(units), deadline_ms)

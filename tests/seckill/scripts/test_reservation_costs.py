@@ -25,6 +25,7 @@ def test_a_reservation_is_one_command_and_the_same_steps_however_many_there_are(
         "xadd": 1,
         "hset": 1,
         "hincrby": 3,
+        "lpush": 1,
     }
     reserve_many(checked_item, 1000)
     assert steps(checked_item, lambda: checked_item.reserve()) == steps_of_first
@@ -63,7 +64,7 @@ def test_a_reservation_takes_less_than_400_bytes_until_it_is_drained(
 
 
 def reserve_many(checked_item: CheckedItem, count: int) -> None:
-    keys = [checked_item.keys.item, checked_item.keys.buyers, checked_item.keys.holds, checked_item.keys.outbox]
+    keys = [getattr(checked_item.keys, name) for name in ("item", "buyers", "holds", "outbox", "latest")]
     calls: list[tuple[list[str], list[scripts.Argument]]] = [
         (keys, [str(checked_item.new_id()), 1_000_000 + number, 1]) for number in range(count)
     ]
