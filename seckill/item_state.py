@@ -135,9 +135,9 @@ def condition_of(
     if isinstance(item, Exception):
         return Condition.LOST
     counters = counters_from(item, now_ms=0)
-    if counters is None or not outbox:
+    if counters is None or not outbox or (counters.reservations > 0 and not holds):
         return Condition.LOST
-    if (counters.held + counters.sold > 0 and not buyers) or (counters.reservations > 0 and not holds):
+    if counters.held + counters.sold > 0 and not (buyers and holds):
         return Condition.LOST
     return Condition.VERIFIED if item.get(b"incarnation") == now else Condition.UNVERIFIED
 

@@ -214,6 +214,52 @@ def test_an_item_that_lost_who_holds_its_units_is_unavailable(checked_item: Chec
     assert unavailable(checked_item.reserve(buyer=8))
 
 
+def test_units_held_without_a_hold_are_a_loss_though_no_reservation_is_counted(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.held(buyer=7)
+    checked_item.client.hset(checked_item.keys.item, "reservations", "0")
+    checked_item.client.delete(checked_item.keys.holds)
+    assert unavailable(checked_item.reserve(buyer=8))
+    assert item_state.conditions(item_ids=[ITEM_ID]) == {ITEM_ID: item_state.Condition.LOST}
+
+
+def test_in_an_ordinary_call_one_command_asks_whether_the_keys_are_there(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.held(buyer=7)
+    before = checked_item.store.calls()["exists"]
+    with checked_item.unguarded():
+        checked_item.reserve(buyer=8)
+    assert checked_item.store.calls()["exists"] == before + 1
+
+
+@pytest.mark.parametrize("length", [0, 20, 39])
+def test_a_part_of_the_servers_id_is_not_its_id(checked_item: CheckedItem, length: int) -> None:
+    checked_item.publish()
+    checked_item.client.hset(checked_item.keys.item, "incarnation", checked_item.item()["incarnation"][:length])
+    assert unavailable(checked_item.reserve())
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"state": "paused"}, Outcome.PAUSED),
+        ({"opens_ms": "9999999999999"}, Outcome.NOT_OPEN),
+        ({"closes_ms": "1"}, Outcome.CLOSED),
+        ({"per_buyer_max": "0"}, Outcome.LIMIT_REACHED),
+    ],
+)
+def test_a_refusal_of_an_unlimited_item_says_no_figure(
+    checked_item: CheckedItem, change: dict[str, str], word: Outcome
+) -> None:
+    checked_item.publish(quantity=None)
+    held = checked_item.held()
+    checked_item.client.hset(checked_item.keys.item, mapping=change)
+    answer = checked_item.reserve()
+    assert (answer.outcome, answer.left) == (word, None)
+    assert (answer.retry_ms > 0) == (word is Outcome.NOT_OPEN)
+    assert checked_item.reserve(held).left is None
+
+
 @pytest.mark.parametrize("lost", ["buyers", "holds"])
 def test_an_item_that_lost_who_bought_its_units_is_unavailable(checked_item: CheckedItem, lost: str) -> None:
     checked_item.publish()
