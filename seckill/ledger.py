@@ -143,10 +143,10 @@ def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) ->
     """Hold `units` for the buyer until a deadline, or say why not. Idempotent by `reservation_id`."""
     keys = keys_of(item_id)
     with store() as client:
-        answer = scripts.RESERVE.run(
+        answer = scripts.RESERVE.run_packed(
             client,
-            keys=[keys.item, keys.buyers, keys.holds, keys.outbox, keys.latest],
-            args=[str(reservation_id), buyer_id, units],
+            keys=(keys.item, keys.buyers, keys.holds, keys.outbox, keys.latest),
+            args=(str(reservation_id), buyer_id, units),
         )
     return reservation_from(answer)
 
