@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
@@ -74,18 +74,20 @@ class ReservationStatusView(APIView):
         }
     )
     def get(self, request: Request, reservation_id: UUID) -> HttpResponse:
-        order = orders_of(request).filter(reservation_id=reservation_id).first()
+        # Buyers who wait ask for this again and again, so it is one query.
+        orders = Order.objects.filter(buyer_id=request.user.pk, reservation_id=reservation_id)
+        order = orders.annotate(units=Sum("lines__units")).first()
         try:
-            body = status_of(order) if order else status_of_hold(request, reservation_id)
+            body = status_of(order, units=order.units) if order else status_of_hold(request, reservation_id)
         except StoreUnreachable:
             return refusal(ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms()))
         return Response(body, headers={"Cache-Control": "no-store"})
 
 
-def status_of(order: Order) -> dict[str, Any]:
+def status_of(order: Order, *, units: int) -> dict[str, Any]:
     return {
         "status": order.status,
-        "units": sum(line.units for line in order.lines.all()),
+        "units": units,
         "expires_at": rfc3339(order.expires_at.timestamp() * 1000),
         "order": str(order.number),
         "poll_after_ms": POLL_AWAITING_MS if may_change(order) else None,

@@ -1,7 +1,8 @@
 """The flash sale over HTTP: sales, live figures, passes, and the reservation itself.
 
-`ReservationView` is the hot path: it reads the pass (no database) and calls `reservation.reserve`, which asks the
-reservation store once. Follow it from there to the script, and the outbox to `orders/intake.py`.
+`ReservationView` reads the pass (no database) and calls `reservation.reserve`, which asks the reservation store once.
+Follow it from there to the script, and the outbox to `orders/intake.py`. Ordinary calls do not come here:
+`seckill/gate/hot_lane.py` gives them the same answers in a fraction of the time.
 """
 
 import math
@@ -9,6 +10,7 @@ import time
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, cast
+from uuid import UUID
 
 from django.db import InterfaceError, OperationalError
 from django.db.models import QuerySet
@@ -77,19 +79,30 @@ class ReservationView(JsonAPIView):
 
 def accepted(pass_: passes.Pass, reservation: ledger.Reservation) -> Response:
     """201: the units are held for the buyer until the deadline."""
-    status_url = reverse("api-reservation", args=[pass_.reservation_id])
-    body = {
-        "id": str(pass_.reservation_id),
+    body = accepted_body(pass_, reservation)
+    response = Response(body, status=201, headers={"Location": body["status_url"], "Cache-Control": "no-store"})
+    if reservation.outcome is Outcome.ALREADY_RESERVED:
+        response["Idempotent-Replayed"] = "true"
+    return response
+
+
+def accepted_body(pass_: passes.Pass, reservation: ledger.Reservation) -> dict[str, Any]:
+    reservation_id = str(pass_.reservation_id)
+    return {
+        "id": reservation_id,
         "units": reservation.units,
         "amount": to_text(minor=reservation.units * reservation.price_minor, currency=reservation.currency),
         "currency": reservation.currency,
         "expires_at": rfc3339(reservation.deadline_ms),
-        "status_url": status_url,
+        "status_url": status_url_pattern() % reservation_id,
     }
-    response = Response(body, status=201, headers={"Location": status_url, "Cache-Control": "no-store"})
-    if reservation.outcome is Outcome.ALREADY_RESERVED:
-        response["Idempotent-Replayed"] = "true"
-    return response
+
+
+@lru_cache(maxsize=1)
+def status_url_pattern() -> str:
+    """The address of a reservation, with %s for its id. Looking it up takes longer than all the rest of the answer."""
+    any_id = UUID(int=0)
+    return reverse("api-reservation", args=[any_id]).replace(str(any_id), "%s")
 
 
 def refusal(reservation: ledger.Reservation) -> HttpResponse:

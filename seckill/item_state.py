@@ -135,9 +135,9 @@ def condition_of(
     if isinstance(item, Exception):
         return Condition.LOST
     counters = counters_from(item, now_ms=0)
-    if counters is None or not outbox:
+    if counters is None or not outbox or (counters.reservations > 0 and not holds):
         return Condition.LOST
-    if (counters.held + counters.sold > 0 and not buyers) or (counters.reservations > 0 and not holds):
+    if counters.held + counters.sold > 0 and not (buyers and holds):
         return Condition.LOST
     return Condition.VERIFIED if item.get(b"incarnation") == now else Condition.UNVERIFIED
 
@@ -159,10 +159,10 @@ def mark_verified(*, item_id: int, incarnation: str) -> None:
 
 
 def wipe(*, item_id: int) -> None:
-    """Delete the item, its buyers, holds and operations, in one command. The outbox stays."""
+    """Delete the item, its buyers, holds, operations and latest reservations, in one command. The outbox stays."""
     keys = keys_of(item_id)
     with store() as client:
-        client.unlink(keys.item, keys.buyers, keys.holds, keys.ops)
+        client.unlink(keys.item, keys.buyers, keys.holds, keys.ops, keys.latest)
 
 
 def remove(*, item_id: int) -> None:

@@ -13,6 +13,7 @@ class ItemKeys:
     outbox: str
     dead: str
     ops: str
+    latest: str
 
 
 def keys_of(item_id: int) -> ItemKeys:
@@ -25,4 +26,5 @@ def keys_of(item_id: int) -> ItemKeys:
         outbox=f"{tag}:outbox",
         dead=f"{tag}:dead",
         ops=f"{tag}:ops",
+        latest=f"{tag}:latest",
     )

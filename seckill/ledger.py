@@ -31,6 +31,8 @@ from seckill.store import store
 
 # What the function `counter` of the scripts accepts.
 NUMBER = re.compile(rb"0|-?[1-9][0-9]{0,13}|[1-9][0-9]{14}")
+# The answers with the units and the deadline of a hold.
+WITH_HOLD = (Outcome.RESERVED, Outcome.ALREADY_RESERVED, Outcome.HOLD_ENDED)
 HOLD = re.compile(rb"(held|sold|ended):([0-9]+):(0|[1-9][0-9]{0,14}):([0-9]+)")
 
 
@@ -141,24 +143,28 @@ def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) ->
     """Hold `units` for the buyer until a deadline, or say why not. Idempotent by `reservation_id`."""
     keys = keys_of(item_id)
     with store() as client:
-        answer = scripts.RESERVE.run(
+        answer = scripts.RESERVE.run_packed(
             client,
-            keys=[keys.item, keys.buyers, keys.holds, keys.outbox],
-            args=[str(reservation_id), buyer_id, units],
+            keys=(keys.item, keys.buyers, keys.holds, keys.outbox, keys.latest),
+            args=(str(reservation_id), buyer_id, units),
         )
-    word, now_ms, held_units, deadline_ms, price_minor, currency, left, retry_ms, remaining, limit = answer
-    return Reservation(
-        outcome=Outcome(word),
-        now_ms=int(now_ms),
-        units=int(held_units),
-        deadline_ms=int(deadline_ms),
-        price_minor=int(price_minor),
-        currency=currency,
-        left=int(left) if left else None,
-        retry_ms=int(retry_ms),
-        remaining=int(remaining),
-        per_buyer_max=int(limit),
-    )
+    return reservation_from(answer)
+
+
+def reservation_from(answer: Sequence[str]) -> Reservation:
+    """Read the answer of reserve.lua, whose header says what follows which word."""
+    outcome, now_ms = Outcome(answer[0]), int(answer[1])
+    if outcome is Outcome.UNAVAILABLE:
+        return Reservation(outcome, now_ms)
+    left, more = int(answer[2]) if answer[2] else None, answer[3:]
+    if outcome in WITH_HOLD:
+        units, deadline_ms, price_minor, currency = more
+        return Reservation(outcome, now_ms, int(units), int(deadline_ms), int(price_minor), currency, left)
+    if outcome is Outcome.NOT_OPEN:
+        return Reservation(outcome, now_ms, left=left, retry_ms=int(more[0]))
+    if outcome is Outcome.LIMIT_REACHED:
+        return Reservation(outcome, now_ms, left=left, remaining=int(more[0]), per_buyer_max=int(more[1]))
+    return Reservation(outcome, now_ms, left=left)
 
 
 def publish(*, item_id: int, terms: Terms, paused: bool = False, verified: bool = True) -> Published:
@@ -264,7 +270,7 @@ def archive(*, item_id: int, over_ms: int) -> Archived:
     keys = keys_of(item_id)
     with store() as client:
         answer = scripts.ARCHIVE.run(
-            client, keys=[keys.item, keys.buyers, keys.holds, keys.outbox, keys.ops], args=[over_ms]
+            client, keys=[keys.item, keys.buyers, keys.holds, keys.outbox, keys.ops, keys.latest], args=[over_ms]
         )
     return Archived(answer[0])
 

@@ -1,12 +1,13 @@
 """Loads the Lua files and runs them by EVALSHA. After a restart or SCRIPT FLUSH, a script is loaded again."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
 from redis import Redis
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoScriptError, ResponseError
 
 LUA_DIR = Path(__file__).parent / "lua"
 
@@ -30,6 +31,33 @@ class Script:
             reply = client.eval(self.source, len(keys), *keys, *args)
         return as_text(reply)
 
+    def run_packed(self, client: Redis, *, keys: tuple[str, ...], args: Sequence[Argument]) -> list[str]:
+        """As `run`, for the calls of a stampede: the bytes are put together here, and mostly only once for each item.
+
+        It uses a connection of the client's pool, so time limits, sign-in, TLS and Sentinel are those of the client.
+        """
+        pool = getattr(client, "connection_pool", None)
+        if pool is None:
+            # The client of a Cluster, which finds the node itself.
+            return self.run(client, keys=keys, args=args)
+        command = command_head(self.sha, keys, len(args)) + b"".join([packed(str(arg)) for arg in args])
+        connection = pool.get_connection()
+        try:
+            connection.send_packed_command([command])
+            reply = connection.read_response(disable_decoding=True)
+        except NoScriptError:
+            # As in `run`.
+            reply = None
+        except ResponseError:
+            raise
+        except BaseException:
+            # The reply may still come. Whoever has this connection next must not read it.
+            connection.disconnect()
+            raise
+        finally:
+            pool.release(connection)
+        return as_text(client.eval(self.source, len(keys), *keys, *args) if reply is None else reply)
+
     def run_many(self, client: Redis, calls: Sequence[tuple[Sequence[str], Sequence[Argument]]]) -> list[list[str]]:
         """The answers to many calls in one round trip. Each call is atomic, all of them together are not."""
         try:
@@ -44,6 +72,19 @@ class Script:
         for keys, args in calls:
             pipeline.evalsha(self.sha, len(keys), *keys, *args)
         return [as_text(reply) for reply in pipeline.execute()]
+
+
+def packed(word: str) -> bytes:
+    """One word of a command in the protocol of Redis."""
+    text = word.encode()
+    return b"$%d\r\n%b\r\n" % (len(text), text)
+
+
+@lru_cache(maxsize=1000)
+def command_head(sha: str, keys: tuple[str, ...], args: int) -> bytes:
+    """The bytes of EVALSHA up to its arguments."""
+    words = ["EVALSHA", sha, str(len(keys)), *keys]
+    return b"*%d\r\n" % (len(words) + args) + b"".join(map(packed, words))
 
 
 def as_text(reply: Any) -> list[str]:

@@ -4,7 +4,11 @@
 from shop.wsgi import application as wsgi_application
 
 # isort: split
+from django.utils.module_loading import import_string
+
 from shop.web.lanes import lanes
 from shop.web.rsgi_application import BODY_SECONDS_MAX, RsgiApplication
 
-application = RsgiApplication(wsgi_application, lanes=lanes(), body_seconds_max=BODY_SECONDS_MAX)
+# By name, since `shop` imports nothing of `seckill`.
+hot_lane = import_string("seckill.gate.hot_lane.HotLane")(wsgi_application)
+application = RsgiApplication(hot_lane, lanes=lanes(), body_seconds_max=BODY_SECONDS_MAX)

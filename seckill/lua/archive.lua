@@ -6,6 +6,7 @@
 --   3 holds   hash reservation id -> 'state:buyer:units:deadline_ms'
 --   4 outbox  stream, one entry per reservation
 --   5 ops     hash operation id -> when it was applied, in milliseconds since 1970
+--   6 latest  list of the latest reservations
 -- ARGV
 --   1 over_ms  how long the sale must have been over, in milliseconds
 -- RETURNS {word}
@@ -16,10 +17,10 @@
 --   archived          nothing of the item is in the store any more
 -- EXAMPLE
 --   KEYS seckill:{42}:item seckill:{42}:buyers seckill:{42}:holds seckill:{42}:outbox seckill:{42}:ops
---   ARGV 950400000  ->  {archived}
+--   seckill:{42}:latest  ARGV 950400000  ->  {archived}
 
-assert(#KEYS == 5 and #ARGV == 1, 'archive takes 5 keys and 1 argument')
-local item, buyers, holds, outbox, ops = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+assert(#KEYS == 6 and #ARGV == 1, 'archive takes 6 keys and 1 argument')
+local item, buyers, holds, outbox, ops, latest = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local over_ms = tonumber(ARGV[1])
 assert(over_ms, 'over_ms is a number')
 
@@ -41,5 +42,5 @@ if redis.call('XLEN', outbox) ~= 0 then
   return {'outbox_not_empty'}
 end
 
-redis.call('UNLINK', item, buyers, holds, outbox, ops)
+redis.call('UNLINK', item, buyers, holds, outbox, ops, latest)
 return {'archived'}

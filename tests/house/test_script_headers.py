@@ -43,6 +43,9 @@ CONSTANT_TIME = {
         "XADD",
         "XGROUP",
         "XLEN",
+        "LPUSH",
+        # It removes a fixed number of entries.
+        "LTRIM",
     ),
     # The memory is freed by another thread of the server.
     "UNLINK",
@@ -186,7 +189,7 @@ def test_a_script_makes_no_key_of_its_own(verb: str) -> None:
 
 
 def test_the_design_lists_the_keys_of_an_item() -> None:
-    rows = re.findall(r"^\| `(seckill:\S+)` \| `(\w+)` \| (?:hash|stream) \| \S", DESIGN, re.MULTILINE)
+    rows = re.findall(r"^\| `(seckill:\S+)` \| `(\w+)` \| (?:hash|list|stream) \| \S", DESIGN, re.MULTILINE)
     assert [name for _, name in rows] == [field.name for field in fields(ItemKeys)]
     assert [key for key, _ in rows] == list(astuple(keys_of(42)))
 

@@ -26,9 +26,9 @@ def signed_in(user: User) -> APIClient:
     return client
 
 
-def reserve(item: SaleItem, buyer: User) -> UUID:
+def reserve(item: SaleItem, buyer: User, *, units: int = 1) -> UUID:
     reservation_id = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
+    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=units)
     return reservation_id
 
 
@@ -74,6 +74,17 @@ def test_with_the_store_unreachable_an_order_is_still_found(
     assert signed_in(buyer).get(f"/api/v1/reservations/{written}/").status_code == 200
     answer = signed_in(buyer).get(f"/api/v1/reservations/{unwritten}/")
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+
+
+def test_the_status_of_an_order_is_one_query(product: Product, buyer: User) -> None:
+    item = make_item(product, per_buyer_max=2)
+    reservation_id = reserve(item, buyer, units=2)
+    intake.drain_once(item_id=item.pk)
+    client = signed_in(buyer)
+    with CaptureQueriesContext(connection) as queries:
+        body = client.get(f"/api/v1/reservations/{reservation_id}/").json()
+    assert (body["status"], body["units"]) == ("awaiting_payment", 2)
+    assert len([query for query in queries if "orders_" in query["sql"]]) == 1
 
 
 def test_orders_are_listed_for_their_buyer_in_pages(product: Product, buyer: User, rival: User) -> None:

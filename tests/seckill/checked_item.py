@@ -69,6 +69,8 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
     content = redis.call('HGETALL', key)
   elseif kind == 'stream' then
     content, groups = redis.call('XRANGE', key, '-', '+'), redis.call('XINFO', 'GROUPS', key)
+  elseif kind == 'list' then
+    content = redis.call('LRANGE', key, 0, -1)
   else
     content = redis.call('GET', key)
   end
@@ -258,7 +260,7 @@ class CheckedItem(StoredItem):
 
     def is_refused(self, script: Script, *, keys: int, args: list[str], message: str) -> None:
         """Check that a call with this number of keys and these arguments is a fault and changes nothing."""
-        names = [*(getattr(self.keys, name) for name in ("item", "buyers", "holds", "outbox", "ops", "dead"))]
+        names = [*(getattr(self.keys, name) for name in ("item", "buyers", "holds", "outbox", "ops", "latest", "dead"))]
         with self.nothing_changes(), pytest.raises(ResponseError, match=says(message)):
             script.run(self.client, keys=names[:keys], args=args)
 

@@ -33,6 +33,11 @@ class StoredItem:
     def entries(self) -> list[dict[str, str]]:
         return [texts(fields) for _, fields in self.client.xrange(self.keys.outbox)]
 
+    def latest(self) -> list[tuple[int, str]]:
+        """The latest reservations, newest first: the counter after each, and its id."""
+        entries = [entry.decode().split(":") for entry in self.client.lrange(self.keys.latest, 0, -1)]
+        return [(int(number), reservation_id) for number, reservation_id in entries]
+
     def counters(self) -> tuple[str | None, str, str]:
         """left, held, sold"""
         item = self.item()
@@ -67,6 +72,10 @@ class StoredItem:
             assert "left" not in item
         made = [*(entry["reservation"] for entry in entries), *self.restored]
         assert sorted(made) == sorted([*holds, *self.forgotten])
+        numbers = [number for number, _ in self.latest()]
+        assert numbers == sorted(set(numbers), reverse=True)
+        assert not numbers or numbers[0] <= int(item["reservations"])
+        assert {reservation_id for _, reservation_id in self.latest()} <= {*holds, *self.forgotten}
 
 
 def texts(fields: dict[bytes, bytes]) -> dict[str, str]:

@@ -6,6 +6,7 @@ the item, the answer is `unavailable`, not "sold out" and not "unlimited".
 """
 
 import time
+from dataclasses import astuple
 from uuid import uuid4
 from zlib import crc32
 
@@ -57,11 +58,8 @@ class Ledger(Strategy):
         """The ledger's answer. A call without an answer is retried with the same id, as the shop's clients do."""
         for tries_left in reversed(range(TRIES_MAX)):
             try:
-                return RESERVE.run(
-                    self.store,
-                    keys=[self.keys.item, self.keys.buyers, self.keys.holds, self.keys.outbox],
-                    args=[reservation_id, buyer, units],
-                )[0]
+                keys = [self.keys.item, self.keys.buyers, self.keys.holds, self.keys.outbox, self.keys.latest]
+                return RESERVE.run(self.store, keys=keys, args=[reservation_id, buyer, units])[0]
             except (StoreAway, StoreSilent):
                 if not tries_left:
                     raise
@@ -84,4 +82,4 @@ class Ledger(Strategy):
         return None if value is None else int(value)
 
     def tear_down(self) -> None:
-        self.store.delete(self.keys.item, self.keys.buyers, self.keys.holds, self.keys.outbox, self.keys.dead)
+        self.store.delete(*astuple(self.keys))

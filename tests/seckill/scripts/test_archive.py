@@ -28,14 +28,14 @@ def archived_at(checked_item: CheckedItem, *, closes_in_ms: int, over_ms: int) -
     """The answer at the moment that is `closes_in_ms` before the end."""
     script = Script("archive", CLOSES_FROM_NOW.format(closes=closes_in_ms) + scripts.ARCHIVE.source)
     keys = checked_item.keys
-    names = [keys.item, keys.buyers, keys.holds, keys.outbox, keys.ops]
+    names = [keys.item, keys.buyers, keys.holds, keys.outbox, keys.ops, keys.latest]
     return script.run(checked_item.client, keys=names, args=[over_ms])[0]
 
 
 def test_nothing_of_an_archived_item_is_left(checked_item: CheckedItem) -> None:
     filled(checked_item)
     checked_item.client.xadd(checked_item.keys.dead, {"entry": "0-1"})
-    assert len(checked_item.dump()) == 6
+    assert len(checked_item.dump()) == 7
     assert ledger.archive(item_id=ITEM_ID, over_ms=-2 * HOUR_MS) == Archived.ARCHIVED
     assert list(checked_item.dump()) == [checked_item.keys.dead.encode()]
 
@@ -115,13 +115,13 @@ def test_a_full_store_still_archives(checked_item: CheckedItem) -> None:
         assert checked_item.archive() == Archived.ARCHIVED
 
 
-@pytest.mark.parametrize(("keys", "args"), [(4, 1), (6, 1), (5, 0), (5, 2)])
-def test_archive_takes_five_keys_and_one_argument(checked_item: CheckedItem, keys: int, args: int) -> None:
+@pytest.mark.parametrize(("keys", "args"), [(5, 1), (7, 1), (6, 0), (6, 2)])
+def test_archive_takes_six_keys_and_one_argument(checked_item: CheckedItem, keys: int, args: int) -> None:
     filled(checked_item)
     args_given = ["0", "more"][:args]
-    checked_item.is_refused(scripts.ARCHIVE, keys=keys, args=args_given, message="archive takes 5 keys and 1 argument")
+    checked_item.is_refused(scripts.ARCHIVE, keys=keys, args=args_given, message="archive takes 6 keys and 1 argument")
 
 
 def test_a_time_that_is_no_number_is_refused(checked_item: CheckedItem) -> None:
     filled(checked_item)
-    checked_item.is_refused(scripts.ARCHIVE, keys=5, args=["long"], message="over_ms is a number")
+    checked_item.is_refused(scripts.ARCHIVE, keys=6, args=["long"], message="over_ms is a number")

@@ -47,7 +47,7 @@ MODULES = {
 EQUIVALENT = {
     (
         "reserve",
-        "redis.call('HSET', holds, reservation_id, 'held:' .. buyer .. ':' .. units .. ':' .. deadline_ms)",
+        "redis.call('HSET', holds, reservation_id, string.format('held:%s:%.0f:%.0f', buyer, units, deadline_ms))",
     ): "XADD and HSET exchanged: a full store refuses either of them, and the first write decides",
 }
 

@@ -1,9 +1,18 @@
-"""What a reservation costs the store: one command, a fixed number of steps, less than 400 bytes."""
+"""What a reservation costs the store: one command, a fixed number of steps, less than 400 bytes.
 
-from collections import Counter
+The times that it prints (`make test PROCESSES=0 ARGS="-s tests/seckill/scripts/test_reservation_costs.py"`) decide no
+test. To compare two versions in turns, name the file of the other one in RESERVE_LUA.
+"""
+
+import os
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from pathlib import Path
+from statistics import median
 
 from seckill import outbox, scripts
+from seckill.outcomes import Outcome
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 RESERVATIONS = 20_000
@@ -20,11 +29,11 @@ def test_a_reservation_is_one_command_and_the_same_steps_however_many_there_are(
         "info": 1,
         "time": 1,
         "hmget": 1,
-        "exists": 3,
+        "exists": 1,
         "hget": 2,
         "xadd": 1,
-        "hset": 1,
-        "hincrby": 3,
+        "hset": 3,
+        "lpush": 1,
     }
     reserve_many(checked_item, 1000)
     assert steps(checked_item, lambda: checked_item.reserve()) == steps_of_first
@@ -34,7 +43,7 @@ def test_a_refusal_is_one_command_too(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=1)
     checked_item.guarded = False
     checked_item.reserve(buyer=7)
-    expected = {"evalsha": 1, "info": 1, "time": 1, "hmget": 1, "exists": 3, "hget": 1}
+    expected = {"evalsha": 1, "info": 1, "time": 1, "hmget": 1, "exists": 1, "hget": 1}
     assert steps(checked_item, lambda: checked_item.reserve(buyer=8)) == expected
 
 
@@ -63,13 +72,47 @@ def test_a_reservation_takes_less_than_400_bytes_until_it_is_drained(
 
 
 def reserve_many(checked_item: CheckedItem, count: int) -> None:
-    keys = [checked_item.keys.item, checked_item.keys.buyers, checked_item.keys.holds, checked_item.keys.outbox]
+    keys = [getattr(checked_item.keys, name) for name in ("item", "buyers", "holds", "outbox", "latest")]
     calls: list[tuple[list[str], list[scripts.Argument]]] = [
         (keys, [str(checked_item.new_id()), 1_000_000 + number, 1]) for number in range(count)
     ]
     for start in range(0, count, 1000):
         answers = scripts.RESERVE.run_many(checked_item.client, calls[start : start + 1000])
         assert {answer[0] for answer in answers} == {"reserved"}
+
+
+def test_the_time_of_the_server_for_a_reservation_and_for_a_refusal_is_printed(checked_item: CheckedItem) -> None:
+    checked_item.guarded = False
+    versions = {"reserve.lua": scripts.RESERVE}
+    if path := os.environ.get("RESERVE_LUA"):
+        versions[path] = scripts.Script("reserve", Path(path).read_text())
+    measured: dict[str, list[float]] = defaultdict(list)
+    for _ in range(5):
+        for name, script in versions.items():
+            for word in (Outcome.RESERVED, Outcome.SOLD_OUT):
+                measured[f"{name}: {word}"].append(server_us(checked_item, script, word))
+    for name, times_us in measured.items():
+        print(f"{name:40} {median(times_us):5.1f} µs of the server, median of {len(times_us)}")
+    assert all(measured.values())
+
+
+def server_us(checked_item: CheckedItem, script: scripts.Script, word: Outcome) -> float:
+    """The server's time for one of many pipelined calls, by its own statistics."""
+    checked_item.client.flushdb()
+    checked_item.publish(quantity=1_000_000)
+    if word is Outcome.SOLD_OUT:
+        checked_item.sold()
+        checked_item.client.hset(checked_item.keys.item, mapping={"left": 0, "sold": 1_000_000})
+    slots = int(re.findall(r"#KEYS == (\d)", script.source)[0])
+    keys = [getattr(checked_item.keys, name) for name in ("item", "buyers", "holds", "outbox", "latest")][:slots]
+    calls: list[tuple[list[str], list[scripts.Argument]]] = [
+        (keys, [str(checked_item.new_id()), 1_000_000 + number, 1]) for number in range(2000)
+    ]
+    checked_item.client.script_load(script.source)
+    checked_item.client.config_resetstat()
+    answers = script.run_many(checked_item.client, calls[:1000]) + script.run_many(checked_item.client, calls[1000:])
+    assert {answer[0] for answer in answers} == {word}
+    return float(checked_item.client.info("commandstats")["cmdstat_evalsha"]["usec_per_call"])
 
 
 def memory(checked_item: CheckedItem) -> int:

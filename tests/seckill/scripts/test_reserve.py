@@ -9,7 +9,7 @@ import pytest
 
 from seckill import item_state, ledger, scripts
 from seckill.ledger import Reservation
-from seckill.ledger_words import ReleaseReason
+from seckill.ledger_words import ReleaseReason, RestoreAs
 from seckill.outcomes import Outcome
 from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import DAMAGED_NUMBERS, HOUR_MS, ITEM_ID, CheckedItem, says
@@ -75,6 +75,44 @@ def test_units_that_came_back_can_be_had_again(checked_item: CheckedItem) -> Non
     checked_item.publish(quantity=1)
     checked_item.ended(buyer=7)
     assert checked_item.reserve(buyer=8).outcome == Outcome.RESERVED
+
+
+# --- the list of the latest reservations ---
+
+
+def test_the_latest_reservations_are_listed_newest_first_with_their_numbers(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    ids = [str(checked_item.held(buyer=buyer)) for buyer in (7, 8, 9)]
+    assert checked_item.latest() == [(3, ids[2]), (2, ids[1]), (1, ids[0])]
+
+
+def test_a_refused_and_a_repeated_call_are_not_listed(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=1)
+    held = checked_item.held(buyer=7)
+    checked_item.reserve(held, buyer=7)
+    checked_item.reserve(buyer=8)
+    assert checked_item.latest() == [(1, str(held))]
+
+
+def test_a_restored_hold_is_counted_and_leaves_a_gap_in_the_list(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    first = checked_item.held(buyer=7)
+    checked_item.restore(state=RestoreAs.SOLD, buyer=8)
+    third = checked_item.held(buyer=9)
+    assert checked_item.latest() == [(3, str(third)), (1, str(first))]
+
+
+@pytest.mark.parametrize(("number", "listed"), [(63, 201), (64, 128), (65, 201), (127, 201), (192, 128)])
+def test_the_list_is_cut_to_128_at_each_64th_reservation(checked_item: CheckedItem, number: int, listed: int) -> None:
+    checked_item.publish()
+    checked_item.held(buyer=7)
+    checked_item.client.delete(checked_item.keys.latest)
+    checked_item.client.rpush(checked_item.keys.latest, *[f"{n}:x" for n in range(200, 0, -1)])
+    checked_item.client.hset(checked_item.keys.item, "reservations", number - 1)
+    with checked_item.unguarded():
+        newest = checked_item.held(buyer=8)
+    assert len(checked_item.latest()) == listed
+    assert checked_item.latest()[:2] == [(number, str(newest)), (200, "x")]
 
 
 # --- unavailable ---
@@ -174,6 +212,52 @@ def test_an_item_that_lost_who_holds_its_units_is_unavailable(checked_item: Chec
     checked_item.held(buyer=7)
     checked_item.client.delete(f"seckill:{{42}}:{lost}")
     assert unavailable(checked_item.reserve(buyer=8))
+
+
+def test_units_held_without_a_hold_are_a_loss_though_no_reservation_is_counted(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.held(buyer=7)
+    checked_item.client.hset(checked_item.keys.item, "reservations", "0")
+    checked_item.client.delete(checked_item.keys.holds)
+    assert unavailable(checked_item.reserve(buyer=8))
+    assert item_state.conditions(item_ids=[ITEM_ID]) == {ITEM_ID: item_state.Condition.LOST}
+
+
+def test_in_an_ordinary_call_one_command_asks_whether_the_keys_are_there(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    checked_item.held(buyer=7)
+    before = checked_item.store.calls()["exists"]
+    with checked_item.unguarded():
+        checked_item.reserve(buyer=8)
+    assert checked_item.store.calls()["exists"] == before + 1
+
+
+@pytest.mark.parametrize("length", [0, 20, 39])
+def test_a_part_of_the_servers_id_is_not_its_id(checked_item: CheckedItem, length: int) -> None:
+    checked_item.publish()
+    checked_item.client.hset(checked_item.keys.item, "incarnation", checked_item.item()["incarnation"][:length])
+    assert unavailable(checked_item.reserve())
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"state": "paused"}, Outcome.PAUSED),
+        ({"opens_ms": "9999999999999"}, Outcome.NOT_OPEN),
+        ({"closes_ms": "1"}, Outcome.CLOSED),
+        ({"per_buyer_max": "0"}, Outcome.LIMIT_REACHED),
+    ],
+)
+def test_a_refusal_of_an_unlimited_item_says_no_figure(
+    checked_item: CheckedItem, change: dict[str, str], word: Outcome
+) -> None:
+    checked_item.publish(quantity=None)
+    held = checked_item.held()
+    checked_item.client.hset(checked_item.keys.item, mapping=change)
+    answer = checked_item.reserve()
+    assert (answer.outcome, answer.left) == (word, None)
+    assert (answer.retry_ms > 0) == (word is Outcome.NOT_OPEN)
+    assert checked_item.reserve(held).left is None
 
 
 @pytest.mark.parametrize("lost", ["buyers", "holds"])
@@ -495,7 +579,7 @@ def test_units_less_than_one_are_refused(checked_item: CheckedItem, units: int) 
 def test_units_that_are_not_an_integer_are_refused(checked_item: CheckedItem, units: str) -> None:
     checked_item.publish(quantity=None)
     args = [str(checked_item.new_id()), "7", units]
-    checked_item.is_refused(scripts.RESERVE, keys=4, args=args, message="units are whole, 1 or more")
+    checked_item.is_refused(scripts.RESERVE, keys=5, args=args, message="units are whole, 1 or more")
 
 
 @pytest.mark.parametrize("hold", ["", "held", "held:7:1", "held:7:1:soon", "held:7:1:1767226500012:more"])
@@ -507,11 +591,11 @@ def test_a_malformed_hold_is_a_fault_and_not_an_answer(checked_item: CheckedItem
         checked_item.reserve(damaged)
 
 
-@pytest.mark.parametrize(("keys", "args"), [(3, 3), (5, 3), (4, 2), (4, 4)])
-def test_reserve_takes_four_keys_and_three_arguments(checked_item: CheckedItem, keys: int, args: int) -> None:
+@pytest.mark.parametrize(("keys", "args"), [(4, 3), (6, 3), (5, 2), (5, 4)])
+def test_reserve_takes_five_keys_and_three_arguments(checked_item: CheckedItem, keys: int, args: int) -> None:
     checked_item.publish()
     args_given = [str(checked_item.new_id()), "7", "1", "more"][:args]
-    message = "reserve takes 4 keys and 3 arguments"
+    message = "reserve takes 5 keys and 3 arguments"
     checked_item.is_refused(scripts.RESERVE, keys=keys, args=args_given, message=message)
 
 
