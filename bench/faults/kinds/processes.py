@@ -79,7 +79,7 @@ class WorkerKilledBeforeCommit(DiesAtFailpoint):
 
 class WorkerKilledMidBatch(DiesAtFailpoint):
     name = "worker-killed-mid-batch"
-    description = "a worker dies between writing orders and their lines"
+    description = "a worker dies after writing a batch of orders, before it counts their units"
     failpoint = "intake.mid_batch"
     disturbs = frozenset({Part.WORKER})
 
