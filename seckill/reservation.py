@@ -1,6 +1,7 @@
 """Reserving: the one function behind the API and behind the page that works without JavaScript."""
 
-from seckill import doorbell, ledger
+from seckill import ledger
+from seckill.drain import doorbell
 from seckill.outcomes import Outcome
 from seckill.passes import Pass
 from seckill.store import StoreUnreachable

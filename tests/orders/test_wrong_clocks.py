@@ -12,7 +12,8 @@ from django_redis import get_redis_connection
 
 from orders import intake, sweep, tasks
 from orders.models import Order, OrderStatus
-from seckill import doorbell, ledger, passes
+from seckill import ledger, passes
+from seckill.drain import doorbell
 from seckill.keys import keys_of
 from seckill.models import SaleItem
 from seckill.timestamps import from_ms, to_ms

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from seckill import doorbell
-from seckill.doorbell import Doorbell
+from seckill.drain import doorbell, lease
+from seckill.drain.doorbell import Doorbell
 from tests.own_store import OwnStore, free_port, running
 
 # How long a request may take. On a busy machine one in a hundred may be slower; waiting for the broker would slow down
@@ -142,6 +142,21 @@ def test_while_no_worker_takes_messages_they_do_not_pile_up(
     broker.client.delete("drain")
     bell.request_drain(42)
     until(lambda: items(broker) == [42])
+
+
+def test_no_drain_is_requested_while_a_process_drains_the_item(
+    broker: OwnStore, connect: Callable[[str], Doorbell]
+) -> None:
+    bell = connect(broker.url)
+    lease.take(42)
+    bell.request_drain(42)
+    until(lambda: not bell._items)
+    bell.request_drain(43)
+    until(lambda: items(broker))
+    assert items(broker) == [43]
+    lease.give_back(42)
+    bell.request_drain(42)
+    until(lambda: items(broker) == [43, 42])
 
 
 def test_a_broker_that_is_down_costs_the_buyer_nothing(connect: Callable[[str], Doorbell]) -> None:

@@ -11,13 +11,14 @@ import time
 import structlog
 from celery import current_app
 
+from seckill.drain import lease
 from shop.celery import messages_waiting
 
 log = structlog.get_logger(__name__)
 
 TASK = "orders.tasks.drain_outbox"
 QUEUE = "drain"
-# At most one message per item, process and 50 ms: one drain takes hundreds of entries, so more would be of no use.
+# At most one message per item, process and 50 ms, and none while a process drains the item.
 INTERVAL_SECONDS = 0.05
 # While more messages than this wait in the queue of drains, none is added: workers are away or behind, and the sweep
 # drains every item as soon as one of them has a turn. Sweeps have more room (shop/sweep_scheduler.py), so they get in.
@@ -73,7 +74,14 @@ class Doorbell:
 
 
 def send(item_id: int) -> None:
-    """Queue one drain of the item's outbox, unless the queue is long. Raises what the broker's client raises."""
+    """Queue one drain of the item's outbox, unless a process is draining it or the queue is long.
+
+    Raises what the clients of the broker and of the cache raise.
+    """
+    # Under load the message costs the worker more than the drain. Whoever has the lease reads the outbox again at the
+    # end, and finds what was reserved until now.
+    if lease.is_taken(item_id):
+        return
     if messages_waiting(current_app, QUEUE) >= WAITING_MAX:
         return
     current_app.send_task(
