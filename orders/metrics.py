@@ -1,8 +1,8 @@
 """What Prometheus reads at /metrics: figures that must be 0, or small, while the shop keeps its promises.
 
 The processes of a shop are started and stopped all the time, so none of them counts anything. Each figure is read from
-PostgreSQL, from an index that holds only what is outstanding, or from the cache: the last audit, and how often the
-reservation store failed.
+PostgreSQL, from an index that holds only what is outstanding, from the outboxes in the reservation store, or from the
+cache: the last audit, and how often the reservation store failed.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from orders.models import ATTENTION_TO_DO, Mail, Order, OrderStatus, Payment, PaymentEvent
-from seckill.models import SaleChange
+from seckill import outbox
+from seckill.models import SaleChange, movable_items
+from seckill.store import StoreUnreachable
 from seckill.store_failures import failure_counts
 
 AUDIT_KEY = "orders.repair.last_audit"
@@ -90,6 +92,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 class ShopCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from audit_metrics()
+        yield from outbox_metrics()
         yield store_failure_metric()
         for metric in ROW_COUNTS:
             yield GaugeMetricFamily(metric.name, metric.help_text, value=metric.rows.count())
@@ -115,6 +118,25 @@ def audit_metrics() -> Iterator[Metric]:
         age_seconds = timezone.now().timestamp() - last["at_s"]
         yield GaugeMetricFamily("stampede_audit_age_seconds", "Seconds since the last audit", value=age_seconds)
     yield differences
+
+
+def outbox_metrics() -> Iterator[Metric]:
+    """How many reservations of each item are not orders yet, and since when. Empty if the store does not answer."""
+    backlog = GaugeMetricFamily(
+        "stampede_outbox_backlog", "Reservations that are not orders yet; entries of the item's outbox", labels=["item"]
+    )
+    lag = GaugeMetricFamily(
+        "stampede_outbox_lag_seconds", "Age of the oldest reservation that is not an order yet", labels=["item"]
+    )
+    try:
+        for item_id, waiting in outbox.waiting(item_ids=list(movable_items().values_list("pk", flat=True))).items():
+            backlog.add_metric([str(item_id)], waiting.entries)
+            lag.add_metric([str(item_id)], waiting.oldest_ms / 1000)
+    except StoreUnreachable:
+        # Counted in stampede_store_failures_total.
+        pass
+    yield backlog
+    yield lag
 
 
 def store_failure_metric() -> Metric:

@@ -30,6 +30,14 @@ class Entry:
     fields: dict[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The entries of an outbox that are not orders yet, and the age of the oldest one; 0 if there is none."""
+
+    entries: int
+    oldest_ms: int
+
+
 def read_batch(*, item_id: int, count_max: int, consumer: str = CONSUMER) -> list[Entry]:
     """Up to `count_max` entries of dead consumers, then as many new ones. They stay pending until acknowledged."""
     key = keys_of(item_id).outbox
@@ -95,6 +103,25 @@ def backlogs(*, item_ids: Sequence[int]) -> dict[int, int]:
         lengths = pipeline.execute(raise_on_error=False)
     found = zip(item_ids, lengths, strict=True)
     return {item_id: length if isinstance(length, int) else 1 for item_id, length in found if length}
+
+
+def waiting(*, item_ids: Sequence[int]) -> dict[int, Waiting]:
+    """What waits in each item's outbox, empty or not. One round trip."""
+    with store() as client:
+        pipeline = client.pipeline(transaction=False)
+        for item_id in item_ids:
+            key = keys_of(item_id).outbox
+            pipeline.xlen(key)
+            pipeline.xrange(key, count=1)
+        pipeline.time()
+        *answers, (seconds, microseconds) = pipeline.execute()
+    now_ms = int(seconds) * 1000 + int(microseconds) // 1000
+    return {
+        item_id: Waiting(
+            entries=length, oldest_ms=max(now_ms - int(oldest[0][0].partition(b"-")[0]), 0) if oldest else 0
+        )
+        for item_id, length, oldest in zip(item_ids, answers[0::2], answers[1::2], strict=True)
+    }
 
 
 def next_entries(client: Redis, key: str, *, count_max: int, consumer: str) -> list[tuple[Any, Any]]:

@@ -1,0 +1,50 @@
+"""The metrics of outboxes: how many reservations are not orders yet, and since when."""
+
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.test import Client
+
+from orders import tasks
+from seckill import ledger, passes
+from seckill.keys import keys_of
+from seckill.models import SaleItem
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def metric(client: Client, name: str, item: SaleItem) -> float | None:
+    """The value at /metrics; None if it has none for the item."""
+    text = client.get("/metrics").text
+    _, found, rest = text.partition(f'\n{name}{{item="{item.pk}"}} ')
+    return float(rest.partition("\n")[0]) if found else None
+
+
+def test_a_reservation_counts_until_it_is_an_order(client: Client, item: SaleItem, buyer: User) -> None:
+    assert metric(client, "stampede_outbox_backlog", item) == 0
+    assert metric(client, "stampede_outbox_lag_seconds", item) == 0
+    ledger.reserve(item_id=item.pk, reservation_id=passes.new_reservation_id(item.pk), buyer_id=buyer.pk, units=1)
+    assert metric(client, "stampede_outbox_backlog", item) == 1
+    tasks.sweep_outboxes()
+    assert metric(client, "stampede_outbox_backlog", item) == 0
+
+
+def test_the_lag_is_the_age_of_the_oldest_entry(client: Client, item: SaleItem, store: Any) -> None:
+    seconds, _ = store.time()
+    store.xadd(keys_of(item.pk).outbox, {"waits": "for long"}, id=f"{(seconds - 90) * 1000}-0")
+    store.xadd(keys_of(item.pk).outbox, {"waits": "not so long"}, id=f"{(seconds - 30) * 1000}-0")
+    lag = metric(client, "stampede_outbox_lag_seconds", item)
+    assert lag is not None
+    assert 90 <= lag < 120
+    assert metric(client, "stampede_outbox_backlog", item) == 2
+
+
+def test_without_the_store_the_other_metrics_are_shown(client: Client, item: SaleItem, settings: LazySettings) -> None:
+    settings.CACHES = {
+        **settings.CACHES,
+        "seckill": {**settings.CACHES["seckill"], "LOCATION": "redis://127.0.0.1:1/0"},
+    }
+    assert metric(client, "stampede_outbox_backlog", item) is None
+    assert "stampede_orders_overdue 0.0" in client.get("/metrics").text
