@@ -1,23 +1,28 @@
 """The verdict as two tables with a summary in words, and as JSON."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from rich.console import Console
 from rich.table import Table
 
+from bench.stampede.paying_buyers import CallTimes
 from bench.stampede.verdict import Verdict
 
 
-def show(verdict: Verdict, *, console: Console) -> None:
-    """Print the verdict."""
+def show(verdict: Verdict, *, paying: Mapping[str, CallTimes], console: Console) -> None:
+    """Print the verdict, and how long the calls of paying buyers took."""
     console.print(answers_table(verdict))
     console.print(figures_table(verdict))
+    if paying:
+        console.print(paying_table(paying))
     console.print(summary(verdict), style="green" if verdict.kept else "bold red")
 
 
-def as_json(verdict: Verdict) -> str:
-    return json.dumps({**asdict(verdict), "kept": verdict.kept}, indent=2) + "\n"
+def as_json(verdict: Verdict, *, paying: Mapping[str, CallTimes]) -> str:
+    meanwhile = {kind: asdict(times) for kind, times in paying.items()}
+    return json.dumps({**asdict(verdict), "kept": verdict.kept, "paying": meanwhile}, indent=2) + "\n"
 
 
 def answers_table(verdict: Verdict) -> Table:
@@ -56,6 +61,16 @@ def figures_table(verdict: Verdict) -> Table:
         rows.append(("not sent", f"{verdict.not_sent:,}", "calls for which no time was left (--timeout)"))
     for row in rows:
         table.add_row(*row)
+    return table
+
+
+def paying_table(paying: Mapping[str, CallTimes]) -> Table:
+    table = Table("call", title="Buyers who paid meanwhile", title_justify="left")
+    for name in ("calls", "failed", "p50", "p99", "longest"):
+        table.add_column(name, justify="right")
+    for kind, times in paying.items():
+        milliseconds = [f"{ms:,.0f} ms" for ms in (times.p50_ms, times.p99_ms, times.longest_ms)]
+        table.add_row(kind, f"{times.calls:,}", f"{times.failed:,}", *milliseconds)
     return table
 
 

@@ -15,6 +15,7 @@ from bench import load_buyers
 from bench.argument_types import span, whole
 from bench.stampede import report, setup
 from bench.stampede.arrivals import Arrivals
+from bench.stampede.paying_buyers import CallTimes, PayingBuyers, unpaid_orders
 from bench.stampede.plan import Call, Habits, calls_of
 from bench.stampede.rush import RushFailed, rush
 from bench.stampede.verdict import Verdict, accepted_in_doubt, collect_answers, verdict_on
@@ -57,26 +58,30 @@ class Command(BaseCommand):
         add("--url", help="where the shop listens (http://127.0.0.1:PORT, PORT as of `make run`)")
         add("--timeout", type=whole, default=120, help="seconds after which no more calls are sent (120)")
         add("--seed", type=int, default=1, help="seed of the random choices that buyers make (1)")
+        add("--paying", type=whole, metavar="N", help="meanwhile, buyers pay for up to N orders of another sale")
         add("--json", type=Path, metavar="FILE", help="also write the verdict to this file")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            verdict = stampede(options, progress_console=Console(stderr=True))
+            verdict, paying = stampede(options, progress_console=Console(stderr=True))
         except (setup.CannotStart, RushFailed) as error:
             raise CommandError(str(error)) from error
         except StoreUnreachable as error:
             raise CommandError(f"The reservation store does not answer: {error}") from error
         except KeyboardInterrupt:
             raise CommandError("Stopped before there was a verdict.", returncode=130) from None
-        report.show(verdict, console=Console(file=cast(IO[str], self.stdout), highlight=False))
+        report.show(verdict, paying=paying, console=Console(file=cast(IO[str], self.stdout), highlight=False))
         if options["json"]:
-            options["json"].write_text(report.as_json(verdict))
+            options["json"].write_text(report.as_json(verdict, paying=paying))
         if not verdict.kept:
             raise CommandError(f"The shop broke a promise: {report.problems(verdict)}.")
 
 
-def stampede(options: dict[str, Any], *, progress_console: Console) -> Verdict:
-    """Prepare the item and the calls, send them, wait for the orders, and compare."""
+def stampede(options: dict[str, Any], *, progress_console: Console) -> tuple[Verdict, dict[str, CallTimes]]:
+    """Prepare the item and the calls, send them, wait for the orders, and compare.
+
+    Returns the verdict, and how long the calls of paying buyers took; nothing without `--paying`.
+    """
     if options["processes"] > PROCESSES_MAX or options["connections"] > CONNECTIONS_MAX:
         raise setup.CannotStart(f"At most {PROCESSES_MAX} processes of {CONNECTIONS_MAX} connections each.")
     address = setup.loopback_address(options["url"] or f"http://127.0.0.1:{os.environ.get('PORT') or 8000}")
@@ -84,6 +89,7 @@ def stampede(options: dict[str, Any], *, progress_console: Console) -> Verdict:
     item = item_for(options)
     with Progress(console=progress_console, transient=True) as progress:
         chains = prepare(item, options, progress)
+        to_be_paid = unpaid_orders(count=options["paying"]) if options["paying"] else []
         setup.check_shop(address=address, item_id=item.pk, pass_text=chains[0][0].pass_text)
         left_before = units_left(item)
 
@@ -94,14 +100,15 @@ def stampede(options: dict[str, Any], *, progress_console: Console) -> Verdict:
             progress.update(running, completed=done)
             arrivals.poll()
 
-        result = rush(
-            url=address.base + reverse("api-reserve", args=[item.pk]),
-            chains=chains,
-            processes=options["processes"],
-            connections=options["connections"],
-            seconds_max=options["timeout"],
-            tick=tick,
-        )
+        with PayingBuyers(address=address, orders=to_be_paid) as paying:
+            result = rush(
+                url=address.base + reverse("api-reserve", args=[item.pk]),
+                chains=chains,
+                processes=options["processes"],
+                connections=options["connections"],
+                seconds_max=options["timeout"],
+                tick=tick,
+            )
         heard = collect_answers(chains=chains, answers=result.answers)
         accepted = accepted_in_doubt(item_id=item.pk, in_doubt=heard.in_doubt)
         awaited = [*heard.yes, *accepted]
@@ -111,9 +118,10 @@ def stampede(options: dict[str, Any], *, progress_console: Console) -> Verdict:
             seconds_max=ORDERS_SECONDS_MAX,
             tick=lambda count: progress.update(arriving, completed=count),
         )
-        return verdict_on(
+        verdict = verdict_on(
             item=item, heard=heard, rush=result, seen_s=arrivals.seen_s, accepted=accepted, left_before=left_before
         )
+        return verdict, paying.times() if to_be_paid else {}
 
 
 def item_for(options: dict[str, Any]) -> SaleItem:

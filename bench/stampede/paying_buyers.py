@@ -1,0 +1,185 @@
+"""Buyers who pay for earlier orders while the stampede runs: does the shop stay usable for them?
+
+Each opens the order, starts its payment, and their payment company (the simulated one) reports the money, at a rate
+that an idle shop does not notice. What is measured is how long each call takes.
+"""
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils import timezone
+
+from bench import load_buyers
+from bench.load_sale import open_load_sale
+from bench.stampede.arrivals import Arrivals
+from bench.stampede.setup import OWN_SALE_SECONDS, Address, CannotStart, request
+from bench.stampede.verdict import percentile
+from orders.models import OrderLine
+from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
+from seckill import ledger, passes
+from seckill.outcomes import Outcome
+from shop.models import ApiToken
+from shop.zone import time_with_offset
+
+THREADS = 4
+# After each call of a thread: some 40 calls a second in all.
+PAUSE_SECONDS = 0.1
+# How long the orders that are to be paid may take to arrive.
+ORDERS_SECONDS_MAX = 60.0
+
+ORDER, START, WEBHOOK = "order", "start a payment", "webhook"
+
+
+@dataclass(frozen=True, slots=True)
+class UnpaidOrder:
+    """An order, and the token with which its buyer calls the API."""
+
+    number: str
+    reservation_id: str
+    amount_minor: int
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallTimes:
+    """How long the calls of one kind took, in milliseconds; `failed` had no answer, or another one than 200 or 201."""
+
+    calls: int
+    failed: int
+    p50_ms: float
+    p99_ms: float
+    longest_ms: float
+
+
+class PayingBuyers:
+    """Threads that pay for the orders, one after the other, from the beginning of the `with` to its end."""
+
+    def __init__(self, *, address: Address, orders: Sequence[UnpaidOrder]) -> None:
+        self._address = address
+        self._orders: Iterator[UnpaidOrder] = iter(orders)
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._pay, name=f"payer-{number + 1}") for number in range(THREADS)]
+        self._seconds: dict[str, list[float]] = {ORDER: [], START: [], WEBHOOK: []}
+        self._failed: Counter[str] = Counter()
+
+    def __enter__(self) -> "PayingBuyers":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    def times(self) -> dict[str, CallTimes]:
+        """What was measured, by kind of call."""
+        return {kind: self._times(kind) for kind in self._seconds}
+
+    def _times(self, kind: str) -> CallTimes:
+        ordered_ms = sorted(1000 * seconds for seconds in self._seconds[kind])
+        return CallTimes(
+            calls=len(ordered_ms),
+            failed=self._failed[kind],
+            p50_ms=percentile(ordered_ms, 0.5),
+            p99_ms=percentile(ordered_ms, 0.99),
+            longest_ms=ordered_ms[-1] if ordered_ms else 0.0,
+        )
+
+    def _pay(self) -> None:
+        while not self._ended.is_set():
+            with self._lock:
+                order = next(self._orders, None)
+            if order is None:
+                return
+            bearer = {"Authorization": f"Bearer {order.token}", "Content-Type": "application/json"}
+            self._call(ORDER, "GET", reverse("api-order", args=[order.number]), headers=bearer)
+            started = self._call(
+                START,
+                "POST",
+                reverse("api-order-pay", args=[order.number]),
+                body='{"provider": "simulated"}',
+                headers={**bearer, "Idempotency-Key": str(uuid4())},
+            )
+            if "payment" in started:
+                self._report_money(order, payment_id=started["payment"], url=started["url"])
+
+    def _report_money(self, order: UnpaidOrder, *, payment_id: str, url: str) -> None:
+        """The message of the payment company that the buyer has paid."""
+        message = {
+            "id": f"evt_{uuid4()}",
+            "kind": "captured",
+            "payment": payment_id,
+            "reference": url.rstrip("/").rpartition("/")[2],
+            "reservation": order.reservation_id,
+            "amount_minor": order.amount_minor,
+            "currency": settings.CURRENCY,
+            "happened_at": timezone.now().isoformat(),
+        }
+        body = json.dumps(message)
+        signature = signature_header(body=body.encode(), signed_s=int(time.time()))
+        self._call(
+            WEBHOOK,
+            "POST",
+            reverse("api-payment-webhook", args=["simulated"]),
+            body=body,
+            headers={SIGNATURE_HEADER: signature, "Content-Type": "application/json"},
+        )
+
+    def _call(self, kind: str, method: str, path: str, **details: Any) -> dict[str, Any]:
+        """One call on a connection of its own, and the answer; empty if it failed."""
+        started_s = time.perf_counter()
+        try:
+            status, reply = request(self._address, method, path, **details)
+        except CannotStart:
+            status, reply = 0, {}
+        self._seconds[kind].append(time.perf_counter() - started_s)
+        if status not in (200, 201):
+            self._failed[kind] += 1
+            reply = {}
+        self._ended.wait(PAUSE_SECONDS)
+        return reply
+
+
+def unpaid_orders(*, count: int) -> list[UnpaidOrder]:
+    """Orders of `count` load-test buyers in a new sale. The running shop writes them. Raises CannotStart."""
+    item = open_load_sale(
+        name=f"Load test {time_with_offset(timezone.now())}, to be paid",
+        quantity=count,
+        per_buyer_max=1,
+        open_seconds=OWN_SALE_SECONDS,
+        hold_seconds=OWN_SALE_SECONDS,
+    )
+    arrivals = Arrivals(item.pk)
+    buyer_ids = load_buyers.load_buyer_ids(count=count)
+    reservation_ids = [passes.new_reservation_id(item.pk) for _ in buyer_ids]
+    for buyer_id, reservation_id in zip(buyer_ids, reservation_ids, strict=True):
+        answer = ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer_id, units=1)
+        if answer.outcome is not Outcome.RESERVED:
+            raise CannotStart(f"An order to be paid could not be reserved: {answer.outcome}.")
+    waited_for = [str(reservation_id) for reservation_id in reservation_ids]
+    arrivals.wait_for(waited_for, seconds_max=ORDERS_SECONDS_MAX, tick=lambda _count: None)
+    lines = OrderLine.objects.filter(sale_item=item).select_related("order__buyer")
+    if len(lines) < count:
+        raise CannotStart("The shop writes no orders: does its worker run?")
+    return [
+        UnpaidOrder(
+            number=str(line.order.number),
+            reservation_id=str(line.order.reservation_id),
+            amount_minor=line.order.amount_minor,
+            token=ApiToken.objects.create(user=line.order.buyer)[1],
+        )
+        for line in lines
+    ]
