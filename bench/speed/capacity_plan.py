@@ -101,14 +101,13 @@ def unit_costs(results: Mapping[str, Any]) -> UnitCosts:
 
 
 def median_of(results: Mapping[str, Any], part: str, figure: str) -> float:
-    again = f"Run `make bench` without --only, or at least with --only {part}."
     try:
         measured = results["parts"][part]
         if measured["wrong"]:
             raise NoUnitCosts(f"In the last bench the part {part} had wrong answers, so it has no figures.")
         median = float(measured["figures"][figure]["median"])
     except (KeyError, TypeError, ValueError):
-        raise NoUnitCosts(f"The last bench did not measure {figure} of the part {part}. {again}") from None
+        raise NoUnitCosts(f"The last bench did not measure {figure} of the part {part}. Run a whole `make bench`.") from None
     if not math.isfinite(median) or median <= 0:
         raise NoUnitCosts(
             f"{figure} of the part {part} is {median:g}: the run was too short for it. Repeat with more --seconds."

@@ -70,8 +70,8 @@ def drained(server: Server) -> Sample:
             **{f"{kind}_us": seconds[kind] / RESERVATIONS * 1e6 for kind in ("worker", "postgres", "store")},
             "worker_and_postgres_us": (seconds["worker"] + seconds["postgres"]) / RESERVATIONS * 1e6,
             "orders_per_second": RESERVATIONS / wall_s,
-            "undrained_bytes": undrained_bytes,
-            "store_bytes": drained_bytes,
+            "undrained_bytes": round(undrained_bytes),
+            "store_bytes": round(drained_bytes),
         }
     )
 
