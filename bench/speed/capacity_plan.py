@@ -107,7 +107,9 @@ def median_of(results: Mapping[str, Any], part: str, figure: str) -> float:
             raise NoUnitCosts(f"In the last bench the part {part} had wrong answers, so it has no figures.")
         median = float(measured["figures"][figure]["median"])
     except (KeyError, TypeError, ValueError):
-        raise NoUnitCosts(f"The last bench did not measure {figure} of the part {part}. Run a whole `make bench`.") from None
+        raise NoUnitCosts(
+            f"The last bench did not measure {figure} of the part {part}. Run a whole `make bench`."
+        ) from None
     if not math.isfinite(median) or median <= 0:
         raise NoUnitCosts(
             f"{figure} of the part {part} is {median:g}: the run was too short for it. Repeat with more --seconds."

@@ -89,7 +89,7 @@ def reserve_calls(item: SaleItem) -> Calls:
     """A reservation of one unit for each of many buyers, who do not have to exist for the script."""
     keys = keys_of(item.pk)
     buyers = measured_sales.buyer_ids(RESERVATIONS)
-    names = [keys.item, keys.buyers, keys.holds, keys.outbox]
+    names = [keys.item, keys.buyers, keys.holds, keys.outbox, keys.latest]
     return [(names, [str(passes.new_reservation_id(item.pk)), buyer_id, 1]) for buyer_id in buyers]
 
 
