@@ -285,7 +285,7 @@ def test_a_session_of_another_buyer_is_for_the_view(
 def test_a_yes_asks_the_store_and_nobody_else_and_requests_a_drain(
     warm: Lane, item: SaleItem, people: list[User], pass_for: PassFor
 ) -> None:
-    with mock.patch("seckill.doorbell.request_drain") as request_drain, mock.patch.object(connection, "cursor") as sql:
+    with mock.patch("seckill.drain.doorbell.request_drain") as request_drain, mock.patch.object(connection, "cursor") as sql:
         answer = warm.reserve(item, pass_for(people[1], item))
     assert answer.status == "201 Created"
     assert not sql.called
