@@ -1,4 +1,4 @@
-"""The flash sale over HTTP: sales, live figures, passes, and the reservation itself.
+"""The flash sale over HTTP: sales, passes, and the reservation itself. Live figures are in seckill/live/live_views.py.
 
 `ReservationView` reads the pass (no database) and calls `reservation.reserve`, which asks the reservation store once.
 Follow it from there to the script, and the outbox to `orders/intake.py`. Ordinary calls do not come here:
@@ -6,15 +6,12 @@ Follow it from there to the script, and the outbox to `orders/intake.py`. Ordina
 """
 
 import math
-import time
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError
 from django.db.models import QuerySet
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
@@ -25,33 +22,27 @@ from rest_framework.generics import ListAPIView, RetrieveAPIView
 from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from seckill import archive, ledger, passes
-from seckill.live.answer import live_body
+from seckill import ledger, passes
 from seckill.live.page_texts import refusal_detail
+from seckill.live.spread import spread_seconds
 from seckill.models import Sale, listed_sales, published_items, published_sales
 from seckill.outcomes import HTTP, Outcome
 from seckill.pass_authentication import PassAuthentication, PassRefused
 from seckill.phase import Phase, in_phase
 from seckill.reservation import ACCEPTED, reserve
 from seckill.serializers import (
-    LiveSerializer,
     PassSerializer,
     ReservationRequestSerializer,
     ReservationSerializer,
     SaleSerializer,
 )
-from seckill.store import StoreUnreachable
 from seckill.timestamps import now_ms, rfc3339, to_ms
 from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
 from shop.http.openapi import PROBLEM
 from shop.http.problems import problem
 from shop.money import to_text
-
-# How long a process remembers that an item is published.
-PUBLISHED_REMEMBERED_SECONDS = 10.0
 
 
 class ReservationView(JsonAPIView):
@@ -109,7 +100,9 @@ def refusal(reservation: ledger.Reservation) -> HttpResponse:
     """The problem document of any other outcome."""
     outcome = reservation.outcome
     answer = HTTP[outcome]
-    retry_after_seconds = answer.retry_after_seconds
+    retry_after_seconds = None
+    if answer.retry_after_seconds is not None:
+        retry_after_seconds = spread_seconds(answer.retry_after_seconds, now_ms=reservation.now_ms)
     more: dict[str, Any] = {"server_time": rfc3339(reservation.now_ms)}
     if outcome is Outcome.NOT_OPEN:
         retry_after_seconds = math.ceil(reservation.retry_ms / 1000)
@@ -161,28 +154,6 @@ class PassView(JsonAPIView):
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
 
 
-class LiveView(APIView):
-    """An item's current figures, from the reservation store; those of an archived sale are final. Public.
-
-    404 for an item that is not published.
-    """
-
-    authentication_classes = ()
-    permission_classes = ()
-
-    @extend_schema(responses={200: LiveSerializer, 404: PROBLEM})
-    def get(self, request: Request, item_id: int) -> Response:
-        try:
-            counters = ledger.read(item_id=item_id) or archive.find_archived(item_id=item_id)
-        except StoreUnreachable:
-            counters = None
-        else:
-            # PostgreSQL is asked only where the store does not have the item, or it is not verified.
-            if counters is None:
-                require_published(item_id)
-        return Response(live_body(counters, now_ms=now_ms()), headers={"Cache-Control": "no-store"})
-
-
 class SalePages(PageNumberPagination):
     """Pages of a plain list. The addresses of the other pages are in the header `Link` (RFC 8288)."""
 
@@ -195,19 +166,6 @@ class SalePages(PageNumberPagination):
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         return schema
-
-
-def require_published(item_id: int) -> None:
-    """Raises Http404 if PostgreSQL has no such item in a published sale; not if PostgreSQL does not answer."""
-    with suppress(OperationalError, InterfaceError):
-        find_published(item_id, period=int(time.monotonic() // PUBLISHED_REMEMBERED_SECONDS))
-
-
-@lru_cache(maxsize=1000)
-def find_published(item_id: int, *, period: int) -> None:
-    """Raises Http404. A find is remembered for a `period`: while a store is lost, open pages ask once a second each."""
-    if not published_items().filter(pk=item_id).exists():
-        raise Http404
 
 
 class SaleListView(ListAPIView[Sale]):

@@ -35,7 +35,7 @@ class PassSerializer(serializers.Serializer[Any]):
         return {"pass": serializers.CharField(), **super().get_fields()}
 
 
-class LiveSerializer(serializers.Serializer[Any]):
+class FiguresSerializer(serializers.Serializer[Any]):
     phase = serializers.ChoiceField(list(Phase), allow_null=True)
     availability = serializers.ChoiceField(["available", "held_by_others", "sold_out", "unlimited", "unavailable"])
     quantity = serializers.IntegerField(allow_null=True)
@@ -44,8 +44,21 @@ class LiveSerializer(serializers.Serializer[Any]):
     sold = serializers.IntegerField(allow_null=True)
     opens_at = serializers.DateTimeField(allow_null=True)
     closes_at = serializers.DateTimeField(allow_null=True)
+
+
+class LiveSerializer(FiguresSerializer):
     server_time = serializers.DateTimeField()
-    poll_after_ms = serializers.IntegerField()
+    poll_after_ms = serializers.IntegerField(help_text="When to ask again. It differs from answer to answer.")
+
+
+class ItemFiguresSerializer(FiguresSerializer):
+    id = serializers.IntegerField()
+
+
+class SaleLiveSerializer(serializers.Serializer[Any]):
+    items = ItemFiguresSerializer(many=True)
+    server_time = serializers.DateTimeField()
+    poll_after_ms = serializers.IntegerField(help_text="When to ask again. It differs from answer to answer.")
 
 
 class SaleItemSerializer(serializers.ModelSerializer[SaleItem]):

@@ -1,8 +1,14 @@
-"""An item's live state in the words of the API."""
+"""An item's live state in the words of the API: for the views, for the gate, and for the pages."""
 
+import json
+from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 
+from django.utils.http import quote_etag
+
 from seckill.ledger import Counters
+from seckill.live.spread import spread_ms
 from seckill.phase import Phase
 from seckill.timestamps import rfc3339
 
@@ -14,20 +20,34 @@ FAR_FROM_OPENING_MS = 60_000
 
 
 def live_body(counters: Counters | None, *, now_ms: int) -> dict[str, Any]:
-    """The body of `live`. `counters` is None if the store is unreachable or does not have the item."""
+    """The body of `live` for one item.
+
+    `counters` is None if the store is unreachable or does not have the item; then `now_ms` is the time.
+    """
+    now_ms = counters.now_ms if counters else now_ms
+    return {
+        **item_figures(counters),
+        "server_time": rfc3339(now_ms),
+        "poll_after_ms": spread_ms(poll_ms(counters), now_ms=now_ms),
+    }
+
+
+def sale_live_body(items: Sequence[tuple[int, Counters | None]], *, now_ms: int) -> dict[str, Any]:
+    """The body of `live` for all items of a sale: their ids and counters, in order. `now_ms` as in `live_body`."""
+    now_ms = next((counters.now_ms for _item_id, counters in items if counters), now_ms)
+    shortest_ms = min((poll_ms(counters) for _item_id, counters in items), default=POLL_SLOWLY_MS)
+    return {
+        "items": [{"id": item_id, **item_figures(counters)} for item_id, counters in items],
+        "server_time": rfc3339(now_ms),
+        "poll_after_ms": spread_ms(shortest_ms, now_ms=now_ms),
+    }
+
+
+def item_figures(counters: Counters | None) -> dict[str, Any]:
+    """What only a change of the item or of its phase changes."""
     if counters is None:
-        return {
-            "phase": None,
-            "availability": "unavailable",
-            "quantity": None,
-            "left": None,
-            "held": None,
-            "sold": None,
-            "opens_at": None,
-            "closes_at": None,
-            "server_time": rfc3339(now_ms),
-            "poll_after_ms": 2 * POLL_MS,
-        }
+        unknown = dict.fromkeys(("quantity", "left", "held", "sold", "opens_at", "closes_at"))
+        return {"phase": None, "availability": "unavailable", **unknown}
     return {
         "phase": counters.phase,
         "availability": availability_of(counters),
@@ -37,9 +57,13 @@ def live_body(counters: Counters | None, *, now_ms: int) -> dict[str, Any]:
         "sold": counters.sold,
         "opens_at": rfc3339(counters.opens_ms),
         "closes_at": rfc3339(counters.closes_ms),
-        "server_time": rfc3339(counters.now_ms),
-        "poll_after_ms": poll_after_ms(counters),
     }
+
+
+def live_etag(body: dict[str, Any]) -> str:
+    """The ETag of a body of `live`. Only the figures count: otherwise two answers would never have the same."""
+    figures = {name: value for name, value in body.items() if name not in ("server_time", "poll_after_ms")}
+    return quote_etag(blake2b(json.dumps(figures).encode(), digest_size=12).hexdigest())
 
 
 def availability_of(counters: Counters) -> str:
@@ -51,7 +75,10 @@ def availability_of(counters: Counters) -> str:
     return "held_by_others" if counters.held > 0 else "sold_out"
 
 
-def poll_after_ms(counters: Counters) -> int:
+def poll_ms(counters: Counters | None) -> int:
+    """How long a page should wait before it asks again."""
+    if counters is None:
+        return 2 * POLL_MS
     phase = counters.phase
     if phase is Phase.ENDED or (phase is Phase.UPCOMING and counters.opens_ms - counters.now_ms > FAR_FROM_OPENING_MS):
         return POLL_SLOWLY_MS

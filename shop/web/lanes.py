@@ -58,7 +58,7 @@ def lanes() -> list[Lane]:
         # A rush at the opening waits here, and an answer after some seconds is better than a refusal.
         Lane("reserve", path=r"/api/v1/sale-items/\d+/reservations/", threads=8, waiting_seconds_max=5),
         # Open pages ask every second. An id that the store does not know is looked up in PostgreSQL.
-        Lane("live", path=r"/api/v1/sale-items/\d+/live/", threads=2, waiting_seconds_max=2),
+        Lane("live", path=r"/api/v1/(sale-items|sales)/\d+/live/", threads=2, waiting_seconds_max=2),
         # Payment providers that report money. No message needs an answer of a provider, so a slow one fills nothing.
         Lane("webhooks", path=r"/api/v1/payments/[^/]+/webhook/", threads=2, waiting_seconds_max=5),
         # Orders, and paying for them. More threads than may wait for a slow provider (CALLS_MAX of call_bound.py).
