@@ -10,7 +10,7 @@ import re
 import secrets
 import time
 from dataclasses import dataclass
-from hashlib import sha256
+from functools import lru_cache
 from uuid import UUID
 
 from django.conf import settings
@@ -73,15 +73,15 @@ def read(text: str) -> Pass:
     match = PATTERN.fullmatch(text)
     if match is None:
         raise PassInvalid
-    valid = signatures(match["body"])
-    if not any(hmac.compare_digest(match["signature"], signature) for signature in valid):
+    if not any(hmac.compare_digest(match["signature"], signature) for signature in signatures(match["body"])):
         raise PassInvalid
     if int(match["expires"]) <= time.time():
         raise PassExpired
     return Pass(
         item_id=int(match["item"]),
         buyer_id=int(match["buyer"]),
-        reservation_id=UUID(match["id"]),
+        # Much faster than from the text.
+        reservation_id=UUID(int=int(match["id"], 16)),
     )
 
 
@@ -102,5 +102,11 @@ def item_id_of(reservation_id: UUID) -> int:
 
 def signatures(body: str) -> list[str]:
     """The signatures of `body` with the current key and with the fallback keys, in this order."""
-    keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return [b64_encode(hmac.digest(b"seckill.passes:" + key.encode(), body.encode(), sha256)).decode() for key in keys]
+    message = body.encode()
+    keys = keys_of_secrets(settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return [b64_encode(hmac.digest(key, message, "sha256")).decode() for key in keys]
+
+
+@lru_cache(maxsize=4)
+def keys_of_secrets(*secret_keys: str) -> list[bytes]:
+    return [b"seckill.passes:" + key.encode() for key in secret_keys]
