@@ -4,6 +4,7 @@ An item is verified if its `incarnation` is that of the running server. Buyers c
 (seckill/lua/reserve.lua), so no reservation is added while an unverified item is compared or rebuilt.
 """
 
+import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import astuple, dataclass, field
@@ -154,8 +155,10 @@ def mark_verified(*, item_id: int, incarnation: str) -> None:
     `incarnation` must have been read before the comparison began. If the server has restarted since, it does not match,
     and the item stays unavailable.
     """
+    # Whoever remembers the item's reservations sees by the `verification` that some may have come back.
+    fields: dict[Any, Any] = {"incarnation": incarnation, "verification": secrets.token_hex(8)}
     with store() as client:
-        client.hset(keys_of(item_id).item, "incarnation", incarnation)
+        client.hset(keys_of(item_id).item, mapping=fields)
 
 
 def wipe(*, item_id: int) -> None:
