@@ -22,6 +22,7 @@ from prometheus_client.registry import Collector
 
 from orders.models import ATTENTION_TO_DO, Mail, Order, OrderStatus, Payment, PaymentEvent
 from seckill import outbox
+from seckill.gate.answer_counts import answer_counts
 from seckill.models import SaleChange, movable_items
 from seckill.store import StoreUnreachable
 from seckill.store_failures import failure_counts
@@ -94,6 +95,7 @@ class ShopCollector(Collector):
         yield from audit_metrics()
         yield from outbox_metrics()
         yield store_failure_metric()
+        yield gate_metric()
         for metric in ROW_COUNTS:
             yield GaugeMetricFamily(metric.name, metric.help_text, value=metric.rows.count())
 
@@ -146,4 +148,12 @@ def store_failure_metric() -> Metric:
     )
     for cause, count in failure_counts().items():
         counter.add_metric([cause.value], count)
+    return counter
+
+
+def gate_metric() -> Metric:
+    """`stampede_gate_answers_total` by word; Django has not seen these calls."""
+    counter = CounterMetricFamily("stampede_gate_answers", "Calls that the gate has answered", labels=["answer"])
+    for word, count in answer_counts().items():
+        counter.add_metric([word], count)
     return counter

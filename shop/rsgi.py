@@ -4,6 +4,7 @@
 from shop.wsgi import application as wsgi_application
 
 # isort: split
+from django.conf import settings
 from django.utils.module_loading import import_string
 
 from shop.web.lanes import lanes
@@ -11,4 +12,5 @@ from shop.web.rsgi_application import BODY_SECONDS_MAX, RsgiApplication
 
 # By name, since `shop` imports nothing of `seckill`.
 hot_lane = import_string("seckill.gate.hot_lane.HotLane")(wsgi_application)
-application = RsgiApplication(hot_lane, lanes=lanes(), body_seconds_max=BODY_SECONDS_MAX)
+gate = import_string("seckill.gate.gate.Gate")() if settings.GATE else None
+application = RsgiApplication(hot_lane, lanes=lanes(), body_seconds_max=BODY_SECONDS_MAX, gate=gate)

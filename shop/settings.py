@@ -61,6 +61,8 @@ SECKILL_ARCHIVE_AFTER_SECONDS: int = env.int("SECKILL_ARCHIVE_AFTER_SECONDS", de
 if SECKILL_ARCHIVE_AFTER_SECONDS < 3600:
     # A task that has listed the items that can still change must be done before one of them can be archived.
     raise ImproperlyConfigured("SECKILL_ARCHIVE_AFTER_SECONDS must be at least 3600, an hour.")
+# Certain refusals and live figures are answered before Django is entered (seckill/gate/). Everything works without it.
+GATE: bool = env.bool("GATE", default=True)
 # How often a buyer may cancel orders for one item.
 CANCEL_LIMIT: str = rate(env, "CANCEL_LIMIT", default="5/10minutes")
 # Sales open only on stores that keep what buyers are told (seckill/durability.py). This lets them open on weaker ones.

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
 from io import BytesIO
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 from django.http import HttpResponse
@@ -21,6 +21,7 @@ from granian.rsgi import HTTPProtocol, ProtocolClosed, Scope  # type: ignore[att
 
 from shop.http.problems import OUTAGE, problem
 from shop.web.lanes import Lane, LaneFull
+from shop.web.patience import Patience
 
 log = structlog.get_logger(__name__)
 
@@ -34,13 +35,29 @@ BODIES_BYTES_MAX = 64_000_000
 Answer = tuple[int, list[tuple[str, str]], bytes]
 
 
-class RsgiApplication:
-    """Receives requests in the event loop of a web process and answers them from the threads of its lanes."""
+class Gate(Protocol):
+    """Answers calls in the event loop, so none of these may wait. `seckill/gate/gate.py` is one."""
 
-    def __init__(self, wsgi: Callable[..., Any], *, lanes: list[Lane], body_seconds_max: float) -> None:
+    def read(self, scope: Any, body: bytes) -> Any:
+        """The call, or None if it is not for the gate."""
+
+    def answer(self, call: Any) -> Answer | None:
+        """The answer, or None if Django must give it."""
+
+    def learn(self, call: Any, answer: Answer) -> float:
+        """Take in the answer that Django gave. Returns for how many seconds it must be held back, usually 0."""
+
+
+class RsgiApplication:
+    """Receives requests in the event loop of a web process. The gate answers some, threads of the lanes the others."""
+
+    def __init__(
+        self, wsgi: Callable[..., Any], *, lanes: list[Lane], body_seconds_max: float, gate: Gate | None = None
+    ) -> None:
         self._wsgi = wsgi
         self._lanes = lanes
-        self._body_seconds_max = body_seconds_max
+        self._patience = Patience(seconds_max=body_seconds_max)
+        self._gate = gate
         self._body_bytes = 0
 
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
@@ -50,34 +67,47 @@ class RsgiApplication:
 
     async def _answer(self, scope: Scope, protocol: HTTPProtocol) -> Answer:
         """Raises ProtocolClosed."""
-        environ = environ_of(scope)
-        length = int(text) if (text := environ.get("CONTENT_LENGTH", "")).isdecimal() else 0
+        text = scope.headers.get("content-length", "")
+        length = int(text) if text.isdecimal() else 0
         if length > BODY_BYTES_MAX:
-            return refusal(environ, status=413)
+            return refusal(environ_of(scope), status=413)
+        body = b""
         if length:
             if self._body_bytes + length > BODIES_BYTES_MAX:
-                return refusal(environ, status=503)
+                return refusal(environ_of(scope), status=503)
             try:
-                environ["wsgi.input"] = BytesIO(await self._receive(protocol, length=length))
+                body = await self._receive(protocol, length=length)
             except TimeoutError:
-                return refusal(environ, status=408)
-        lane = next(lane for lane in self._lanes if lane.path.fullmatch(environ["PATH_INFO"]))
+                return refusal(environ_of(scope), status=408)
+        call = self._gate.read(scope, body) if self._gate else None
+        if call is not None and self._gate and (answer := self._gate.answer(call)):
+            return answer
+        environ = environ_of(scope)
+        environ["wsgi.input"] = BytesIO(body)
         try:
-            return await lane.run(lambda: call(self._wsgi, environ))
+            answer = await self._call_django(environ)
         except LaneFull:
             return refusal(environ, status=503)
         except Exception:
             log.exception("request_failed", path=environ["PATH_INFO"])
             return 500, [("Content-Type", "text/plain")], b""
+        if call is not None and self._gate and (seconds := self._gate.learn(call, answer)):
+            await asyncio.sleep(seconds)
+        return answer
+
+    async def _call_django(self, environ: dict[str, Any]) -> Answer:
+        """Raises LaneFull, and whatever the application raises."""
+        lane = next(lane for lane in self._lanes if lane.path.fullmatch(environ["PATH_INFO"]))
+        return await lane.run(lambda: call_wsgi(self._wsgi, environ))
 
     async def _receive(self, protocol: HTTPProtocol, *, length: int) -> bytes:
         """The whole body. Raises TimeoutError and ProtocolClosed."""
         self._body_bytes += length
-        try:
-            async with asyncio.timeout(self._body_seconds_max):
+        with self._patience:
+            try:
                 return await protocol()
-        finally:
-            self._body_bytes -= length
+            finally:
+                self._body_bytes -= length
 
 
 def environ_of(scope: Scope) -> dict[str, Any]:
@@ -116,7 +146,7 @@ def environ_of(scope: Scope) -> dict[str, Any]:
     return environ
 
 
-def call(wsgi: Callable[..., Any], environ: dict[str, Any]) -> Answer:
+def call_wsgi(wsgi: Callable[..., Any], environ: dict[str, Any]) -> Answer:
     """The application's whole answer."""
     started: list[tuple[str, list[tuple[str, str]]]] = []
 

@@ -1,4 +1,4 @@
-"""`GET …/live/` and the sales."""
+"""`GET …/live/` and the sales. The gate follows each call (tests/seckill/gate/shadow.py)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,11 +12,12 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from seckill import ledger, passes
+from seckill.live.spread import spread_ms, spread_seconds
 from seckill.models import Sale, SaleItem
 from shop.models import Product
 from tests.conftest import make_item
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("shadow")]
 
 
 def live(item: SaleItem, *, queries_expected: int = 0) -> dict[str, Any]:
@@ -149,3 +150,27 @@ def test_nothing_is_404_while_a_server_is_away(item: SaleItem, store: Any, monke
     with monkeypatch.context() as patch:
         patch.setattr(type(connections["default"]), "cursor", refused)
         assert APIClient().get(f"/api/v1/sale-items/{item.pk}/live/").json()["availability"] == "unavailable"
+
+
+def test_waits_are_spread_by_the_time_and_never_shorter() -> None:
+    for wait in (1_000, 2_000, 10_000):
+        waits = {spread_ms(wait, now_ms=1_767_225_600_000 + ms) for ms in range(wait // 4)}
+        assert waits == set(range(wait, wait + wait // 4))
+    for seconds, most in ((1, 1), (2, 3), (5, 7)):
+        spread = {spread_seconds(seconds, now_ms=1_767_225_600_000 + ms) for ms in range(100)}
+        assert spread == set(range(seconds, most + 1))
+
+
+def test_a_sale_that_was_never_published_has_no_figures(product: Product) -> None:
+    draft = make_item(product, published=False)
+    for sale_id in (draft.sale_id, draft.sale_id + 1000):
+        answer = APIClient().get(f"/api/v1/sales/{sale_id}/live/")
+        assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
+
+
+def test_a_sale_of_a_lost_store_is_unavailable(item: SaleItem, settings: LazySettings) -> None:
+    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
+    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
+    settings.CACHES = caches
+    body = APIClient().get(f"/api/v1/sales/{item.sale_id}/live/").json()
+    assert [figures["availability"] for figures in body["items"]] == ["unavailable"]

@@ -1,4 +1,7 @@
-"""`POST …/reservations/`: every outcome over HTTP, and hostile input."""
+"""`POST …/reservations/`: every outcome over HTTP, and hostile input.
+
+The gate follows each call (tests/seckill/gate/shadow.py).
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +22,14 @@ from tests.conftest import make_item
 from tests.own_store import as_reservation_store, running
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _followed_by_the_gate(request: pytest.FixtureRequest) -> None:
+    """Except where the commands of the store are counted."""
+    if "counting_store" not in request.fixturenames:
+        request.getfixturevalue("shadow")
+
 
 PassFor = Callable[..., str]
 

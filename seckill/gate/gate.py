@@ -1,0 +1,191 @@
+"""The gate: answers certain refusals and live figures in the event loop of a web process, before Django is entered.
+
+It answers byte for byte as the views would. The bodies come from the functions that the views use; the headers, and the
+language that a client gets, are remembered from real answers of the views to calls with the same context. So the first
+call of each kind always goes to a view, and whatever the middleware adds is in the gate's answers too.
+
+Whatever the gate does not know for certain, it leaves to the views, by answering None.
+"""
+
+import json
+import re
+from typing import Any
+
+from django.utils.translation import override
+from rest_framework.renderers import JSONRenderer
+
+from seckill.api import refusal
+from seckill.gate.answer_counts import AnswerCounts
+from seckill.gate.calls import Call, Kind, read_call
+from seckill.gate.certain import certain_refusal
+from seckill.gate.rendered import Answer, Rendered, Shape, shape_of
+from seckill.gate.snapshots import AWAY, Snapshots
+from seckill.gate.words import LIVE, NOT_MODIFIED, REFUSALS
+from seckill.ledger import Counters
+from seckill.live.answer import live_body, live_etag, sale_live_body
+from seckill.outcomes import HTTP
+from seckill.passes import Pass
+from seckill.timestamps import now_ms
+
+# How long the same bytes are given to everybody who asks: rendering takes ten times as long as answering.
+RENDERED_SECONDS = 0.01
+# How long the gate remembers which items a sale has. A published sale keeps its items.
+SALE_REMEMBERED_SECONDS = 10.0
+# Clients choose these (by their headers) and ask for these, so they are bounded: beyond, everything is learnt again.
+CONTEXTS_MAX = 1_000
+RENDERED_MAX = 10_000
+SALES_MAX = 1_000
+
+# After these answers it is worth while to know the item.
+WATCHED_STATUSES = {200, 201, 304, 409, 410, 503}
+REFUSAL_STATUSES = {HTTP[outcome].status for outcome in REFUSALS}
+# What is meant for one client, or was encoded for it, is not given to others.
+UNREPEATABLE = {"Set-Cookie", "Content-Encoding"}
+# A yes that was given before.
+REPLAYED = ("Idempotent-Replayed", "true")
+OUR_ETAG = re.compile(r'"[0-9a-f]{24}"')
+
+
+class Gate:
+    """Used from one event loop."""
+
+    def __init__(self, *, snapshots: Snapshots | None = None, counts: AnswerCounts | None = None) -> None:
+        """The web server gives nothing; tests give those that they drive by hand."""
+        self._snapshots = snapshots or Snapshots()
+        self._counts = counts or AnswerCounts()
+        # By context: the language, and the shapes by kind and word.
+        self._contexts: dict[tuple[str | None, ...], tuple[str, dict[tuple[Kind, str], Shape]]] = {}
+        self._shapes: dict[Shape, Shape] = {}
+        self._sales: dict[int, tuple[float, list[int]]] = {}
+        self._rendered: dict[tuple[object, ...], Rendered] = {}
+
+    def read(self, scope: Any, body: bytes) -> Call | None:
+        """The call, if it is one that the gate may answer."""
+        return read_call(scope, body)
+
+    def answer(self, call: Call) -> Answer | None:
+        """The answer, or None if a view must give it; then tell the gate by `learn` what it was."""
+        context = self._contexts.get(call.context)
+        if context is None:
+            return None
+        language, shapes = context
+        if call.pass_ is not None:
+            return self._refuse(call.object_id, call.pass_, language=language, shapes=shapes)
+        return self._live(call, shapes=shapes)
+
+    def _live(self, call: Call, *, shapes: dict[tuple[Kind, str], Shape]) -> Answer | None:
+        now_s = self._snapshots.clock_s()
+        key = (call.kind, call.object_id)
+        rendered = self._rendered.get(key)
+        if rendered is None or now_s >= rendered.until_s:
+            body = self._live_body(call, now_s=now_s)
+            if body is None:
+                return None
+            rendered = self._keep(key, JSONRenderer().render(body), {"ETag": live_etag(body)}, now_s=now_s)
+        unchanged = call.if_none_match is not None and call.if_none_match == rendered.values["ETag"]
+        if call.if_none_match is not None and not unchanged and not OUR_ETAG.fullmatch(call.if_none_match):
+            return None
+        word = NOT_MODIFIED if unchanged else LIVE
+        shape = shapes.get((call.kind, word))
+        if shape is None:
+            return None
+        self._counts.add(word)
+        return rendered.answer(shape, empty=unchanged)
+
+    def _live_body(self, call: Call, *, now_s: float) -> dict[str, Any] | None:
+        """The body that the view would give; None if the view might ask PostgreSQL for it."""
+        if call.kind is Kind.ITEM_LIVE:
+            item_ids = [call.object_id]
+        else:
+            until_s, item_ids = self._sales.get(call.object_id, (0.0, []))
+            if now_s >= until_s:
+                return None
+        items: list[tuple[int, Counters | None]] = []
+        for item_id in item_ids:
+            snapshot = self._snapshots.find(item_id)
+            if snapshot is None or (snapshot is not AWAY and snapshot.counters is None):
+                return None
+            items.append((item_id, None if snapshot is AWAY else snapshot.counters_at(now_s)))
+        if call.kind is Kind.ITEM_LIVE:
+            return live_body(items[0][1], now_ms=now_ms())
+        return sale_live_body(items, now_ms=now_ms())
+
+    def _refuse(
+        self, item_id: int, pass_: Pass, *, language: str, shapes: dict[tuple[Kind, str], Shape]
+    ) -> Answer | None:
+        now_s = self._snapshots.clock_s()
+        snapshot = self._snapshots.find(item_id)
+        if snapshot is None:
+            return None
+        reservation = certain_refusal(snapshot, pass_=pass_, now_s=now_s)
+        if reservation is None:
+            return None
+        shape = shapes.get((Kind.RESERVATION, reservation.outcome))
+        if shape is None:
+            return None
+        key = (item_id, reservation.outcome, language)
+        rendered = self._rendered.get(key)
+        if rendered is None or now_s >= rendered.until_s:
+            with override(language):
+                response = refusal(reservation)
+            values = {"Retry-After": response["Retry-After"]} if "Retry-After" in response else {}
+            rendered = self._keep(key, response.content, values, now_s=now_s)
+        self._counts.add(reservation.outcome)
+        return rendered.answer(shape)
+
+    def _keep(self, key: tuple[object, ...], body: bytes, values: dict[str, str], *, now_s: float) -> Rendered:
+        if len(self._rendered) >= RENDERED_MAX:
+            self._rendered.clear()
+        rendered = Rendered(now_s + RENDERED_SECONDS, body, values)
+        self._rendered[key] = rendered
+        return rendered
+
+    def learn(self, call: Call, answer: Answer) -> float:
+        """Take in a view's answer to a call that the gate could not answer.
+
+        Returns for how many seconds the answer must be held back: 0, but for a yes just after units came back.
+        """
+        status, headers, _body = answer
+        self._remember(call, answer)
+        if call.kind is Kind.SALE_LIVE or status not in WATCHED_STATUSES:
+            return 0.0
+        is_new_yes = status == 201 and REPLAYED not in headers
+        seconds = self._snapshots.hold_back_seconds(call.object_id) if is_new_yes else 0.0
+        self._snapshots.watch(call.object_id)
+        return seconds
+
+    def _remember(self, call: Call, answer: Answer) -> None:
+        status, header_list, body = answer
+        headers = dict(header_list)
+        word = word_of(call.kind, status, body)
+        language = headers.get("Content-Language")
+        if word is None or language is None or not UNREPEATABLE.isdisjoint(headers):
+            return
+        if call.kind is Kind.SALE_LIVE and word == LIVE:
+            self._remember_sale(call.object_id, json.loads(body))
+        if len(self._contexts) >= CONTEXTS_MAX:
+            for learnt in (self._contexts, self._shapes, self._rendered):
+                learnt.clear()
+        _language, shapes = self._contexts.setdefault(call.context, (language, {}))
+        shape = shape_of(status, header_list)
+        # One object for equal ones, so that few have to be rendered.
+        shapes[call.kind, word] = self._shapes.setdefault(shape, shape)
+
+    def _remember_sale(self, sale_id: int, body: dict[str, Any]) -> None:
+        if len(self._sales) >= SALES_MAX:
+            self._sales.clear()
+        item_ids = [item["id"] for item in body["items"]]
+        self._sales[sale_id] = self._snapshots.clock_s() + SALE_REMEMBERED_SECONDS, item_ids
+        for item_id in item_ids:
+            self._snapshots.watch(item_id)
+
+
+def word_of(kind: Kind, status: int, body: bytes) -> str | None:
+    """The word for a view's answer; None if the gate never gives such an answer."""
+    if kind is not Kind.RESERVATION:
+        return {200: LIVE, 304: NOT_MODIFIED}.get(status)
+    if status not in REFUSAL_STATUSES:
+        return None
+    document = json.loads(body)
+    # An outage of another server has the same code, and no time.
+    return document["code"] if document["code"] in REFUSALS and "server_time" in document else None
