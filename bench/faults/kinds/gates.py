@@ -1,0 +1,134 @@
+"""The store hangs or is killed while the gate refuses: nobody waits, and whoever had a yes hears it again."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+
+from bench.faults.buyer_journey import Demand
+from bench.faults.fault import Fault, TrialContext
+from bench.faults.history import Action, Event
+from bench.faults.http_client import request
+from bench.faults.shop_under_test import WEBS
+from bench.faults.trial_sale import Stock
+
+# The words by which a pass that had its yes would hear a false no.
+FALSE_NOS = {"paused", "not_open", "closed", "sold_out", "held_by_others", "limit_reached", "too_few_left"}
+# One timeout of a connection and one of an answer, and the same again for those who asked just before.
+SETTLED_SECONDS = 4.0
+ANSWER_SECONDS_MAX = 1.0
+POLLERS = 8
+POLL_SECONDS = 0.05
+# Holds that last longer than the fault, so that those who had a yes still have it.
+LONG_HOLD_STOCK = Stock(quantity=12, hold_seconds=18)
+BACK_SECONDS_MAX = 15.0
+
+
+class GateFault(Fault):
+    """Open pages poll `live` all the time, and some buyers repeat their calls to every web process."""
+
+    stock = LONG_HOLD_STOCK
+    refusals_are_timed = True
+
+    def __init__(self, context: TrialContext) -> None:
+        super().__init__(context)
+        self._stop = threading.Event()
+        self._polls: list[tuple[float, float]] = []
+        self._repeaters = [context.extra_buyer(f"repeater-{number}", number=number) for number in range(1, 4)]
+        self._ports = [self.shop.proxy.port(f"buyers-{web}") for web in WEBS]
+        self._threads = [threading.Thread(target=self._poll, args=(number,)) for number in range(POLLERS)]
+
+    def inject(self) -> None:
+        for thread in self._threads:
+            thread.start()
+        # Everything is taken, so the gate refuses, and the repeaters have units or not.
+        self._repeat()
+        self.shop.wait(2.0)
+        self.begin()
+
+    def begin(self) -> None:
+        """Let it happen."""
+
+    def _poll(self, number: int) -> None:
+        path = f"/api/v1/sale-items/{self.context.item.pk}/live/"
+        while not self._stop.wait(POLL_SECONDS):
+            began_s = time.monotonic()
+            request(self._ports[number % len(self._ports)], "GET", path, headers={})
+            self._polls.append((began_s, time.monotonic() - began_s))
+
+    def _repeat(self) -> None:
+        for repeater in self._repeaters:
+            for attempt in range(2 * len(WEBS)):
+                repeater.reserve(item_id=self.context.item.pk, units=1, attempt=attempt)
+
+    def violations(self) -> Sequence[str]:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        self._repeat()
+        return [*self.false_nos(), *self.slow_answers()]
+
+    def false_nos(self) -> Iterator[str]:
+        """Calls that were refused although the same pass had been told yes before they were sent."""
+        events = [event for event in self.context.history.of(self.context.trial) if event.action is Action.RESERVE]
+        sent_s = {event.call: event.at_s for event in events if not event.is_answer}
+        yes_s: dict[str, float] = {}
+        for event in events:
+            if event.is_yes:
+                yes_s.setdefault(event.reservation_id, event.at_s)
+        for event in events:
+            if self._is_false_no(event, yes_s=yes_s, sent_s=sent_s):
+                yield f"{event.client} was told {event.outcome} after a yes for the same pass"
+
+    def _is_false_no(self, event: Event, *, yes_s: dict[str, float], sent_s: dict[int, float]) -> bool:
+        first_yes_s = yes_s.get(event.reservation_id)
+        return event.outcome in FALSE_NOS and first_yes_s is not None and sent_s[event.call] > first_yes_s
+
+    def slow_answers(self) -> Iterator[str]:
+        """Polls that took long while the gate must have known that the store does not answer."""
+        return iter(())
+
+
+class GateStoreFrozen(GateFault):
+    name = "gate-store-frozen"
+    description = "the store is frozen for 10 s while pages poll and buyers ask: they are told so at once"
+    duration_seconds = 10.0
+    demand = Demand(arrival_seconds=12.0, retry_seconds_max=4.0)
+
+    def begin(self) -> None:
+        self._frozen_s = time.monotonic()
+        self.shop.freeze("store")
+
+    def undo(self) -> None:
+        self._thawed_s = time.monotonic()
+        self.shop.thaw("store")
+
+    def slow_answers(self) -> Iterator[str]:
+        known_s = self._frozen_s + SETTLED_SECONDS
+        seconds = [took for began_s, took in self._polls if known_s < began_s < self._thawed_s - ANSWER_SECONDS_MAX]
+        self.variant = f"{len(seconds)} polls meanwhile, the slowest took {max(seconds, default=0):.2f} s"
+        if not seconds:
+            yield "no page was answered while the store was frozen"
+        elif max(seconds) > ANSWER_SECONDS_MAX:
+            yield f"a page waited {max(seconds):.1f} s although it was known that the store does not answer"
+
+
+class GateStoreKilled(GateFault):
+    name = "gate-store-killed"
+    description = "kill -9 of the store, which is started again; those who had a yes repeat their calls"
+    duration_seconds = 3.0
+    demand = Demand(arrival_seconds=8.0)
+
+    def begin(self) -> None:
+        self.shop.keep_down("store")
+
+    def undo(self) -> None:
+        self.shop.bring_up("store")
+        # It was restarted, so the item is compared with its orders first.
+        self._came_back = self.shop.wait_until(self._sells, seconds_max=BACK_SECONDS_MAX)
+        self._repeat()
+
+    def took_effect(self) -> bool:
+        return self._came_back
+
+    def _sells(self) -> bool:
+        return not self._repeaters[0].reserve(item_id=self.context.item.pk, units=1).is_unknown
