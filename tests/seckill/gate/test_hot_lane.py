@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -13,7 +13,8 @@ from unittest import mock
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
-from django.db import connection
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections, connection
 
 from seckill import ledger
 from seckill.gate.hot_lane import REQUEST_LOG, Environ, HotLane
@@ -95,6 +96,16 @@ def call(application: Callable[..., Any], environ: Environ) -> Answer:
     parts = application(environ, lambda status, headers, exc_info=None: started.append((status, headers)))
     body = b"".join(parts)
     return Answer(*started[-1], body)
+
+
+@pytest.fixture(autouse=True)
+def _connection_stays_open() -> Iterator[None]:
+    """Django closes a connection in a transaction at the end of a request. Its test client prevents that like this."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
 
 
 @pytest.fixture
