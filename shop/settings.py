@@ -17,7 +17,7 @@ from django.templatetags.static import static
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from shop.configuration import trying_out
+from shop.configuration import celery_tasks, trying_out
 from shop.configuration.log_lines import logging_settings
 from shop.configuration.rates import rate
 from shop.money import UnknownCurrency, known_currency
@@ -338,42 +338,9 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_keepalive": True,
     "health_check_interval": 10,
 }
-CELERY_TASK_ROUTES = {
-    "orders.tasks.drain_outbox": {"queue": "drain"},
-    "orders.tasks.sweep_outboxes": {"queue": "drain"},
-    "orders.tasks.expire_overdue": {"queue": "expiry"},
-    "orders.tasks.settle_orders": {"queue": "expiry"},
-    # These may take minutes for a large item, and orders should not wait for them.
-    "orders.tasks.watch_store": {"queue": "repair"},
-    "orders.tasks.audit_sales": {"queue": "repair"},
-    "orders.tasks.archive_sales": {"queue": "repair"},
-    "orders.tasks.send_mails": {"queue": "mail"},
-    "orders.tasks.apply_waiting_events": {"queue": "expiry"},
-    # These wait for other companies, and other tasks should not wait for them.
-    "orders.tasks.move_refunds": {"queue": "payments"},
-    "orders.tasks.close_sessions": {"queue": "payments"},
-    "orders.tasks.deliver_simulated_events": {"queue": "payments"},
-}
-# All jobs of the beat are sweeps. A late one expires, since the next one does the same. Two hours, because the expiry
-# is compared with the worker's clock, which may be an hour off.
+CELERY_TASK_ROUTES = celery_tasks.ROUTES
 CELERY_BEAT_SCHEDULER = "shop.sweep_scheduler:SweepScheduler"
-CELERY_BEAT_SCHEDULE = {
-    name: {"task": f"orders.tasks.{name}", "schedule": seconds, "options": {"expires": 7200}}
-    for name, seconds in {
-        "sweep_outboxes": 1.0,
-        "expire_overdue": 1.0,
-        "settle_orders": 1.0,
-        "watch_store": 1.0,
-        "send_mails": 5.0,
-        "audit_sales": 60.0,
-        "forget_ended_holds": 10.0,
-        "archive_sales": 600.0,
-        "apply_waiting_events": 1.0,
-        "move_refunds": 1.0,
-        "close_sessions": 1.0,
-        **({"deliver_simulated_events": 1.0} if "simulated" in PAYMENT_PROVIDERS else {}),
-    }.items()
-}
+CELERY_BEAT_SCHEDULE = celery_tasks.schedule(simulated="simulated" in PAYMENT_PROVIDERS)
 
 # --- Admin -------------------------------------------------------------------------------------------------------
 
