@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.db.models import Sum
 
-from orders.models import LIVE, Order, OrderLine
+from orders.models import LIVE, Order, OrderLine, OrderStatus
 from seckill import ledger
 from shop.models import Product
 from tests.conftest import make_item
@@ -68,3 +68,22 @@ def test_buyers_who_want_one_to_three_units_share_them_without_a_unit_too_many(
     assert lines.aggregate(units=Sum("units"))["units"] == 60
     per_buyer = lines.values("order__buyer").annotate(units=Sum("units"))
     assert max(row["units"] for row in per_buyer) <= 3
+
+
+def test_buyers_who_pay_meanwhile_are_served_and_their_calls_are_measured(
+    product: Product, base_url: str, tmp_path: Path
+) -> None:
+    item = make_item(product, quantity=50)
+
+    verdict = run_stampede(item.pk, "--buyers", "100", "--paying", "8", base_url=base_url, directory=tmp_path)
+
+    assert verdict["kept"], verdict
+    paying = verdict["paying"]
+    assert paying.keys() == {"order", "start a payment", "webhook"}
+    for times in paying.values():
+        assert times["calls"] >= 4
+        assert times["failed"] == 0
+        assert 0 < times["p50_ms"] <= times["p99_ms"] <= times["longest_ms"]
+    paid = Order.objects.filter(status=OrderStatus.PAID)
+    assert paid.count() == paying["webhook"]["calls"]
+    assert not paid.filter(lines__sale_item=item).exists()
