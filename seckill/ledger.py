@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+
 from seckill import scripts
 from seckill.keys import keys_of
 from seckill.ledger_words import (
@@ -118,7 +120,10 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """An item in the store, at `now_ms` of the store's clock. `quantity` and `left` are None if it is unlimited."""
+    """An item in the store, at `now_ms` of the store's clock. `quantity` and `left` are None if it is unlimited.
+
+    `backlog` is how many of its reservations are not orders yet.
+    """
 
     now_ms: int
     opens_ms: int
@@ -133,6 +138,12 @@ class Counters:
     held: int
     sold: int
     reservations: int
+    backlog: int = 0
+
+    @property
+    def backlog_full(self) -> bool:
+        """Whether so many reservations wait to become orders that reserve.lua tells nobody else yes."""
+        return self.backlog >= settings.SECKILL_BACKLOG_MAX
 
     @property
     def phase(self) -> Phase:
@@ -141,14 +152,21 @@ class Counters:
 
 def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) -> Reservation:
     """Hold `units` for the buyer until a deadline, or say why not. Idempotent by `reservation_id`."""
-    keys = keys_of(item_id)
+    keys, args = reserve_slots(item_id=item_id, reservation_id=reservation_id, buyer_id=buyer_id, units=units)
     with store() as client:
-        answer = scripts.RESERVE.run_packed(
-            client,
-            keys=(keys.item, keys.buyers, keys.holds, keys.outbox, keys.latest),
-            args=(str(reservation_id), buyer_id, units),
-        )
+        answer = scripts.RESERVE.run_packed(client, keys=keys, args=args)
     return reservation_from(answer)
+
+
+def reserve_slots(
+    *, item_id: int, reservation_id: UUID, buyer_id: int, units: int
+) -> tuple[tuple[str, ...], tuple[scripts.Argument, ...]]:
+    """KEYS and ARGV of reserve.lua."""
+    keys = keys_of(item_id)
+    return (
+        (keys.item, keys.buyers, keys.holds, keys.outbox, keys.latest),
+        (str(reservation_id), buyer_id, units, settings.SECKILL_BACKLOG_MAX),
+    )
 
 
 def reservation_from(answer: Sequence[str]) -> Reservation:
@@ -288,13 +306,24 @@ def read_many(*, item_ids: Sequence[int]) -> list[Counters | None]:
         pipeline.info("replication")
         for item_id in item_ids:
             pipeline.hgetall(keys_of(item_id).item)
-        (seconds, microseconds), replication, *items = pipeline.execute()
+            pipeline.xlen(keys_of(item_id).outbox)
+        (seconds, microseconds), replication, *answers = pipeline.execute(raise_on_error=False)
+        items, backlogs = answers[0::2], answers[1::2]
+        for answer in (replication, *items):
+            if isinstance(answer, Exception):
+                raise answer
     now_ms = seconds * 1000 + microseconds // 1000
     incarnation = str(replication["master_replid"]).encode()
-    return [counters_from(item, now_ms=now_ms) if item.get(b"incarnation") == incarnation else None for item in items]
+    return [
+        # An outbox of the wrong type is no matter of those who read the counters.
+        counters_from(item, now_ms=now_ms, backlog=backlog if isinstance(backlog, int) else 0)
+        if item.get(b"incarnation") == incarnation
+        else None
+        for item, backlog in zip(items, backlogs, strict=True)
+    ]
 
 
-def counters_from(item: dict[bytes, bytes], *, now_ms: int) -> Counters | None:
+def counters_from(item: dict[bytes, bytes], *, now_ms: int, backlog: int = 0) -> Counters | None:
     """The item hash as Counters; None if a field is missing or cannot be read, as reserve.lua decides.
 
     `quantity` and `left` must both be there, or neither.
@@ -316,6 +345,7 @@ def counters_from(item: dict[bytes, bytes], *, now_ms: int) -> Counters | None:
             held=number_from(item[b"held"]),
             sold=number_from(item[b"sold"]),
             reservations=number_from(item[b"reservations"]),
+            backlog=backlog,
         )
     except (KeyError, ValueError):
         return None

@@ -56,6 +56,11 @@ except UnknownCurrency as error:
 SECKILL_PASS_LEAD_SECONDS: int = env.int("SECKILL_PASS_LEAD_SECONDS", default=600)
 # A pass lives longer than the lead, so that one taken at the first moment is still good at the opening.
 SECKILL_PASS_LIFE_SECONDS: int = env.int("SECKILL_PASS_LIFE_SECONDS", default=900)
+# While so many reservations of an item are not orders yet, its buyers get `unavailable`. Workers write this many within
+# half a minute, and until they do, the entries take some 25 MB of the store.
+SECKILL_BACKLOG_MAX: int = env.int("SECKILL_BACKLOG_MAX", default=100_000)
+if SECKILL_BACKLOG_MAX < 1:
+    raise ImproperlyConfigured("SECKILL_BACKLOG_MAX must be at least 1: with 0 nobody could reserve.")
 # A sale leaves the reservation store this long after its last hold can have ended, eight days after its end.
 SECKILL_ARCHIVE_AFTER_SECONDS: int = env.int("SECKILL_ARCHIVE_AFTER_SECONDS", default=3 * 24 * 3600)
 if SECKILL_ARCHIVE_AFTER_SECONDS < 3600:

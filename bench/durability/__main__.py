@@ -103,6 +103,8 @@ def use_settings_of_the_shop(address: Address) -> None:
         SECKILL_REDIS_URL=store,
         REDIS_URL=store,
         CELERY_BROKER_URL=store,
+        # Nobody drains the outbox.
+        SECKILL_BACKLOG_MAX=str(10**9),
     )
 
 

@@ -67,12 +67,12 @@ def live_etag(body: dict[str, Any]) -> str:
 
 
 def availability_of(counters: Counters) -> str:
-    """Whether units are left, regardless of the phase."""
-    if counters.left is None:
-        return "unlimited"
-    if counters.left > 0:
-        return "available"
-    return "held_by_others" if counters.held > 0 else "sold_out"
+    """Whether units are left, regardless of the phase. Where a yes cannot be given for a moment, that is said."""
+    if counters.left is not None and counters.left <= 0:
+        return "held_by_others" if counters.held > 0 else "sold_out"
+    if counters.backlog_full:
+        return "unavailable"
+    return "unlimited" if counters.left is None else "available"
 
 
 def poll_ms(counters: Counters | None) -> int:

@@ -10,8 +10,9 @@
 --   1 reservation_id  the random id in the pass; repeating the call with it is safe
 --   2 buyer           user id
 --   3 units           whole units, 1 or more
+--   4 backlog_max     if so many entries are in the outbox, nobody else is told yes
 -- RETURNS {word, now_ms, left, units, deadline_ms, price_minor, currency}; left is '' if unlimited, a refusal ends after it
---   unavailable       the item, or a part of it, is missing, or the item is not verified; never means sold out
+--   unavailable       a part of the item is missing, or it is not verified; or, after held_by_others, the backlog is full
 --   already_reserved  this reservation was made before; its units and deadline are returned again
 --   hold_ended        this reservation was released
 --   paused            the sale is paused
@@ -24,11 +25,11 @@
 --   reserved          the units are held until deadline_ms
 -- EXAMPLE
 --   KEYS seckill:{42}:item seckill:{42}:buyers seckill:{42}:holds seckill:{42}:outbox
---   seckill:{42}:latest  ARGV 0000002a-… 7 1  ->  {reserved, 1767225600012, 499, 1, 1767226500012, 1900, CNY}
+--   seckill:{42}:latest  ARGV 0000002a-… 7 1 100000  ->  {reserved, 1767225600012, 499, 1, 1767226500012, 1900, CNY}
 
-assert(#KEYS == 5 and #ARGV == 3, 'reserve takes 5 keys and 3 arguments')
+assert(#KEYS == 5 and #ARGV == 4, 'reserve takes 5 keys and 4 arguments')
 local item, buyers, holds, outbox, latest = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local reservation_id, buyer, units = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local reservation_id, buyer, units, backlog_max = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 assert(units and units >= 1 and units % 1 == 0, 'units are whole, 1 or more')
 
 local clock = redis.call('TIME')
@@ -89,6 +90,10 @@ if left and left <= 0 and held <= 0 then
 end
 if left and left <= 0 then
   return {'held_by_others', now_ms, left}
+end
+-- A yes that cannot become an order soon is not given. Only calls that would get one pay for this check.
+if redis.call('XLEN', outbox) >= backlog_max then
+  return {'unavailable', now_ms}
 end
 local of_buyer = counter(redis.call('HGET', buyers, buyer) or '0')
 assert(of_buyer, 'the count of the buyer is malformed')

@@ -149,7 +149,13 @@ def test_the_first_line_checks_the_number_of_slots(verb: str) -> None:
 @each_verb
 def test_header_body_and_python_have_the_same_words_in_the_same_order(verb: str) -> None:
     returned = re.findall(r"return (?:answer\(|\{)'(\w+)'", split(verb)[1])
-    assert [word for word, _ in groupby(returned)] == contract_of(verb).words == [word.value for word in WORDS[verb]]
+    words = [word for word, _ in groupby(returned)]
+    if verb == "reserve":
+        # The only word that is said at two places: a full backlog lets nobody have a yes, and hides no other refusal.
+        again = words.index("unavailable", 1)
+        assert words[again - 1 : again + 2] == ["held_by_others", "unavailable", "limit_reached"]
+        del words[again]
+    assert words == contract_of(verb).words == [word.value for word in WORDS[verb]]
 
 
 @each_verb

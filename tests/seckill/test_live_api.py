@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from seckill import ledger, passes
+from seckill.keys import keys_of
 from seckill.live.spread import spread_ms, spread_seconds
 from seckill.models import Sale, SaleItem
 from shop.models import Product
@@ -37,6 +38,28 @@ def test_live_shows_what_the_store_knows(item: SaleItem, buyer: User, pass_for: 
     assert (body["quantity"], body["left"], body["held"], body["sold"]) == (5, 4, 1, 0)
     assert body["opens_at"] < body["server_time"] < body["closes_at"]
     assert body["poll_after_ms"] > 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "availability"),
+    [({}, "unavailable"), ({"left": 0, "held": 5}, "held_by_others"), ({"left": 0, "sold": 5}, "sold_out")],
+)
+def test_live_says_when_no_yes_can_be_given_because_too_many_wait_to_become_orders(
+    item: SaleItem, buyer: User, store: Any, settings: LazySettings, changes: dict[str, int], availability: str
+) -> None:
+    settings.SECKILL_BACKLOG_MAX = 1
+    assert live(item)["availability"] == "available"
+    store.xadd(keys_of(item.pk).outbox, {"an": "entry"})
+    if changes:
+        store.hset(keys_of(item.pk).item, mapping=changes)
+    body = live(item)
+    assert (body["phase"], body["availability"]) == ("open", availability)
+
+
+def test_the_shape_of_an_outbox_is_no_matter_of_live(item: SaleItem, store: Any) -> None:
+    store.delete(keys_of(item.pk).outbox)
+    store.set(keys_of(item.pk).outbox, "no stream")
+    assert live(item)["availability"] == "available"
 
 
 @pytest.mark.parametrize(

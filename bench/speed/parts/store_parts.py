@@ -14,7 +14,7 @@ from bench.speed.processor_time import seconds_by_kind
 from bench.speed.server_groups import SHOP, STORE
 from orders import intake
 from orders.models import OrderLine
-from seckill import passes, scripts
+from seckill import ledger, passes, scripts
 from seckill.keys import keys_of
 from seckill.models import SaleItem
 
@@ -70,8 +70,8 @@ def drained(server: Server) -> Sample:
             **{f"{kind}_us": seconds[kind] / RESERVATIONS * 1e6 for kind in ("worker", "postgres", "store")},
             "worker_and_postgres_us": (seconds["worker"] + seconds["postgres"]) / RESERVATIONS * 1e6,
             "orders_per_second": RESERVATIONS / wall_s,
-            "undrained_bytes": round(undrained_bytes),
-            "store_bytes": round(drained_bytes),
+            "undrained_bytes": undrained_bytes,
+            "store_bytes": drained_bytes,
         }
     )
 
@@ -87,10 +87,12 @@ def idle(server: Server) -> Sample:
 
 def reserve_calls(item: SaleItem) -> Calls:
     """A reservation of one unit for each of many buyers, who do not have to exist for the script."""
-    keys = keys_of(item.pk)
-    buyers = measured_sales.buyer_ids(RESERVATIONS)
-    names = [keys.item, keys.buyers, keys.holds, keys.outbox, keys.latest]
-    return [(names, [str(passes.new_reservation_id(item.pk)), buyer_id, 1]) for buyer_id in buyers]
+    return [
+        ledger.reserve_slots(
+            item_id=item.pk, reservation_id=passes.new_reservation_id(item.pk), buyer_id=buyer_id, units=1
+        )
+        for buyer_id in measured_sales.buyer_ids(RESERVATIONS)
+    ]
 
 
 def run_calls(server: Server, script: scripts.Script, calls: Calls, *, word: str) -> tuple[float, float]:

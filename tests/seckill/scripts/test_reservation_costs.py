@@ -31,6 +31,7 @@ def test_a_reservation_is_one_command_and_the_same_steps_however_many_there_are(
         "hmget": 1,
         "exists": 1,
         "hget": 2,
+        "xlen": 1,
         "xadd": 1,
         "hset": 3,
         "lpush": 1,
@@ -74,7 +75,7 @@ def test_a_reservation_takes_less_than_400_bytes_until_it_is_drained(
 def reserve_many(checked_item: CheckedItem, count: int) -> None:
     keys = [getattr(checked_item.keys, name) for name in ("item", "buyers", "holds", "outbox", "latest")]
     calls: list[tuple[list[str], list[scripts.Argument]]] = [
-        (keys, [str(checked_item.new_id()), 1_000_000 + number, 1]) for number in range(count)
+        (keys, [str(checked_item.new_id()), 1_000_000 + number, 1, 10**9]) for number in range(count)
     ]
     for start in range(0, count, 1000):
         answers = scripts.RESERVE.run_many(checked_item.client, calls[start : start + 1000])
@@ -103,11 +104,12 @@ def server_us(checked_item: CheckedItem, script: scripts.Script, word: Outcome) 
     if word is Outcome.SOLD_OUT:
         checked_item.sold()
         checked_item.client.hset(checked_item.keys.item, mapping={"left": 0, "sold": 1_000_000})
-    slots = int(re.findall(r"#KEYS == (\d)", script.source)[0])
+    slots, arguments = (int(number) for number in re.findall(r"== (\d)", script.source)[:2])
     keys = [getattr(checked_item.keys, name) for name in ("item", "buyers", "holds", "outbox", "latest")][:slots]
-    calls: list[tuple[list[str], list[scripts.Argument]]] = [
-        (keys, [str(checked_item.new_id()), 1_000_000 + number, 1]) for number in range(2000)
-    ]
+    calls: list[tuple[list[str], list[scripts.Argument]]] = []
+    for number in range(2000):
+        args: list[scripts.Argument] = [str(checked_item.new_id()), 1_000_000 + number, 1, 10**9]
+        calls.append((keys, args[:arguments]))
     checked_item.client.script_load(script.source)
     checked_item.client.config_resetstat()
     answers = script.run_many(checked_item.client, calls[:1000]) + script.run_many(checked_item.client, calls[1000:])

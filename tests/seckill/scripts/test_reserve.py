@@ -6,6 +6,7 @@ The outcomes come in the order of docs/design.md; of two that apply the earlier 
 from uuid import UUID
 
 import pytest
+from django.test import override_settings
 
 from seckill import item_state, ledger, scripts
 from seckill.ledger import Reservation
@@ -288,6 +289,51 @@ def test_unavailable_comes_before_already_reserved(checked_item: CheckedItem) ->
     reservation_id = checked_item.held()
     checked_item.client.hdel(checked_item.keys.item, "state")
     assert unavailable(checked_item.reserve(reservation_id))
+
+
+# --- unavailable, because too many reservations are not orders yet ---
+
+
+def test_a_full_backlog_is_unavailable_and_one_entry_less_is_not(checked_item: CheckedItem) -> None:
+    checked_item.publish()
+    with override_settings(SECKILL_BACKLOG_MAX=2):
+        checked_item.held(buyer=7)
+        checked_item.held(buyer=8)
+        assert unavailable(checked_item.reserve(buyer=9))
+        checked_item.drained()
+        with checked_item.unguarded():
+            assert checked_item.reserve(buyer=9).outcome == Outcome.RESERVED
+
+
+def test_an_unlimited_item_has_a_backlog_too(checked_item: CheckedItem) -> None:
+    checked_item.publish(quantity=None)
+    with override_settings(SECKILL_BACKLOG_MAX=1):
+        checked_item.held(buyer=7)
+        assert unavailable(checked_item.reserve(buyer=8))
+
+
+@pytest.mark.parametrize("kind", ["already_reserved", "hold_ended"])
+def test_with_a_full_backlog_a_known_reservation_gets_its_answer(checked_item: CheckedItem, kind: str) -> None:
+    checked_item.publish()
+    reservation_id = checked_item.held() if kind == "already_reserved" else checked_item.ended()
+    with override_settings(SECKILL_BACKLOG_MAX=1):
+        assert checked_item.reserve(reservation_id).outcome == kind
+
+
+@pytest.mark.parametrize("later", ["paused", "not_open", "closed", "sold_out", "held_by_others"])
+def test_what_stays_true_comes_before_a_full_backlog(checked_item: CheckedItem, later: str) -> None:
+    checked_item.publish()
+    checked_item.held(buyer=8)
+    checked_item.client.hset(checked_item.keys.item, mapping=LATER[later])
+    with override_settings(SECKILL_BACKLOG_MAX=1):
+        assert checked_item.reserve(buyer=7).outcome == later
+
+
+def test_a_full_backlog_comes_before_what_depends_on_the_buyer(checked_item: CheckedItem) -> None:
+    checked_item.publish(per_buyer_max=1)
+    checked_item.held(buyer=7)
+    with override_settings(SECKILL_BACKLOG_MAX=1):
+        assert unavailable(checked_item.reserve(buyer=7))
 
 
 # --- already_reserved ---
@@ -578,7 +624,7 @@ def test_units_less_than_one_are_refused(checked_item: CheckedItem, units: int) 
 @pytest.mark.parametrize("units", ["1.5", "", "many", "1e400", "nan"])
 def test_units_that_are_not_an_integer_are_refused(checked_item: CheckedItem, units: str) -> None:
     checked_item.publish(quantity=None)
-    args = [str(checked_item.new_id()), "7", units]
+    args = [str(checked_item.new_id()), "7", units, "100"]
     checked_item.is_refused(scripts.RESERVE, keys=5, args=args, message="units are whole, 1 or more")
 
 
@@ -591,11 +637,11 @@ def test_a_malformed_hold_is_a_fault_and_not_an_answer(checked_item: CheckedItem
         checked_item.reserve(damaged)
 
 
-@pytest.mark.parametrize(("keys", "args"), [(4, 3), (6, 3), (5, 2), (5, 4)])
-def test_reserve_takes_five_keys_and_three_arguments(checked_item: CheckedItem, keys: int, args: int) -> None:
+@pytest.mark.parametrize(("keys", "args"), [(4, 4), (6, 4), (5, 3), (5, 5)])
+def test_reserve_takes_five_keys_and_four_arguments(checked_item: CheckedItem, keys: int, args: int) -> None:
     checked_item.publish()
-    args_given = [str(checked_item.new_id()), "7", "1", "more"][:args]
-    message = "reserve takes 5 keys and 3 arguments"
+    args_given = [str(checked_item.new_id()), "7", "1", "100", "more"][:args]
+    message = "reserve takes 5 keys and 4 arguments"
     checked_item.is_refused(scripts.RESERVE, keys=keys, args=args_given, message=message)
 
 
