@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import environ
-from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from shop.configuration import celery_tasks, trying_out
+from shop.configuration.content_policy import content_policy
 from shop.configuration.log_lines import logging_settings
 from shop.configuration.rates import rate
 from shop.money import UnknownCurrency, known_currency
@@ -250,19 +250,7 @@ CSRF_FAILURE_VIEW = "shop.http.problems.csrf_failure"
 # No form of the shop is larger; the API has its own, smaller bound (shop/http/parsers.py).
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": [SELF],
-        "img-src": [SELF, "data:"],
-        "object-src": [NONE],
-        "base-uri": [NONE],
-        "frame-ancestors": [NONE],
-        # The button that leads to a payment page is a form, and browsers check its redirect too.
-        "form-action": [SELF, *(["https://checkout.stripe.com"] if "stripe" in PAYMENT_PROVIDERS else [])],
-    },
-    # The admin's theme evaluates expressions in attributes (Alpine.js). It is for staff only.
-    "EXCLUDE_URL_PREFIXES": ["/admin/"],
-}
+CONTENT_SECURITY_POLICY = content_policy(providers=PAYMENT_PROVIDERS)
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}

@@ -1,0 +1,22 @@
+"""What pages may load, and where their forms may lead (Content-Security-Policy)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from csp.constants import NONE, SELF
+
+
+def content_policy(*, providers: Sequence[str]) -> dict[str, Any]:
+    return {
+        "DIRECTIVES": {
+            "default-src": [SELF],
+            "img-src": [SELF, "data:"],
+            "object-src": [NONE],
+            "base-uri": [NONE],
+            "frame-ancestors": [NONE],
+            # The button that leads to a payment page is a form, and browsers check its redirect too.
+            "form-action": [SELF, *(["https://checkout.stripe.com"] if "stripe" in providers else [])],
+        },
+        # The admin's theme evaluates expressions in attributes (Alpine.js). It is for staff only.
+        "EXCLUDE_URL_PREFIXES": ["/admin/"],
+    }
