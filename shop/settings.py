@@ -227,6 +227,10 @@ USE_TZ = True
 
 STATIC_URL = "/static/"
 STATIC_ROOT = STAMPEDE_DIRECTORY / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "shop.configuration.static_files.HashedStaticFiles"},
+}
 
 # --- Security ----------------------------------------------------------------------------------------------------
 
