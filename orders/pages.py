@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -14,6 +15,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
@@ -32,6 +34,7 @@ from seckill.phase import Phase
 from seckill.store import StoreUnreachable
 from seckill.timestamps import from_ms
 from shop.buyer_language import remember_language
+from shop.languages.page_language import path_in
 
 PAGE_SIZE = 20
 # Without JavaScript: while an event of the provider is awaited, and while a refund is.
@@ -147,7 +150,8 @@ def to_payment_page(request: HttpRequest, order: Order, payment: Payment) -> Htt
     elsewhere = urlsplit(payment.url).netloc
     if elsewhere and elsewhere != request.get_host():
         return render(request, "orders/to_payment_page.html", {"order": order, "url": payment.url, "host": elsewhere})
-    return redirect(payment.url)
+    # It may have been opened in the other language.
+    return redirect(path_in(get_language() or settings.LANGUAGE_CODE, payment.url))
 
 
 def why_not_payable(outcome: StartOutcome) -> str:

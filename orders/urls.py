@@ -1,10 +1,9 @@
 from django.urls import path
 
-from orders import metrics, pages
+from orders import pages
 from orders.payments.simulated import pages as simulated_pages
 
 urlpatterns = [
-    path("metrics", metrics.metrics, name="metrics"),
     path("orders/", pages.orders, name="orders"),
     path("orders/<uuid:number>/", pages.order, name="order"),
     path("orders/<uuid:number>/pay/", pages.pay, name="order-pay"),

@@ -16,12 +16,20 @@ def remember_language(request: HttpRequest) -> None:
     language = get_language()
     if not is_chosen or language is None or request.user.pk is None:
         return
-    stored = BuyerLanguage.objects.filter(user_id=request.user.pk).values_list("language", flat=True).first()
-    if stored != language:
-        BuyerLanguage.objects.update_or_create(user_id=request.user.pk, defaults={"language": language})
+    store_language(user_id=request.user.pk, language=language)
+
+
+def store_language(*, user_id: int, language: str) -> None:
+    if stored_language(user_id=user_id) != language:
+        BuyerLanguage.objects.update_or_create(user_id=user_id, defaults={"language": language})
 
 
 def language_of(*, user_id: int) -> str:
     """The language that the person last used, or the shop's own."""
+    return stored_language(user_id=user_id) or settings.LANGUAGE_CODE
+
+
+def stored_language(*, user_id: int) -> str | None:
+    """The language that the person last used; None if there is none, or the shop no longer has it."""
     stored = BuyerLanguage.objects.filter(user_id=user_id).values_list("language", flat=True).first()
-    return stored if stored in dict(settings.LANGUAGES) else settings.LANGUAGE_CODE
+    return stored if stored in dict(settings.LANGUAGES) else None

@@ -1,10 +1,12 @@
 from allauth.account.decorators import secure_admin_login
+from django.conf.urls.i18n import i18n_patterns
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from shop import account_pages, health
+from shop.languages.language_choice import choose_language
 
 api = [
     path("", include("shop.api_urls")),
@@ -13,16 +15,15 @@ api = [
 ]
 
 urlpatterns = [
+    # With one address for all languages; `shop/languages/page_language.py` has the same division.
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("", include("orders.metrics_urls")),
     # Before the admin's own pages: staff sign in and change passwords where buyers do, with the limits of there.
     path("admin/login/", secure_admin_login(admin.site.login)),
     path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
     path("admin/", admin.site.urls),
-    path("accounts/email/", account_pages.address, name="account_email"),
-    path("accounts/", include("allauth.account.urls")),
-    path("accounts/2fa/", include("allauth.mfa.urls")),
-    path("i18n/", include("django.conf.urls.i18n")),
+    path("i18n/setlang/", choose_language, name="set_language"),
     path("api/v1/", include(api)),
     path(
         "api/schema/",
@@ -34,8 +35,15 @@ urlpatterns = [
         SpectacularSwaggerSplitView.as_view(url_name="schema", authentication_classes=[], permission_classes=[]),
         name="docs",
     ),
-    path("", include("seckill.urls")),
-    path("", include("orders.urls")),
+    # Pages: English at `/`, the other languages under their code.
+    *i18n_patterns(
+        path("accounts/email/", account_pages.address, name="account_email"),
+        path("accounts/", include("allauth.account.urls")),
+        path("accounts/2fa/", include("allauth.mfa.urls")),
+        path("", include("seckill.urls")),
+        path("", include("orders.urls")),
+        prefix_default_language=False,
+    ),
 ]
 
 handler400 = "shop.http.problems.bad_request"

@@ -5,12 +5,13 @@ from typing import Any
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core.exceptions import ImmediateHttpResponse
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from shop.accounts.sign_in import check_password
 from shop.http.client_address import client_address
 from shop.http.problems import limit_reached
 from shop.http.rate_limits import LimitReached
+from shop.languages.language_choice import bring_language
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -23,3 +24,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
     def get_client_ip(self, request: HttpRequest) -> str:
         return client_address(request)
+
+    def post_login(self, request: HttpRequest, user: AbstractBaseUser, **more: Any) -> HttpResponse:
+        response: HttpResponse = super().post_login(request, user, **more)
+        bring_language(response, request, user_id=user.pk)
+        return response

@@ -19,6 +19,7 @@ from orders.payments.simulated import company, delivery
 from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill.models import SaleItem
+from shop.languages.page_language import path_in
 from tests.orders.payments.payment_steps import WEBHOOK, figures, order_of, payment_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -68,7 +69,7 @@ def make_all_due() -> None:
 
 
 def test_the_page_says_what_is_to_be_paid_in_the_readers_language(payment: Payment, client: Client) -> None:
-    page = client.get(payment.url, headers={"Accept-Language": "zh-hans"})
+    page = client.get(path_in("zh-hans", payment.url))
     assert page.status_code == 200
     assert "¥19.00" in page.content.decode()
     assert "模拟支付" in page.content.decode()

@@ -8,6 +8,8 @@ from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_
 from django.contrib.auth.models import User
 from django.test import Client
 
+from shop.languages.page_language import path_in
+
 pytestmark = pytest.mark.django_db
 
 ADMIN_SIGN_IN = "/accounts/login/?next=/admin/"
@@ -95,15 +97,15 @@ def test_it_is_turned_off_again(shop_manager: User, client: Client) -> None:
     assert enter_password(Client()) == "/admin/"
 
 
-@pytest.mark.parametrize(("language", "title"), [("en", "Two-step sign-in"), ("zh-CN", "两步验证")])
+@pytest.mark.parametrize(("language", "title"), [("en", "Two-step sign-in"), ("zh-hans", "两步验证")])
 def test_the_pages_have_the_frame_and_the_language_of_the_shop(
     shop_manager: User, client: Client, language: str, title: str
 ) -> None:
     enter_password(client)
-    assert title in client.get("/accounts/2fa/", headers={"accept-language": language}).content.decode()
+    assert title in client.get(path_in(language, "/accounts/2fa/")).content.decode()
     turn_on(client)
     for path in ("", "totp/deactivate/", "recovery-codes/", "recovery-codes/generate/", "reauthenticate/"):
-        page = client.get(f"/accounts/2fa/{path}", headers={"accept-language": language})
+        page = client.get(path_in(language, f"/accounts/2fa/{path}"))
         assert page.status_code == 200, path
         text = page.content.decode()
         assert 'class="brand"' in text
@@ -111,4 +113,4 @@ def test_the_pages_have_the_frame_and_the_language_of_the_shop(
         assert "<script>" not in text  # the content policy allows no inline script
     other = Client()
     enter_password(other)
-    assert title in other.get("/accounts/2fa/authenticate/", headers={"accept-language": language}).content.decode()
+    assert title in other.get(path_in(language, "/accounts/2fa/authenticate/")).content.decode()

@@ -1,0 +1,5 @@
+from django.urls import path
+
+from orders import metrics
+
+urlpatterns = [path("metrics", metrics.metrics, name="metrics")]

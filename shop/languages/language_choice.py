@@ -1,0 +1,59 @@
+"""The language that a visitor chose: kept in a cookie, and with the account for mails and other devices."""
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from shop.buyer_language import store_language, stored_language
+from shop.http.problems import is_outage
+from shop.languages.page_language import path_in
+
+
+@csrf_exempt  # Public pages have no token, and the worst that a foreign form can do here is to switch the language.
+@require_POST
+def choose_language(request: HttpRequest) -> HttpResponse:
+    """Remember the language and lead to the same page in it."""
+    next_url = request.POST.get("next", "")
+    if not next_url.startswith("/") or not url_has_allowed_host_and_scheme(next_url, allowed_hosts=None):
+        next_url = "/"
+    language = request.POST.get("language", "")
+    if language not in dict(settings.LANGUAGES):
+        return HttpResponseRedirect(next_url)
+    keep_with_account(request, language)
+    response = HttpResponseRedirect(path_in(language, next_url))
+    set_language_cookie(response, language)
+    return response
+
+
+def keep_with_account(request: HttpRequest, language: str) -> None:
+    """A server that is away does not keep anybody from reading in another language: the cookie is enough."""
+    try:
+        if request.user.pk is not None:
+            store_language(user_id=request.user.pk, language=language)
+    except Exception as error:
+        if not is_outage(error):
+            raise
+
+
+def set_language_cookie(response: HttpResponseBase, language: str) -> None:
+    response.set_cookie(
+        settings.LANGUAGE_COOKIE_NAME,
+        language,
+        max_age=settings.LANGUAGE_COOKIE_AGE,
+        samesite="Lax",
+        secure=settings.LANGUAGE_COOKIE_SECURE,
+    )
+
+
+def chosen_language(request: HttpRequest) -> str | None:
+    """What the visitor has chosen in this browser; None if nothing, or a language that the shop no longer has."""
+    language = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME)
+    return language if language in dict(settings.LANGUAGES) else None
+
+
+def bring_language(response: HttpResponseBase, request: HttpRequest, *, user_id: int) -> None:
+    """At sign-in: a browser in which nothing was chosen gets the language of the account."""
+    if chosen_language(request) is None and (language := stored_language(user_id=user_id)) is not None:
+        set_language_cookie(response, language)
