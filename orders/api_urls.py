@@ -1,9 +1,11 @@
 from django.urls import path
 
 from orders import api
+from orders.me import MeView
 from orders.payments.webhook import WebhookView
 
 urlpatterns = [
+    path("me/", MeView.as_view(), name="api-me"),
     path("reservations/<uuid:reservation_id>/", api.ReservationStatusView.as_view(), name="api-reservation"),
     path("orders/", api.OrderListView.as_view(), name="api-orders"),
     path("orders/<uuid:number>/", api.OrderView.as_view(), name="api-order"),
