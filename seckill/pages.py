@@ -7,13 +7,13 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Prefetch, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods
 
 from seckill import ledger, passes
 from seckill.live.offers import Offer, offers_of
@@ -24,6 +24,9 @@ from seckill.phase import Phase
 from seckill.reservation import ACCEPTED
 from seckill.reservation import reserve as reserve_units
 from seckill.timestamps import now_ms, to_ms
+from shop.languages.language_choice import chosen_language
+from shop.languages.page_language import language_of_path, path_in
+from shop.web.public_page import public_page
 
 # The home page shows the next sales; the API lists all of them.
 SALES_MAX = 12
@@ -38,9 +41,13 @@ class SaleCard:
     offers: list[Offer]
 
 
-@never_cache
-@require_safe
+@public_page
 def home(request: HttpRequest) -> HttpResponse:
+    """The next sales. Who has chosen another language is led to the home page in it; other pages stay as addressed."""
+    chosen = chosen_language(request)
+    if language_of_path(request.path) == settings.LANGUAGE_CODE != (chosen or settings.LANGUAGE_CODE):
+        home_there = path_in(str(chosen), request.path)
+        return HttpResponseRedirect(home_there, headers={"Cache-Control": "private, no-store"})
     now = timezone.now()
     sales = list(with_items(listed_sales().filter(closes_at__gt=now)).order_by("opens_at", "pk")[:SALES_MAX])
     offers = offers_of((item for sale in sales for item in sale.items.all()), now=now)
@@ -52,18 +59,15 @@ def home(request: HttpRequest) -> HttpResponse:
         "open_cards": [card for card in cards if card.opened],
         "coming_cards": [card for card in cards if not card.opened],
     }
-    template = "seckill/_sales.html" if request.htmx else "seckill/home.html"  # type: ignore[attr-defined]
-    return render(request, template, context)
+    return render(request, "seckill/home.html", context)
 
 
-@never_cache
-@require_safe
+@public_page
 def sale(request: HttpRequest, pk: int) -> HttpResponse:
+    """A sale as everybody sees it. What the buyer has of it comes by the page's scripts (`GET /api/v1/me/`)."""
     shown = get_object_or_404(with_items(published_sales()), pk=pk)
     now = timezone.now()
-    offers = offers_of(shown.items.all(), now=now, buyer_id=request.user.pk)
-    for offer in offers:
-        offer.pass_text = pass_for(request, shown, offer.item.pk)
+    offers = offers_of(shown.items.all(), now=now)
     phase = phase_of_sale(offers, default=shown.phase_at(now))
     context = {
         "sale": shown,
@@ -74,19 +78,28 @@ def sale(request: HttpRequest, pk: int) -> HttpResponse:
         "pass_lead_ms": settings.SECKILL_PASS_LEAD_SECONDS * 1000,
         "offers": offers,
         "store_unreachable": any(offer.counters is None for offer in offers),
-        "sign_in_url": f"{reverse('account_login')}?next={quote(request.path)}",
+        "sign_in_url": sign_in_url(request.path),
         "texts": sale_page_texts(),
     }
     return render(request, "seckill/sale.html", context)
 
 
+def sign_in_url(next_path: str) -> str:
+    return f"{reverse('account_login')}?next={quote(next_path)}"
+
+
 @never_cache
 @login_required
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
-    """The form for browsers without JavaScript. The page contains the pass, so pressing twice reserves once."""
-    item = get_object_or_404(published_items(), pk=item_id)
-    back = redirect(f"{item.sale.get_absolute_url()}#item-{item.pk}")
+    """One item with a form, for browsers without JavaScript: a public page can have neither a token nor a pass.
+
+    The page contains the pass, so pressing twice reserves once.
+    """
+    item = get_object_or_404(published_items().select_related("sale", "product__category"), pk=item_id)
+    if request.method != "POST":
+        return show_item(request, item)
+    back = redirect("reserve", item.pk)
     pass_ = pass_from(request.POST.get("pass", ""), buyer_id=request.user.pk, item_id=item_id)
     units = units_from(request.POST.get("units", "1"))
     if pass_ is None and (why_not := closed_at_present(item.sale)):
@@ -103,6 +116,23 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
         messages.error(request, refusal_text(reservation))
         return back
     return redirect("reservation", pass_.reservation_id)
+
+
+def show_item(request: HttpRequest, item: SaleItem) -> HttpResponse:
+    """The item with the buyer's own figures, and the number of units that was chosen on the page of the sale."""
+    now = timezone.now()
+    (offer,) = offers_of([item], now=now, buyer_id=request.user.pk)
+    phase = offer.phase
+    context = {
+        "sale": item.sale,
+        "offer": offer,
+        "phase": phase,
+        "phase_text": phase_texts()[phase],
+        "pass_text": pass_for(request, item.sale, item.pk),
+        "units_chosen": min(units_from(request.GET.get("units", "1")) or 1, max(offer.remaining, 1)),
+        "store_unreachable": offer.counters is None,
+    }
+    return render(request, "seckill/reserve.html", context)
 
 
 def closed_at_present(sale: Sale) -> Outcome | None:

@@ -59,6 +59,9 @@ class SaleLiveSerializer(serializers.Serializer[Any]):
     items = ItemFiguresSerializer(many=True)
     server_time = serializers.DateTimeField()
     poll_after_ms = serializers.IntegerField(help_text="When to ask again. It differs from answer to answer.")
+    opening_spread_ms = serializers.IntegerField(
+        help_text="A page that waits for the opening reserves at a moment by chance within this time after it."
+    )
 
 
 class SaleItemSerializer(serializers.ModelSerializer[SaleItem]):

@@ -66,7 +66,11 @@ SECKILL_ARCHIVE_AFTER_SECONDS: int = env.int("SECKILL_ARCHIVE_AFTER_SECONDS", de
 if SECKILL_ARCHIVE_AFTER_SECONDS < 3600:
     # A task that has listed the items that can still change must be done before one of them can be archived.
     raise ImproperlyConfigured("SECKILL_ARCHIVE_AFTER_SECONDS must be at least 3600, an hour.")
-# Certain refusals and live figures are answered before Django is entered (seckill/gate/). Everything works without it.
+# How many calls to reserve one web process answers in a second: pages that wait for an opening spread theirs by it.
+SECKILL_CALLS_PER_SECOND: int = env.int("SECKILL_CALLS_PER_SECOND", default=500)
+if SECKILL_CALLS_PER_SECOND < 1:
+    raise ImproperlyConfigured("SECKILL_CALLS_PER_SECOND must be at least 1.")
+# Certain refusals, live figures and public pages are answered before Django is entered. Everything works without it.
 GATE: bool = env.bool("GATE", default=True)
 # How often a buyer may cancel orders for one item.
 CANCEL_LIMIT: str = rate(env, "CANCEL_LIMIT", default="5/10minutes")

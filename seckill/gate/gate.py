@@ -23,6 +23,7 @@ from seckill.gate.snapshots import AWAY, Snapshots
 from seckill.gate.words import LIVE, NOT_MODIFIED, REFUSALS
 from seckill.ledger import Counters
 from seckill.live.answer import live_body, live_etag, sale_live_body
+from seckill.live.opening import waiting_pages
 from seckill.outcomes import HTTP
 from seckill.passes import Pass
 from seckill.timestamps import now_ms
@@ -74,6 +75,8 @@ class Gate:
         return self._live(call, shapes=shapes)
 
     def _live(self, call: Call, *, shapes: dict[tuple[Kind, str], Shape]) -> Answer | None:
+        if call.kind is Kind.SALE_LIVE:
+            waiting_pages.count(call.object_id)
         now_s = self._snapshots.clock_s()
         key = (call.kind, call.object_id)
         rendered = self._rendered.get(key)
@@ -108,7 +111,8 @@ class Gate:
             items.append((item_id, None if snapshot is AWAY else snapshot.counters_at(now_s)))
         if call.kind is Kind.ITEM_LIVE:
             return live_body(items[0][1], now_ms=now_ms())
-        return sale_live_body(items, now_ms=now_ms())
+        spread_ms = waiting_pages.spread_ms(call.object_id)
+        return sale_live_body(items, now_ms=now_ms(), opening_spread_ms=spread_ms)
 
     def _refuse(
         self, item_id: int, pass_: Pass, *, language: str, shapes: dict[tuple[Kind, str], Shape]

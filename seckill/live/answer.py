@@ -32,7 +32,9 @@ def live_body(counters: Counters | None, *, now_ms: int) -> dict[str, Any]:
     }
 
 
-def sale_live_body(items: Sequence[tuple[int, Counters | None]], *, now_ms: int) -> dict[str, Any]:
+def sale_live_body(
+    items: Sequence[tuple[int, Counters | None]], *, now_ms: int, opening_spread_ms: int = 0
+) -> dict[str, Any]:
     """The body of `live` for all items of a sale: their ids and counters, in order. `now_ms` as in `live_body`."""
     now_ms = next((counters.now_ms for _item_id, counters in items if counters), now_ms)
     shortest_ms = min((poll_ms(counters) for _item_id, counters in items), default=POLL_SLOWLY_MS)
@@ -40,7 +42,12 @@ def sale_live_body(items: Sequence[tuple[int, Counters | None]], *, now_ms: int)
         "items": [{"id": item_id, **item_figures(counters)} for item_id, counters in items],
         "server_time": rfc3339(now_ms),
         "poll_after_ms": spread_ms(shortest_ms, now_ms=now_ms),
+        "opening_spread_ms": opening_spread_ms if waits_for_opening(items) else 0,
     }
+
+
+def waits_for_opening(items: Sequence[tuple[int, Counters | None]]) -> bool:
+    return any(counters is not None and counters.phase is Phase.UPCOMING for _item_id, counters in items)
 
 
 def item_figures(counters: Counters | None) -> dict[str, Any]:
@@ -62,7 +69,8 @@ def item_figures(counters: Counters | None) -> dict[str, Any]:
 
 def live_etag(body: dict[str, Any]) -> str:
     """The ETag of a body of `live`. Only the figures count: otherwise two answers would never have the same."""
-    figures = {name: value for name, value in body.items() if name not in ("server_time", "poll_after_ms")}
+    other = ("server_time", "poll_after_ms", "opening_spread_ms")
+    figures = {name: value for name, value in body.items() if name not in other}
     return quote_etag(blake2b(json.dumps(figures).encode(), digest_size=12).hexdigest())
 
 

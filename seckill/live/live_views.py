@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 
 from seckill import archive, ledger
 from seckill.live.answer import live_body, live_etag, sale_live_body
+from seckill.live.opening import waiting_pages
 from seckill.models import published_items, published_sales
 from seckill.serializers import LiveSerializer, SaleLiveSerializer
 from seckill.store import StoreUnreachable
@@ -69,7 +70,12 @@ class SaleLiveView(APIView):
         counters: list[ledger.Counters | None] = [None] * len(items)
         with suppress(StoreUnreachable):
             counters = archive.counters_of(items)
-        body = sale_live_body([(item.pk, known) for item, known in zip(items, counters, strict=True)], now_ms=now_ms())
+        waiting_pages.count(sale_id)
+        body = sale_live_body(
+            [(item.pk, known) for item, known in zip(items, counters, strict=True)],
+            now_ms=now_ms(),
+            opening_spread_ms=waiting_pages.spread_ms(sale_id),
+        )
         return unless_known(request, body)
 
 

@@ -24,8 +24,6 @@ class Offer:
     phase: Phase
     # How many units the buyer has, held and bought; 0 for a visitor who is not signed in.
     had: int = 0
-    # A pass for the form of a browser without JavaScript; only the sale page needs one.
-    pass_text: str = ""
 
     @property
     def availability(self) -> str:

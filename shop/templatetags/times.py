@@ -40,6 +40,14 @@ def countdown(moment: datetime) -> SafeString:
     )
 
 
+@register.simple_tag
+def countdown_later(moment: datetime) -> SafeString:
+    """A countdown for a public page, which says nothing about now: only the scripts know how old the page is."""
+    return format_html(
+        '<span role="timer" class="countdown" data-countdown="{}">--:--</span>', int(moment.timestamp() * 1000)
+    )
+
+
 @register.filter
 def duration(seconds: int) -> str:
     """A number of seconds in words: 15 minutes."""

@@ -48,13 +48,26 @@ class Gate(Protocol):
         """Take in the answer that Django gave. Returns for how many seconds it must be held back, usually 0."""
 
 
+class PublicPages(Protocol):
+    """Answers some requests in the event loop. `shop/web/shells.py` does."""
+
+    async def answer(self, *, method: str, path: str, host: str, headers: Any) -> Answer | None: ...
+
+
 class RsgiApplication:
     """Receives requests in the event loop of a web process. The gate answers some, threads of the lanes the others."""
 
     def __init__(
-        self, wsgi: Callable[..., Any], *, lanes: list[Lane], body_seconds_max: float, gate: Gate | None = None
+        self,
+        wsgi: Callable[..., Any],
+        *,
+        lanes: list[Lane],
+        body_seconds_max: float,
+        gate: Gate | None = None,
+        shells: PublicPages | None = None,
     ) -> None:
         self._wsgi = wsgi
+        self._shells = shells
         self._lanes = lanes
         self._patience = Patience(seconds_max=body_seconds_max)
         self._gate = gate
@@ -63,7 +76,14 @@ class RsgiApplication:
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
         # ProtocolClosed: the client has gone.
         with suppress(ProtocolClosed):
-            protocol.response_bytes(*await self._answer(scope, protocol))
+            answer = await self._public_page(scope) if self._shells and not scope.path.startswith("/api/") else None
+            protocol.response_bytes(*(answer or await self._answer(scope, protocol)))
+
+    async def _public_page(self, scope: Scope) -> Answer | None:
+        assert self._shells is not None
+        headers = scope.headers
+        host = scope.authority or headers.get("host") or ""
+        return await self._shells.answer(method=scope.method, path=scope.path, host=host, headers=headers)
 
     async def _answer(self, scope: Scope, protocol: HTTPProtocol) -> Answer:
         """Raises ProtocolClosed."""

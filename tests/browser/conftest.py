@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
+from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
-from django.test import Client
+from django.test import Client, override_settings
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page
 
+from shop.accounts import sign_in_hint
 from tests.live_shop import live_shop as running_shop
 
 # Playwright keeps an event loop running in the test's thread, though the test itself waits for every call.
@@ -83,20 +86,44 @@ def console_errors_of(page: Page) -> list[str]:
 
 
 @pytest.fixture
-def live_shop(transactional_db: None) -> Iterator[str]:
+def live_shop(transactional_db: None, static_files: None) -> Iterator[str]:
     """The address of a whole shop that runs for one test."""
-    collect_static()
     with running_shop() as url:
         yield url
 
 
-def collect_static() -> None:
-    """Collect into the folder that the web server serves. Locked, because test runs may run at the same time."""
+@pytest.fixture(scope="session")
+def static_files() -> None:
+    """Collected into the folder that the web server serves, if they have changed since.
+
+    They are collected elsewhere and moved there at once: a web server of another test may be reading the folder.
+    """
     root = Path(settings.STATIC_ROOT)
-    root.mkdir(parents=True, exist_ok=True)
-    with (root.parent / "collectstatic.lock").open("w") as lock:
+    root.parent.mkdir(parents=True, exist_ok=True)
+    with (root.parent / "collectstatic.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        call_command("collectstatic", "--noinput", verbosity=0)
+        lock.seek(0)
+        if lock.read() == (found := static_sources()) and root.exists():
+            return
+        fresh, former = root.with_name(f"{root.name}.fresh"), root.with_name(f"{root.name}.former")
+        with override_settings(STATIC_ROOT=fresh):
+            call_command("collectstatic", "--noinput", "--clear", verbosity=0)
+        shutil.rmtree(former, ignore_errors=True)
+        if root.exists():
+            root.rename(former)
+        fresh.rename(root)
+        lock.truncate(0)
+        lock.write(found)
+
+
+def static_sources() -> str:
+    """Changes when a static file of the shop or of a package does."""
+    files = []
+    for finder in get_finders():
+        for name, storage in finder.list([]):
+            status = Path(storage.path(name)).stat()
+            files.append((storage.path(name), status.st_mtime_ns, status.st_size))
+    return sha256(repr(sorted(files)).encode()).hexdigest()
 
 
 @pytest.fixture
@@ -106,8 +133,10 @@ def sign_in(live_shop: str) -> Callable[[BrowserContext, User], None]:
     def sign_in(context: BrowserContext, user: User) -> None:
         client = Client()
         client.force_login(user)
-        name = settings.SESSION_COOKIE_NAME
-        context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": live_shop}])
+        names = {settings.SESSION_COOKIE_NAME: client.cookies[settings.SESSION_COOKIE_NAME].value}
+        # As after the form, which sets both.
+        names[sign_in_hint.COOKIE] = sign_in_hint.hint_of(str(user.pk))
+        context.add_cookies([{"name": name, "value": value, "url": live_shop} for name, value in names.items()])
 
     return sign_in
 

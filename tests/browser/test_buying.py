@@ -102,7 +102,7 @@ def test_sold_out_is_said_in_words_of_either_language(
         # Given the last unit, and a page that does not know yet what the rival has just done
         product = Product.objects.create(name="Longjing tea", slug=language, price_minor=9900)
         item = make_item(product, quantity=1)
-        live = page.request.get(f"{live_shop}/api/v1/sale-items/{item.pk}/live/").json()
+        live = page.request.get(f"{live_shop}/api/v1/sales/{item.sale_id}/live/").json()
         frozen = json.dumps({**live, "poll_after_ms": 60_000})
         page.route("**/live/", partial(Route.fulfill, content_type="application/json", body=frozen))
         page.goto(f"{live_shop}/sales/{item.sale_id}/")
@@ -157,10 +157,13 @@ def test_without_javascript_the_button_reserves_and_the_order_follows(
     context = browser.new_context(java_script_enabled=False, locale="zh-CN")
     sign_in(context, buyer)
     page = context.new_page()
-    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    page.goto(f"{live_shop}/zh-hans/sales/{item.sale_id}/")
     expect(page.locator("[data-stock-text]")).to_have_text("剩余 5 件，共 5 件")
+    # A page for everybody can have no token: its button leads to one that can.
     page.click("[data-buy]")
-    page.wait_for_url("**/orders/*/")
+    page.wait_for_url("**/zh-hans/sale-items/*/reserve/**")
+    page.click("[data-buy]")
+    page.wait_for_url("**/zh-hans/orders/*/")
     expect(page.locator(".status")).to_have_text("待付款")
     context.close()
 
@@ -169,20 +172,22 @@ def test_nothing_is_wider_than_a_phone(
     live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, product: Product
 ) -> None:
     item = make_item(product, quantity=None, per_buyer_max=50)
-    for locale in ("en-GB", "zh-CN"):
+    for locale, prefix in (("en-GB", ""), ("zh-CN", "/zh-hans")):
         phone = browser.new_context(viewport={"width": 360, "height": 740}, locale=locale, is_mobile=True)
         page = phone.new_page()
         for path in ("/", f"/sales/{item.sale_id}/", "/accounts/login/", "/accounts/signup/", "/nowhere/"):
-            page.goto(live_shop + path)
+            page.goto(live_shop + prefix + path)
             assert width_of(page) == 360, path
         sign_in(phone, buyer)
-        page.goto(f"{live_shop}/sales/{item.sale_id}/")
+        page.goto(f"{live_shop}{prefix}/sale-items/{item.pk}/reserve/")
+        assert width_of(page) == 360
+        page.goto(f"{live_shop}{prefix}/sales/{item.sale_id}/")
         page.click("[data-buy]")
         expect(page.locator(".outcome.reserved")).to_be_visible()
         assert width_of(page) == 360
         page.wait_for_url("**/orders/*/")
         assert width_of(page) == 360
-        page.goto(f"{live_shop}/orders/")
+        page.goto(f"{live_shop}{prefix}/orders/")
         assert width_of(page) == 360
         phone.close()
 

@@ -66,7 +66,7 @@ def test_a_payment_in_chinese_without_javascript(
     context = browser.new_context(java_script_enabled=False, locale="zh-CN", viewport=PHONE)  # type: ignore[arg-type]
     sign_in(context, buyer)
     page = context.new_page()
-    page.goto(live_shop + payment.url)
+    page.goto(f"{live_shop}/zh-hans{payment.url}")
     expect(page.get_by_role("heading", name="模拟支付")).to_be_visible()
     page.locator(f"[value={action}]").click()
     expect(page).to_have_url(re.compile(payment.order.get_absolute_url()))

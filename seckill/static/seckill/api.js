@@ -1,6 +1,7 @@
 // The calls to the shop's API. Each returns a value; only a broken connection, a timeout and a server fault (5xx, 429)
 // are thrown, as a `TemporaryError`: the call may be repeated.
 
+import { askMe } from "../shop/me.js";
 import { addSample } from "../shop/server_clock.js";
 
 // Longer than the shop needs to answer under the load of a sale's first seconds.
@@ -19,6 +20,7 @@ async function call(url, options) {
   let response, body;
   try {
     response = await fetch(url, { ...options, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
+    if (response.status === 304) return { ok: true, status: 304 };
     body = await response.json();
   } catch {
     throw new TemporaryError();
@@ -27,17 +29,21 @@ async function call(url, options) {
   if (response.status >= 500 || response.status === 429) {
     throw new TemporaryError((body?.retry_after ?? 0) * 1000, body);
   }
-  return { ok: response.ok, status: response.status, code: body?.code, body };
+  return { ok: response.ok, status: response.status, code: body?.code, body, etag: response.headers.get("ETag") };
 }
 
-const json = { Accept: "application/json", "Content-Type": "application/json" };
+// In the language of the page, whatever the browser's is.
+const accept = { Accept: "application/json", "Accept-Language": document.documentElement.lang };
+const json = { ...accept, "Content-Type": "application/json" };
 
 // Signing in elsewhere changes the token, so it is read from its cookie each time.
-const csrfToken = () => document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1]
-  ?? document.querySelector("[name=csrfmiddlewaretoken]")?.value ?? "";
+const csrfToken = () => document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1] ?? "";
 
-export const getPass = (url) =>
-  call(url, { method: "POST", headers: { ...json, "X-CSRFToken": csrfToken() }, body: "{}" });
+export async function getPass(url) {
+  // Public pages bring no token; this call does.
+  if (!csrfToken()) await askMe().catch(() => { throw new TemporaryError(); });
+  return call(url, { method: "POST", headers: { ...json, "X-CSRFToken": csrfToken() }, body: "{}" });
+}
 
 // Sent without cookies: the pass says who is buying.
 export const reserve = (url, pass, units) =>
@@ -46,9 +52,18 @@ export const reserve = (url, pass, units) =>
     body: JSON.stringify({ units }),
   });
 
-export const getLive = (url) => call(url, { credentials: "omit", headers: { Accept: "application/json" } });
+// The figures, by the ETag of those known already. `fresh` asks for the whole answer, with the time in it.
+let known = {};
 
-export const getStatus = (url) => call(url, { headers: { Accept: "application/json" } });
+export async function getLive(url, { fresh = false } = {}) {
+  const headers = known.etag && !fresh ? { ...accept, "If-None-Match": known.etag } : accept;
+  const answer = await call(url, { credentials: "omit", headers });
+  if (answer.status === 304) return { ok: true, body: known.body };
+  if (answer.ok) known = answer;
+  return answer;
+}
+
+export const getStatus = (url) => call(url, { headers: accept });
 
 export const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 

@@ -1,18 +1,20 @@
 // One item of the sale for one buyer: idle, scheduled for the start, reserving, reserved.
 
 import { atServerTime, now } from "../shop/server_clock.js";
-import { TemporaryError, backoff, getLive, getStatus, reserve, sleep } from "./api.js";
+import { TemporaryError, backoff, getStatus, reserve, sleep } from "./api.js";
 import { Card, fill, limitText, timeOfDay } from "./card.js";
 import { ItemPass, PassRefused } from "./passes.js";
 
-// Pages fetch their passes spread over this time, so that the server does not get all calls at once.
-const PASS_SPREAD_MS = 60_000;
+// Pages that are open when passes can be had fetch theirs within this part of the time to the opening, each at its own
+// moment; pages that are opened later within this time.
+const PASS_SPREAD_SHARE = 0.5;
 const PASS_SPREAD_LATE_MS = 4_000;
 // The page's clock may be ahead of the server's by this much; up to here, "not open yet" is retried.
 const EARLY_MS = 3_000;
+// A page that is reloaded so soon after the opening still reserves what it was waiting for.
+const JUST_OPENED_MS = 10_000;
 // How long the buyer can read the message before the page goes to the order.
 const READING_MS = 1_800;
-const LIVE_ERRORS_MAX = 6;
 const ENDED_STATUSES = ["expired", "cancelled", "rejected", "refund_due", "refunded"];
 const PAID_STATUSES = ["paid", "shipped", "completed"];
 
@@ -30,10 +32,13 @@ export class Item {
     this.refusal = null;
     this.refusedAt = 0;
     this.reservation = null;
-    // What the buyer can still take; a hint, since only the store decides.
-    this.limit = { remaining: Number(root.dataset.remaining), max: Number(root.dataset.perBuyerMax) };
-    if (this.card.form) this.prepare();
-    this.pollLive();
+    // What the buyer can still take; a hint, since only the store decides. The page does not know what the buyer has.
+    const max = Number(root.dataset.perBuyerMax);
+    this.limit = { remaining: max, max };
+    // Whether the limit has what the buyer had when the latest call to reserve was sent.
+    this.limitIsKnown = false;
+    this.callsSent = 0;
+    if (this.card.form && sale.buyer) this.prepare();
   }
 
   prepare() {
@@ -41,8 +46,6 @@ export class Item {
     this.keys = { scheduled: `scheduled:${key}`, reservation: `reservation:${key}` };
     this.pass = new ItemPass({ url: this.data.passesUrl, key: `pass:${key}` });
     this.card.form.addEventListener("submit", (event) => { event.preventDefault(); this.onPress(); });
-    // The page may come from after this call, whose units its figures then contain.
-    this.sentBeforeLoad = this.pass.unanswered;
     this.card.form.addEventListener("change", () => { if (this.step === "scheduled") this.schedule(); });
     if (this.phase === "upcoming") this.fetchPassInAdvance();
     this.resume();
@@ -60,7 +63,7 @@ export class Item {
 
   fetchPassInAdvance() {
     const earliest = this.sale.opensMs - this.sale.passLeadMs;
-    const spread = earliest > now() ? PASS_SPREAD_MS : Math.min(PASS_SPREAD_LATE_MS, (this.sale.opensMs - now()) / 4);
+    const spread = earliest > now() ? this.sale.passLeadMs * PASS_SPREAD_SHARE : Math.min(PASS_SPREAD_LATE_MS, (this.sale.opensMs - now()) / 4);
     atServerTime(Math.max(earliest, now()) + Math.random() * spread, () => {
       // A refusal or a fault is shown when the buyer presses the button, which asks again.
       this.pass.ensure({ giveUp: () => this.phase !== "upcoming" }).catch(() => {});
@@ -72,8 +75,8 @@ export class Item {
     const reservation = JSON.parse(sessionStorage.getItem(this.keys.reservation) ?? "null");
     if (reservation) this.followReservation(reservation, { again: true });
     else if (this.pass.unanswered) this.reserve();
-    else if (this.phase !== "upcoming") sessionStorage.removeItem(this.keys.scheduled);
-    else this.resumeSchedule();
+    else if (now() < this.sale.opensMs + JUST_OPENED_MS && this.phase !== "ended") this.resumeSchedule();
+    else sessionStorage.removeItem(this.keys.scheduled);
   }
 
   // The buyer was waiting for the start, with the units chosen before the reload.
@@ -81,19 +84,21 @@ export class Item {
     const units = Number(sessionStorage.getItem(this.keys.scheduled));
     if (!units) return;
     this.card.units = Math.min(units, Math.max(1, this.limit.remaining));
-    this.schedule();
+    if (this.phase === "upcoming") this.schedule();
+    else this.reserve();
   }
 
   onPress() {
     const off = this.card.button.getAttribute("aria-disabled") === "true";
     if (this.step === "reserving" || off || !this.card.valid) return;
-    if (this.step === "scheduled") this.cancelSchedule();
+    if (this.step === "scheduled" && this.phase === "upcoming") this.cancelSchedule();
     else if (this.phase === "upcoming") this.schedule();
     else this.reserve();
   }
 
   schedule() {
     this.step = "scheduled";
+    this.turn = null;
     sessionStorage.setItem(this.keys.scheduled, this.card.units);
     this.sale.keepAwake();
     this.showScheduled();
@@ -112,14 +117,18 @@ export class Item {
     this.updateButton();
   }
 
-  // The server's clock has reached the opening.
+  // The server's clock has reached the opening. Pages that wait take turns within a time that the server gives, since all
+  // at once would only queue there. A press of the button is not delayed.
   onOpening() {
-    if (this.step === "scheduled") this.reserve();
-    else this.updateButton();
+    if (this.step === "scheduled" && this.turn === null) {
+      this.turn = setTimeout(() => { if (this.step === "scheduled") this.reserve(); }, Math.random() * this.sale.openingSpreadMs);
+    }
+    this.updateButton();
   }
 
   async reserve() {
     this.step = "reserving";
+    clearTimeout(this.turn);
     this.retryable = false;
     this.refusal = null;
     this.reservation = null;
@@ -152,6 +161,7 @@ export class Item {
         }
         const units = this.pass.unanswered ? this.pass.units : this.card.units;
         this.pass.markSent(units);
+        this.callsSent += 1;
         const answer = await reserve(this.data.reserveUrl, this.pass.text, units);
         if (answer.code === "pass_expired") {
           if (await this.findReservation()) return null;
@@ -182,12 +192,11 @@ export class Item {
     this.step = "idle";
     if (ok) {
       this.pass.discard();
-      if (!this.sentBeforeLoad) this.changeRemaining(-body.units);
-      this.sentBeforeLoad = false;
+      if (this.limitIsKnown) this.changeRemaining(-body.units);
+      else this.sale.askMe();
       this.followReservation(body);
       return;
     }
-    this.sentBeforeLoad = false;
     if (code === "hold_ended") this.pass.discard();
     this.retryable = ["held_by_others", "too_few_left", "paused", "hold_ended"].includes(code);
     if (code === "sold_out" || code === "held_by_others") this.live = { ...this.live, availability: code };
@@ -211,6 +220,23 @@ export class Item {
     if (remaining === max) return this.texts.outcomes.limit_reached.detail;
     const text = limitText(this.limit, this.texts.limit);
     return remaining ? text : `${text} ${this.texts.limit.none_left}`;
+  }
+
+  // What the buyer has, as asked before any of the calls since `callsSent`; else it is unknown whether it has their units.
+  setHad(units, callsSent) {
+    if (this.step === "reserving" || callsSent !== this.callsSent) {
+      if (this.step !== "reserving") this.sale.askMe();
+      return;
+    }
+    this.limitIsKnown = true;
+    this.showLimit({ remaining: Math.max(0, this.limit.max - units), max: this.limit.max });
+  }
+
+  // An order of this buyer that awaits payment, made in another tab or on another device.
+  showOpenHold(hold) {
+    if (this.step !== "idle" || this.reservation || this.refusal) return;
+    const href = `${this.sale.ordersUrl}${hold.order}/`;
+    this.showReserved(hold, "order_ready", [{ href, label: this.texts.reserved.view_order }, this.ordersLink]);
   }
 
   changeRemaining(units) {
@@ -325,7 +351,7 @@ export class Item {
     const soldOut = this.live.availability === "sold_out";
     if (step === "reserved") this.card.setButton(button.more, { step, hidden: !this.mayWantMore });
     else if (step === "reserving") this.card.setButton(button.reserving, { step, off: true });
-    else if (step === "scheduled") this.card.setButton(button.scheduled, { step });
+    else if (step === "scheduled") this.card.setButton(phase === "upcoming" ? button.scheduled : button.reserve, { step });
     else if (phase === "ended") this.card.setButton(button.ended, { step, off: true });
     else if (phase === "upcoming") this.card.setButton(button.schedule, { step });
     else if (phase === "paused") this.card.setButton(button.paused, { step, off: true });
@@ -334,42 +360,21 @@ export class Item {
     else this.card.setButton(this.retryable ? button.retry : button.reserve, { step });
   }
 
-  // Keeps stock and pause up to date while the page is visible, as often as the server asks for.
-  async pollLive() {
-    for (let errors = 0; ;) {
-      await this.sale.visible();
-      let wait = 0;
-      try {
-        const { ok, body } = await getLive(this.data.liveUrl);
-        if (ok) this.updateLive(body);
-        if (ok && body.phase === "ended" && this.step !== "reserving") return;
-        wait = body?.poll_after_ms ?? 5000;
-        errors = 0;
-      } catch (error) {
-        if (!(error instanceof TemporaryError)) throw error;
-        errors = Math.min(errors + 1, LIVE_ERRORS_MAX);
-        wait = Math.max(error.retryAfterMs, 1000 * 1.7 ** errors);
-      }
-      await sleep(wait * (1 + Math.random() * 0.4));
-    }
-  }
-
-  updateLive(live) {
+  // The item's part of the sale's live answer, which was asked for at `askedMs`.
+  updateLive(live, askedMs) {
     this.live = live;
     this.card.setStock(live);
     if (live.phase) this.paused = live.phase === "paused";
-    if (live.closes_at) this.sale.setClosing(Date.parse(live.closes_at));
     if (this.retryable && live.availability === "sold_out" && this.refusal !== "sold_out") {
       this.showRefusal("sold_out", this.texts.outcomes.sold_out);
     }
-    this.withdrawRefusal(live);
+    this.withdrawRefusal(live, askedMs);
     this.updateButton();
-    this.sale.updatePhase();
   }
 
   // A message about the stock or a pause does not stay after that has changed.
-  withdrawRefusal(live) {
-    if (!this.refusal || live.phase !== "open" || Date.parse(live.server_time) <= this.refusedAt) return;
+  withdrawRefusal(live, askedMs) {
+    if (!this.refusal || live.phase !== "open" || askedMs <= this.refusedAt) return;
     const some = live.availability === "available" || live.availability === "unlimited";
     const enough = live.availability === "unlimited" || live.left >= this.card.units;
     const unitsAreBack = { sold_out: some, held_by_others: some, too_few_left: enough }[this.refusal];

@@ -1,29 +1,41 @@
 // The sale page: its countdown, its items, and what is announced to screen readers. See item.js for one item.
 
+import { askMeUntilAnswered, buyer, showInHeader } from "../shop/me.js";
 import { atServerTime, now } from "../shop/server_clock.js";
+import { TemporaryError, getLive } from "./api.js";
 import { Item } from "./item.js";
 
 const root = document.getElementById("sale");
 const announcer = document.getElementById("announcer");
 const phaseText = root.querySelector("[data-phase-text]");
 const countdown = root.querySelector("[data-countdown]");
+const storeNote = root.querySelector("[data-store-unreachable]");
 const texts = JSON.parse(document.getElementById("texts").textContent);
 
 const MINUTE_MS = 60_000;
 const TEN_SECONDS_MS = 10_000;
+const LIVE_ERRORS_MAX = 6;
+// The server answers from a reading of the store that may be this old.
+const LIVE_AGE_MS = 150;
+// An answer without news (304) has no time and no new wait, so now and then a whole one is asked for.
+const FRESH_EVERY_MS = 30_000;
+// Shortly before the opening every page asks once more, each at its own moment: how far to spread the calls is then known.
+const LAST_LOOK_MS = 3_000 + Math.random() * 7_000;
 
 // The same buyer's other pages, which show how many units are still possible.
-const otherTabs = new BroadcastChannel(`sale:${root.dataset.buyer}`);
+const otherTabs = new BroadcastChannel(`sale:${buyer}`);
 
 const sale = {
   texts,
   opensMs: Number(root.dataset.opensMs),
   closesMs: Number(root.dataset.closesMs),
   passLeadMs: Number(root.dataset.passLeadMs),
-  buyer: root.dataset.buyer,
+  buyer,
   signInUrl: root.dataset.signInUrl,
   ordersUrl: root.dataset.ordersUrl,
   phase: root.dataset.phase,
+  // Over how long pages that wait spread their calls at the opening; the server says it.
+  openingSpreadMs: 0,
   items: [],
   // The reservations of this page that are not paid yet, by their status URL.
   toPay: new Set(),
@@ -31,12 +43,29 @@ const sale = {
   // Whether another item of this page is scheduled or reserving.
   busy(item) { return this.items.some((other) => other !== item && other.busy); },
 
-  // Resolves as soon as the page is visible.
-  visible() {
-    if (!document.hidden) return Promise.resolve();
-    return new Promise((resolve) => {
-      document.addEventListener("visibilitychange", () => resolve(this.visible()), { once: true });
-    });
+  // What the buyer has of the items, and the name in the header. Once more where it was asked before a reservation.
+  async askMe() {
+    if (this.asking) return;
+    this.asking = true;
+    const callsSent = this.items.map((item) => item.callsSent);
+    try {
+      const me = await askMeUntilAnswered(root.dataset.meUrl);
+      this.asking = false;
+      if (me) this.showMe(me, callsSent);
+    } catch {
+      this.asking = false;
+    }
+  },
+
+  showMe(me, callsSent) {
+    showInHeader(me);
+    for (const [index, item] of this.items.entries()) {
+      const id = Number(item.data.item);
+      const had = me.items?.find((one) => one.id === id);
+      if (had) item.setHad(had.units, callsSent[index]);
+      const hold = me.holds.find((one) => one.item === id);
+      if (hold) item.showOpenHold(hold);
+    }
   },
 
   // A phone that goes to sleep would miss the start. Everything else works without the lock.
@@ -85,6 +114,72 @@ function announceBefore(ms, text) {
 
 sale.items = [...root.querySelectorAll("[data-item]")].map((element) => new Item(element, sale));
 
+// Asks for the figures of all items while the page is visible, as often as the server says. A page that becomes visible
+// again asks at once.
+async function pollLive() {
+  let freshAt = -Infinity;
+  let lookedLast = false;
+  for (let errors = 0; ;) {
+    if (await visible()) freshAt = -Infinity;
+    const lastLook = sale.opensMs - LAST_LOOK_MS - now();
+    const fresh = performance.now() - freshAt > FRESH_EVERY_MS || (lastLook <= 0 && !lookedLast);
+    let wait = 0;
+    try {
+      const askedMs = now() - LIVE_AGE_MS;
+      const { ok, body } = await getLive(root.dataset.liveUrl, { fresh });
+      if (ok) showLive(body, askedMs);
+      if (ok && isOver(body)) return;
+      if (fresh) freshAt = performance.now();
+      lookedLast ||= lastLook <= 0;
+      wait = body?.poll_after_ms ?? 5000;
+      errors = 0;
+    } catch (error) {
+      if (!(error instanceof TemporaryError)) throw error;
+      errors = Math.min(errors + 1, LIVE_ERRORS_MAX);
+      wait = Math.max(error.retryAfterMs, 1000 * 1.7 ** errors);
+    }
+    const untilLastLook = sale.opensMs - LAST_LOOK_MS - now();
+    const most = lookedLast || untilLastLook <= 0 ? Infinity : untilLastLook + 1;
+    await sleepWhileVisible(Math.min(wait * (1 + Math.random() * 0.4), most));
+  }
+}
+
+function showLive(live, askedMs) {
+  sale.openingSpreadMs = live.opening_spread_ms ?? 0;
+  storeNote.hidden = live.items.every((item) => item.availability !== "unavailable");
+  const closes = live.items.map((item) => Date.parse(item.closes_at)).filter(Number.isFinite);
+  if (closes.length) sale.setClosing(Math.max(...closes));
+  for (const item of sale.items) {
+    const part = live.items.find((one) => one.id === Number(item.data.item));
+    if (part) item.updateLive(part, askedMs);
+  }
+  sale.updatePhase();
+}
+
+const isOver = (live) =>
+  live.items.every((item) => item.phase === "ended") && sale.items.every((item) => item.step !== "reserving");
+
+// Resolves when the page is visible, with whether it was not.
+async function visible() {
+  if (!document.hidden) return false;
+  await new Promise((resolve) => { document.addEventListener("visibilitychange", resolve, { once: true }); });
+  await visible();
+  return true;
+}
+
+// Ends early when the page is hidden; `visible` then waits until it is shown.
+function sleepWhileVisible(ms) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms);
+    function done() {
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", done);
+      resolve();
+    }
+    document.addEventListener("visibilitychange", done);
+  });
+}
+
 otherTabs.addEventListener("message", ({ data: { item, limit } }) => {
   sale.items.find((other) => other.data.item === item && other.card.form)?.showLimit(limit);
 });
@@ -98,6 +193,8 @@ if (sale.opensMs > now()) {
   });
 }
 updateAtClosing();
+pollLive();
+if (buyer) sale.askMe();
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && sale.items.some((item) => item.step === "scheduled")) sale.keepAwake();
 });

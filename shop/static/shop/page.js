@@ -2,8 +2,11 @@
 
 import { start } from "./countdown.js";
 import { locale } from "./locale.js";
+import { askMeUntilAnswered, buyer, showInHeader } from "./me.js";
+import { sampleDate } from "./server_clock.js";
 
-const RELOAD_MS_MIN = 300;
+// The page may come from two caches, of which each keeps it for a second.
+const RELOAD_MS_MIN = 2100;
 const RELOAD_MS_SPREAD = 2500;
 
 const format = new Intl.DateTimeFormat(locale, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
@@ -21,6 +24,13 @@ function localTimes() {
 localTimes();
 start();
 document.addEventListener("htmx:afterSettle", localTimes);
+
+// The home page is the same for everybody: it knows neither who reads it nor how late it is. The page of a sale asks by
+// itself (seckill/sale.js).
+if (document.getElementById("sales")) {
+  sampleDate();
+  if (buyer) askMeUntilAnswered().then(showInHeader, () => {});
+}
 
 // A hidden page sends no requests.
 document.addEventListener("htmx:beforeRequest", (event) => { if (document.hidden) event.preventDefault(); });

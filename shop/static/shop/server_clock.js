@@ -15,6 +15,15 @@ export function addSample(serverMs, sentAt, receivedAt) {
   samples = samples.slice(-SAMPLES_MAX);
 }
 
+// For a page without another call: the time in the header of an answer, which has no fraction of a second.
+export async function sampleDate() {
+  const sentAt = performance.now();
+  try {
+    const { headers } = await fetch(location.pathname, { method: "HEAD", cache: "no-store", credentials: "omit" });
+    addSample(Date.parse(headers.get("Date")) + 500, sentAt, performance.now());
+  } catch { /* the visitor's own clock has to do */ }
+}
+
 // Milliseconds since 1970 by the server's clock. The sample with the shortest round trip is the most exact.
 export function now() {
   const best = samples.reduce((a, b) => (b.roundTrip < a.roundTrip ? b : a), samples[0]);
@@ -38,10 +47,10 @@ export function atServerTime(serverMs, callback) {
   return () => clearTimeout(timer);
 }
 
-// The page itself is the first sample: the server wrote its clock into it.
+// The page itself is the first sample: the server wrote its clock into it. A public page has none.
 const page = document.getElementById("page");
 const [navigation] = performance.getEntriesByType("navigation");
-if (page && navigation) {
+if (page?.dataset.nowMs && navigation) {
   addSample(Number(page.dataset.nowMs), navigation.requestStart, navigation.responseStart);
   if (navigation.type === "back_forward") distrustSamples();
 }

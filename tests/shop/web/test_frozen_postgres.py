@@ -61,7 +61,8 @@ def test_reservations_go_on_while_postgresql_is_frozen(product: Product, pass_fo
     passes = [pass_for(buyer, item) for buyer in buyers]
     with live_web() as url:
         port = urlsplit(url).port or 0
-        assert call(port, "GET", "/")[0] == 200
+        # Each of the processes behind the port gets to know the home page.
+        assert {call(port, "GET", "/")[0] for _ in range(40)} == {200}
         with frozen_postgres():
             began_s = time.monotonic()
             pages = [Thread(target=load_pages, args=(port, began_s + FROZEN_SECONDS)) for _ in range(40)]
@@ -69,6 +70,7 @@ def test_reservations_go_on_while_postgresql_is_frozen(product: Product, pass_fo
                 page.start()
             time.sleep(1)
             reserved, others = reserve_until(began_s + FROZEN_SECONDS, port, item, passes)
+            others["/"] = [call(port, "GET", "/") for _ in range(20)]
         for page in pages:
             page.join()
     assert [status for status, _seconds in reserved] == [201] * len(reserved)
@@ -80,9 +82,9 @@ def test_reservations_go_on_while_postgresql_is_frozen(product: Product, pass_fo
 
 
 def load_pages(port: int, until_s: float) -> None:
-    """What other people do meanwhile: pages that need PostgreSQL."""
+    """What other people do meanwhile: they ask for what needs PostgreSQL."""
     while time.monotonic() < until_s:
-        call(port, "GET", "/")
+        call(port, "GET", "/api/v1/sales/")
 
 
 def reserve_until(

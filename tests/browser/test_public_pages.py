@@ -1,0 +1,231 @@
+"""Pages that are the same for everybody, in a browser: what their scripts add, and what they ask the shop."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
+
+from orders.models import Order
+from seckill import ledger, passes
+from seckill.models import SaleItem
+from seckill.publication import publish_sale
+from shop.models import Product
+from tests.browser.test_buying import focus_by_tab
+from tests.conftest import make_item
+from tests.processes import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SignIn = Callable[[BrowserContext, User], None]
+
+
+def api_calls_of(page: Page) -> list[str]:
+    """Grows with each call of the API that the page makes."""
+    calls: list[str] = []
+
+    def add(request: Request) -> None:
+        if "/api/v1/" in request.url:
+            calls.append(request.url.split("/api/v1/")[1])
+
+    page.on("request", add)
+    return calls
+
+
+def test_the_header_says_who_is_signed_in_and_signs_out(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    # Given a visitor whom nobody asked for a name
+    calls = api_calls_of(page)
+    page.goto(f"{live_shop}/")
+    expect(page.get_by_role("link", name="Sign in")).to_be_visible()
+    expect(page.get_by_role("button", name="Sign out")).to_be_hidden()
+    expect(page.locator(".countdown").first).to_have_text(re.compile(r"59:\d\d|1:00:00"))
+    assert calls == []
+    # When they are signed in, and an order awaits payment
+    sign_in(page.context, buyer)
+    reservation_id = passes.new_reservation_id(item.pk)
+    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
+    wait_until(lambda: Order.objects.filter(reservation_id=reservation_id).exists(), seconds_max=20)
+    page.goto(f"{live_shop}/")
+    # Then the same page says so
+    expect(page.locator("[data-user-name]")).to_have_text("buyer")
+    expect(page.get_by_role("link", name="My orders 1 awaiting payment")).to_be_visible()
+    expect(page.get_by_role("link", name="Sign in")).to_be_hidden()
+    assert calls == ["me/"]
+    # And the page of the sale shows what was reserved elsewhere
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    expect(page.locator("[data-outcome]")).to_contain_text("Reserved for you: 1 × Longjing tea")
+    page.get_by_role("link", name="View your order").click()
+    page.wait_for_url("**/orders/*/")
+    # And they can sign out there, by keyboard
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    focus_by_tab(page, "Sign out")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{live_shop}/")
+    expect(page.get_by_role("link", name="Sign in")).to_be_visible()
+    assert not [cookie for cookie in page.context.cookies() if cookie["name"] in ("sessionid", "signed_in")]
+
+
+def test_a_session_that_has_ended_is_noticed(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    sign_in(page.context, buyer)
+    page.context.clear_cookies(name="sessionid")
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    expect(page.get_by_role("link", name="Sign in to buy")).to_be_visible()
+    expect(page.locator("[data-buy]")).to_be_hidden()
+    assert not [cookie for cookie in page.context.cookies() if cookie["name"] == "signed_in"]
+
+
+def test_who_signs_out_elsewhere_and_comes_back_sees_it(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
+) -> None:
+    sign_in(page.context, buyer)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    expect(page.locator("[data-user-name]")).to_have_text("buyer")
+    page.goto(f"{live_shop}/orders/")
+    page.get_by_role("button", name="Sign out").click()
+    page.go_back()
+    page.go_back()
+    expect(page.get_by_role("link", name="Sign in to buy")).to_be_visible()
+    expect(page.locator("[data-buy]")).to_be_hidden()
+
+
+def test_the_language_of_the_browser_then_the_choice(live_shop: str, browser: Browser, item: SaleItem) -> None:
+    # Given a browser that reads Chinese, and opens the shop for the first time
+    context = browser.new_context(locale="zh-CN")
+    page = context.new_page()
+    page.goto(f"{live_shop}/")
+    page.wait_for_url(f"{live_shop}/zh-hans/")
+    expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
+    # When the visitor switches on the page of a sale
+    page.goto(f"{live_shop}/zh-hans/sales/{item.sale_id}/")
+    page.click("button[value=en]")
+    # Then it is the same page, and the choice lasts
+    page.wait_for_url(f"{live_shop}/sales/{item.sale_id}/")
+    expect(page.locator("h1")).to_have_text("Spring sale")
+    page.goto(f"{live_shop}/")
+    expect(page.locator("html")).to_have_attribute("lang", "en")
+    page.wait_for_timeout(300)
+    assert page.url == f"{live_shop}/"
+    context.close()
+
+
+def test_without_javascript_the_choice_is_remembered_too(live_shop: str, browser: Browser, item: SaleItem) -> None:
+    context = browser.new_context(locale="en-GB", java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    page.click("button[value=zh-hans]")
+    assert page.url == f"{live_shop}/zh-hans/sales/{item.sale_id}/"
+    page.goto(f"{live_shop}/")
+    assert page.url == f"{live_shop}/zh-hans/"
+    page.click("button[value=en]")
+    assert page.url == f"{live_shop}/"
+    page.goto(f"{live_shop}/")
+    assert page.url == f"{live_shop}/"
+    context.close()
+
+
+def test_without_javascript_a_visitor_signs_in_and_reserves_what_was_chosen(
+    live_shop: str, browser: Browser, buyer_with_password: User, product: Product
+) -> None:
+    item = make_item(product, per_buyer_max=3)
+    context = browser.new_context(locale="en-GB", java_script_enabled=False, viewport={"width": 360, "height": 740})
+    page = context.new_page()
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    expect(page.get_by_role("link", name="Sign in to buy")).to_be_hidden()
+    page.select_option("[name=units]", "2")
+    page.click("[data-buy]")
+    page.fill("[name=login]", "buyer")
+    page.fill("[name=password]", "a-good-password")
+    page.click("main button")
+    expect(page.locator("[name=units]")).to_have_value("2")
+    page.click("[data-buy]")
+    page.wait_for_url("**/orders/*/")
+    assert Order.objects.get().lines.get().units == 2
+    context.close()
+
+
+def test_an_open_page_asks_one_call_for_all_items_and_rests_while_it_is_hidden(
+    live_shop: str, page: Page, product: Product
+) -> None:
+    item = make_item(product, published=False)
+    other = Product.objects.create(name="Teapot", slug="teapot", price_minor=9900)
+    SaleItem.objects.create(sale=item.sale, product=other, price_minor=1900, quantity=5)
+    publish_sale(sale_id=item.sale_id)
+    calls = api_calls_of(page)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    for _ in range(200):
+        if len(calls) >= 3:
+            break
+        page.wait_for_timeout(100)
+    assert set(calls) == {f"sales/{item.sale_id}/live/"}
+
+    def hide(hidden: bool) -> None:
+        page.evaluate(
+            """(hidden) => {
+                Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+                document.dispatchEvent(new Event("visibilitychange"));
+            }""",
+            hidden,
+        )
+
+    # While it is hidden it asks nothing
+    hide(True)
+    page.wait_for_timeout(500)
+    before = len(calls)
+    page.wait_for_timeout(3000)
+    assert len(calls) == before
+    # And at once when it is seen again
+    with page.expect_request("**/live/", timeout=500):
+        hide(False)
+
+
+def test_a_page_that_waits_takes_its_turn_and_a_press_does_not(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+) -> None:
+    # Given a crowd, for which the shop wants a minute
+    item = make_item(product, opens_in_seconds=8)
+
+    def in_a_minute(route: Route) -> None:
+        answer = route.fetch()
+        if answer.status != 200:
+            route.fulfill(response=answer)
+            return
+        body = {**answer.json(), "opening_spread_ms": 60_000}
+        route.fulfill(response=answer, body=json.dumps(body))
+
+    page.route("**/live/", in_a_minute)
+    # The last turn of all
+    page.add_init_script("Math.random = () => 0.99")
+    sign_in(page.context, buyer)
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    page.click("[data-buy]")
+    expect(page.locator("[data-outcome]")).to_contain_text("This page will reserve")
+    # When the sale has opened, then the page has not asked yet, and its button says what a press does
+    expect(page.locator("[data-phase-text]")).to_have_text("Open, closes in", timeout=20_000)
+    expect(page.locator("[data-buy]")).to_have_text("Reserve now")
+    page.wait_for_timeout(1000)
+    assert page.locator("[data-item]").get_attribute("data-step") == "scheduled"
+    # And a press reserves at once
+    page.click("[data-buy]")
+    expect(page.locator("[data-outcome]")).to_contain_text("Reserved for you", timeout=5_000)
+    page.wait_for_url("**/orders/*/")
+    page.unroute_all(behavior="ignoreErrors")
+
+
+def test_scripts_and_styles_are_cached_for_good(live_shop: str, page: Page, item: SaleItem) -> None:
+    answers: dict[str, Any] = {}
+    page.on("response", lambda answer: answers.update({answer.url: answer.headers}))
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    expect(page.locator(".countdown").first).not_to_have_text("--:--")
+    static = {url: headers for url, headers in answers.items() if "/static/" in url}
+    assert len(static) > 8
+    for url, headers in static.items():
+        assert re.search(r"\.[0-9a-f]{12}\.(js|css|svg)$", url), url
+        assert "immutable" in headers["cache-control"], url
+        assert headers.get("content-encoding") == "gzip" or int(headers["content-length"]) < 1000, url

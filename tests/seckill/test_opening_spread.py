@@ -1,0 +1,66 @@
+"""Over how long pages that wait for an opening spread their calls: by how many wait, and never for long."""
+
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from seckill.live import opening
+from seckill.live.opening import SPREAD_MS_MAX, WaitingPages
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.conftest import make_item
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
+    class Clock:
+        now_s = 100.0
+
+        def monotonic(self) -> float:
+            return self.now_s
+
+    clock = Clock()
+    monkeypatch.setattr(opening, "time", clock)
+    return clock
+
+
+def test_a_few_pages_do_not_wait_at_all(clock: Any) -> None:
+    pages = WaitingPages()
+    assert pages.spread_ms(7) == 0
+    pages.count(7, calls=9)
+    assert pages.spread_ms(7) == 0
+
+
+@pytest.mark.parametrize(("pages", "spread_ms"), [(50, 100), (500, 1000), (1000, 2000), (50_000, SPREAD_MS_MAX)])
+def test_many_wait_as_long_as_the_process_needs_for_them(clock: Any, settings: Any, pages: int, spread_ms: int) -> None:
+    settings.SECKILL_CALLS_PER_SECOND = 500
+    waiting = WaitingPages()
+    waiting.count(7, calls=pages)
+    assert waiting.spread_ms(7) == spread_ms
+    # The figure of a whole second counts while the next one has only begun, and each sale has its own.
+    clock.now_s += 1
+    assert waiting.spread_ms(7) == spread_ms
+    assert waiting.spread_ms(8) == 0
+    # Pages that have gone are not waited for.
+    clock.now_s += 2
+    assert waiting.spread_ms(7) == 0
+
+
+def test_the_sales_that_are_counted_are_bounded(clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "SALES_MAX", 10)
+    waiting = WaitingPages()
+    for sale_id in range(100):
+        waiting.count(sale_id)
+    assert len(waiting._seconds) <= 10
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_page_hears_it_with_the_figures(api: APIClient, item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
+    tea = Product.objects.create(name="Teapot", slug="teapot", price_minor=9900)
+    coming = make_item(tea, opens_in_seconds=60)
+    assert api.get(f"/api/v1/sales/{coming.sale_id}/live/").json()["opening_spread_ms"] == 0
+    monkeypatch.setattr(opening.waiting_pages, "spread_ms", lambda sale_id: 1234)
+    assert api.get(f"/api/v1/sales/{coming.sale_id}/live/").json()["opening_spread_ms"] == 1234
+    # Nobody waits for an opening that is over.
+    assert api.get(f"/api/v1/sales/{item.sale_id}/live/").json()["opening_spread_ms"] == 0

@@ -1,0 +1,178 @@
+"""The language is in the address of a page, the choice is remembered, and nothing leads round in a circle."""
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+
+from orders.mails.message import message_of
+from orders.models import Mail, Order
+from seckill.models import SaleItem
+from shop.buyer_language import language_of
+from shop.languages.page_language import language_of_path, path_in
+from shop.models import BuyerLanguage
+from tests.orders.payments.payment_steps import order_of, payment_of
+
+pytestmark = pytest.mark.django_db
+
+COOKIE = settings.LANGUAGE_COOKIE_NAME
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        ("/", "/zh-hans/"),
+        ("/sales/7/", "/zh-hans/sales/7/"),
+        ("/orders/?page=2#x", "/zh-hans/orders/?page=2#x"),
+        ("/api/v1/sales/", "/api/v1/sales/"),
+        ("/admin/", "/admin/"),
+        ("/zh-hansel/", "/zh-hans/zh-hansel/"),
+    ],
+)
+def test_the_same_page_in_the_other_language(english: str, chinese: str) -> None:
+    assert path_in("zh-hans", english) == chinese
+    assert path_in("en", chinese) == english
+    assert path_in("zh-hans", chinese) == chinese
+    assert path_in("en", english) == english
+
+
+def test_only_the_prefix_of_a_language_of_the_shop_is_one() -> None:
+    assert [language_of_path(path) for path in ("/", "/zh-hans", "/zh-hans/x/", "/zh-hansel/", "/zh-cn/", "/en/")] == [
+        "en",
+        "zh-hans",
+        "zh-hans",
+        "en",
+        "en",
+        "en",
+    ]
+
+
+@pytest.mark.parametrize("path", ["/", "/accounts/login/", "/nowhere/"])
+def test_the_address_decides_and_not_the_browser_or_the_choice(client: Client, path: str) -> None:
+    client.cookies[COOKIE] = "en"
+    english = client.get(path, headers={"accept-language": "zh-CN"})
+    assert '<html lang="en">' in english.content.decode()
+    client.cookies[COOKIE] = "zh-hans"
+    if path != "/":
+        assert '<html lang="en">' in client.get(path).content.decode()
+    client.cookies[COOKIE] = "en"
+    chinese = client.get(path_in("zh-hans", path), headers={"accept-language": "en"})
+    assert '<html lang="zh-hans">' in chinese.content.decode()
+    for answer in (english, chinese):
+        assert "Accept-Language" not in answer.get("Vary", "")
+
+
+@pytest.mark.parametrize("path", ["/en/", "/zh-cn/", "/zh-hans/api/v1/sales/", "/zh-hans/metrics", "/zh-hans/admin/"])
+def test_there_are_no_other_addresses(client: Client, path: str) -> None:
+    assert client.get(path).status_code == 404
+
+
+def test_the_api_and_the_admin_have_one_address_for_all_languages(client: Client, shop_manager: User) -> None:
+    answer = client.get("/api/v1/orders/", headers={"accept-language": "zh-CN"})
+    assert "身份" in answer.json()["detail"]
+    assert "Accept-Language" in answer["Vary"]
+    client.force_login(shop_manager)
+    client.cookies[COOKIE] = "zh-hans"
+    assert 'lang="zh-hans"' in client.get("/admin/", headers={"accept-language": "en"}).content.decode()
+
+
+def test_the_choice_is_remembered_for_the_home_page_and_can_be_changed(client: Client) -> None:
+    answer = client.post("/i18n/setlang/", {"language": "zh-hans", "next": "/"})
+    assert answer["Location"] == "/zh-hans/"
+    assert int(client.cookies[COOKIE]["max-age"]) > 300 * 24 * 3600
+    leading_on = client.get("/")
+    assert (leading_on.status_code, leading_on["Location"]) == (302, "/zh-hans/")
+    assert leading_on["Cache-Control"] == "private, no-store"
+    # No circle: the Chinese home page leads nowhere, whatever was chosen.
+    for chosen in ("en", "zh-hans", "xx", ""):
+        client.cookies[COOKIE] = chosen
+        assert client.get("/zh-hans/").status_code == 200
+    answer = client.post("/i18n/setlang/", {"language": "en", "next": "/zh-hans/"})
+    assert answer["Location"] == "/"
+    assert client.get("/").status_code == 200
+
+
+def test_switching_needs_no_token_and_keeps_page_and_query() -> None:
+    client = Client(enforce_csrf_checks=True)
+    answer = client.post("/i18n/setlang/", {"language": "zh-hans", "next": "/orders/?page=2"})
+    assert answer["Location"] == "/zh-hans/orders/?page=2"
+
+
+@pytest.mark.parametrize(
+    "next_url", ["https://evil.example/", "//evil.example/", "/\\evil.example/", "javascript:x", ""]
+)
+def test_switching_never_leads_elsewhere(client: Client, next_url: str) -> None:
+    answer = client.post("/i18n/setlang/", {"language": "zh-hans", "next": next_url})
+    assert answer["Location"] == "/zh-hans/"
+
+
+def test_an_unknown_language_changes_nothing(client: Client) -> None:
+    answer = client.post("/i18n/setlang/", {"language": "xx", "next": "/orders/"})
+    assert answer["Location"] == "/orders/"
+    assert COOKIE not in client.cookies
+    assert client.get("/i18n/setlang/").status_code == 405
+
+
+def test_the_choice_is_kept_with_the_account_and_comes_to_another_browser(client: Client, buyer: User) -> None:
+    client.force_login(buyer)
+    client.post("/i18n/setlang/", {"language": "zh-hans", "next": "/"})
+    assert language_of(user_id=buyer.pk) == "zh-hans"
+    other = Client()
+    other.post("/accounts/login/", {"login": "buyer", "password": "buyer-password"})
+    assert other.cookies[COOKIE].value == "zh-hans"
+    assert other.get("/")["Location"] == "/zh-hans/"
+
+
+def test_what_was_chosen_in_this_browser_counts_more_than_the_account(client: Client, buyer: User) -> None:
+    BuyerLanguage.objects.create(user=buyer, language="zh-hans")
+    client.cookies[COOKIE] = "en"
+    client.post("/accounts/login/", {"login": "buyer", "password": "buyer-password"})
+    assert client.cookies[COOKIE].value == "en"
+
+
+def test_a_public_page_names_itself_and_the_other_language(client: Client, item: SaleItem) -> None:
+    page = f"/sales/{item.sale_id}/"
+    for path in (page, f"/zh-hans{page}"):
+        text = client.get(path).content.decode()
+        assert f'<link rel="canonical" href="{settings.SHOP_URL}{path}">' in text
+        for code, address in (("en", page), ("zh-Hans", f"/zh-hans{page}"), ("x-default", page)):
+            assert f'<link rel="alternate" hreflang="{code}" href="{settings.SHOP_URL}{address}">' in text
+
+
+def test_links_of_a_chinese_page_stay_chinese(client: Client, item: SaleItem, buyer: User) -> None:
+    client.force_login(buyer)
+    for path in ("/zh-hans/", f"/zh-hans/sales/{item.sale_id}/", "/zh-hans/orders/", "/zh-hans/accounts/email/"):
+        text = client.get(path).content.decode()
+        # Apart from the links for search engines, in the head.
+        links = [part.split('"')[0] for part in text.split("<body")[1].split(' href="')[1:]]
+        assert links
+        assert not [link for link in links if link.startswith("/") and not link.startswith("/zh-hans/")]
+
+
+def test_mails_and_ways_back_from_payment_have_the_language_of_the_buyer(
+    client: Client, item: SaleItem, buyer: User
+) -> None:
+    buyer.email = "buyer@example.com"
+    buyer.save()
+    order = order_of(item, buyer)
+    client.force_login(buyer)
+    payment_page = client.post(f"/zh-hans/orders/{order.number}/pay/")["Location"]
+    assert payment_page.startswith("/zh-hans/pay/simulated/")
+    assert f"/zh-hans/orders/{order.number}/?payment=left" in client.get(payment_page).content.decode()
+    BuyerLanguage.objects.update_or_create(user=buyer, defaults={"language": "zh-hans"})
+    mail = Mail(order=Order.objects.get(pk=order.pk), kind=Mail.Kind.EXPIRED)
+    Order.objects.filter(pk=order.pk).update(status="expired", ended_at=order.reserved_at)
+    mail.order.refresh_from_db()
+    message = message_of(mail)
+    assert message is not None
+    assert f"{settings.SHOP_URL}/zh-hans/orders/{order.number}/" in message.body
+
+
+def test_an_open_payment_page_is_shown_in_the_language_of_the_order(
+    client: Client, item: SaleItem, buyer: User
+) -> None:
+    order = order_of(item, buyer)
+    payment = payment_of(order)
+    client.force_login(buyer)
+    answer = client.post(f"/zh-hans/orders/{order.number}/pay/")
+    assert answer["Location"] == path_in("zh-hans", payment.url)
