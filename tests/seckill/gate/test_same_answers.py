@@ -178,7 +178,7 @@ def test_a_sale_is_shown_in_one_call(product: Product, shadow: Shadow) -> None:
     (figures,) = body["items"]
     alone = APIClient().get(f"/api/v1/sale-items/{item.pk}/live/").json()
     assert figures == {"id": item.pk, **{name: alone[name] for name in figures if name != "id"}}
-    assert set(body) == {"items", "server_time", "poll_after_ms"}
+    assert set(body) == {"items", "server_time", "poll_after_ms", "opening_spread_ms"}
     assert set(alone) == {*figures, "server_time", "poll_after_ms"} - {"id"}
     assert shadow.answered == [True, True]
 
