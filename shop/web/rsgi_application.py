@@ -51,6 +51,8 @@ class Gate(Protocol):
 class PublicPages(Protocol):
     """Answers some requests in the event loop. `shop/web/shells.py` does."""
 
+    def find(self, *, method: str, path: str, host: str, headers: Any) -> Answer | None: ...
+
     async def answer(self, *, method: str, path: str, host: str, headers: Any) -> Answer | None: ...
 
 
@@ -76,14 +78,14 @@ class RsgiApplication:
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
         # ProtocolClosed: the client has gone.
         with suppress(ProtocolClosed):
-            answer = await self._public_page(scope) if self._shells and not scope.path.startswith("/api/") else None
+            answer = None
+            if self._shells is not None and not (path := scope.path).startswith("/api/"):
+                method, headers = scope.method, scope.headers
+                host = scope.authority or headers.get("host") or ""
+                answer = self._shells.find(method=method, path=path, host=host, headers=headers)
+                # A page that is not in memory, or too old, has to be waited for.
+                answer = answer or await self._shells.answer(method=method, path=path, host=host, headers=headers)
             protocol.response_bytes(*(answer or await self._answer(scope, protocol)))
-
-    async def _public_page(self, scope: Scope) -> Answer | None:
-        assert self._shells is not None
-        headers = scope.headers
-        host = scope.authority or headers.get("host") or ""
-        return await self._shells.answer(method=scope.method, path=scope.path, host=host, headers=headers)
 
     async def _answer(self, scope: Scope, protocol: HTTPProtocol) -> Answer:
         """Raises ProtocolClosed."""

@@ -83,14 +83,20 @@ class Shells:
         self._kept: dict[str, Shell] = {}
         self._renderings: dict[str, asyncio.Future[Answer]] = {}
 
+    def find(self, *, method: str, path: str, host: str, headers: Headers) -> Answer | None:
+        """The page, if it need not be rendered now; else None, and `answer` says more."""
+        shell = self._kept.get(key_of(path, headers.get("cookie")) if path == "/" else path)
+        if shell is None or time.monotonic() >= shell.ask_again_s or not is_for_memory(method, host, headers):
+            return None
+        return shell.answer(headers)
+
     async def answer(self, *, method: str, path: str, host: str, headers: Headers) -> Answer | None:
         """The page; None if Django must answer: no public page, another method, a host that is not ours, no TLS."""
-        key = key_of(path, headers.get("cookie")) if path == "/" else path
-        shell = self._kept.get(key)
-        if (shell is None and PATH.fullmatch(path) is None) or not is_for_memory(method, host, headers):
+        if PATH.fullmatch(path) is None or not is_for_memory(method, host, headers):
             return None
-        if shell is not None and time.monotonic() < shell.ask_again_s:
-            return shell.answer(headers)
+        if found := self.find(method=method, path=path, host=host, headers=headers):
+            return found
+        key = key_of(path, headers.get("cookie") if path == "/" else None)
         return await self._renewed(key, host=host, headers=headers)
 
     async def _renewed(self, key: str, *, host: str, headers: Headers) -> Answer | None:
