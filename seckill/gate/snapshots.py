@@ -179,6 +179,7 @@ class Snapshots:
             pipeline.exists(keys.holds)
             # After the counters: the list has every reservation that they count.
             pipeline.lrange(keys.latest, 0, known.latest_count - 1)
+            pipeline.xlen(keys.outbox)
         sent_s = self.clock_s()
         answers = pipeline.execute(raise_on_error=False)
         received_s = self.clock_s()
@@ -192,7 +193,7 @@ class Snapshots:
         incarnation = str(replication["master_replid"]).encode()
         clock = Clock(sent_s, received_s, now_ms=seconds * 1000 + microseconds // 1000)
         for index, item_id in enumerate(item_ids):
-            found = answers[2 + 5 * index : 7 + 5 * index]
+            found = answers[2 + 6 * index : 8 + 6 * index]
             snapshot = self._snapshot(item_id, found, clock=clock, incarnation=incarnation)
             if snapshot is None:
                 self._snapshots.pop(item_id, None)
@@ -203,13 +204,13 @@ class Snapshots:
         """None if a key has the wrong type, or a number cannot be read: the view then decides."""
         if any(isinstance(answer, Exception) for answer in found):
             return None
-        item, outbox, buyers, holds, latest = found
+        item, outbox, buyers, holds, latest, backlog = found
         if item.get(b"incarnation") != incarnation:
             self._known.pop(item_id, None)
             return Snapshot(clock, counters=None, known=None)
         if condition_of(item, outbox, buyers, holds, now=incarnation) is not Condition.VERIFIED:
             return None
-        counters = counters_from(item, now_ms=clock.now_ms)
+        counters = counters_from(item, now_ms=clock.now_ms, backlog=backlog)
         if counters is None:
             return None
         known = self._known[item_id]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
@@ -102,6 +103,21 @@ def test_live_figures_are_the_views(make: Any, language: str, item: SaleItem, st
         # A list of tags is for the view.
         assert APIClient().get(path, HTTP_IF_NONE_MATCH=f'"x", {first["ETag"]}', **headers).status_code == 304
     assert shadow.answered == [True, True, True, False] * 2
+
+
+def test_a_full_backlog_shows_in_live_and_only_the_script_refuses_for_it(
+    item: SaleItem, buyer: User, rival: User, pass_for: PassFor, shadow: Shadow, settings: LazySettings
+) -> None:
+    settings.SECKILL_BACKLOG_MAX = 1
+    had = pass_for(buyer, item)
+    assert reserve(item, had).status_code == 201
+    for path in (f"/api/v1/sale-items/{item.pk}/live/", f"/api/v1/sales/{item.sale_id}/live/"):
+        assert b'"availability":"unavailable"' in APIClient().get(path).content
+    answers = [reserve(item, text) for text in (had, pass_for(rival, item))]
+    assert [answer.status_code for answer in answers] == [201, 503]
+    assert answers[1]["Retry-After"]
+    # The backlog may be shorter in the next millisecond.
+    assert shadow.answered == [False, True, True, False, False]
 
 
 def test_whoever_had_a_yes_or_an_end_is_left_to_the_view(
