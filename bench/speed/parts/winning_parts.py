@@ -21,7 +21,7 @@ from seckill.models import SaleItem
 
 ONE_UNIT = '{"units": 1}'
 # More than any shop on two cores accepts, so that the passes of a run are never used up.
-ACCEPTED_PER_SECOND_MAX = 10_000
+ACCEPTED_PER_SECOND_MAX = 15_000
 # The sale that sells out: its units, and buyers who come too late.
 SELL_OUT_UNITS, SELL_OUT_BUYERS = 5_000, 6_000
 SELL_OUT_SECONDS_MAX = 40
