@@ -71,7 +71,7 @@ def read_call(scope: Any, body: bytes) -> Call | None:
     # The view compares the pass with the session.
     if cookies is not None and settings.SESSION_COOKIE_NAME in cookies:
         return None
-    pass_ = pass_of(headers)
+    pass_ = read_pass(headers.get("authorization", ""))
     if pass_ is None or pass_.item_id != object_id or not is_valid_body(headers, body):
         return None
     return Call(kind, object_id, context, pass_=pass_)
@@ -88,9 +88,9 @@ def context_of(scope: Any, headers: dict[str, str], cookies: str | None) -> tupl
     )
 
 
-def pass_of(headers: dict[str, str]) -> passes.Pass | None:
-    """The pass, if it is valid."""
-    scheme, _space, text = headers.get("authorization", "").partition(" ")
+def read_pass(authorization: str) -> passes.Pass | None:
+    """The pass in the header, if it is valid."""
+    scheme, _space, text = authorization.partition(" ")
     if scheme != "Pass":
         return None
     try:

@@ -22,8 +22,9 @@ from django.conf import settings
 from django.http import parse_cookie
 from django.utils.translation import override
 
-from seckill import passes
 from seckill.api import accepted_body, refusal
+from seckill.gate.calls import BODY, CONTENT_TYPES, CONTEXT_LENGTH_MAX, read_pass
+from seckill.gate.gate import UNREPEATABLE
 from seckill.ledger import Reservation
 from seckill.models import UNITS_MAX
 from seckill.outcomes import HTTP, Outcome
@@ -37,19 +38,13 @@ Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 Headers = list[tuple[str, str]]
 
 PATH = re.compile(r"/api/v1/sale-items/([1-9][0-9]{0,14})/reservations/")
-# What a program writes for `{}` and `{"units": 1}`. Any other valid JSON is for the view.
-BODY = re.compile(rb'\s{0,9}\{\s{0,9}(?:"units"\s{0,9}:\s{0,9}([1-9][0-9]{0,8})\s{0,9})?\}\s{0,9}')
 BODY_BYTES_MAX = 100
-CONTENT_TYPES = {"application/json", "application/json; charset=utf-8", "application/json;charset=utf-8"}
 # What clients send who want JSON or do not care. Others may want something that the view refuses.
 ACCEPT = {None, "*/*", "application/json", "application/json, text/plain, */*"}
-# Clients choose the headers that make a context. Longer ones go to the view; with more contexts, all are learnt again.
-CONTEXT_LENGTH_MAX = 300
+# Clients choose the headers that make a context. With more of them, all are learnt again.
 CONTEXTS_MAX = 1_000
 # Headers whose values belong to one answer. The others are the same for all answers of a kind in a context.
 OF_ONE_ANSWER = {"Content-Length", "Location", "Retry-After"}
-# An answer with one of these is meant for one client.
-UNREPEATABLE = {"Set-Cookie", "Content-Encoding"}
 
 # The logger of the middleware's lines about requests.
 REQUEST_LOG = "django_structlog.middlewares.request"
@@ -144,17 +139,6 @@ def read_call(environ: Environ) -> Call | None:
     if units is None or sum(len(text) for text in context if text) > CONTEXT_LENGTH_MAX:
         return None
     return Call(pass_, units, context)
-
-
-def read_pass(authorization: str) -> Pass | None:
-    """The pass, if it is valid."""
-    scheme, _space, text = authorization.partition(" ")
-    if scheme != "Pass":
-        return None
-    try:
-        return passes.read(text)
-    except (passes.PassInvalid, passes.PassExpired):
-        return None
 
 
 def read_units(environ: Environ) -> int | None:

@@ -2,8 +2,6 @@
 
 import http.client
 import json
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -11,34 +9,44 @@ from threading import Thread
 from urllib.parse import urlsplit
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import connection
 
+from bench.faults.proxy import Mode, Proxy
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.conftest import make_item
-from tests.live_shop import live_web
-from tests.processes import descendants
+from tests.live_shop import environment, live_web
+from tests.own_store import free_port
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 FROZEN_SECONDS = 20.0
 
 
+@pytest.fixture
+def link() -> Iterator[Proxy]:
+    """A way to PostgreSQL of this test's own, since other tests need the server meanwhile."""
+    proxy = Proxy()
+    proxy.add("postgres", port=free_port(), target_port=urlsplit(settings.DATABASE_URL).port or 5432)
+    yield proxy
+    proxy.stop()
+
+
 @contextmanager
-def frozen_postgres() -> Iterator[None]:
-    """SIGSTOP to PostgreSQL and all its processes, so that connections are accepted and nothing is answered."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_read_file('postmaster.pid')")
-        postmaster = int(cursor.fetchone()[0].split()[0])
-    pids = [postmaster, *descendants(pid=postmaster)]
+def frozen_postgres(link: Proxy) -> Iterator[None]:
+    """As with SIGSTOP, connections are accepted and nothing is answered."""
+    link.switch(Mode.STALL, "postgres")
     try:
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
         yield
     finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
+        link.switch(Mode.PASS, "postgres")
+
+
+def database_through(link: Proxy) -> str:
+    address = urlsplit(environment()["DATABASE_URL"])
+    netloc = address.netloc.rpartition("@")[0] + f"@127.0.0.1:{link.port('postgres')}"
+    return address._replace(netloc=netloc).geturl()
 
 
 def call(port: int, method: str, path: str, *, pass_text: str = "") -> tuple[int, float]:
@@ -55,15 +63,17 @@ def call(port: int, method: str, path: str, *, pass_text: str = "") -> tuple[int
             return 0, time.monotonic() - started_s
 
 
-def test_reservations_go_on_while_postgresql_is_frozen(product: Product, pass_for: Callable[..., str]) -> None:
+def test_reservations_go_on_while_postgresql_is_frozen(
+    product: Product, pass_for: Callable[..., str], link: Proxy
+) -> None:
     item = make_item(product, quantity=1000)
     buyers = User.objects.bulk_create([User(username=f"buyer-{number}") for number in range(200)])
     passes = [pass_for(buyer, item) for buyer in buyers]
-    with live_web() as url:
+    with live_web(DATABASE_URL=database_through(link)) as url:
         port = urlsplit(url).port or 0
         # Each of the processes behind the port gets to know the home page.
         assert {call(port, "GET", "/")[0] for _ in range(40)} == {200}
-        with frozen_postgres():
+        with frozen_postgres(link):
             began_s = time.monotonic()
             pages = [Thread(target=load_pages, args=(port, began_s + FROZEN_SECONDS)) for _ in range(40)]
             for page in pages:
