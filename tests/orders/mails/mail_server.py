@@ -46,7 +46,8 @@ class MailServer:
     async def answer(self, writer: asyncio.StreamWriter, command: str, line: str) -> None:
         if command == self.silent_at:
             self.is_silent.set()
-            await asyncio.Event().wait()
+            # The loop knows of a timer; a task that waits for an event of its own could be collected as garbage.
+            await asyncio.sleep(3600)
         if command == self.drops_at:
             raise ConnectionError
         writer.write(f"{line}\r\n".encode())

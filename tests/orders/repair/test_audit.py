@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.conf import LazySettings
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
@@ -153,8 +154,9 @@ def test_a_wrong_count_of_a_buyer_is_found(journey: ItemJourney) -> None:
     assert audit(item_id=journey.item_id).comparison.mismatched_totals
 
 
-def test_a_reservation_behind_a_long_backlog_is_on_the_way(journey: ItemJourney) -> None:
+def test_a_reservation_behind_a_long_backlog_is_on_the_way(journey: ItemJourney, settings: LazySettings) -> None:
     """More entries wait than an audit could read, and it reads one."""
+    settings.SECKILL_BACKLOG_MAX = 1_000_000
     journey.client.eval(MANY_ENTRIES, 1, journey.keys.outbox)
     reserved = [journey.reserved() for _ in range(3)]
     lost = journey.reserved()
