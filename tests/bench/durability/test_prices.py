@@ -63,7 +63,8 @@ def test_the_list_counts_what_each_way_loses_and_leaves_nothing_behind(server_di
 
     nothing, everysec, always = (lines[way, 0.0] for way in ("no AOF", "everysec", "always"))
     assert nothing["lost_to_kill"] == nothing["confirmed"] > 0
-    assert everysec["lost_to_kill"] == 0
+    # Most of the time none. While an fsync of a busy disk takes long, the store holds its writes back.
+    assert everysec["lost_to_kill"] < nothing["lost_to_kill"]
     assert always["lost_to_kill"] == 0
     if has_compiler(tmp_path):
         slow_everysec, slow_always = lines["everysec", 0.15], lines["always", 0.15]
