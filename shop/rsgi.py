@@ -12,7 +12,16 @@ from shop.web.rsgi_application import BODY_SECONDS_MAX, RsgiApplication
 from shop.web.shells import Shells
 
 # By name, since `shop` imports nothing of `seckill`.
-hot_lane = import_string("seckill.gate.hot_lane.HotLane")(wsgi_application)
+read_call = import_string("seckill.gate.calls.read_call")
+hot_lane = import_string("seckill.gate.hot_lane.HotLane")()
 gate = import_string("seckill.gate.gate.Gate")() if settings.GATE else None
 shells = Shells(wsgi_application) if settings.GATE else None
-application = RsgiApplication(hot_lane, lanes=lanes(), body_seconds_max=BODY_SECONDS_MAX, gate=gate, shells=shells)
+application = RsgiApplication(
+    wsgi_application,
+    lanes=lanes(),
+    body_seconds_max=BODY_SECONDS_MAX,
+    read_call=read_call,
+    hot_lane=hot_lane,
+    gate=gate,
+    shells=shells,
+)

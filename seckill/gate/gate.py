@@ -16,7 +16,7 @@ from rest_framework.renderers import JSONRenderer
 
 from seckill.api import refusal
 from seckill.gate.answer_counts import AnswerCounts
-from seckill.gate.calls import Call, Kind, read_call
+from seckill.gate.calls import Call, Kind
 from seckill.gate.certain import certain_refusal
 from seckill.gate.rendered import Answer, Rendered, Shape, shape_of
 from seckill.gate.snapshots import AWAY, Snapshots
@@ -59,10 +59,6 @@ class Gate:
         self._shapes: dict[Shape, Shape] = {}
         self._sales: dict[int, tuple[float, list[int]]] = {}
         self._rendered: dict[tuple[object, ...], Rendered] = {}
-
-    def read(self, scope: Any, body: bytes) -> Call | None:
-        """The call, if it is one that the gate may answer."""
-        return read_call(scope, body)
 
     def answer(self, call: Call) -> Answer | None:
         """The answer, or None if a view must give it; then tell the gate by `learn` what it was."""

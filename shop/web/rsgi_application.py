@@ -38,14 +38,21 @@ Answer = tuple[int, list[tuple[str, str]], bytes]
 class Gate(Protocol):
     """Answers calls in the event loop, so none of these may wait. `seckill/gate/gate.py` is one."""
 
-    def read(self, scope: Any, body: bytes) -> Any:
-        """The call, or None if it is not for the gate."""
+    def answer(self, call: Any) -> Answer | None:
+        """The answer, or None if somebody else must give it."""
+
+    def learn(self, call: Any, answer: Answer) -> float:
+        """Take in an answer that was given. Returns for how many seconds it must be held back, usually 0."""
+
+
+class HotLane(Protocol):
+    """Answers calls in threads of a lane, in place of Django. `seckill/gate/hot_lane.py` is one."""
 
     def answer(self, call: Any) -> Answer | None:
         """The answer, or None if Django must give it."""
 
-    def learn(self, call: Any, answer: Answer) -> float:
-        """Take in the answer that Django gave. Returns for how many seconds it must be held back, usually 0."""
+    def learn(self, call: Any, answer: Answer) -> None:
+        """Take in the answer that Django gave."""
 
 
 class PublicPages(Protocol):
@@ -65,10 +72,15 @@ class RsgiApplication:
         *,
         lanes: list[Lane],
         body_seconds_max: float,
+        read_call: Callable[[Any, bytes], Any] = lambda scope, body: None,
+        hot_lane: HotLane | None = None,
         gate: Gate | None = None,
         shells: PublicPages | None = None,
     ) -> None:
+        """`read_call` makes a call for gate and hot lane of a request; None if it is for Django."""
         self._wsgi = wsgi
+        self._read_call = read_call
+        self._hot_lane = hot_lane
         self._shells = shells
         self._lanes = lanes
         self._patience = Patience(seconds_max=body_seconds_max)
@@ -101,26 +113,32 @@ class RsgiApplication:
                 body = await self._receive(protocol, length=length)
             except TimeoutError:
                 return refusal(environ_of(scope), status=408)
-        call = self._gate.read(scope, body) if self._gate else None
+        call = self._read_call(scope, body)
         if call is not None and self._gate and (answer := self._gate.answer(call)):
             return answer
-        environ = environ_of(scope)
-        environ["wsgi.input"] = BytesIO(body)
+        lane = next(lane for lane in self._lanes if lane.path.fullmatch(scope.path))
         try:
-            answer = await self._call_django(environ)
+            answer = await lane.run(lambda: self._answer_in_thread(call, scope, body))
         except LaneFull:
-            return refusal(environ, status=503)
+            return refusal(environ_of(scope), status=503)
         except Exception:
-            log.exception("request_failed", path=environ["PATH_INFO"])
+            log.exception("request_failed", path=scope.path)
             return 500, [("Content-Type", "text/plain")], b""
         if call is not None and self._gate and (seconds := self._gate.learn(call, answer)):
             await asyncio.sleep(seconds)
         return answer
 
-    async def _call_django(self, environ: dict[str, Any]) -> Answer:
-        """Raises LaneFull, and whatever the application raises."""
-        lane = next(lane for lane in self._lanes if lane.path.fullmatch(environ["PATH_INFO"]))
-        return await lane.run(lambda: call_wsgi(self._wsgi, environ))
+    def _answer_in_thread(self, call: Any, scope: Scope, body: bytes) -> Answer:
+        """Raises whatever the WSGI application raises."""
+        hot_lane = self._hot_lane if call is not None else None
+        if hot_lane and (answer := hot_lane.answer(call)):
+            return answer
+        environ = environ_of(scope)
+        environ["wsgi.input"] = BytesIO(body)
+        answer = call_wsgi(self._wsgi, environ)
+        if hot_lane:
+            hot_lane.learn(call, answer)
+        return answer
 
     async def _receive(self, protocol: HTTPProtocol, *, length: int) -> bytes:
         """The whole body. Raises TimeoutError and ProtocolClosed."""

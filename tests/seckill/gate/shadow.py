@@ -14,7 +14,7 @@ from unittest import mock
 from django.test.client import ClientHandler
 
 from seckill.gate.answer_counts import AnswerCounts
-from seckill.gate.calls import Call
+from seckill.gate.calls import Call, read_call
 from seckill.gate.gate import Gate
 from seckill.gate.rendered import Answer
 from seckill.gate.snapshots import Snapshot, Snapshots
@@ -69,6 +69,7 @@ class Scope:
     query_string: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     authority: str | None = None
+    scheme: str = "http"
 
 
 def scope_of(environ: dict[str, Any]) -> Scope:
@@ -94,7 +95,7 @@ class Shadow:
         self.held_back_seconds = 0.0
 
     def follow(self, scope: Scope, body: bytes, view: Answer) -> None:
-        call = self.gate.read(scope, body)
+        call = read_call(scope, body)
         if call is None:
             self.answered.append(False)
             return
