@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 from django.contrib.auth import get_user_model
 from django.db import connection
+from django.db.models import F, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Concat
 
 from bench.faults.fault import Fault, TrialContext
 from bench.faults.mail_sink import MailSink
@@ -13,7 +16,9 @@ from orders.models import Mail
 
 # A refused mail is tried again after a minute.
 MAILS_SECONDS_MAX = 100.0
-ADDRESS = "buyer@example.invalid"
+# One for each buyer: a single address gets only a few mails about expired orders in a day.
+ADDRESS = Concat(F("username"), Value("@example.invalid"))
+NO_ADDRESS = Value("")
 
 
 class MailsFailing(Fault):
@@ -43,7 +48,7 @@ class MailsFailing(Fault):
             self.shop.wait_until(lambda: not self._unsent(), seconds_max=MAILS_SECONDS_MAX)
         finally:
             self._sink.stop()
-            self._give_addresses("")
+            self._give_addresses(NO_ADDRESS)
         unsent, twice = self._unsent(), len(self._sink.message_ids) - len(set(self._sink.message_ids))
         self.variant = f"{self._sink.refused} refused, {len(self._sink.message_ids)} sent"
         counts = {f"{unsent} mails were not sent": unsent, f"{twice} mails were sent twice": twice}
@@ -60,5 +65,5 @@ class MailsFailing(Fault):
         )
         return owed.count()
 
-    def _give_addresses(self, address: str) -> None:
+    def _give_addresses(self, address: Combinable) -> None:
         get_user_model().objects.filter(username__startswith=NAME_PREFIX).update(email=address)
