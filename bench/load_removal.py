@@ -31,7 +31,7 @@ from shop.models import Product
 # Rows of one transaction: short enough not to hold locks for long.
 BATCH_MAX = 500
 
-OF_LOAD_TEST = Q(product__slug__regex=rf"^{SLUG_PREFIX}[0-9]+$", product__is_active=False)
+OF_LOAD_TEST = Q(variant__product__slug__regex=rf"^{SLUG_PREFIX}[0-9]+$", variant__product__is_active=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,8 @@ def orders_to_keep(path: str) -> QuerySet[OrderLine]:
     """The lines, of the sale of the outer query, whose order must stay."""
     real_payment = Payment.objects.filter(order=OuterRef("order")).exclude(provider="simulated")
     lines = OrderLine.objects.filter(**{path: OuterRef("pk")})
-    other_products = OrderLine.objects.filter(order=OuterRef("order")).exclude(product__slug__startswith=SLUG_PREFIX)
+    of_load_test = Q(variant__product__slug__startswith=SLUG_PREFIX)
+    other_products = OrderLine.objects.filter(order=OuterRef("order")).exclude(of_load_test)
     return lines.filter(
         ~Q(order__buyer__in=load_buyers()) | Exists(real_payment) | Exists(other_products),
     )
@@ -125,14 +126,14 @@ def remove_sale(sale: Sale, *, on_progress: Callable[[int], object]) -> None:
     for pks in batches(Order.objects.filter(lines__sale_item__in=items)):
         remove_orders(pks)
         on_progress(len(pks))
-    product_ids = [item.product_id for item in items]
+    product_ids = [item.variant.product_id for item in items]
     for item in items:
         with item_lock(item_id=item.pk):
             item_state.remove(item_id=item.pk)
     with transaction.atomic():
         SaleChange.objects.filter(item__in=items).delete()
         sale.delete()
-        Product.objects.filter(pk__in=product_ids, sale_items=None, order_lines=None).delete()
+        Product.objects.filter(pk__in=product_ids, variants__sale_items=None, variants__order_lines=None).delete()
     on_progress(1)
 
 

@@ -2,13 +2,15 @@
 
 import time
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
 from seckill.models import LatePayment, Sale, SaleItem
 from seckill.publication import CannotPublish, publish_sale
-from shop.models import Product
+from shop.models import Product, StockChange, Variant
+from shop.stock.movements import move
 
 PRICE_MINOR = 1_900
 # By it `bench/load_removal.py` finds the products again.
@@ -30,9 +32,7 @@ def open_load_sale(
     """
     now = timezone.now()
     with transaction.atomic():
-        product = Product.objects.create(
-            name=name, slug=f"{SLUG_PREFIX}{time.time_ns()}", price_minor=PRICE_MINOR, is_active=False
-        )
+        variant = make_load_product(name=name, price_minor=PRICE_MINOR, units=quantity)
         sale = Sale.objects.create(
             name=name,
             opens_at=now,
@@ -42,12 +42,22 @@ def open_load_sale(
             listed=False,
         )
         item = SaleItem.objects.create(
-            sale=sale, product=product, price_minor=PRICE_MINOR, quantity=quantity, per_buyer_max=per_buyer_max
+            sale=sale, variant=variant, price_minor=PRICE_MINOR, quantity=quantity, per_buyer_max=per_buyer_max
         )
     try:
         publish_sale(sale_id=sale.pk)
     except CannotPublish:
         sale.delete()
-        product.delete()
+        variant.product.delete()
         raise
     return item
+
+
+def make_load_product(*, name: str, price_minor: int, units: int, **fields: Any) -> Variant:
+    """The only variant of a new product that no list shows, with `units` available units."""
+    product = Product.objects.create(
+        name=name, **{"slug": f"{SLUG_PREFIX}{time.time_ns()}", "is_active": False, **fields}
+    )
+    variant = Variant.objects.create(product=product, sku=product.slug, price_minor=price_minor)
+    move(kind=StockChange.Kind.CHANGED, units_of={variant.pk: units}, reason="load test")
+    return variant

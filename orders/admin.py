@@ -1,14 +1,14 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Prefetch, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from orders.models import ATTENTION_TO_DO, Attention, Order, OrderLine, OrderStatus
+from orders.models import ATTENTION_TO_DO, Attention, Order, OrderLine, OrderStatus, with_lines
 from orders.staff.bounded_choice import LISTED_MAX
 from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
@@ -34,11 +34,11 @@ LABELS = {
 
 class OrderLineInline(ReadOnlyInline):
     model = OrderLine
-    fields = readonly_fields = ("product", "units", "unit_price", "line_amount", "sale_link")
+    fields = readonly_fields = ("variant", "units", "unit_price", "line_amount", "sale_link")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[OrderLine]:
         lines: QuerySet[OrderLine] = super().get_queryset(request)
-        return lines.select_related("product", "order", "sale_item__sale")
+        return lines.select_related("variant__product", "order", "sale_item__sale")
 
     @admin.display(description=_("unit price"))
     def unit_price(self, line: OrderLine) -> str:
@@ -72,7 +72,7 @@ class OrderAdmin(OrderActions):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         orders: QuerySet[Order] = super().get_queryset(request)
-        return orders.prefetch_related(Prefetch("lines", OrderLine.objects.select_related("product")))
+        return orders.prefetch_related(with_lines())
 
     def get_fields(self, request: HttpRequest, obj: Order | None = None) -> list[Any]:
         return [

@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 
 from orders import cancelling
 from orders.cancelling import CancelAnswer, CancelOutcome
-from orders.models import Order, OrderStatus, Payment
+from orders.models import Order, OrderStatus, Payment, with_lines
 from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable
 from orders.payments.sessions import StartOutcome
@@ -258,4 +258,4 @@ def provider_away() -> HttpResponse:
 
 
 def orders_of(request: Request) -> QuerySet[Order]:
-    return Order.objects.filter(buyer_id=request.user.pk).prefetch_related("lines__product")
+    return Order.objects.filter(buyer_id=request.user.pk).prefetch_related(with_lines())

@@ -22,7 +22,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from orders import cancelling
 from orders.cancelling import CancelOutcome
-from orders.models import Attention, Order, OrderStatus, Payment
+from orders.models import Attention, Order, OrderStatus, Payment, with_lines
 from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable, WayBack, path_back
 from orders.payments.provider.names import chosen_providers
@@ -106,7 +106,7 @@ def reload_seconds(*, soon: bool, later: bool) -> int | None:
 def next_to_pay(order: Order) -> Order | None:
     """Of the buyer's other orders that await payment, the one whose deadline is next."""
     others = Order.objects.filter(buyer_id=order.buyer_id, status=OrderStatus.AWAITING_PAYMENT).exclude(pk=order.pk)
-    return others.prefetch_related("lines__product").order_by("expires_at").first()
+    return others.prefetch_related(with_lines()).order_by("expires_at").first()
 
 
 def item_on_sale(order: Order) -> SaleItem | None:
@@ -203,4 +203,4 @@ def reservation(request: HttpRequest, reservation_id: UUID) -> HttpResponse:
 
 def orders_of(request: HttpRequest) -> QuerySet[Order]:
     """The signed-in buyer's orders, newest first, with their lines."""
-    return Order.objects.filter(buyer_id=request.user.pk).prefetch_related("lines__product")
+    return Order.objects.filter(buyer_id=request.user.pk).prefetch_related(with_lines())

@@ -13,7 +13,7 @@ RESERVED = "reserved"
 
 class OrderLineSerializer(serializers.ModelSerializer[OrderLine]):
     product = serializers.CharField(source="product.slug")
-    name = serializers.CharField(source="product.__str__")
+    name = serializers.CharField(source="variant.__str__")
     unit_price = serializers.SerializerMethodField()
 
     class Meta:

@@ -26,7 +26,7 @@ from rest_framework.response import Response
 from seckill import ledger, passes
 from seckill.live.page_texts import refusal_detail
 from seckill.live.spread import spread_seconds
-from seckill.models import Sale, listed_sales, published_items, published_sales
+from seckill.models import Sale, listed_sales, published_items, published_sales, with_products
 from seckill.outcomes import HTTP, Outcome
 from seckill.pass_authentication import PassAuthentication, PassRefused
 from seckill.phase import Phase, in_phase
@@ -182,7 +182,7 @@ class SaleListView(ListAPIView[Sale]):
 
     def get_queryset(self) -> QuerySet[Sale]:
         now, phase = timezone.now(), self.request.query_params.get("phase")
-        sales = listed_sales().prefetch_related("items__product")
+        sales = listed_sales().prefetch_related(with_products())
         if phase is None:
             return sales
         if phase not in list(Phase):
@@ -206,4 +206,4 @@ class SaleView(RetrieveAPIView[Sale]):
     queryset = Sale.objects.none()
 
     def get_queryset(self) -> QuerySet[Sale]:
-        return published_sales().prefetch_related("items__product")
+        return published_sales().prefetch_related(with_products())

@@ -6,13 +6,14 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Prefetch, Q
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
+from modeltranslation.manager import MultilingualManager
 
 from seckill.phase import Phase, phase_of
-from shop.models import Product, in_current_language
+from shop.models import Product, Variant
 
 # Lua counts in doubles, which are exact up to 2**53. This limit is far below that, and above any real sale.
 UNITS_MAX = 100_000_000
@@ -36,7 +37,6 @@ class Sale(models.Model):
     """
 
     name = models.CharField(_("name"), max_length=200)
-    name_zh = models.CharField(_("Chinese name"), max_length=200, blank=True)
     opens_at = models.DateTimeField(_("opens at"))
     closes_at = models.DateTimeField(_("closes at"))
     hold_seconds = models.PositiveIntegerField(
@@ -63,6 +63,8 @@ class Sale(models.Model):
     published_at = models.DateTimeField(_("published at"), null=True, blank=True, editable=False)
     paused = models.BooleanField(_("paused"), default=False, editable=False)
 
+    objects = MultilingualManager["Sale"]()
+
     class Meta:
         verbose_name = _("sale")
         verbose_name_plural = _("sales")
@@ -77,7 +79,7 @@ class Sale(models.Model):
         ]
 
     def __str__(self) -> str:
-        return in_current_language(self.name, self.name_zh)
+        return self.name
 
     def get_absolute_url(self) -> str:
         return reverse("sale", args=[self.pk])
@@ -101,16 +103,17 @@ class Sale(models.Model):
 
 
 class SaleItem(models.Model):
-    """One product in one sale: the unit of atomicity.
+    """One variant of a product in one sale: the unit of atomicity.
 
     `quantity` null means unlimited. `taken` counts the units of live orders. It changes only in the transaction that
     creates or moves an order, and a constraint keeps it from exceeding `quantity`. `announced_at` is set when the
     reservation store has the terms; they are never sent again. `archived_at` is set when the item has left the store,
-    long after its end (seckill/archive.py).
+    long after its end (seckill/archive.py). `from_stock` says that the units came out of the variant's ordinary stock,
+    to which the unsold ones return; sales that were published before the shop did this have it False.
     """
 
     sale = models.ForeignKey(Sale, models.CASCADE, related_name="items", verbose_name=_("sale"))
-    product = models.ForeignKey(Product, models.PROTECT, related_name="sale_items", verbose_name=_("product"))
+    variant = models.ForeignKey(Variant, models.PROTECT, related_name="sale_items", verbose_name=_("product"))
     price_minor = models.PositiveBigIntegerField(_("sale price in minor units"))
     quantity = models.PositiveIntegerField(
         _("quantity"),
@@ -134,6 +137,7 @@ class SaleItem(models.Model):
     announced_at = models.DateTimeField(_("in the reservation store since"), null=True, blank=True, editable=False)
 
     archived_at = models.DateTimeField(_("archived at"), null=True, blank=True, editable=False)
+    from_stock = models.BooleanField(_("from the ordinary stock"), default=False, db_default=False, editable=False)
 
     class Meta:
         verbose_name = _("sale item")
@@ -141,11 +145,11 @@ class SaleItem(models.Model):
         ordering = ["pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["sale", "product"],
-                name="seckill_saleitem_product_once",
+                fields=["sale", "variant"],
+                name="seckill_saleitem_variant_once",
                 violation_error_message=_("This product is already in the sale."),
             ),
-            models.CheckConstraint(name="seckill_saleitem_quantity_positive", condition=Q(quantity__gt=0)),
+            models.CheckConstraint(name="seckill_saleitem_quantity_not_negative", condition=Q(quantity__gte=0)),
             models.CheckConstraint(name="seckill_saleitem_per_buyer_positive", condition=Q(per_buyer_max__gt=0)),
             models.CheckConstraint(
                 name="seckill_saleitem_never_oversold",
@@ -157,18 +161,22 @@ class SaleItem(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.product} · {self.sale}"
+        return f"{self.variant} · {self.sale}"
+
+    @property
+    def product(self) -> Product:
+        return self.variant.product
 
     def clean(self) -> None:
         errors: dict[str, Any] = {}
-        product = Product.objects.filter(pk=self.product_id).first()
-        if product and self.price_minor is not None and self.price_minor > product.price_minor:
+        variant = Variant.objects.filter(pk=self.variant_id).first()
+        if variant and self.price_minor is not None and self.price_minor > variant.price_minor:
             errors["price_minor"] = [_("The sale price is higher than the product's ordinary price.")]
         # In a form the sale is not saved yet: its window may be missing, or differ from that in the database.
         sale: Sale | None = getattr(self, "sale", None)
         dated = sale is not None and sale.opens_at and sale.closes_at
-        if product and dated and (other := overlapping_item(self)):
-            errors["product"] = [
+        if variant and dated and (other := overlapping_item(self)):
+            errors["variant"] = [
                 _("This product is already in the sale “%(sale)s” at that time.") % {"sale": other.sale}
             ]
         if errors:
@@ -229,7 +237,7 @@ class SaleChange(models.Model):
 
 
 def overlapping_item(item: SaleItem) -> SaleItem | None:
-    """An item of another sale with the same product at the same time, if there is one.
+    """An item of another sale with the same variant at the same time, if there is one.
 
     If a later end of that sale is pending, it counts.
     """
@@ -242,7 +250,7 @@ def overlapping_item(item: SaleItem) -> SaleItem | None:
         SaleItem.objects.select_related("sale")
         .filter(
             extended | Q(sale__closes_at__gt=item.sale.opens_at),
-            product_id=item.product_id,
+            variant_id=item.variant_id,
             sale__opens_at__lt=item.sale.closes_at,
         )
         .exclude(sale_id=item.sale_id)
@@ -252,7 +260,7 @@ def overlapping_item(item: SaleItem) -> SaleItem | None:
 
 def published_items() -> models.QuerySet[SaleItem]:
     """The items that buyers may see, with their sale and product."""
-    return SaleItem.objects.select_related("sale", "product").filter(sale__published_at__isnull=False)
+    return SaleItem.objects.select_related("sale", "variant__product").filter(sale__published_at__isnull=False)
 
 
 def movable_items() -> models.QuerySet[SaleItem]:
@@ -267,6 +275,11 @@ def movable_items() -> models.QuerySet[SaleItem]:
     waiting = Exists(SaleChange.objects.filter(item=OuterRef("pk"), status=SaleChange.Status.PENDING))
     in_store = SaleItem.objects.filter(announced_at__isnull=False, archived_at=None)
     return in_store.filter(recent | Q(waiting)).order_by("pk")
+
+
+def with_products() -> "Prefetch[str]":
+    """For `prefetch_related` of sales: their items with the products, in one query."""
+    return Prefetch("items", SaleItem.objects.select_related("variant__product"))
 
 
 def published_sales() -> models.QuerySet[Sale]:

@@ -96,7 +96,7 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
 
     The page contains the pass, so pressing twice reserves once.
     """
-    item = get_object_or_404(published_items().select_related("sale", "product__category"), pk=item_id)
+    item = get_object_or_404(published_items().select_related("sale", "variant__product__category"), pk=item_id)
     if request.method != "POST":
         return show_item(request, item)
     back = redirect("reserve", item.pk)
@@ -174,7 +174,7 @@ def units_from(text: str) -> int | None:
 
 def with_items(sales: QuerySet[Sale]) -> QuerySet[Sale]:
     """The sales with their items and products, in two queries."""
-    items = SaleItem.objects.select_related("product__category").order_by("pk")
+    items = SaleItem.objects.select_related("variant__product__category").order_by("pk")
     return sales.prefetch_related(Prefetch("items", items))
 
 

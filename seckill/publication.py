@@ -23,7 +23,7 @@ from seckill import durability, ledger
 from seckill.item_loop import for_each_item
 from seckill.models import Sale, SaleItem, overlapping_item
 from seckill.timestamps import to_ms
-from shop.models import Product
+from shop.models import Variant
 
 log = structlog.get_logger(__name__)
 
@@ -55,21 +55,21 @@ def publish_sale(*, sale_id: int) -> bool:
 
 def check_publishable(sale: Sale) -> None:
     """Check the forms' rules again, with the products locked: another manager may be publishing an overlapping sale."""
-    list(Product.objects.select_for_update().filter(sale_items__sale=sale).order_by("pk").values_list("pk"))
-    items = list(sale.items.select_related("product").order_by("pk"))
+    list(Variant.objects.select_for_update(no_key=True).filter(sale_items__sale=sale).order_by("pk").values_list("pk"))
+    items = list(sale.items.select_related("variant__product").order_by("pk"))
     if not items:
         raise CannotPublish(_("A sale needs at least one item before it can be published."))
     if sale.closes_at <= timezone.now():
         raise CannotPublish(_("The closing time of this sale has passed. Change it before you publish."))
     for item in items:
-        if item.price_minor > item.product.price_minor:
+        if item.price_minor > item.variant.price_minor:
             raise CannotPublish(
-                _("The sale price of “%(product)s” is higher than its ordinary price.") % {"product": item.product}
+                _("The sale price of “%(product)s” is higher than its ordinary price.") % {"product": item.variant}
             )
         if other := overlapping_item(item):
             raise CannotPublish(
                 _("“%(product)s” is already in the sale “%(sale)s” at that time.")
-                % {"product": item.product, "sale": other.sale}
+                % {"product": item.variant, "sale": other.sale}
             )
 
 

@@ -66,7 +66,7 @@ class SaleLiveSerializer(serializers.Serializer[Any]):
 
 class SaleItemSerializer(serializers.ModelSerializer[SaleItem]):
     product = serializers.CharField(source="product.slug")
-    name = serializers.CharField(source="product.__str__")
+    name = serializers.CharField(source="variant.__str__")
     price = serializers.SerializerMethodField()
     ordinary_price = serializers.SerializerMethodField()
     currency = serializers.SerializerMethodField()
@@ -79,7 +79,7 @@ class SaleItemSerializer(serializers.ModelSerializer[SaleItem]):
         return to_text(minor=item.price_minor, currency=settings.CURRENCY)
 
     def get_ordinary_price(self, item: SaleItem) -> str:
-        return to_text(minor=item.product.price_minor, currency=settings.CURRENCY)
+        return to_text(minor=item.variant.price_minor, currency=settings.CURRENCY)
 
     def get_currency(self, item: SaleItem) -> str:
         return settings.CURRENCY

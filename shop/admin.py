@@ -1,20 +1,18 @@
-from typing import Any
-
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
-from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from shop.admin_base import ModelAdmin, StaffAdmin
-from shop.models import Category, Product
+from shop.admin_base import ModelAdmin, StaffAdmin, TabularInline
+from shop.languages.columns import in_all_languages
+from shop.models import Category, Picture, Product, TaxRate, Variant
 from shop.price_field import price_text
-from shop.product_form import ProductForm, items_dearer_than
+from shop.product_form import VariantForm
 
 # Registered again below, with the look of the other pages.
 admin.site.unregister([User, Group])
@@ -36,9 +34,12 @@ class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
 
 @admin.register(Category)
 class CategoryAdmin(StaffAdmin):
-    list_display = ["name", "name_zh", "slug"]
-    search_fields = ["name", "name_zh", "slug"]
-    prepopulated_fields = {"slug": ["name"]}
+    list_display = ["name", "slug", "parent", "position"]
+    list_select_related = ["parent"]
+    search_fields = [*in_all_languages("name"), "slug"]
+    prepopulated_fields = {"slug": ["name_en"]}
+    autocomplete_fields = ["parent"]
+    fields = [tuple(in_all_languages("name")), "slug", "parent", "position"]
 
     def reason_to_keep(self, obj: Category) -> str | None:
         if obj.products.exists():
@@ -46,57 +47,74 @@ class CategoryAdmin(StaffAdmin):
         return None
 
 
+@admin.register(TaxRate)
+class TaxRateAdmin(StaffAdmin):
+    list_display = ["name", "percent"]
+    fields = [tuple(in_all_languages("name")), "percent"]
+
+
+class VariantInline(TabularInline):
+    model = Variant
+    form = VariantForm
+    extra = 0
+    fields = ["sku", *in_all_languages("options"), "price_minor", "weight_grams", "position", "is_active"]
+    fields += ["available", "held", "sold"]
+    readonly_fields = ["available", "held", "sold"]
+
+
+class PictureInline(TabularInline):
+    model = Picture
+    extra = 0
+    fields = ["image", *in_all_languages("alt"), "position"]
+
+
 @admin.register(Product)
 class ProductAdmin(StaffAdmin):
-    form = ProductForm
-    list_display = ["name", "name_zh", "category", "price", "stock", "is_active"]
+    list_display = ["name", "category", "is_active"]
     list_filter = ["is_active", "category"]
     list_select_related = ["category"]
-    search_fields = ["name", "name_zh", "slug"]
+    search_fields = [*in_all_languages("name"), "slug", "variants__sku"]
     autocomplete_fields = ["category"]
-    prepopulated_fields = {"slug": ["name"]}
-
-    @admin.display(description=_("Price"), ordering="price_minor")
-    def price(self, product: Product) -> str:
-        return price_text(product.price_minor)
-
-    def get_fieldsets(self, request: HttpRequest, obj: Product | None = None) -> list[Any]:
-        # Staff who may only view get the price as text; the field itself would show minor units.
-        price = "price_minor" if self.may_edit(request, obj) else "price"
-        return [
-            (None, {"fields": [("name", "name_zh"), "slug", "category", price, "stock", "is_active"]}),
-            (_("Description"), {"fields": ["description", "description_zh"]}),
-        ]
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Product | None = None) -> list[str]:
-        return [] if self.may_edit(request, obj) else ["price"]
-
-    def may_edit(self, request: HttpRequest, product: Product | None) -> bool:
-        return self.has_change_permission(request, product) if product else self.has_add_permission(request)
-
-    def get_prepopulated_fields(self, request: HttpRequest, obj: Product | None = None) -> dict[str, Any]:
-        return self.prepopulated_fields if self.may_edit(request, obj) else {}
+    prepopulated_fields = {"slug": ["name_en"]}
+    inlines = [VariantInline, PictureInline]
+    fieldsets = [
+        (None, {"fields": [tuple(in_all_languages("name")), "slug", "category", "tax_rate", "is_active"]}),
+        (_("Options"), {"fields": [tuple(in_all_languages("option_names"))]}),
+        (_("Description"), {"fields": [*in_all_languages("description")]}),
+    ]
 
     def reason_to_keep(self, obj: Product) -> str | None:
-        if obj.order_lines.exists():
+        if obj.variants.filter(order_lines__isnull=False).exists():
             return _("“%(product)s” has orders, so it cannot be deleted. Hide it from the shop instead.") % {
                 "product": obj
             }
-        if obj.sale_items.exists():
+        if obj.variants.filter(sale_items__isnull=False).exists():
             return _("“%(product)s” is in a sale, so it cannot be deleted. Hide it from the shop instead.") % {
                 "product": obj
             }
         return None
 
-    def save_model(self, request: HttpRequest, obj: Product, form: "ModelForm[Product]", change: bool) -> None:
-        super().save_model(request, obj, form, change)
-        for item in items_dearer_than(obj.price_minor, product=obj):
-            self.message_user(
-                request,
-                _(
-                    "The sale “%(sale)s” has a higher price for this product: %(price)s. Lower it before you publish "
-                    "the sale."
-                )
-                % {"sale": item.sale, "price": price_text(item.price_minor)},
-                messages.WARNING,
-            )
+
+@admin.register(Variant)
+class VariantAdmin(ModelAdmin):
+    """Only for the choice of a variant in other forms; variants are edited with their product."""
+
+    list_display = ["__str__", "sku", "price"]
+    list_select_related = ["product"]
+    search_fields = [*in_all_languages("product__name"), "sku"]
+
+    @admin.display(description=_("Price"), ordering="price_minor")
+    def price(self, variant: Variant) -> str:
+        return price_text(variant.price_minor)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Variant | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Variant | None = None) -> bool:
+        return False

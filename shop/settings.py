@@ -18,6 +18,7 @@ from redis.retry import Retry
 
 from shop.configuration import celery_tasks, trying_out
 from shop.configuration.content_policy import content_policy
+from shop.configuration.languages import shop_languages
 from shop.configuration.log_lines import logging_settings
 from shop.configuration.rates import rate
 from shop.money import UnknownCurrency, known_currency
@@ -107,12 +108,14 @@ DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", default="Stampede <shop@
 # --- Django ------------------------------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
+    "modeltranslation",
     "unfold",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    "django.contrib.postgres",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "allauth",
@@ -124,6 +127,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "django_htmx",
+    "imagekit",
     "csp",
     "django_structlog",
     "shop",
@@ -225,7 +229,10 @@ CACHES = {
 SESSION_ENGINE = "shop.session_store"
 
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LANGUAGES = shop_languages(env.list("SHOP_LANGUAGES", default=["en", "zh-hans"]))
+MODELTRANSLATION_DEFAULT_LANGUAGE = LANGUAGE_CODE
+# A name that is missing in a language is shown in the first one.
+MODELTRANSLATION_FALLBACK_LANGUAGES = (LANGUAGE_CODE,)
 # What a visitor chose is remembered for a year.
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LOCALE_PATHS = [BASE_DIR / "shop" / "locale"]
@@ -234,8 +241,14 @@ USE_TZ = True
 
 STATIC_URL = "/static/"
 STATIC_ROOT = STAMPEDE_DIRECTORY / "static"
+# Uploaded pictures. With another storage (MEDIA_STORAGE, a class) the two say what that storage makes of them.
+MEDIA_ROOT = env.str("MEDIA_ROOT", default=str(STAMPEDE_DIRECTORY / "media"))
+MEDIA_URL = env.str("MEDIA_URL", default="/media/")
+# Renditions of a picture are made when it is saved, never while a page is shown.
+IMAGEKIT_DEFAULT_CACHEFILE_STRATEGY = "imagekit.cachefiles.strategies.Optimistic"
+IMAGEKIT_CACHEFILE_DIR = "renditions"
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": {"BACKEND": env.str("MEDIA_STORAGE", default="django.core.files.storage.FileSystemStorage")},
     "staticfiles": {"BACKEND": "shop.configuration.static_files.HashedStaticFiles"},
 }
 

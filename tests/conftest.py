@@ -18,6 +18,7 @@ from seckill import passes
 from seckill.models import Sale, SaleItem
 from seckill.publication import publish_sale
 from shop.models import Category, Product
+from tests.products import make_product, variant_of
 
 
 def pytest_configure() -> None:
@@ -72,9 +73,9 @@ def shop_manager(db: None) -> User:
 
 @pytest.fixture
 def product(db: None) -> Product:
-    category = Category.objects.create(name="Tea", name_zh="茶", slug="tea")
-    return Product.objects.create(
-        name="Longjing tea", name_zh="龙井茶", slug="longjing", price_minor=9900, category=category
+    category = Category.objects.create(name="Tea", name_zh_hans="茶", slug="tea")
+    return make_product(
+        name="Longjing tea", name_zh_hans="龙井茶", slug="longjing", price_minor=9900, category=category
     )
 
 
@@ -93,13 +94,13 @@ def make_item(
     now = timezone.now()
     sale = Sale.objects.create(
         name="Spring sale",
-        name_zh="春季秒杀",
+        name_zh_hans="春季秒杀",
         opens_at=now + timedelta(seconds=opens_in_seconds),
         closes_at=now + timedelta(seconds=closes_in_seconds),
         hold_seconds=hold_seconds,
     )
     item = SaleItem.objects.create(
-        sale=sale, product=product, quantity=quantity, per_buyer_max=per_buyer_max, price_minor=price_minor
+        sale=sale, variant=variant_of(product), quantity=quantity, per_buyer_max=per_buyer_max, price_minor=price_minor
     )
     if published:
         publish_sale(sale_id=sale.pk)

@@ -30,7 +30,7 @@ def item_with_orders(*, name: str, count: int) -> SaleItem:
     for size in batch_sizes(count):
         orders = write_orders(item, [next(buyer_ids) for _ in range(size)])
         holds = [
-            Restoration(order.reservation_id, order.buyer_id, 1, to_ms(order.expires_at), RestoreAs.HELD)
+            Restoration(order.reservation_id, order.reserved_by, 1, to_ms(order.expires_at), RestoreAs.HELD)
             for order in orders
             if order.reservation_id
         ]
@@ -63,7 +63,7 @@ def write_orders(item: SaleItem, buyer_ids: list[int]) -> list[Order]:
         )
         OrderLine.objects.bulk_create(
             OrderLine(
-                order=order, product_id=item.product_id, sale_item=item, units=1, unit_price_minor=item.price_minor
+                order=order, variant_id=item.variant_id, sale_item=item, units=1, unit_price_minor=item.price_minor
             )
             for order in orders
         )

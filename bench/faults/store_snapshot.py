@@ -135,7 +135,7 @@ def row_from(
     company = [session.status for session in sessions]
     return OrderRow(
         reservation_id=str(order.reservation_id),
-        buyer_id=order.buyer_id,
+        buyer_id=order.reserved_by,
         units=units,
         status=order.status,
         keeps_units=order.status in LIVE or kept_after_refund,

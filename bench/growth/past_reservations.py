@@ -34,8 +34,8 @@ WITH past AS (
     SELECT gen_random_uuid(), id::uuid, buyer_id, status, %(price_minor)s, 'CNY', %(at)s, %(at)s, %(at)s, %(at)s, %(at)s
     FROM past RETURNING id, reservation_id, buyer_id, status
 ), new_line AS (
-    INSERT INTO {OrderLine._meta.db_table} (order_id, product_id, sale_item_id, units, unit_price_minor)
-    SELECT id, %(product_id)s, %(item_id)s, 1, %(price_minor)s FROM new_order
+    INSERT INTO {OrderLine._meta.db_table} (order_id, variant_id, sale_item_id, units, unit_price_minor)
+    SELECT id, %(variant_id)s, %(item_id)s, 1, %(price_minor)s FROM new_order
 )
 SELECT reservation_id, buyer_id, status FROM new_order
 """
@@ -70,7 +70,7 @@ def insert(item: SaleItem, *, first: int, last: int, buyer_ids: Sequence[int], a
             INSERT_ORDERS,
             {
                 "item_id": item.pk,
-                "product_id": item.product_id,
+                "variant_id": item.variant_id,
                 "price_minor": item.price_minor,
                 "buyer_ids": list(buyer_ids),
                 "buyers": len(buyer_ids),

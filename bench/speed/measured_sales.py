@@ -15,13 +15,12 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from bench import load_buyers
-from bench.load_sale import PRICE_MINOR, SLUG_PREFIX, open_load_sale
+from bench.load_sale import PRICE_MINOR, SLUG_PREFIX, make_load_product, open_load_sale
 from orders import intake, lifecycle, settlement
 from orders.models import Order
 from seckill import ledger, passes
 from seckill.models import Sale, SaleItem
 from seckill.publication import publish_sale
-from shop.models import Product
 
 # Longer than any run.
 OPEN_SECONDS = 6 * 3600
@@ -41,21 +40,23 @@ def shown_sale() -> Sale:
     now = timezone.now()
     sale = Sale.objects.create(
         name="Measured sale",
-        name_zh="测速专场",
+        name_zh_hans="测速专场",
         opens_at=now - timedelta(minutes=1),
         closes_at=now + timedelta(seconds=OPEN_SECONDS),
         hold_seconds=900,
     )
     for number in range(1, SHOWN_ITEMS + 1):
-        product = Product.objects.create(
+        variant = make_load_product(
             name=f"Measured product {number}",
-            name_zh=f"测速商品 {number}",
+            name_zh_hans=f"测速商品 {number}",
             slug=f"{SLUG_PREFIX}shown-{number}",
             description="A product of ordinary length, so that its page has something to show.",
             price_minor=2 * PRICE_MINOR,
+            units=1_000 * number,
+            is_active=True,
         )
         SaleItem.objects.create(
-            sale=sale, product=product, price_minor=PRICE_MINOR, quantity=1_000 * number, per_buyer_max=1
+            sale=sale, variant=variant, price_minor=PRICE_MINOR, quantity=1_000 * number, per_buyer_max=1
         )
     publish_sale(sale_id=sale.pk)
     return sale
@@ -86,16 +87,14 @@ def sold_out_item() -> SaleItem:
 def item_not_open() -> SaleItem:
     """An item whose sale opens after this run."""
     now = timezone.now()
-    product = Product.objects.create(
-        name="Not open", slug=f"{SLUG_PREFIX}not-open", price_minor=PRICE_MINOR, is_active=False
-    )
+    variant = make_load_product(name="Not open", slug=f"{SLUG_PREFIX}not-open", price_minor=PRICE_MINOR, units=100)
     sale = Sale.objects.create(
         name="Not open",
         opens_at=now + timedelta(seconds=OPEN_SECONDS),
         closes_at=now + timedelta(seconds=2 * OPEN_SECONDS),
         listed=False,
     )
-    item = SaleItem.objects.create(sale=sale, product=product, price_minor=PRICE_MINOR, quantity=100, per_buyer_max=1)
+    item = SaleItem.objects.create(sale=sale, variant=variant, price_minor=PRICE_MINOR, quantity=100, per_buyer_max=1)
     publish_sale(sale_id=sale.pk)
     return item
 

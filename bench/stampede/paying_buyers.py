@@ -15,6 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
@@ -179,7 +180,7 @@ def unpaid_orders(*, count: int) -> list[UnpaidOrder]:
             number=str(line.order.number),
             reservation_id=str(line.order.reservation_id),
             amount_minor=line.order.amount_minor,
-            token=ApiToken.objects.create(user=line.order.buyer)[1],
+            token=ApiToken.objects.create(user=User.objects.get(pk=line.order.reserved_by))[1],
         )
         for line in lines
     ]

@@ -31,7 +31,7 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
     Its Message-ID is always the same, so that mail programs show a mail that was sent again after a crash only once.
     """
     order = mail.order
-    with translation.override(language_of(user_id=order.buyer_id)):
+    with translation.override(language_of_order(order)):
         text = MAIL_TEXTS[Mail.Kind(mail.kind)](order)
         if text is None:
             return None
@@ -45,7 +45,7 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
         message = EmailMultiAlternatives(
             subject=text.subject,
             body=render_to_string("orders/mail/message.txt", context),
-            to=[order.buyer.email],
+            to=[order.contact_email],
             headers={
                 "Message-ID": f"<{order.number}.{mail.kind}@{urlsplit(settings.SHOP_URL).hostname}>",
                 "Auto-Submitted": "auto-generated",
@@ -53,6 +53,11 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
         )
         message.attach_alternative(render_to_string("orders/mail/message.html", context), "text/html")
         return message
+
+
+def language_of_order(order: Order) -> str:
+    """A buyer's present language; the one in which a guest ordered."""
+    return language_of(user_id=order.buyer_id) if order.buyer_id else order.language or settings.LANGUAGE_CODE
 
 
 def confirmation(order: Order) -> MailText | None:

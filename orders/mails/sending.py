@@ -23,7 +23,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from orders.mails.message import message_of
-from orders.models import Mail, Order
+from orders.models import Mail, Order, with_lines
 from shop import daily_count, failpoints
 
 log = structlog.get_logger(__name__)
@@ -104,13 +104,13 @@ def claim_next() -> Mail | None:
         still_due = Mail.objects.filter(pk=pk, sent_at=None, next_attempt_at=due_at)
         if still_due.update(next_attempt_at=Now() + CLAIMED_FOR, attempts=F("attempts") + 1) == 1:
             rows = Mail.objects.select_related("order__buyer")
-            return rows.prefetch_related("order__lines__product", "order__payments").get(pk=pk)
+            return rows.prefetch_related(with_lines("order__"), "order__payments").get(pk=pk)
     return None
 
 
 def deliver(*, mail: Mail, server: Any) -> tuple[bool, bool]:
     """Send one claimed mail. Returns whether it was sent, and whether to go on with the next mail."""
-    if not mail.order.buyer.email:
+    if not mail.order.contact_email:
         update_mail(mail, next_attempt_at=None, last_error=NO_ADDRESS)
         return False, True
     if mail.kind == Mail.Kind.EXPIRED and daily_count.count_of(expiry_count_name(mail)) >= EXPIRIES_PER_DAY_MAX:
@@ -147,7 +147,7 @@ def deliver(*, mail: Mail, server: Any) -> tuple[bool, bool]:
 
 def expiry_count_name(mail: Mail) -> str:
     """What the mails about expired orders are counted under: the address, since one person may have many accounts."""
-    address = mail.order.buyer.email.strip().lower()
+    address = mail.order.contact_email.strip().lower()
     return f"expiry-mails:{sha256(address.encode()).hexdigest()}"
 
 

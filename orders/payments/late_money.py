@@ -138,7 +138,7 @@ def restore_hold(*, order: Order, item_id: int, units: int) -> LatePaymentOutcom
         answer = ledger.restore(
             item_id=item_id,
             reservation_id=order.reservation_id,
-            buyer_id=order.buyer_id,
+            buyer_id=order.reserved_by,
             units=units,
             deadline_ms=to_ms(order.expires_at),
             state=RestoreAs.LATE_PAYMENT,

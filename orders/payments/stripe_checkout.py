@@ -205,7 +205,8 @@ def kind_of(type_: str, subject: dict[str, Any]) -> EventKind | None:
 
 
 def description_of(payment: Payment) -> str:
-    return ", ".join(f"{line.units} × {line.product}" for line in payment.order.lines.select_related("product"))
+    lines = payment.order.lines.select_related("variant__product")
+    return ", ".join(f"{line.units} × {line.variant}" for line in lines)
 
 
 @contextmanager

@@ -107,8 +107,10 @@ class MailAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("buyer"))
     def buyer(self, mail: Mail) -> str:
-        buyer = mail.order.buyer
-        return f"{buyer.get_username()} <{buyer.email}>" if buyer.email else buyer.get_username()
+        buyer, email = mail.order.buyer, mail.order.contact_email
+        if buyer is None:
+            return email
+        return f"{buyer.get_username()} <{email}>" if email else buyer.get_username()
 
     @admin.display(description=_("note"))
     def note(self, mail: Mail) -> str:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from orders import lifecycle
-from orders.models import Order, OrderLine, OrderStatus, Payment
+from orders.models import Order, OrderStatus, Payment, with_lines
 from orders.staff.bounded_choice import Choice, first_of
 from orders.staff.payment_form import forms_for
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text
@@ -221,7 +221,7 @@ def with_contents(orders: QuerySet[Order]) -> QuerySet[Order]:
     """The orders with all that a confirmation page shows of them, newest first."""
     captured = Payment.objects.filter(status=Payment.Status.CAPTURED)
     return orders.select_related("buyer").prefetch_related(
-        Prefetch("lines", OrderLine.objects.select_related("product")),
+        with_lines(),
         Prefetch("payments", captured, to_attr="captured"),
     )
 

@@ -29,7 +29,7 @@ from seckill.ledger_words import Adjusted
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.store import StoreUnreachable
 from shop import failpoints
-from shop.models import Product
+from shop.models import Variant
 
 log = structlog.get_logger(__name__)
 
@@ -83,14 +83,14 @@ def record_pending(
     token = token or uuid4()
     with transaction.atomic(durable=True):
         sale = Sale.objects.select_for_update(no_key=True).get(pk__in=affected.values("sale_id"))
-        items = list(affected.select_related("product").order_by("pk"))
+        items = list(affected.select_related("variant__product").order_by("pk"))
         operation_ids = [uuid5(token, str(item.pk)) for item in items]
         existing = list(SaleChange.objects.filter(operation_id__in=operation_ids).order_by("pk"))
         if existing:
             return existing
         if request.kind == Kind.MOVE_END:
             # Another manager may be publishing or extending a sale of the same products.
-            list(Product.objects.select_for_update(no_key=True).filter(sale_items__in=items).order_by("pk"))
+            list(Variant.objects.select_for_update(no_key=True).filter(sale_items__in=items).order_by("pk"))
         check_rules(request, sale=sale, items=items, now=database_now())
         changes = SaleChange.objects.bulk_create(
             SaleChange(

@@ -110,7 +110,7 @@ def check_end(closes_at: datetime | None, *, sale: Sale, items: Sequence[SaleIte
         if other := overlapping_item(item):
             raise CannotChange(
                 _("“%(product)s” is already in the sale “%(sale)s” at that time.")
-                % {"product": item.product, "sale": other.sale}
+                % {"product": item.variant, "sale": other.sale}
             )
 
 

@@ -67,7 +67,7 @@ def entry_to_report(changes: Sequence[SaleChange]) -> SaleChange:
 def result_message(change: SaleChange) -> str:
     """The message for the person who made the change; for an item with its figures."""
     values = {
-        "target": change.item.product if change.kind in OF_ITEM else change.item.sale,
+        "target": change.item.variant if change.kind in OF_ITEM else change.item.sale,
         "what": request_text(change),
         "outcome": outcome_sentence(change),
     }
@@ -90,7 +90,7 @@ def result_message(change: SaleChange) -> str:
 def applied_message(change: SaleChange) -> str:
     """The message of a change that was applied."""
     units = change.units or 0
-    values = {"target": change.item.product, "units": units}
+    values = {"target": change.item.variant, "units": units}
     match change.kind:
         case Kind.ADD_UNITS:
             added = ngettext(

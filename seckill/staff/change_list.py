@@ -16,6 +16,7 @@ from seckill.changes.texts import outcome_sentence, reason_text, request_text
 from seckill.models import Sale, SaleChange
 from seckill.staff.permissions import may_see_sales
 from shop.admin_base import ModelAdmin
+from shop.languages.columns import in_all_languages
 
 # How many the page of a sale shows; the list has all of them.
 ENTRIES_SHOWN = 20
@@ -33,14 +34,12 @@ class SaleChangeAdmin(ModelAdmin):
     list_display_links = None
     list_filter = ["status", "kind", "made_at"]
     list_filter_sheet = False
-    list_select_related = ["made_by", "item__sale", "item__product"]
+    list_select_related = ["made_by", "item__sale", "item__variant__product"]
     search_fields = [
         "reason",
         "made_by__username",
-        "item__sale__name",
-        "item__sale__name_zh",
-        "item__product__name",
-        "item__product__name_zh",
+        *in_all_languages("item__sale__name", "item__variant__product__name"),
+        "item__variant__sku",
     ]
     actions = None
 
@@ -72,9 +71,9 @@ class SaleChangeAdmin(ModelAdmin):
         url = reverse("admin:seckill_sale_change", args=[change.item.sale_id])
         return format_html('<a href="{}" class="text-link">{}</a>', url, change.item.sale)
 
-    @admin.display(description=_("product"), ordering="item__product__name")
+    @admin.display(description=_("product"), ordering="item__variant__product__name")
     def product(self, change: SaleChange) -> str:
-        return str(change.item.product)
+        return str(change.item.variant)
 
     @admin.display(description=_("change"), ordering="kind")
     def what(self, change: SaleChange) -> str:
@@ -96,11 +95,11 @@ class SaleChangeAdmin(ModelAdmin):
 def journal_of(sale: Sale) -> list[dict[str, Any]]:
     """The latest entries of the sale, as its page shows them."""
     changes: QuerySet[SaleChange] = SaleChange.objects.filter(item__sale=sale)
-    latest = changes.select_related("made_by", "item__product", "item__sale").order_by("-pk")[:ENTRIES_SHOWN]
+    latest = changes.select_related("made_by", "item__variant__product", "item__sale").order_by("-pk")[:ENTRIES_SHOWN]
     return [
         {
             "change": change,
-            "product": change.item.product,
+            "product": change.item.variant,
             "what": request_text(change),
             "reason": reason_text(change),
             "outcome": outcome_sentence(change),

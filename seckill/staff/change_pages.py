@@ -96,7 +96,7 @@ def change_page(
         raise Http404
     change_kind = Kind(kind)
     sale = get_object_or_404(Sale, pk=sale_id, published_at__isnull=False)
-    item = get_object_or_404(sale.items.select_related("sale", "product"), pk=item_id) if item_id else None
+    item = get_object_or_404(sale.items.select_related("sale", "variant__product"), pk=item_id) if item_id else None
     if not model_admin.has_change_permission(request, sale):
         raise PermissionDenied
     form = form_for(change_kind, sale=sale, item=item, data=request.POST if request.method == "POST" else None)
@@ -144,7 +144,7 @@ def render_form(
     item: SaleItem | None,
 ) -> HttpResponse:
     """The form with its preview. It works without JavaScript; with it, figures and preview are kept up to date."""
-    items = [item] if item else list(sale.items.select_related("sale", "product").order_by("pk"))
+    items = [item] if item else list(sale.items.select_related("sale", "variant__product").order_by("pk"))
     context = {
         **model_admin.admin_site.each_context(request),
         "opts": model_admin.opts,

@@ -17,6 +17,7 @@ from seckill.models import SaleItem
 from seckill.staff.permissions import may_see_sales
 from seckill.staff.phase_filter import LABEL_COLOURS, ItemPhaseFilter, labelled_phase, state_of
 from shop.admin_base import ModelAdmin
+from shop.languages.columns import in_all_languages
 
 # One page of the list: as many items as one request may ask the store for.
 ITEMS_MAX = 100
@@ -26,14 +27,14 @@ ITEMS_MAX = 100
 class SaleItemAdmin(ModelAdmin):
     """Shows figures only. Items are edited on the page of their sale."""
 
-    list_display = ["product", "sale_link", "phase", "quantity_text", "left", "held", "sold", "taken_now", "note"]
+    list_display = ["variant", "sale_link", "phase", "quantity_text", "left", "held", "sold", "taken_now", "note"]
     list_display_links = None
     list_filter = [ItemPhaseFilter]
     list_filter_sheet = False
-    list_select_related = ["sale", "product"]
+    list_select_related = ["sale", "variant__product"]
     list_per_page = ITEMS_MAX
     list_max_show_all = ITEMS_MAX
-    search_fields = ["product__name", "product__name_zh", "sale__name", "sale__name_zh"]
+    search_fields = [*in_all_languages("variant__product__name", "sale__name"), "variant__sku"]
     ordering = ["-sale__opens_at", "pk"]
     actions = None
     list_before_template = "admin/seckill/saleitem/live.html"

@@ -26,6 +26,7 @@ from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phas
 from seckill.staff.sale_form import SaleItemInline
 from seckill.store import StoreUnreachable
 from shop.admin_base import StaffAdmin
+from shop.languages.columns import in_all_languages
 from shop.price_field import price_text
 from shop.zone import time_with_offset
 
@@ -39,7 +40,7 @@ TERMS = ["opens_at", "closes_at", "hold_seconds"]
 class SaleAdmin(StaffAdmin):
     list_display = ["title", "phase", "opens_at", "closes_at", "item_count"]
     list_filter = [PhaseFilter]
-    search_fields = ["name", "name_zh", "items__product__name", "items__product__name_zh"]
+    search_fields = [*in_all_languages("name", "items__variant__product__name"), "items__variant__sku"]
     actions = ["publish_selected", "delete_selected"]
     actions_detail = ["publish"]
     change_form_outer_before_template = "admin/seckill/sale/items.html"
@@ -90,7 +91,7 @@ class SaleAdmin(StaffAdmin):
         return sales.annotate(item_count=Count("items", distinct=True))
 
     def get_fieldsets(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
-        names = (None, {"fields": [("name", "name_zh")]})
+        names = (None, {"fields": [tuple(in_all_languages("name"))]})
         if obj is None or not obj.is_published:
             return [names, (_("Terms"), {"fields": [*TERMS, "late_payment", "listed"]})]
         frozen = _("This sale is published. Use the buttons above to change its terms.")
@@ -139,7 +140,7 @@ class SaleAdmin(StaffAdmin):
         obj: Sale | None = None,
     ) -> HttpResponse:
         if obj and obj.is_published:
-            figures = figures_of(list(obj.items.select_related("sale", "product").order_by("pk")))
+            figures = figures_of(list(obj.items.select_related("sale", "variant__product").order_by("pk")))
             may_change = self.has_change_permission(request, obj)
             context |= {
                 "rows": [(row, buttons_of_item(row.item) if may_change else []) for row in figures],
@@ -180,12 +181,12 @@ class SaleAdmin(StaffAdmin):
             "sale": sale,
             "items": [
                 {
-                    "product": item.product,
+                    "product": item.variant,
                     "price": price_text(item.price_minor),
                     "quantity": units_text(item.quantity),
                     "per_buyer_max": item.per_buyer_max,
                 }
-                for item in sale.items.select_related("product").order_by("pk")
+                for item in sale.items.select_related("variant__product").order_by("pk")
             ],
             "sale_url": self.page_of(sale),
         }

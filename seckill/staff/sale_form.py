@@ -25,7 +25,7 @@ class SaleItemForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = SaleItem
-        fields = ["product", "price_minor", "quantity", "per_buyer_max"]
+        fields = ["variant", "price_minor", "quantity", "per_buyer_max"]
 
 
 class SaleItemFormSet(BaseInlineFormSet):
@@ -33,15 +33,15 @@ class SaleItemFormSet(BaseInlineFormSet):
 
     def clean(self) -> None:
         """Refuse a product that an earlier row has, at its field; Django would show the error above the rows."""
-        products = set()
+        variants = set()
         for form in self.forms:
             row = getattr(form, "cleaned_data", {})
-            product = row.get("product")
-            if product is None or row.get(DELETION_FIELD_NAME):
+            variant = row.get("variant")
+            if variant is None or row.get(DELETION_FIELD_NAME):
                 continue
-            if product in products:
-                form.add_error("product", _("This product is already in the sale."))
-            products.add(product)
+            if variant in variants:
+                form.add_error("variant", _("This product is already in the sale."))
+            variants.add(variant)
         super().clean()
 
 
@@ -51,7 +51,7 @@ class SaleItemInline(TabularInline):
     model = SaleItem
     form = SaleItemForm
     formset = SaleItemFormSet
-    autocomplete_fields = ["product"]
+    autocomplete_fields = ["variant"]
     hide_title = True
 
     def get_extra(self, request: HttpRequest, obj: Sale | None = None, **kwargs: Any) -> int:
@@ -59,7 +59,7 @@ class SaleItemInline(TabularInline):
 
     def get_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
         price = "price_minor" if self.has_change_permission(request, obj) else "price"
-        return ["product", price, "quantity", "per_buyer_max"]
+        return ["variant", price, "quantity", "per_buyer_max"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
         return [] if self.has_change_permission(request, obj) else ["price"]

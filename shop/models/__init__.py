@@ -1,4 +1,14 @@
-from shop.models.catalogue import Category, Product, in_current_language
+from shop.models.catalogue import Category, Picture, Product, TaxRate, Variant
 from shop.models.people import ApiToken, BuyerLanguage
+from shop.models.stock_journal import StockChange
 
-__all__ = ["ApiToken", "BuyerLanguage", "Category", "Product", "in_current_language"]
+__all__ = [
+    "ApiToken",
+    "BuyerLanguage",
+    "Category",
+    "Picture",
+    "Product",
+    "StockChange",
+    "TaxRate",
+    "Variant",
+]

@@ -1,58 +1,208 @@
-"""What the shop sells."""
+"""What the shop sells. Names and texts have a column for each language of the shop (shop/translation.py)."""
 
-from django.core.validators import MinValueValidator
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.utils.translation import get_language
+from django.db.models import F, Q
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
+from imagekit.models import ImageSpecField, ProcessedImageField
+from imagekit.processors import ResizeToFill, ResizeToFit, Transpose
+from modeltranslation.manager import MultilingualManager
+
+# Categories are shown as a tree of at most so many levels: deeper ones do not fit on a phone.
+CATEGORY_LEVELS_MAX = 3
+
+# Separates the names of a product's options, "Size / Colour", and a variant's values for them, "M / Red".
+OPTION_SEPARATOR = "/"
 
 
 class Category(models.Model):
-    name = models.CharField(_("name"), max_length=100, unique=True)
-    name_zh = models.CharField(_("Chinese name"), max_length=100, blank=True)
+    name = models.CharField(_("name"), max_length=100)
     slug = models.SlugField(_("slug"), max_length=100, unique=True)
+    parent = models.ForeignKey(
+        "self", models.PROTECT, related_name="children", verbose_name=_("parent category"), null=True, blank=True
+    )
+    position = models.PositiveIntegerField(
+        _("position"), default=0, help_text=_("Categories beside each other are shown in this order.")
+    )
+
+    objects = MultilingualManager["Category"]()
 
     class Meta:
         verbose_name = _("category")
         verbose_name_plural = _("categories")
-        ordering = ["name"]
+        ordering = ["position", "name", "pk"]
+        constraints = [
+            models.CheckConstraint(
+                name="shop_category_not_its_own_parent",
+                condition=Q(parent=None) | ~Q(parent=F("pk")),
+                violation_error_message=_("A category cannot contain itself."),
+            ),
+        ]
 
     def __str__(self) -> str:
-        return in_current_language(self.name, self.name_zh)
+        return self.name or self.slug
+
+    def get_absolute_url(self) -> str:
+        return reverse("category", args=[self.slug])
+
+    def clean(self) -> None:
+        level, above = 1, self.parent
+        while above is not None:
+            level += 1
+            if above.pk == self.pk:
+                raise ValidationError({"parent": _("A category cannot contain itself.")})
+            if level > CATEGORY_LEVELS_MAX:
+                raise ValidationError(
+                    {"parent": _("Categories have at most %(max)d levels.") % {"max": CATEGORY_LEVELS_MAX}}
+                )
+            above = above.parent
+
+
+class TaxRate(models.Model):
+    """A rate of the tax that prices include."""
+
+    name = models.CharField(_("name"), max_length=100)
+    percent = models.DecimalField(
+        _("percent"),
+        max_digits=5,
+        decimal_places=2,
+        validators=[MinValueValidator(0), MaxValueValidator(100)],
+    )
+
+    objects = MultilingualManager["TaxRate"]()
+
+    class Meta:
+        verbose_name = _("tax rate")
+        verbose_name_plural = _("tax rates")
+        ordering = ["-percent", "pk"]
+        constraints = [
+            models.CheckConstraint(
+                name="shop_taxrate_percent_possible", condition=Q(percent__gte=0) & Q(percent__lte=100)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.percent.normalize():f} %)"
 
 
 class Product(models.Model):
-    """A thing sold by the shop. Its ordinary price is `price_minor` minor units (cents, 分) of settings.CURRENCY."""
+    """A thing sold by the shop. What a buyer takes is one of its variants, which have price and stock."""
 
     name = models.CharField(_("name"), max_length=200)
-    name_zh = models.CharField(_("Chinese name"), max_length=200, blank=True)
     slug = models.SlugField(_("slug"), max_length=200, unique=True)
     description = models.TextField(_("description"), blank=True)
-    description_zh = models.TextField(_("Chinese description"), blank=True)
     category = models.ForeignKey(
         Category, models.PROTECT, related_name="products", verbose_name=_("category"), null=True, blank=True
     )
-    price_minor = models.PositiveBigIntegerField(_("price in minor units"), validators=[MinValueValidator(1)])
-    stock = models.PositiveIntegerField(_("ordinary stock"), default=0)
+    option_names = models.CharField(
+        _("options"),
+        max_length=200,
+        blank=True,
+        help_text=_("What buyers choose between, for example “Size / Colour”. Empty if there is only one variant."),
+    )
+    tax_rate = models.ForeignKey(
+        TaxRate, models.PROTECT, related_name="products", verbose_name=_("tax rate"), null=True, blank=True
+    )
     is_active = models.BooleanField(_("shown in the shop"), default=True)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+
+    objects = MultilingualManager["Product"]()
 
     class Meta:
         verbose_name = _("product")
         verbose_name_plural = _("products")
         ordering = ["name", "pk"]
+
+    def __str__(self) -> str:
+        return self.name or self.slug
+
+    def get_absolute_url(self) -> str:
+        return reverse("product", args=[self.slug])
+
+
+class Variant(models.Model):
+    """One form of a product that can be bought: a price, a stock keeping unit, and the units that are there.
+
+    `available` units can be sold now; `held` ones belong to checkouts that are not paid yet; `sold` counts all that
+    were ever sold. Only `shop/stock/movements.py` changes these three, and writes each change to the journal.
+    """
+
+    product = models.ForeignKey(Product, models.CASCADE, related_name="variants", verbose_name=_("product"))
+    sku = models.CharField(_("SKU"), max_length=64, unique=True, help_text=_("The shop's own number of this variant."))
+    options = models.CharField(
+        _("options"),
+        max_length=200,
+        blank=True,
+        help_text=_("The values of the product's options in their order, for example “M / Red”."),
+    )
+    price_minor = models.PositiveBigIntegerField(_("price in minor units"), validators=[MinValueValidator(1)])
+    weight_grams = models.PositiveIntegerField(_("weight in grams"), default=0)
+    position = models.PositiveIntegerField(_("position"), default=0)
+    is_active = models.BooleanField(_("can be bought"), default=True)
+    available = models.PositiveIntegerField(_("available"), default=0, editable=False)
+    held = models.PositiveIntegerField(_("held by checkouts"), default=0, editable=False)
+    sold = models.PositiveBigIntegerField(_("sold"), default=0, editable=False)
+
+    objects = MultilingualManager["Variant"]()
+
+    class Meta:
+        verbose_name = _("variant")
+        verbose_name_plural = _("variants")
+        ordering = ["product", "position", "pk"]
         constraints = [
-            models.CheckConstraint(name="shop_product_price_positive", condition=models.Q(price_minor__gt=0)),
+            models.CheckConstraint(name="shop_variant_price_positive", condition=Q(price_minor__gt=0)),
         ]
 
     def __str__(self) -> str:
-        return in_current_language(self.name, self.name_zh)
+        return f"{self.product} · {self.options}" if self.options else str(self.product)
+
+    def get_absolute_url(self) -> str:
+        return self.product.get_absolute_url()
 
     @property
-    def description_here(self) -> str:
-        """The description in the reader's language."""
-        return in_current_language(self.description, self.description_zh)
+    def option_values(self) -> list[str]:
+        """The values of the product's options, in the reader's language."""
+        return split_options(self.options)
 
 
-def in_current_language(text: str, text_zh: str) -> str:
-    """`text_zh` for a Chinese reader where it is not empty, otherwise `text`."""
-    return text_zh if text_zh and (get_language() or "").startswith("zh") else text
+class Picture(models.Model):
+    """A picture of a product. What was uploaded is turned upright, made smaller and saved without its metadata."""
+
+    product = models.ForeignKey(Product, models.CASCADE, related_name="pictures", verbose_name=_("product"))
+    image = ProcessedImageField(
+        verbose_name=_("picture"),
+        upload_to="products/%Y/%m/",
+        processors=[Transpose(), ResizeToFit(2000, 2000, upscale=False)],
+        format="WEBP",
+        options={"quality": 85},
+    )
+    alt = models.CharField(
+        _("description of the picture"),
+        max_length=200,
+        blank=True,
+        help_text=_("For people who cannot see it. Empty means the product's name."),
+    )
+    position = models.PositiveIntegerField(_("position"), default=0)
+
+    large = ImageSpecField(
+        source="image", processors=[ResizeToFit(1200, 1200, upscale=False)], format="WEBP", options={"quality": 80}
+    )
+    medium = ImageSpecField(source="image", processors=[ResizeToFill(640, 640)], format="WEBP", options={"quality": 75})
+    small = ImageSpecField(source="image", processors=[ResizeToFill(200, 200)], format="WEBP", options={"quality": 70})
+
+    objects = MultilingualManager["Picture"]()
+
+    class Meta:
+        verbose_name = _("picture")
+        verbose_name_plural = _("pictures")
+        ordering = ["product", "position", "pk"]
+
+    def __str__(self) -> str:
+        return self.alt or str(self.product)
+
+
+def split_options(text: str | None) -> list[str]:
+    """The parts of "Size / Colour" or "M / Red"."""
+    return [part.strip() for part in (text or "").split(OPTION_SEPARATOR) if part.strip()]

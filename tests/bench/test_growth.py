@@ -24,6 +24,7 @@ from seckill.models import SaleItem
 from shop.models import Product
 from tests.conftest import make_item
 from tests.own_store import OwnStore, as_reservation_store, running
+from tests.products import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -121,7 +122,7 @@ def test_past_reservations_of_the_item_cost_nothing(own_store: OwnStore, product
     few = work_beside(own_store, product, people, past=FEW)
     # The sweeps ask one item each time.
     SaleItem.objects.update(archived_at=timezone.now())
-    other = Product.objects.create(name="oolong", slug="oolong", price_minor=9900, category=product.category)
+    other = make_product(name="oolong", slug="oolong", price_minor=9900, category=product.category)
     many = work_beside(own_store, other, people, past=MANY)
     for step in few:
         # HGETALL of the item, HSCAN of its holds: the same number, whatever is in them.
@@ -133,7 +134,7 @@ def test_past_reservations_of_the_item_cost_nothing(own_store: OwnStore, product
 def test_past_sales_cost_nothing(own_store: OwnStore, product: Product, people: list[User]) -> None:
     alone = work_beside(own_store, product, people, past=FEW)
     add_past_sales(count=40)
-    other = Product.objects.create(name="oolong", slug="oolong", price_minor=9900, category=product.category)
+    other = make_product(name="oolong", slug="oolong", price_minor=9900, category=product.category)
     beside = work_beside(own_store, other, people, past=FEW)
     for step in alone:
         assert len(beside[step].statements) == len(alone[step].statements), step

@@ -25,6 +25,7 @@ from seckill.live.staff_figures import figures_of
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.orders.payments.payment_steps import message, payment_of, send_webhook
+from tests.products import make_product, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -84,11 +85,11 @@ def test_nothing_else_is_touched(tested: SaleItem, item: SaleItem, buyer: User, 
         make("load-12"),
         make("my-load-000001"),
     ]
-    hidden = Product.objects.create(name="Hidden", slug="load-test-of-cranes", price_minor=5, is_active=False)
-    shown = Product.objects.create(name="Shown", slug="load-test-7", price_minor=5, is_active=True)
+    hidden = make_product(name="Hidden", slug="load-test-of-cranes", price_minor=5, is_active=False)
+    shown = make_product(name="Shown", slug="load-test-7", price_minor=5, is_active=True)
     unlisted = Sale.objects.create(name="Private", opens_at=item.sale.opens_at, closes_at=timezone.now(), listed=False)
     for product in (hidden, shown):
-        SaleItem.objects.create(sale=unlisted, product=product, price_minor=5, quantity=1)
+        SaleItem.objects.create(sale=unlisted, variant=variant_of(product), price_minor=5, quantity=1)
     before = figures_of([item])
     # When the leftovers of a load test are removed
     run("--yes")

@@ -17,6 +17,7 @@ from seckill.ledger_words import Confirmed
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.conftest import make_item
+from tests.products import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -100,7 +101,7 @@ def test_sold_out_is_said_in_words_of_either_language(
     sign_in(page.context, buyer)
     for language, (title, detail) in SOLD_OUT.items():
         # Given the last unit, and a page that does not know yet what the rival has just done
-        product = Product.objects.create(name="Longjing tea", slug=language, price_minor=9900)
+        product = make_product(name="Longjing tea", slug=language, price_minor=9900)
         item = make_item(product, quantity=1)
         live = page.request.get(f"{live_shop}/api/v1/sales/{item.sale_id}/live/").json()
         frozen = json.dumps({**live, "poll_after_ms": 60_000})

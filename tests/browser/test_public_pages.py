@@ -17,6 +17,7 @@ from shop.models import Product
 from tests.browser.test_buying import focus_by_tab
 from tests.conftest import make_item
 from tests.processes import wait_until
+from tests.products import make_product, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -154,8 +155,8 @@ def test_an_open_page_asks_one_call_for_all_items_and_rests_while_it_is_hidden(
     live_shop: str, page: Page, product: Product
 ) -> None:
     item = make_item(product, published=False)
-    other = Product.objects.create(name="Teapot", slug="teapot", price_minor=9900)
-    SaleItem.objects.create(sale=item.sale, product=other, price_minor=1900, quantity=5)
+    other = make_product(name="Teapot", slug="teapot", price_minor=9900)
+    SaleItem.objects.create(sale=item.sale, variant=variant_of(other), price_minor=1900, quantity=5)
     publish_sale(sale_id=item.sale_id)
     calls = api_calls_of(page)
     page.goto(f"{live_shop}/sales/{item.sale_id}/")

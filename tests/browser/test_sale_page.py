@@ -19,6 +19,7 @@ from shop.models import Product
 from tests.browser.test_buying import width_of
 from tests.conftest import make_item
 from tests.processes import wait_until
+from tests.products import make_product, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -121,8 +122,8 @@ def test_two_items_reserved_at_the_opening_are_both_shown(
 ) -> None:
     # Given a page that waits for the start with two items
     item = make_item(product, opens_in_seconds=15, published=False)
-    other = Product.objects.create(name="Teapot", slug="teapot", price_minor=9900)
-    SaleItem.objects.create(sale=item.sale, product=other, price_minor=1900, quantity=5)
+    other = make_product(name="Teapot", slug="teapot", price_minor=9900)
+    SaleItem.objects.create(sale=item.sale, variant=variant_of(other), price_minor=1900, quantity=5)
     publish_sale(sale_id=item.sale_id)
     sign_in(page.context, buyer)
     open_sale(page, live_shop, item)
@@ -205,7 +206,7 @@ def test_without_javascript_the_page_leads_through_the_sale(
     expect(page.locator(".note.error")).to_have_text("Not open yet. The sale has not opened yet.")
     assert width_of(page) == 360
     # When a sale is open and the buyer has paid, then the page of the order says by itself that it is paid
-    open_item = make_item(Product.objects.create(name="Teapot", slug="teapot", price_minor=9900))
+    open_item = make_item(make_product(name="Teapot", slug="teapot", price_minor=9900))
     open_sale(page, live_shop, open_item)
     page.click("[data-buy]")
     page.wait_for_url("**/reserve/**")

@@ -21,6 +21,7 @@ CONVENTIONAL = {
     "pages",
     "serializers",
     "tasks",
+    "translation",
     "urls",
 }
 # Migrations are numbered by Django, commands are named for those who type them.

@@ -17,6 +17,7 @@ from shop.http import rate_limits
 from shop.models import Product
 from tests.conftest import make_item
 from tests.own_store import free_port
+from tests.products import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -67,7 +68,7 @@ def test_other_buyers_and_other_items_are_not_meant(
     api: APIClient, item: SaleItem, product: Product, buyer: User, rival: User
 ) -> None:
     cancel_often(api, item, buyer)
-    other = Product.objects.create(name="Sencha", slug="sencha", price_minor=9900, category=product.category)
+    other = make_product(name="Sencha", slug="sencha", price_minor=9900, category=product.category)
     assert cancel(api, ordered(make_item(other), buyer)).status_code == 200
     order = ordered(item, rival)
     api.force_authenticate(rival)

@@ -21,6 +21,7 @@ from seckill.drain import lease
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.conftest import make_item
+from tests.products import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -99,7 +100,7 @@ def test_a_drain_ends_with_its_time_and_leaves_the_item_to_others(
 def test_an_item_that_another_process_drains_is_left_to_it_and_the_others_are_drained(
     item: SaleItem, product: Product
 ) -> None:
-    other = make_item(Product.objects.create(name="oolong", slug="oolong", price_minor=9900, category=product.category))
+    other = make_item(make_product(name="oolong", slug="oolong", price_minor=9900, category=product.category))
     reserve(item)
     reserve(other)
     assert lease.take(item.pk)

@@ -16,6 +16,7 @@ from seckill.keys import keys_of
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.conftest import make_item
+from tests.products import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -236,7 +237,7 @@ def test_the_schema_itself_refuses_to_oversell(item: SaleItem) -> None:
 
 def test_the_sweep_drains_what_no_doorbell_announced(product: Product, buyer: User, rival: User) -> None:
     first = make_item(product)
-    other = Product.objects.create(name="Pu'er tea", slug="puer", price_minor=9900)
+    other = make_product(name="Pu'er tea", slug="puer", price_minor=9900)
     second = make_item(other)
     reserve(first, buyer)
     reserve(second, rival)

@@ -17,6 +17,7 @@ from seckill import ledger, passes
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.conftest import make_item
+from tests.products import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -137,7 +138,7 @@ def test_an_item_that_the_store_lost_does_not_block_the_others(
     product: Product, buyer: User, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = make_item(product)
-    other = make_item(Product.objects.create(name="Pu'er tea", slug="puer", price_minor=9900))
+    other = make_item(make_product(name="Pu'er tea", slug="puer", price_minor=9900))
     order_of(lost, buyer)
     order_of(other, buyer)
     store.delete(*store.keys(f"seckill:{{{lost.pk}}}:*"))

@@ -303,7 +303,7 @@ def test_the_number_of_queries_does_not_grow_with_the_orders(
         reserve(item, buyer)
     client.force_login(buyer)
     # The user, the count for the pages, the orders, their lines, the products.
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(4):
         text_of(client, "/orders/")
 
 

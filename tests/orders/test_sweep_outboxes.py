@@ -18,6 +18,7 @@ from seckill.keys import keys_of
 from seckill.models import Sale, SaleItem
 from shop.models import Product
 from tests.conftest import make_item
+from tests.products import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def items(product: Product) -> list[SaleItem]:
     """Four items, each with a reservation in its outbox."""
     products = [product] + [
-        Product.objects.create(name=name, slug=name, price_minor=9900, category=product.category)
+        make_product(name=name, slug=name, price_minor=9900, category=product.category)
         for name in ("oolong", "sencha", "assam")
     ]
     items = [make_item(each) for each in products]

@@ -14,6 +14,7 @@ from orders.payments.simulated import company
 from seckill.models import SaleItem
 from shop.languages.page_language import path_in
 from tests.orders.payments.payment_steps import let_deadlines_pass, order_of, payment_of, signed_in
+from tests.products import buyer_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,7 +30,7 @@ def payment(order: Order) -> Payment:
 
 
 def page_of(client: Client, order: Order, language: str = "en") -> str:
-    client.force_login(order.buyer)
+    client.force_login(buyer_of(order))
     return client.get(path_in(language, order.get_absolute_url())).content.decode()
 
 
@@ -52,7 +53,7 @@ def test_while_the_page_is_open_the_buyer_is_not_told_that_nothing_was_charged(
     assert "hx-trigger" in english
     assert "没有扣款" not in chinese
     assert "尚不清楚您是否已在该页面付款" in chinese
-    body = signed_in(order.buyer).get(f"/api/v1/reservations/{order.reservation_id}/").json()
+    body = signed_in(buyer_of(order)).get(f"/api/v1/reservations/{order.reservation_id}/").json()
     assert (body["status"], body["poll_after_ms"]) == ("expired", 3000)
 
 
@@ -63,7 +64,7 @@ def test_once_the_page_is_closed_nothing_was_charged(client: Client, order: Orde
     text = page_of(client, order)
     assert "Nothing was charged." in text
     assert "hx-trigger" not in text
-    body = signed_in(order.buyer).get(f"/api/v1/reservations/{order.reservation_id}/").json()
+    body = signed_in(buyer_of(order)).get(f"/api/v1/reservations/{order.reservation_id}/").json()
     assert body["poll_after_ms"] is None
 
 

@@ -15,6 +15,7 @@ from shop.languages.page_language import path_in
 from shop.models import Product
 from tests.conftest import make_item
 from tests.orders.payments.payment_steps import let_deadlines_pass, order_of, payment_of
+from tests.products import buyer_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,7 +34,7 @@ def payment(order: Order) -> Payment:
 
 
 def text_of(client: Client, order: Order, path: str = "", **headers: str) -> str:
-    client.force_login(order.buyer)
+    client.force_login(buyer_of(order))
     return client.get(path or order.get_absolute_url(), headers=headers).content.decode()
 
 

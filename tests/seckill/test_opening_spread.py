@@ -8,8 +8,8 @@ from rest_framework.test import APIClient
 from seckill.live import opening
 from seckill.live.opening import SPREAD_MS_MAX, WaitingPages
 from seckill.models import SaleItem
-from shop.models import Product
 from tests.conftest import make_item
+from tests.products import make_product
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_the_sales_that_are_counted_are_bounded(clock: Any, monkeypatch: pytest.
 
 @pytest.mark.django_db(transaction=True)
 def test_the_page_hears_it_with_the_figures(api: APIClient, item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
-    tea = Product.objects.create(name="Teapot", slug="teapot", price_minor=9900)
+    tea = make_product(name="Teapot", slug="teapot", price_minor=9900)
     coming = make_item(tea, opens_in_seconds=60)
     assert api.get(f"/api/v1/sales/{coming.sale_id}/live/").json()["opening_spread_ms"] == 0
     monkeypatch.setattr(opening.waiting_pages, "spread_ms", lambda sale_id: 1234)

@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 
 from seckill.models import Sale, SaleItem
 from shop.models import Product
+from tests.products import variant_of
 
 pytestmark = pytest.mark.django_db
 SALES = "/api/v1/sales/"
@@ -27,8 +28,9 @@ def make_sales(count: int, *, product: Product) -> None:
         )
         for number in range(count)
     )
+    variant = variant_of(product)
     SaleItem.objects.bulk_create(
-        SaleItem(sale=sale, product=product, price_minor=100, quantity=5, announced_at=now) for sale in sales
+        SaleItem(sale=sale, variant=variant, price_minor=100, quantity=5, announced_at=now) for sale in sales
     )
 
 

@@ -16,6 +16,7 @@ from seckill.store import StoreUnreachable
 from shop.languages.page_language import path_in
 from shop.models import Product
 from tests.conftest import make_item
+from tests.products import make_product, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,8 +33,8 @@ def text_of(client: Client, path: str, **headers: str) -> str:
 
 def add_items(sale: Sale, *, count: int) -> None:
     for number in range(count):
-        product = Product.objects.create(name=f"Tea {number}", slug=f"tea-{number}", price_minor=2900)
-        SaleItem.objects.create(sale=sale, product=product, price_minor=1900, quantity=5)
+        product = make_product(name=f"Tea {number}", slug=f"tea-{number}", price_minor=2900)
+        SaleItem.objects.create(sale=sale, variant=variant_of(product), price_minor=1900, quantity=5)
 
 
 def form_of(item: SaleItem) -> str:
@@ -121,12 +122,12 @@ def test_a_sale_that_is_not_published_is_not_there(client: Client, product: Prod
 def test_home_shows_what_is_open_and_what_comes_but_not_what_is_over(client: Client, product: Product) -> None:
     now = timezone.now()
     for number, (name, hours) in enumerate((("Over", -3), ("Open", -1), ("Coming", 1))):
-        tea = Product.objects.create(name=f"{name} tea", slug=f"tea-{number}", price_minor=9900)
+        tea = make_product(name=f"{name} tea", slug=f"tea-{number}", price_minor=9900)
         opens_at = now + timedelta(hours=hours)
         sale = Sale.objects.create(
             name=f"{name} sale", opens_at=opens_at, closes_at=opens_at + timedelta(hours=2), published_at=now
         )
-        SaleItem.objects.create(sale=sale, product=tea, price_minor=1900)
+        SaleItem.objects.create(sale=sale, variant=variant_of(tea), price_minor=1900)
     text = text_of(client, "/")
     assert text.index("Open now") < text.index("Open sale") < text.index("Coming sale")
     assert "Over sale" not in text

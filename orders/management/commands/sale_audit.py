@@ -107,8 +107,8 @@ def show_progress(progress: Progress, bar: TaskID, done: int, total: int) -> Non
 def items_named(item_ids: list[int], *, archived_too: bool = False) -> list[SaleItem]:
     """The items with these ids, or all whose figures can still change. Raises CommandError for any other id."""
     if not item_ids:
-        return list(movable_items().select_related("sale", "product"))
-    items = SaleItem.objects.select_related("sale", "product").in_bulk(item_ids)
+        return list(movable_items().select_related("sale", "variant__product"))
+    items = SaleItem.objects.select_related("sale", "variant__product").in_bulk(item_ids)
     if unknown := [str(pk) for pk in item_ids if pk not in items]:
         raise CommandError(f"No such sale item: {', '.join(unknown)}.", returncode=2)
     if drafts := [str(pk) for pk in item_ids if items[pk].announced_at is None]:

@@ -13,7 +13,8 @@ from django.utils import timezone
 from seckill.models import Sale, SaleItem, published_sales
 from seckill.publication import CannotPublish, publish_sale
 from seckill.store import StoreUnreachable
-from shop.models import Category, Product
+from shop.models import Category, Product, StockChange, Variant
+from shop.stock.movements import move
 from shop.zone import time_with_offset
 
 # Time to read the page, and still within the first minute.
@@ -171,25 +172,28 @@ class Command(BaseCommand):
         """Create and publish a sale. Products that another sale has at that time are left out."""
         closes_at = opens_at + LASTS
         taken = SaleItem.objects.filter(sale__opens_at__lt=closes_at, sale__closes_at__gt=opens_at)
-        products = Product.objects.exclude(sale_items__in=taken).in_bulk(
-            [demo_item.slug for demo_item in demo_items], field_name="slug"
-        )
+        variants = {
+            variant.product.slug: variant
+            for variant in Variant.objects.exclude(sale_items__in=taken)
+            .select_related("product")
+            .filter(product__slug__in=[demo_item.slug for demo_item in demo_items])
+        }
         items = [
             SaleItem(
-                product=products[demo_item.slug],
+                variant=variants[demo_item.slug],
                 # A manager may have lowered the price of the product.
-                price_minor=min(demo_item.price_minor, products[demo_item.slug].price_minor),
+                price_minor=min(demo_item.price_minor, variants[demo_item.slug].price_minor),
                 quantity=demo_item.quantity,
                 per_buyer_max=demo_item.per_buyer_max,
             )
             for demo_item in demo_items
-            if demo_item.slug in products
+            if demo_item.slug in variants
         ]
         if not items:
             self.stdout.write(f"“{name}” was not created: its products are in other sales at that time.")
             return
         with transaction.atomic():
-            sale = Sale.objects.create(name=name, name_zh=name_zh, opens_at=opens_at, closes_at=closes_at)
+            sale = Sale.objects.create(name=name, name_zh_hans=name_zh, opens_at=opens_at, closes_at=closes_at)
             for item in items:
                 item.sale = sale
             SaleItem.objects.bulk_create(items)
@@ -207,22 +211,23 @@ class Command(BaseCommand):
 def load_products() -> None:
     """Create missing products. Existing ones are not changed: a manager may have edited them."""
     categories = {
-        slug: Category.objects.get_or_create(slug=slug, defaults={"name": name, "name_zh": name_zh})[0]
+        slug: Category.objects.get_or_create(slug=slug, defaults={"name": name, "name_zh_hans": name_zh})[0]
         for slug, name, name_zh in CATEGORIES
     }
     for product in PRODUCTS:
-        Product.objects.get_or_create(
+        saved, created = Product.objects.get_or_create(
             slug=product.slug,
             defaults={
                 "name": product.name,
-                "name_zh": product.name_zh,
+                "name_zh_hans": product.name_zh,
                 "description": product.description,
-                "description_zh": product.description_zh,
+                "description_zh_hans": product.description_zh,
                 "category": categories[product.category],
-                "price_minor": product.price_minor,
-                "stock": 50,
             },
         )
+        if created:
+            variant = Variant.objects.create(product=saved, sku=product.slug, price_minor=product.price_minor)
+            move(kind=StockChange.Kind.CHANGED, units_of={variant.pk: 1_000}, reason="demo data")
 
 
 def load_person(username: str, password: str, **values: Any) -> None:

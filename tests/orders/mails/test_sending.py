@@ -29,6 +29,7 @@ from shop.models import BuyerLanguage
 from tests.live_shop import environment
 from tests.orders.mails.mail_server import MailServer, mail_server
 from tests.own_store import free_port
+from tests.products import buyer_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -51,7 +52,7 @@ def order_of(item: SaleItem) -> Callable[..., Order]:
         now = timezone.now()
         values = {"amount_minor": 3800, "reserved_at": now, "expires_at": now + timedelta(minutes=15)} | changes
         order = Order.objects.create(buyer=user, currency="CNY", **values)
-        OrderLine.objects.create(order=order, product=item.product, units=2, unit_price_minor=1900)
+        OrderLine.objects.create(order=order, variant=item.variant, units=2, unit_price_minor=1900)
         return order
 
     return make
@@ -117,7 +118,7 @@ def test_a_payment_is_confirmed_by_mail_once(server: MailServer, paid: Order) ->
 def test_the_mail_is_in_the_language_that_the_buyer_last_used(
     server: MailServer, paid: Order, client: Client, item: SaleItem
 ) -> None:
-    client.force_login(paid.buyer)
+    client.force_login(buyer_of(paid))
     path = f"/api/v1/sale-items/{item.pk}/passes/"
     answer = client.post(path, content_type="application/json", headers={"accept-language": "zh-CN,zh;q=0.9"})
     assert answer.status_code == 201

@@ -151,7 +151,7 @@ def test_a_call_that_is_repeated_after_a_timeout_says_what_the_first_said(
     with translation.override("en"), pytest.raises(ProviderUnreachable):
         payment_of(order)
     # When the buyer tries again in another language, and the shop has changed the product's name and its own address
-    Product.objects.filter(pk=product.pk).update(name="Dragon well", name_zh="西湖龙井")
+    Product.objects.filter(pk=product.pk).update(name="Dragon well", name_zh_hans="西湖龙井")
     settings.SHOP_URL = "https://new.example.com"
     with translation.override("zh-hans"):
         payment = payment_of(order, "second press")

@@ -22,6 +22,7 @@ from shop import failpoints
 from shop.models import Product
 from tests.orders.properties.sale_model import UPCOMING, Terms
 from tests.own_store import OwnStore
+from tests.products import variant_of
 from tests.seckill.stored_item import StoredItem
 
 HOUR = timedelta(hours=1)
@@ -54,10 +55,10 @@ class World(StoredItem):
         self.sale = Sale.objects.create(name="Spring sale", opens_at=opens_at, closes_at=now + 2 * HOUR)
         self.item_id = SaleItem.objects.create(
             sale=self.sale,
-            product=cast.product,
+            variant=variant_of(cast.product),
             quantity=terms.quantity,
             per_buyer_max=terms.limit,
-            price_minor=cast.product.price_minor,
+            price_minor=variant_of(cast.product).price_minor,
         ).pk
         super().__init__(store.client, self.item_id)
         with commits_that_wait():

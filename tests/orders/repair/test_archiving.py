@@ -36,6 +36,7 @@ from shop.models import Product
 from tests.conftest import make_item
 from tests.orders.repair.item_journey import ItemJourney
 from tests.own_store import OwnStore, as_reservation_store, running
+from tests.products import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -172,7 +173,7 @@ def test_a_sale_about_which_the_stores_disagree_stays(journey: ItemJourney, prod
 
 
 def test_a_broken_item_keeps_no_other_waiting(journey: ItemJourney, caplog: pytest.LogCaptureFixture) -> None:
-    others = [ItemJourney(journey.own_store, make_item(make_product(name))) for name in ("oolong", "sencha")]
+    others = [ItemJourney(journey.own_store, make_item(make_other(name))) for name in ("oolong", "sencha")]
     for each in [journey, *others]:
         let_days_pass(each)
     journey.client.delete(journey.keys.holds)
@@ -182,9 +183,9 @@ def test_a_broken_item_keeps_no_other_waiting(journey: ItemJourney, caplog: pyte
     assert caplog.text.count("'event': 'item_not_archived'") == 1
 
 
-def make_product(slug: str) -> Product:
+def make_other(slug: str) -> Product:
     category = Product.objects.get(slug="longjing").category
-    return Product.objects.create(name=slug, slug=slug, price_minor=9900, category=category)
+    return make_product(name=slug, slug=slug, price_minor=9900, category=category)
 
 
 def test_a_sale_that_survived_a_restart_of_the_store_is_compared_and_archived(journey: ItemJourney) -> None:

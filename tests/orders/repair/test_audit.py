@@ -33,6 +33,7 @@ from shop.models import Product
 from tests.conftest import make_item
 from tests.orders.repair.item_journey import ItemJourney
 from tests.own_store import OwnStore, as_reservation_store, running
+from tests.products import make_product
 
 ROOT = Path(__file__).resolve().parents[3]
 # As many entries as an outbox may have after an hour without workers.
@@ -97,9 +98,7 @@ def test_an_order_that_just_ended_is_not_a_difference_yet(journey: ItemJourney) 
 
 def another(product: Product) -> Product:
     """A product that is in no sale yet."""
-    return Product.objects.create(
-        name="Biluochun tea", slug="biluochun", price_minor=product.price_minor, category=product.category
-    )
+    return make_product(name="Biluochun tea", slug="biluochun", price_minor=9900, category=product.category)
 
 
 def lose_hold(journey: ItemJourney, reservation_id: UUID) -> None:
@@ -371,9 +370,9 @@ def test_an_order_is_not_read_again_for_each_batch(journey: ItemJourney, monkeyp
         Order(reservation_id=uuid4(), status=OrderStatus.PAID, ended_at=now, settled_at=now, **reserved)
         for _ in range(count)
     )
+    item = SaleItem.objects.get(pk=journey.item_id)
     OrderLine.objects.bulk_create(
-        OrderLine(order=order, product=Product.objects.get(), sale_item_id=journey.item_id, units=1, unit_price_minor=1)
-        for order in orders
+        OrderLine(order=order, variant=item.variant, sale_item=item, units=1, unit_price_minor=1) for order in orders
     )
     with connection.cursor() as cursor:
         # As PostgreSQL decides by itself for a large item.

@@ -18,6 +18,7 @@ from shop.models import Product
 from tests.conftest import make_item
 from tests.orders.repair.item_journey import ItemJourney
 from tests.own_store import OwnStore, as_reservation_store, running
+from tests.products import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -190,9 +191,7 @@ def test_a_cache_that_is_away_only_delays_it(journey: ItemJourney, caplog: pytes
 def test_a_broken_item_keeps_no_other_waiting(journey: ItemJourney, caplog: pytest.LogCaptureFixture) -> None:
     journey.paid()
     expired(journey)
-    other = Product.objects.create(
-        name="Sencha", slug="sencha", price_minor=9900, category=Product.objects.get().category
-    )
+    other = make_product(name="Sencha", slug="sencha", price_minor=9900, category=Product.objects.get().category)
     broken = ItemJourney(journey.own_store, make_item(other))
     broken.client.set(broken.keys.holds, "no hash")
     assert tasks.forget_ended_holds() == 1

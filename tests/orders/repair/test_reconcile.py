@@ -28,6 +28,7 @@ from shop.models import Product
 from tests.conftest import make_item
 from tests.orders.repair.item_journey import ItemJourney
 from tests.own_store import OwnStore, as_reservation_store, running
+from tests.products import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -319,9 +320,7 @@ def test_a_field_that_is_no_id_stops_neither_the_reconcile_nor_the_audit(
 
 
 def second_item(journey: ItemJourney, product: Product) -> ItemJourney:
-    other = Product.objects.create(
-        name="Biluochun tea", slug="biluochun", price_minor=product.price_minor, category=product.category
-    )
+    other = make_product(name="Biluochun tea", slug="biluochun", price_minor=9900, category=product.category)
     return ItemJourney(journey.own_store, make_item(other, quantity=QUANTITY, per_buyer_max=2))
 
 

@@ -46,7 +46,7 @@ def make_orders(count: int, *, buyer: User, item: SaleItem, status: OrderStatus 
         for _ in range(count)
     )
     OrderLine.objects.bulk_create(
-        OrderLine(order=order, product=item.product, sale_item=item, units=1, unit_price_minor=1900) for order in orders
+        OrderLine(order=order, variant=item.variant, sale_item=item, units=1, unit_price_minor=1900) for order in orders
     )
     return orders
 

@@ -50,7 +50,7 @@ def order(buyer: User, item: SaleItem) -> Order:
         reserved_at=now,
         expires_at=now + timedelta(minutes=15),
     )
-    OrderLine.objects.create(order=order, product=item.product, sale_item=item, units=1, unit_price_minor=1900)
+    OrderLine.objects.create(order=order, variant=item.variant, sale_item=item, units=1, unit_price_minor=1900)
     SaleItem.objects.update(taken=1)
     return order
 
@@ -295,9 +295,9 @@ def test_an_order_that_is_not_paid_is_not_refunded(client: Client, order: Order)
 @pytest.mark.django_db(transaction=True)
 def test_the_page_of_an_order_shows_its_payments_events_and_mails(client: Client, order: Order) -> None:
     payment = payment_of(order)
-    User.objects.filter(pk=order.buyer_id).update(email="buyer@example.com")
+    User.objects.filter(pk=order.reserved_by).update(email="buyer@example.com")
     assert send_webhook(provider_message(payment)).status_code == 200
-    User.objects.filter(pk=order.buyer_id).update(email="")
+    User.objects.filter(pk=order.reserved_by).update(email="")
     sending.send_due(seconds_max=10)
     for language, texts in {
         "en": ("captured", "order paid", "confirmation", "The buyer has no address."),
@@ -311,7 +311,7 @@ def test_the_page_of_an_order_shows_its_payments_events_and_mails(client: Client
 @pytest.mark.django_db(transaction=True)
 def test_events_and_mails_have_lists_of_their_own(client: Client, order: Order) -> None:
     payment = payment_of(order)
-    User.objects.filter(pk=order.buyer_id).update(email="buyer@example.com")
+    User.objects.filter(pk=order.reserved_by).update(email="buyer@example.com")
     send_webhook(provider_message(payment))
     send_webhook({**provider_message(payment), "payment": str(uuid4()), "id": "evt_of_a_payment_to_come"})
     for query, count in (({}, 2), ({"applied": "no"}, 1), ({"applied": "yes"}, 1), ({"q": str(payment.pk)[:8]}, 1)):
@@ -402,7 +402,7 @@ def test_every_code_has_a_translated_label() -> None:
 
 
 def test_a_product_with_orders_cannot_be_deleted(client: Client, order: Order, item: SaleItem) -> None:
-    url = reverse("admin:shop_product_delete", args=[item.product_id])
+    url = reverse("admin:shop_product_delete", args=[item.variant.product_id])
     response = client.post(url, {"post": "yes"}, follow=True)
     assert messages_on(response) == [
         "“Longjing tea” has orders, so it cannot be deleted. Hide it from the shop instead."

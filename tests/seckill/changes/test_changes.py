@@ -19,6 +19,7 @@ from seckill.timestamps import from_ms, to_ms
 from shop import failpoints
 from shop.models import Product
 from tests.conftest import make_item
+from tests.products import make_product, variant_of
 
 Kind = SaleChange.Kind
 Status = SaleChange.Status
@@ -142,8 +143,8 @@ def test_a_change_of_a_sale_is_one_entry_per_item(product: Product) -> None:
 
 def sale_of_two(product: Product) -> list[SaleItem]:
     first = make_item(product, published=False)
-    second = Product.objects.create(name="Oolong tea", slug="oolong", price_minor=5000)
-    SaleItem.objects.create(sale=first.sale, product=second, quantity=7, price_minor=1000)
+    second = make_product(name="Oolong tea", slug="oolong", price_minor=5000)
+    SaleItem.objects.create(sale=first.sale, variant=variant_of(second), quantity=7, price_minor=1000)
     ledger_items = list(SaleItem.objects.order_by("pk"))
     publish(first.sale)
     return ledger_items

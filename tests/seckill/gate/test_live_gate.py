@@ -24,6 +24,7 @@ from tests.conftest import make_item
 from tests.live_shop import live_web
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.processes import wait_until
+from tests.products import make_product
 from tests.seckill.gate.shadow import without_times
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -72,7 +73,7 @@ def test_buyers_are_told_the_same_with_and_without_the_gate(
     product: Product, buyers: list[User], pass_for: PassFor
 ) -> None:
     told = {}
-    another = Product.objects.create(name="Biluochun", name_zh="碧螺春", slug="biluochun", price_minor=9900)
+    another = make_product(name="Biluochun", name_zh_hans="碧螺春", slug="biluochun", price_minor=9900)
     with live_web(GATE="1") as gated, live_web(GATE="0") as plain:
         for name, url, on_sale in (("gated", gated, product), ("plain", plain, another)):
             item = make_item(on_sale, quantity=5)

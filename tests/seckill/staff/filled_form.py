@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from seckill.models import Sale, SaleItem
 from shop.models import Product
+from tests.products import variant_of
 
 TOMORROW = timezone.now().replace(microsecond=0) + timedelta(days=1)
 
@@ -22,8 +23,8 @@ def filled_form(
 ) -> dict[str, Any]:
     """What the browser posts: the sale, and a row for each item; `saved_rows` of them are stored."""
     data: dict[str, Any] = {
-        "name": name,
-        "name_zh": "",
+        "name_en": name,
+        "name_zh_hans": "",
         "opens_at_0": opens_at.strftime("%Y-%m-%d"),
         "opens_at_1": opens_at.strftime("%H:%M:%S"),
         "closes_at_0": closes_at.strftime("%Y-%m-%d"),
@@ -40,7 +41,7 @@ def filled_form(
 
 def row_of(item_product: Product, /, **changes: Any) -> dict[str, Any]:
     """A row for a new item that breaks no rule."""
-    return {"product": item_product.pk, "price_minor": "19.00", "quantity": 5, "per_buyer_max": 1} | changes
+    return {"variant": variant_of(item_product).pk, "price_minor": "19.00", "quantity": 5, "per_buyer_max": 1} | changes
 
 
 def row_of_saved(item: SaleItem, **changes: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.conftest import make_item
+from tests.products import make_product
 
 LIST = "/admin/seckill/saleitem/"
 FIGURES = "/admin/seckill/saleitem/figures/"
@@ -62,7 +63,7 @@ def test_the_page_of_a_running_sale_shows_its_figures(client: Client, running: S
 
 
 def test_the_list_of_items_shows_the_figures_of_all(client: Client, running: SaleItem) -> None:
-    draft_product = Product.objects.create(name="Oolong tea", slug="oolong", price_minor=5000)
+    draft_product = make_product(name="Oolong tea", slug="oolong", price_minor=5000)
     draft = make_item(draft_product, published=False)
     expected = {"left": "3", "held": "1", "sold": "1", "taken": "1", "note": ""}
     assert figures_on(LIST, client, running) == expected
@@ -111,7 +112,7 @@ def test_the_script_is_told_when_the_phase_or_the_end_of_a_sale_changes(client: 
 def test_the_figures_of_many_items_are_one_round_trip_and_two_queries_for_the_reader_and_the_items(
     client: Client, product: Product, store: Any, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    products = [Product.objects.create(name=f"Tea {n}", slug=f"tea-{n}", price_minor=5000) for n in range(5)]
+    products = [make_product(name=f"Tea {n}", slug=f"tea-{n}", price_minor=5000) for n in range(5)]
     items = [make_item(each) for each in products]
     before = store.info("commandstats")["cmdstat_time"]["calls"]
     with django_assert_num_queries(2):

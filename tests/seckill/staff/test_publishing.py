@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 from pytest_django import Settings
 
 from orders import tasks
@@ -17,6 +17,7 @@ from seckill.models import LatePayment, Sale, SaleItem
 from seckill.store import StoreUnreachable
 from shop.models import Product
 from tests.conftest import make_item
+from tests.products import make_product
 from tests.seckill.staff.filled_form import form_of, messages_on
 
 SALES = "/admin/seckill/sale/"
@@ -157,9 +158,11 @@ def test_the_terms_of_a_published_sale_are_frozen_its_names_and_late_payments_ar
 ) -> None:
     client.force_login(shop_manager)
     page = reverse("admin:seckill_sale_change", args=[item.sale_id])
-    client.post(page, {"name": "Summer sale", "name_zh": "夏季秒杀", "late_payment": "refund"})
+    client.post(page, {"name_en": "Summer sale", "name_zh_hans": "夏季秒杀", "late_payment": "refund"})
     sale = Sale.objects.get()
-    assert (sale.name, sale.name_zh, sale.opens_at) == ("Summer sale", "夏季秒杀", item.sale.opens_at)
+    assert (sale.name, sale.opens_at) == ("Summer sale", item.sale.opens_at)
+    with translation.override("zh-hans"):
+        assert Sale.objects.get().name == "夏季秒杀"
     assert sale.late_payment == LatePayment.REFUND
 
 
@@ -167,7 +170,7 @@ def test_a_form_opened_before_the_publication_saves_the_names_only_and_says_so(
     client: Client, shop_manager: User, item: SaleItem
 ) -> None:
     client.force_login(shop_manager)
-    row = {"id": item.pk, "sale": item.sale_id, "product": item.product_id, "price_minor": "1", "per_buyer_max": 3}
+    row = {"id": item.pk, "sale": item.sale_id, "variant": item.variant_id, "price_minor": "1", "per_buyer_max": 3}
     form = form_of(item.sale, row, name="Summer sale", hold_seconds=60)
     response = client.post(reverse("admin:seckill_sale_change", args=[item.sale_id]), form, follow=True)
     assert (
@@ -191,13 +194,9 @@ def test_an_item_that_cannot_be_announced_stops_neither_other_sales_nor_the_drai
         return publish(item_id=item_id, **more)
 
     monkeypatch.setattr(ledger, "publish", publish_others)
-    other = Product.objects.create(
-        name="Biluochun tea", slug="biluochun", price_minor=product.price_minor, category=product.category
-    )
+    other = make_product(name="Biluochun tea", slug="biluochun", price_minor=9900, category=product.category)
     waiting = make_item(other, published=False)
-    third = Product.objects.create(
-        name="Maofeng tea", slug="maofeng", price_minor=product.price_minor, category=product.category
-    )
+    third = make_product(name="Maofeng tea", slug="maofeng", price_minor=9900, category=product.category)
     on_sale = make_item(third)
     reservation_id = passes.new_reservation_id(on_sale.pk)
     ledger.reserve(item_id=on_sale.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)

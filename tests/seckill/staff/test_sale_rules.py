@@ -11,6 +11,7 @@ from django.urls import reverse
 from seckill.models import Sale, SaleItem
 from shop.models import Product
 from tests.conftest import make_item
+from tests.products import make_product
 from tests.seckill.staff.filled_form import (
     TOMORROW,
     errors_of_rows,
@@ -31,7 +32,7 @@ def _signed_in(client: Client, shop_manager: User) -> None:
 
 @pytest.fixture
 def other_product(product: Product) -> Product:
-    return Product.objects.create(name="Oolong tea", slug="oolong", price_minor=5000)
+    return make_product(name="Oolong tea", slug="oolong", price_minor=5000)
 
 
 def change_page(sale: Sale) -> str:
@@ -44,7 +45,7 @@ def test_a_sale_and_its_items_are_stored_with_prices_in_minor_units(
     unlimited = row_of(other_product, price_minor="9.9", quantity="", per_buyer_max=3)
     response = client.post(ADD, filled_form(row_of(product, price_minor="19.90"), unlimited))
     assert response.status_code == 302
-    items = SaleItem.objects.order_by("pk").values_list("product", "price_minor", "quantity", "per_buyer_max")
+    items = SaleItem.objects.order_by("pk").values_list("variant__product", "price_minor", "quantity", "per_buyer_max")
     assert list(items) == [(product.pk, 1990, 5, 1), (other_product.pk, 990, None, 3)]
     assert not Sale.objects.get().is_published
 
@@ -70,8 +71,8 @@ def test_a_window_without_length_is_refused(client: Client, product: Product) ->
         ("price_minor", "NaN", "Enter a number."),
         ("quantity", "0", "Enter at least one unit, or leave it empty for unlimited."),
         ("per_buyer_max", "0", "A buyer must be allowed at least one unit."),
-        ("product", "", "This field is required."),
-        ("product", "0", "Select a valid choice. That choice is not one of the available choices."),
+        ("variant", "", "This field is required."),
+        ("variant", "0", "Select a valid choice. That choice is not one of the available choices."),
     ],
 )
 def test_a_row_that_breaks_a_rule_is_refused_at_its_field(
@@ -89,7 +90,7 @@ def test_a_refused_row_is_shown_as_it_was_typed(client: Client, product: Product
 
 def test_the_same_product_twice_in_one_sale_is_refused(client: Client, product: Product) -> None:
     response = client.post(ADD, filled_form(row_of(product), row_of(product)))
-    assert errors_of_rows(response) == [{}, {"product": ["This product is already in the sale."]}]
+    assert errors_of_rows(response) == [{}, {"variant": ["This product is already in the sale."]}]
     assert not Sale.objects.exists()
 
 
@@ -97,7 +98,7 @@ def test_a_new_sale_that_overlaps_another_of_the_product_is_refused(client: Clie
     make_item(product, opens_in_seconds=24 * 3600 - 60, closes_in_seconds=25 * 3600)
     response = client.post(ADD, filled_form(row_of(product)))
     sentence = "This product is already in the sale “Spring sale” at that time."
-    assert errors_of_rows(response) == [{"product": [sentence]}]
+    assert errors_of_rows(response) == [{"variant": [sentence]}]
     assert Sale.objects.count() == 1
 
 
@@ -113,7 +114,7 @@ def test_moving_a_window_over_another_sale_of_an_untouched_item_is_refused(clien
     earlier = later.sale.opens_at - timedelta(hours=2)
     response = client.post(change_page(later.sale), form_of(later.sale, row_of_saved(later), opens_at=earlier))
     sentence = "This product is already in the sale “Spring sale” at that time."
-    assert errors_of_rows(response) == [{"product": [sentence]}]
+    assert errors_of_rows(response) == [{"variant": [sentence]}]
     assert Sale.objects.get(pk=later.sale_id).opens_at == later.sale.opens_at
 
 

@@ -10,6 +10,7 @@ from django.urls import reverse
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.conftest import make_item
+from tests.products import make_product
 from tests.seckill.staff.filled_form import filled_form, messages_on, row_of
 from tests.seckill.staff.test_control import control_page, sent
 
@@ -60,7 +61,7 @@ def test_a_time_in_a_sentence_has_its_offset_since_cst_means_several_zones(clien
     response = client.post(control_page(item, SaleChange.Kind.MOVE_END), form, follow=True)
     assert messages_on(response) == ["The sale now closes at 2031-01-02 03:04:05 UTC+08:00."]
     assert Sale.objects.get().closes_at.isoformat() == "2031-01-01T19:04:05+00:00"
-    draft = make_item(Product.objects.create(name="Oolong", slug="oolong", price_minor=5000), published=False)
+    draft = make_item(make_product(name="Oolong", slug="oolong", price_minor=5000), published=False)
     page = client.get(f"/admin/seckill/sale/{draft.sale_id}/publish/", follow=True).content.decode()
     assert page.count("UTC+08:00") >= 3
     assert "CST" not in page

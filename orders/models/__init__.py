@@ -1,0 +1,36 @@
+from orders.models.cart import Cart, CartLine
+from orders.models.idempotency import IdempotentCall
+from orders.models.mail import Mail
+from orders.models.order import (
+    ATTENTION_TO_DO,
+    LIVE,
+    SOLD,
+    Attention,
+    Order,
+    OrderLine,
+    OrderStatus,
+    ShippingAddress,
+    with_lines,
+)
+from orders.models.payment import Payment, PaymentEvent
+from orders.models.shipping import ShippingMethod, ShippingPrice
+
+__all__ = [
+    "ATTENTION_TO_DO",
+    "LIVE",
+    "SOLD",
+    "Attention",
+    "Cart",
+    "CartLine",
+    "IdempotentCall",
+    "Mail",
+    "Order",
+    "OrderLine",
+    "OrderStatus",
+    "Payment",
+    "PaymentEvent",
+    "ShippingAddress",
+    "ShippingMethod",
+    "ShippingPrice",
+    "with_lines",
+]

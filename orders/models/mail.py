@@ -1,0 +1,36 @@
+"""Mails to buyers."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from orders.models.order import Order
+
+
+class Mail(models.Model):
+    """A mail to a buyer: queued in the transaction that changes the order, sent by Celery; one per kind and order."""
+
+    class Kind(models.TextChoices):
+        PAID = "paid", _("confirmation")
+        EXPIRED = "expired", _("expiry")
+        REFUNDED = "refunded", _("refund")
+
+    order = models.ForeignKey(Order, models.CASCADE, related_name="mails", verbose_name=_("order"))
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    sent_at = models.DateTimeField(_("sent at"), null=True, blank=True)
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    next_attempt_at = models.DateTimeField(_("next attempt at"), null=True, blank=True)
+    last_error = models.CharField(_("last error"), max_length=500, blank=True)
+
+    class Meta:
+        verbose_name = _("mail")
+        verbose_name_plural = _("mails")
+        ordering = ["-pk"]
+        constraints = [models.UniqueConstraint(fields=["order", "kind"], name="orders_mail_once")]
+        indexes = [
+            models.Index(fields=["kind", "next_attempt_at"], name="orders_mail_unsent_kind", condition=Q(sent_at=None))
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} · {self.order}"

@@ -1,0 +1,251 @@
+"""An order, its lines, and where it is sent."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Func, Prefetch, Q
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from seckill.models import SaleItem
+from shop.models import Product, Variant
+
+# Letters and digits that cannot be mistaken for each other: no I, O, 0 or 1. PostgreSQL draws them
+# (orders_new_code, migration 0011): a million million codes, so that nobody finds another's order by trying.
+CODE_LENGTH = 8
+
+
+class OrderStatus(models.TextChoices):
+    """The status of an order; the API uses the same words.
+
+    awaiting_payment → paid | expired | cancelled; paid → shipped → completed. Refunds: paid → refund_due → refunded, or
+    refunded at once where staff recorded the payment. A payment that arrives after the end: expired → paid if units
+    were left; otherwise expired | cancelled | rejected → refund_due → refunded. Intake inserts surplus as rejected.
+    """
+
+    AWAITING_PAYMENT = "awaiting_payment", _("awaiting payment")
+    PAID = "paid", _("paid")
+    SHIPPED = "shipped", _("shipped")
+    COMPLETED = "completed", _("completed")
+    EXPIRED = "expired", _("expired")
+    CANCELLED = "cancelled", _("cancelled")
+    REJECTED = "rejected", _("rejected")
+    REFUND_DUE = "refund_due", _("refund due")
+    REFUNDED = "refunded", _("refunded")
+
+
+# Paid orders that keep their units.
+SOLD = (OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.COMPLETED)
+
+# Orders that count in SaleItem.taken. Refunded orders count too where `units_back` is False.
+LIVE = (OrderStatus.AWAITING_PAYMENT, *SOLD)
+
+
+class Attention(models.TextChoices):
+    """Something unusual that staff can read about an order. ATTENTION_TO_DO has those that a person must act on."""
+
+    LATE_PAYMENT_KEPT = "late_payment_kept", _("paid late, units were left")
+    LATE_PAYMENT_REFUNDED = "late_payment_refunded", _("paid late, refunded")
+    AMOUNT_DIFFERS = "amount_differs", _("wrong amount paid")
+    PAID_TWICE = "paid_twice", _("paid twice, second payment refunded")
+    REFUND_FAILS = "refund_fails", _("refund keeps failing")
+
+
+# The others only tell what happened: the shop has done all there is to do.
+ATTENTION_TO_DO = (Attention.AMOUNT_DIFFERS, Attention.REFUND_FAILS)
+
+
+class Order(models.Model):
+    """A purchase. From here on PostgreSQL is the truth.
+
+    `reservation_id` is the hold in the reservation store that this order came from; `expires_at` is the deadline to
+    pay. Columns that intake does not name also have defaults in the database, so that a worker of the previous release
+    can still insert orders while a new release is rolled out.
+
+    `code` is the short number that people see and say on the phone; `number` is the one of the API and of addresses.
+    `amount_minor` is what the buyer pays: the lines and the shipping. A guest's order has no `buyer` but an `email`.
+
+    `settled_at` is null until the store has been told how the order ended (sold or released); the sweep in
+    `orders/settlement.py` retries after a crash. `units_back` False means that a refunded order keeps its units: they
+    still count in `taken` and stay sold.
+    """
+
+    number = models.UUIDField(_("number"), default=uuid.uuid4, unique=True, editable=False)
+    code = models.CharField(
+        _("order number"),
+        max_length=CODE_LENGTH,
+        unique=True,
+        editable=False,
+        db_default=Func(function="orders_new_code"),
+    )
+    reservation_id = models.UUIDField(_("reservation"), unique=True, null=True, blank=True, editable=False)
+    buyer = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="orders", verbose_name=_("buyer"), null=True, blank=True
+    )
+    email = models.EmailField(_("e-mail"), blank=True, default="", db_default="")
+    language = models.CharField(_("language"), max_length=10, blank=True, default="", db_default="", editable=False)
+    status = models.CharField(_("status"), max_length=20, choices=OrderStatus, default=OrderStatus.AWAITING_PAYMENT)
+    amount_minor = models.PositiveBigIntegerField(_("amount in minor units"))
+    currency = models.CharField(_("currency"), max_length=3)
+    shipping_name = models.CharField(_("shipping method"), max_length=200, blank=True, default="", db_default="")
+    shipping_minor = models.PositiveBigIntegerField(_("shipping in minor units"), default=0, db_default=0)
+    shipping_tax_percent = models.DecimalField(
+        _("tax on shipping in percent"), max_digits=5, decimal_places=2, null=True, blank=True
+    )
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    reserved_at = models.DateTimeField(_("reserved at"))
+    expires_at = models.DateTimeField(_("to be paid by"))
+    ended_at = models.DateTimeField(_("paid or ended at"), null=True, blank=True)
+    settled_at = models.DateTimeField(_("stock updated at"), null=True, blank=True)
+    units_back = models.BooleanField(_("units back on sale"), default=True, db_default=True)
+    attention = models.CharField(
+        _("needs attention"), max_length=30, choices=Attention, blank=True, default="", db_default=""
+    )
+    buyer_note = models.CharField(_("note from the buyer"), max_length=500, blank=True, default="", db_default="")
+    staff_note = models.TextField(_("notes of the staff"), blank=True, default="", db_default="")
+    carrier = models.CharField(_("carrier"), max_length=100, blank=True, default="", db_default="")
+    tracking_number = models.CharField(_("tracking number"), max_length=100, blank=True, default="", db_default="")
+    shipped_at = models.DateTimeField(_("shipped at"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("order")
+        verbose_name_plural = _("orders")
+        ordering = ["-created_at", "-pk"]
+        constraints = [
+            models.CheckConstraint(name="orders_order_status_known", condition=Q(status__in=OrderStatus.values)),
+            models.CheckConstraint(
+                name="orders_order_ended_has_time",
+                condition=Q(status=OrderStatus.AWAITING_PAYMENT, ended_at=None)
+                | (~Q(status=OrderStatus.AWAITING_PAYMENT) & Q(ended_at__isnull=False)),
+            ),
+            models.CheckConstraint(name="orders_order_has_buyer", condition=Q(buyer__isnull=False) | ~Q(email="")),
+        ]
+        indexes = [
+            models.Index(fields=["-created_at", "-id"], name="orders_order_newest"),
+            models.Index(fields=["buyer", "-created_at", "-id"], name="orders_order_of_buyer"),
+            models.Index(
+                fields=["expires_at"],
+                name="orders_order_to_expire",
+                condition=Q(status=OrderStatus.AWAITING_PAYMENT),
+            ),
+            models.Index(
+                fields=["ended_at"],
+                name="orders_order_unsettled",
+                condition=Q(settled_at=None) & ~Q(status=OrderStatus.AWAITING_PAYMENT),
+            ),
+            models.Index(fields=["-id"], name="orders_order_attention", condition=~Q(attention="")),
+        ]
+
+    def __str__(self) -> str:
+        return self.code
+
+    def get_absolute_url(self) -> str:
+        return reverse("order", args=[self.number])
+
+    @property
+    def contact_email(self) -> str:
+        """Where mails about the order go: a guest's address, or the buyer's present one. Empty if there is none."""
+        return self.buyer.email if self.buyer else self.email
+
+    @property
+    def reserved_by(self) -> int:
+        """The id of the buyer, for an order that came from a reservation: guests cannot reserve."""
+        assert self.buyer_id is not None
+        return self.buyer_id
+
+    @property
+    def paid_late(self) -> bool:
+        """Whether a payment arrived after the deadline. Still true after staff have marked the order as resolved."""
+        if self.attention in (Attention.LATE_PAYMENT_KEPT, Attention.LATE_PAYMENT_REFUNDED):
+            return True
+        return any(
+            payment.captured_at is not None and payment.captured_at > self.expires_at
+            for payment in self.payments.all()
+            if payment.status != "failed"
+        )
+
+    @property
+    def late_payment_undecided(self) -> bool:
+        """Whether a late payment was captured and the shop has not decided yet whether units are left for it."""
+        return self.status == OrderStatus.EXPIRED and any(
+            payment.status == "captured" for payment in self.payments.all()
+        )
+
+    @property
+    def payment_unknown(self) -> bool:
+        """Whether the order ended while the buyer's payment page was open, and the page is not known to be closed."""
+        ended = self.status in (OrderStatus.EXPIRED, OrderStatus.CANCELLED)
+        return ended and any(payment.page_open for payment in self.payments.all())
+
+
+class OrderLine(models.Model):
+    """What was bought: `units` of `variant` at `unit_price_minor` each. Lines from a flash sale have a `sale_item`.
+
+    `tax_percent` is the tax that the price included when it was bought; null where the product has no tax rate.
+    """
+
+    order = models.ForeignKey(Order, models.CASCADE, related_name="lines", verbose_name=_("order"))
+    variant = models.ForeignKey(Variant, models.PROTECT, related_name="order_lines", verbose_name=_("product"))
+    sale_item = models.ForeignKey(
+        SaleItem,
+        models.PROTECT,
+        related_name="order_lines",
+        verbose_name=_("sale item"),
+        null=True,
+        blank=True,
+        # The index with the order begins with it.
+        db_index=False,
+    )
+    units = models.PositiveIntegerField(_("units"))
+    unit_price_minor = models.PositiveBigIntegerField(_("unit price in minor units"))
+    tax_percent = models.DecimalField(_("tax in percent"), max_digits=5, decimal_places=2, null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("order line")
+        verbose_name_plural = _("order lines")
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(name="orders_orderline_units_positive", condition=Q(units__gt=0)),
+            models.UniqueConstraint(fields=["order", "variant"], name="orders_orderline_variant_once"),
+        ]
+        indexes = [models.Index(fields=["sale_item", "order"], name="orders_orderline_of_item")]
+
+    def __str__(self) -> str:
+        return f"{self.units} × {self.variant}"
+
+    @property
+    def product(self) -> Product:
+        return self.variant.product
+
+    @property
+    def amount_minor(self) -> int:
+        return self.units * self.unit_price_minor
+
+
+def with_lines(path: str = "") -> "Prefetch[str]":
+    """For `prefetch_related` of orders: their lines with the products, in one query. `path` leads to the order."""
+    return Prefetch(f"{path}lines", OrderLine.objects.select_related("variant__product"))
+
+
+class ShippingAddress(models.Model):
+    """Where an order is sent. `country` is a code of ISO 3166, such as CN."""
+
+    order = models.OneToOneField(
+        Order, models.CASCADE, primary_key=True, related_name="shipping_address", verbose_name=_("order")
+    )
+    name = models.CharField(_("name"), max_length=100)
+    line1 = models.CharField(_("street and house number"), max_length=200)
+    line2 = models.CharField(_("address, second line"), max_length=200, blank=True)
+    city = models.CharField(_("city"), max_length=100)
+    region = models.CharField(_("province or state"), max_length=100, blank=True)
+    postcode = models.CharField(_("postcode"), max_length=20)
+    country = models.CharField(_("country"), max_length=2)
+    phone = models.CharField(_("phone"), max_length=30, blank=True)
+
+    class Meta:
+        verbose_name = _("shipping address")
+        verbose_name_plural = _("shipping addresses")
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.city}"

@@ -1,0 +1,112 @@
+"""Payments of orders, and the inbox of the providers' webhooks."""
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from orders.models.order import Order
+
+
+class Payment(models.Model):
+    """One attempt to pay an order with a provider. Its id is sent to the provider and is part of every event.
+
+    A payment is `pending` from before the provider is called until an event says how it ended. At most one payment of
+    an order is pending or captured; the database enforces this, so an order is never captured twice. A payment to be
+    refunded is `refund_due` until the provider has confirmed the refund. `request` is what the provider was asked for
+    the page, if a repeated call must say the same.
+    """
+
+    class Status(models.TextChoices):
+        PENDING = "pending", _("pending")
+        CAPTURED = "captured", _("captured")
+        FAILED = "failed", _("failed")
+        REFUND_DUE = "refund_due", _("refund due")
+        REFUNDED = "refunded", _("refunded")
+
+    id = models.UUIDField(_("payment"), primary_key=True, default=uuid.uuid4, editable=False)
+    order = models.ForeignKey(Order, models.PROTECT, related_name="payments", verbose_name=_("order"))
+    provider = models.CharField(_("provider"), max_length=20)
+    provider_reference = models.CharField(_("reference at the provider"), max_length=255, blank=True)
+    idempotency_key = models.CharField(_("idempotency key"), max_length=255)
+    status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.PENDING)
+    amount_minor = models.PositiveBigIntegerField(_("amount in minor units"))
+    currency = models.CharField(_("currency"), max_length=3)
+    url = models.TextField(_("payment page"), blank=True)
+    request = models.JSONField(_("request for the payment page"), null=True, editable=False)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    captured_at = models.DateTimeField(_("captured at"), null=True, blank=True)
+    closed_at = models.DateTimeField(_("payment page closed at"), null=True, blank=True)
+    attempts = models.PositiveIntegerField(_("refund attempts"), default=0)
+    next_attempt_at = models.DateTimeField(_("next attempt at"), null=True, blank=True)
+    last_error = models.CharField(_("last error"), max_length=500, blank=True)
+
+    class Meta:
+        verbose_name = _("payment")
+        verbose_name_plural = _("payments")
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["order"], name="orders_payment_one_at_a_time", condition=Q(status__in=["pending", "captured"])
+            ),
+            models.UniqueConstraint(fields=["order", "idempotency_key"], name="orders_payment_idempotent"),
+            models.UniqueConstraint(
+                fields=["provider", "provider_reference"],
+                name="orders_payment_reference_once",
+                condition=~Q(provider_reference=""),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["next_attempt_at"], name="orders_payment_to_refund", condition=Q(status="refund_due")),
+            models.Index(
+                fields=["next_attempt_at"],
+                name="orders_payment_to_decide",
+                condition=Q(status="captured", next_attempt_at__isnull=False),
+            ),
+            models.Index(
+                fields=["created_at"],
+                name="orders_payment_to_close",
+                condition=Q(status__in=["pending", "failed"], closed_at=None),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+    @property
+    def page_open(self) -> bool:
+        """Whether the buyer may pay, or may have paid, on the payment page: no event says how it ended."""
+        return self.status == self.Status.PENDING and bool(self.url)
+
+
+class PaymentEvent(models.Model):
+    """The inbox of webhooks: each event of a provider once. `applied_at` is null while it waits for its payment row."""
+
+    provider = models.CharField(_("provider"), max_length=20)
+    event_id = models.CharField(_("event"), max_length=255)
+    kind = models.CharField(_("kind"), max_length=20)
+    payment_id = models.UUIDField(_("payment"))
+    provider_reference = models.CharField(_("reference at the provider"), max_length=255, blank=True)
+    reservation_id = models.UUIDField(_("reservation"), null=True, blank=True)
+    amount_minor = models.PositiveBigIntegerField(_("amount in minor units"))
+    currency = models.CharField(_("currency"), max_length=3)
+    happened_at = models.DateTimeField(_("happened at"))
+    received_at = models.DateTimeField(_("received at"), auto_now_add=True)
+    applied_at = models.DateTimeField(_("applied at"), null=True, blank=True)
+    outcome = models.CharField(_("outcome"), max_length=100, blank=True)
+
+    class Meta:
+        verbose_name = _("payment event")
+        verbose_name_plural = _("payment events")
+        ordering = ["-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["provider", "event_id"], name="orders_paymentevent_once"),
+        ]
+        indexes = [
+            models.Index(fields=["received_at"], name="orders_paymentevent_waiting", condition=Q(applied_at=None)),
+            models.Index(fields=["payment_id"], name="orders_paymentevent_payment"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider} {self.event_id}"
