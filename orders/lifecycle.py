@@ -1,6 +1,7 @@
 """The life of an order: every change of `Order.status`, after intake has inserted the order, is written here.
 
-The status changes by a guarded update, in the transaction that also changes `SaleItem.taken` and queues the mail. Of
+The status changes by a guarded update, in the transaction that also moves the units (`SaleItem.taken`, or the ordinary
+stock) and queues the mail. Of
 several processes only the one whose update succeeds goes on: after the commit it settles the order with the reservation
 store (`orders/settlement.py`). A sweep repeats what a crash left undone. Payments that a provider reports come through
 `orders/payments/inbox.py`, which calls the second half of this module.
@@ -18,7 +19,9 @@ from orders.lost_payments import sold_in_the_store
 from orders.mails import sending
 from orders.models import Attention, Mail, Order, OrderStatus, Payment
 from orders.settlement import settle_now
+from orders.units_in_stock import move_units
 from orders.units_taken import give_back
+from shop.models import StockChange
 
 # One batch of a sweep: long enough to share the cost of a commit, short enough not to hold row locks for long.
 BATCH_MAX = 500
@@ -39,6 +42,7 @@ def pay(*, order_id: int, on_paid: Callable[[], object] = lambda: None) -> bool:
             waiting = waiting.filter(expires_at__gt=Now())
         if waiting.update(status=OrderStatus.PAID, ended_at=timezone.now()) != 1:
             return False
+        move_units(order_ids=[order_id], kind=StockChange.Kind.SOLD)
         sending.enqueue(order_ids=[order_id], kind=Mail.Kind.PAID)
         on_paid()
     settle_now([order_id])
@@ -84,6 +88,7 @@ def refund(*, order_id: int, units_back: bool) -> bool:
         if units_back:
             paid.update(status=status, ended_at=timezone.now(), units_back=True, settled_at=None)
             give_back(order_ids=[order_id])
+            move_units(order_ids=[order_id], kind=StockChange.Kind.RETURNED)
         else:
             paid.update(status=status, ended_at=timezone.now(), units_back=False)
         if status is OrderStatus.REFUNDED:
@@ -132,6 +137,7 @@ def end_unpaid(*, order_ids: Iterable[int], status: OrderStatus, wait: bool = Fa
             return []
         Order.objects.filter(pk__in=waiting).update(status=status, ended_at=timezone.now())
         give_back(order_ids=waiting)
+        move_units(order_ids=waiting, kind=StockChange.Kind.RELEASED)
         if status is OrderStatus.EXPIRED:
             sending.enqueue(order_ids=waiting, kind=Mail.Kind.EXPIRED)
     return waiting
@@ -147,11 +153,12 @@ def mark_paid(order: Order) -> None:
     """The provider has captured the payment of an order that awaited it."""
     awaiting = Order.objects.filter(pk=order.pk, status=OrderStatus.AWAITING_PAYMENT)
     awaiting.update(status=OrderStatus.PAID, ended_at=timezone.now())
+    move_units(order_ids=[order.pk], kind=StockChange.Kind.SOLD)
     sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.PAID)
 
 
 def mark_paid_late(order: Order) -> None:
-    """A late payment was accepted: the expired order has its units again, in both stores."""
+    """A late payment was accepted: the expired order has its units again (orders/payments/late_money.py)."""
     expired = Order.objects.filter(pk=order.pk, status=OrderStatus.EXPIRED)
     expired.update(
         status=OrderStatus.PAID, ended_at=timezone.now(), settled_at=None, attention=Attention.LATE_PAYMENT_KEPT

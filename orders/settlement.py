@@ -61,7 +61,7 @@ def settle_orders(*, order_ids: Iterable[int] | None = None, batch_max: int = BA
     )
     if order_ids is not None:
         unsettled = unsettled.filter(order_id__in=list(order_ids))
-    archived = settle_archived(unsettled)
+    archived = settle_archived(unsettled) + settle_ordinary(order_ids=order_ids)
     unsettled = unsettled.filter(sale_item__archived_at=None)
     # One batch for each item, so that an item which the store has lost does not block the others.
     counts, _ = for_each_item(
@@ -85,6 +85,14 @@ def settle_item(*, item_id: int, unsettled: QuerySet[OrderLine], batch_max: int)
         if any(answer is surprise for surprise in SURPRISES) and is_unchanged(order):
             log.error("hold_differs_from_order", item_id=item_id, order=str(order.number), hold=answer.value)
     return settled
+
+
+def settle_ordinary(*, order_ids: Iterable[int] | None) -> int:
+    """Orders from a cart have no hold in the reservation store, so there is nothing to tell it. Returns how many."""
+    ordinary = Order.objects.filter(settled_at=None, reservation_id=None).exclude(status=OrderStatus.AWAITING_PAYMENT)
+    if order_ids is not None:
+        ordinary = ordinary.filter(pk__in=list(order_ids))
+    return ordinary.update(settled_at=timezone.now())
 
 
 def settle_archived(unsettled: QuerySet[OrderLine]) -> int:

@@ -19,6 +19,7 @@ from orders.sweep import sweep
 from seckill import outbox
 from seckill.archive import retired_items
 from seckill.changes.journal import sweep_changes
+from seckill.changes.unsold import return_unsold
 from seckill.drain import lease
 from seckill.item_loop import for_each_item, until
 from seckill.models import movable_items
@@ -113,6 +114,16 @@ def sweep_outboxes() -> int:
     except StoreUnreachable as error:
         # The entries wait. A traceback every second would only clutter the log.
         log.warning("sweep_waits_for_store", error=str(error))
+        return 0
+
+
+@sweep()
+def return_unsold_units() -> int:
+    """Every ten seconds: put what past sales did not sell back into the ordinary stock."""
+    try:
+        return return_unsold()
+    except StoreUnreachable as error:
+        log.warning("unsold_units_wait_for_store", error=str(error))
         return 0
 
 

@@ -198,6 +198,7 @@ class SaleChange(models.Model):
         MOVE_END = "move_end", _("move the closing time")
         END_NOW = "end_now", _("end now")
         UNITS_PER_BUYER = "units_per_buyer", _("units per buyer")
+        RETURN_UNSOLD = "return_unsold", _("unsold units back to the stock")
 
     class Status(models.TextChoices):
         PENDING = "pending", _("pending")
@@ -275,6 +276,11 @@ def movable_items() -> models.QuerySet[SaleItem]:
     waiting = Exists(SaleChange.objects.filter(item=OuterRef("pk"), status=SaleChange.Status.PENDING))
     in_store = SaleItem.objects.filter(announced_at__isnull=False, archived_at=None)
     return in_store.filter(recent | Q(waiting)).order_by("pk")
+
+
+def reference_of(sale_id: int) -> str:
+    """How the stock's journal names a sale."""
+    return f"sale {sale_id}"
 
 
 def with_products() -> "Prefetch[str]":

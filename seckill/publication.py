@@ -21,9 +21,10 @@ from django.utils.translation import gettext as _
 
 from seckill import durability, ledger
 from seckill.item_loop import for_each_item
-from seckill.models import Sale, SaleItem, overlapping_item
+from seckill.models import Sale, SaleItem, overlapping_item, reference_of
 from seckill.timestamps import to_ms
-from shop.models import Variant
+from shop.models import StockChange, Variant
+from shop.stock.movements import NotEnoughUnits, move
 
 log = structlog.get_logger(__name__)
 
@@ -47,6 +48,7 @@ def publish_sale(*, sale_id: int) -> bool:
             check_publishable(sale)
             if refusal:
                 raise CannotPublish(refusal)
+            take_out_of_stock(sale)
             published = bool(Sale.objects.filter(pk=sale_id, published_at=None).update(published_at=timezone.now()))
     # Only this sale: an item of another sale that cannot be announced is not this manager's concern.
     announce(list(unannounced_items().filter(sale_id=sale_id)))
@@ -71,6 +73,21 @@ def check_publishable(sale: Sale) -> None:
                 _("“%(product)s” is already in the sale “%(sale)s” at that time.")
                 % {"product": item.variant, "sale": other.sale}
             )
+
+
+def take_out_of_stock(sale: Sale) -> None:
+    """The units of limited items leave the ordinary stock. Raises CannotPublish where there are too few."""
+    limited = sale.items.filter(quantity__isnull=False)
+    units_of = {item.variant_id: item.quantity or 0 for item in limited}
+    try:
+        move(kind=StockChange.Kind.TO_SALE, units_of=units_of, reference=reference_of(sale.pk))
+    except NotEnoughUnits as refusal:
+        item = limited.select_related("variant__product").get(variant_id=min(refusal.available))
+        raise CannotPublish(
+            _("The sale has %(units)d units of “%(product)s”, but only %(available)d are in stock.")
+            % {"units": item.quantity, "product": item.variant, "available": refusal.available[item.variant_id]}
+        ) from refusal
+    limited.update(from_stock=True)
 
 
 def announce_pending() -> int:

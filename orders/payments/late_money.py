@@ -17,12 +17,15 @@ from orders import lifecycle, settlement, units_taken
 from orders.models import LIVE, Attention, Order, OrderLine, OrderStatus, Payment
 from orders.payments import refunds
 from orders.payments.provider.timing import next_attempt
+from orders.units_in_stock import move_units
 from seckill import ledger
 from seckill.ledger_words import Released, ReleaseReason, RestoreAs, Restored
 from seckill.models import LatePayment, SaleItem
 from seckill.store import StoreUnreachable
 from seckill.timestamps import to_ms
 from shop import failpoints
+from shop.models import StockChange
+from shop.stock.movements import NotEnoughUnits
 
 log = structlog.get_logger(__name__)
 
@@ -93,6 +96,8 @@ def reclaim_units(*, order: Order) -> LatePaymentOutcome:
     If PostgreSQL refuses after the store has agreed, the refund that follows releases the hold again.
     """
     lines = list(OrderLine.objects.filter(order=order).select_related("sale_item__sale"))
+    if all(line.sale_item is None for line in lines):
+        return reclaim_ordinary(order=order)
     line = lines[0] if len(lines) == 1 else None
     if line is None or line.sale_item is None or order.reservation_id is None:
         return LatePaymentOutcome.GOES_BACK
@@ -106,6 +111,16 @@ def reclaim_units(*, order: Order) -> LatePaymentOutcome:
         log.error("late_payment_refused_by_database", item_id=line.sale_item.pk, order=str(order.number))
         return LatePaymentOutcome.GOES_BACK
     return outcome
+
+
+def reclaim_ordinary(*, order: Order) -> LatePaymentOutcome:
+    """Take the units from the ordinary stock again, all lines or none."""
+    try:
+        with transaction.atomic():
+            move_units(order_ids=[order.pk], kind=StockChange.Kind.SOLD_LATE)
+    except NotEnoughUnits:
+        return LatePaymentOutcome.GOES_BACK
+    return LatePaymentOutcome.KEPT
 
 
 def reclaim_archived(*, order: Order, line: OrderLine) -> LatePaymentOutcome:

@@ -12,8 +12,10 @@ from seckill import ledger
 from seckill.changes.rules import OF_ITEM, Kind
 from seckill.changes.texts import journal_outcome
 from seckill.ledger_words import Adjusted
-from seckill.models import Sale, SaleChange, SaleItem
+from seckill.models import Sale, SaleChange, SaleItem, reference_of
 from seckill.timestamps import from_ms, to_ms
+from shop.models import StockChange
+from shop.stock.movements import move
 
 log = structlog.get_logger(__name__)
 
@@ -26,7 +28,7 @@ def adjustment_of(change: SaleChange) -> ledger.Adjustment:
     match change.kind:
         case Kind.ADD_UNITS:
             return ledger.Adjustment(units=units)
-        case Kind.WITHDRAW_UNITS:
+        case Kind.WITHDRAW_UNITS | Kind.RETURN_UNSOLD:
             return ledger.Adjustment(units=-units)
         case Kind.PAUSE:
             return ledger.Adjustment(state="paused")
@@ -69,10 +71,27 @@ def finish(change: SaleChange, answer: ledger.AdjustAnswer) -> None:
 def update_item(change: SaleChange, *, applied: bool) -> None:
     """Update the item's terms. `quantity` contains added units since the change was made."""
     item = SaleItem.objects.filter(pk=change.item_id)
-    if change.kind == Kind.UNITS_PER_BUYER and applied:
-        item.update(per_buyer_max=change.units)
-    if (change.kind == Kind.WITHDRAW_UNITS) == applied and change.kind != Kind.UNITS_PER_BUYER:
+    if change.kind == Kind.UNITS_PER_BUYER:
+        if applied:
+            item.update(per_buyer_max=change.units)
+        return
+    added = change.kind == Kind.ADD_UNITS
+    if added != applied:
+        # Withdrawn, or not added after all.
         item.update(quantity=F("quantity") - change.units)
+        give_back_to_stock(change)
+
+
+def give_back_to_stock(change: SaleChange) -> None:
+    """The units leave the sale, and are on sale in the shop again."""
+    item = SaleItem.objects.get(pk=change.item_id)
+    if item.from_stock:
+        move(
+            kind=StockChange.Kind.FROM_SALE,
+            units_of={item.variant_id: change.units or 0},
+            reference=reference_of(item.sale_id),
+            made_by=change.made_by,
+        )
 
 
 def update_sale(sale: Sale) -> None:

@@ -19,6 +19,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext as _
 
 from seckill import durability, ledger
 from seckill.changes.effect import adjustment_of, finish
@@ -26,10 +27,11 @@ from seckill.changes.rules import OF_ITEM, CannotChange, ChangeRequest, Kind, ch
 from seckill.item_lock import item_lock
 from seckill.item_loop import for_each_item
 from seckill.ledger_words import Adjusted
-from seckill.models import Sale, SaleChange, SaleItem
+from seckill.models import Sale, SaleChange, SaleItem, reference_of
 from seckill.store import StoreUnreachable
 from shop import failpoints
-from shop.models import Variant
+from shop.models import StockChange, Variant
+from shop.stock.movements import NotEnoughUnits, move
 
 log = structlog.get_logger(__name__)
 
@@ -105,9 +107,28 @@ def record_pending(
             for item, operation_id in zip(items, operation_ids, strict=True)
         )
         if request.kind == Kind.ADD_UNITS:
+            take_out_of_stock(items[0], units=request.units or 0, made_by=made_by)
             affected.update(quantity=F("quantity") + request.units)
         on_new(changes)
     return changes
+
+
+def take_out_of_stock(item: SaleItem, *, units: int, made_by: User | None) -> None:
+    """Units added to a sale come out of the ordinary stock, as its first ones did. Raises CannotChange."""
+    if not item.from_stock:
+        return
+    try:
+        move(
+            kind=StockChange.Kind.TO_SALE,
+            units_of={item.variant_id: units},
+            reference=reference_of(item.sale_id),
+            made_by=made_by,
+        )
+    except NotEnoughUnits as refusal:
+        raise CannotChange(
+            _("Only %(available)d units of “%(product)s” are in stock.")
+            % {"available": refusal.available[item.variant_id], "product": item.variant}
+        ) from refusal
 
 
 def affected_items(

@@ -11,7 +11,7 @@ from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem, overlapping_it
 Kind = SaleChange.Kind
 
 # These change one item; the others change a whole sale.
-OF_ITEM = frozenset({Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.UNITS_PER_BUYER})
+OF_ITEM = frozenset({Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.RETURN_UNSOLD, Kind.UNITS_PER_BUYER})
 
 REASON_LENGTH_MAX = 300
 # An emergency pause must not wait until somebody has found the words.
@@ -76,7 +76,7 @@ def check_units(request: ChangeRequest, *, item: SaleItem) -> None:
             raise CannotChange(_("This item is not in the reservation store yet. Try again in a moment."))
         if item.quantity + request.units > UNITS_MAX:
             raise CannotChange(_("An item can have %(max)d units at most.") % {"max": UNITS_MAX})
-    elif request.units >= item.quantity:
+    elif request.kind == Kind.WITHDRAW_UNITS and request.units >= item.quantity:
         raise CannotChange(
             _("At least one of the %(quantity)d units must remain. To stop selling, pause the sale or end it.")
             % {"quantity": item.quantity}

@@ -32,12 +32,17 @@ def request_text(change: SaleChange) -> str:
             return ngettext("withdraw %(units)d unit", "withdraw %(units)d units", units) % {"units": units}
         case Kind.UNITS_PER_BUYER:
             return _("units per buyer: %(units)d") % {"units": units}
+        case Kind.RETURN_UNSOLD:
+            returned = ngettext("return %(units)d unsold unit", "return %(units)d unsold units", units)
+            return returned % {"units": units}
         case Kind.MOVE_END if change.closes_at:
             return _("move the closing time to %(time)s") % {"time": time_with_offset(change.closes_at)}
     return change.get_kind_display()
 
 
 def reason_text(change: SaleChange) -> str:
+    if change.kind == Kind.RETURN_UNSOLD:
+        return _("The sale has ended.")
     return change.reason or _("no reason given")
 
 

@@ -13,7 +13,7 @@
 --   unavailable      the item, or a part of it, is missing, or the item is not verified
 --   already_applied  this operation was applied before; the figures are the present ones
 --   unlimited        an unlimited item has no units to add or withdraw
---   too_few_left     fewer units are left than to be withdrawn, or none would remain; nothing was changed
+--   too_few_left     fewer units are left than to be withdrawn; nothing was changed
 --   adjusted         the change was made
 -- EXAMPLE
 --   KEYS seckill:{42}:item seckill:{42}:ops  ARGV 6f1c-… 50 paused 1767229200000 2
@@ -51,7 +51,7 @@ end
 if units ~= 0 and not left then
   return answer('unlimited')
 end
-if units < 0 and (left + units < 0 or quantity + units < 1) then
+if units < 0 and left + units < 0 then
   return answer('too_few_left')
 end
 

@@ -92,7 +92,7 @@ def change_page(
     model_admin: "ModelAdmin[Sale]", request: HttpRequest, *, sale_id: int, kind: str, item_id: int | None
 ) -> HttpResponse:
     """Show the form of one change. A POST makes it; its result is shown on the page of the sale."""
-    if kind not in Kind.values or (Kind(kind) in OF_ITEM) != (item_id is not None):
+    if kind not in TITLES or (Kind(kind) in OF_ITEM) != (item_id is not None):
         raise Http404
     change_kind = Kind(kind)
     sale = get_object_or_404(Sale, pk=sale_id, published_at__isnull=False)

@@ -5,6 +5,7 @@ from typing import Any
 ROUTES = {
     "orders.tasks.drain_outbox": {"queue": "drain"},
     "orders.tasks.sweep_outboxes": {"queue": "drain"},
+    "orders.tasks.return_unsold_units": {"queue": "drain"},
     "orders.tasks.expire_overdue": {"queue": "expiry"},
     "orders.tasks.settle_orders": {"queue": "expiry"},
     # These may take minutes for a large item, and orders should not wait for them.
@@ -31,6 +32,7 @@ def schedule(*, simulated: bool) -> dict[str, dict[str, Any]]:
         "expire_overdue": 1.0,
         "settle_orders": 1.0,
         "watch_store": 1.0,
+        "return_unsold_units": 10.0,
         "send_mails": 5.0,
         "audit_sales": 60.0,
         "forget_ended_holds": 10.0,

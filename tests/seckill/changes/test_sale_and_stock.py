@@ -1,0 +1,165 @@
+"""A sale takes its units out of the ordinary stock when it is published, and gives the unsold ones back at its end."""
+
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.models import F
+
+from orders import intake, lifecycle, tasks
+from orders.models import Order
+from orders.repair.audit import audit
+from seckill import ledger
+from seckill.changes.journal import make_change
+from seckill.changes.rules import CannotChange
+from seckill.changes.unsold import return_unsold_of
+from seckill.models import Sale, SaleChange, SaleItem
+from seckill.publication import CannotPublish, publish_sale
+from shop import failpoints
+from shop.models import Product, StockChange
+from shop.stock.movements import set_count
+from tests.conftest import make_item
+from tests.products import variant_of
+
+Kind = SaleChange.Kind
+
+
+class Dead(Exception):
+    """The process dies here."""
+
+
+@pytest.fixture
+def product(product: Product) -> Product:
+    """With twelve units in stock."""
+    set_count(variant_id=variant_of(product).pk, count=12, reason="count", made_by=None)
+    return product
+
+
+def available(product: Product) -> int:
+    return variant_of(product).available
+
+
+def moves(product: Product) -> list[tuple[str, int, str]]:
+    """The entries about flash sales in the stock's journal: kind, units, sale."""
+    kinds = (StockChange.Kind.TO_SALE, StockChange.Kind.FROM_SALE)
+    entries = StockChange.objects.filter(variant__product=product, kind__in=kinds).order_by("pk")
+    return list(entries.values_list("kind", "units", "reference"))
+
+
+def close(item: SaleItem) -> None:
+    make_change(kind=Kind.END_NOW, sale_id=item.sale_id, reason="enough", made_by=None)
+
+
+def reserve(item: SaleItem, buyer: User, *, units: int = 1) -> Order:
+    reservation_id = uuid4()
+    answer = ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=units)
+    assert answer.outcome == "reserved"
+    intake.drain_all(item_id=item.pk)
+    return Order.objects.get(reservation_id=reservation_id)
+
+
+def test_publishing_takes_the_units_once(product: Product) -> None:
+    item = make_item(product, quantity=5)
+    assert available(product) == 7
+    publish_sale(sale_id=item.sale_id)
+    assert available(product) == 7
+    assert moves(product) == [("to_sale", 5, f"sale {item.sale_id}")]
+
+
+def test_more_units_than_are_in_stock_cannot_be_published(product: Product) -> None:
+    item = make_item(product, quantity=13, published=False)
+    with pytest.raises(CannotPublish, match="13 units of “Longjing tea”, but only 12 are in stock"):
+        publish_sale(sale_id=item.sale_id)
+    assert not Sale.objects.get().is_published
+    assert available(product) == 12
+
+
+def test_an_unlimited_item_takes_none(product: Product) -> None:
+    make_item(product, quantity=None)
+    assert available(product) == 12
+
+
+@pytest.mark.django_db(transaction=True)
+def test_added_units_come_from_the_stock_and_withdrawn_ones_go_back(product: Product) -> None:
+    item = make_item(product, quantity=5)
+    make_change(kind=Kind.ADD_UNITS, item_id=item.pk, units=7, reason="more", made_by=None)
+    assert available(product) == 0
+    with pytest.raises(CannotChange, match="Only 0 units of “Longjing tea” are in stock"):
+        make_change(kind=Kind.ADD_UNITS, item_id=item.pk, units=1, reason="more", made_by=None)
+    make_change(kind=Kind.WITHDRAW_UNITS, item_id=item.pk, units=4, reason="less", made_by=None)
+    assert available(product) == 4
+    assert SaleItem.objects.get().quantity == 8
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_refused_withdrawal_gives_nothing_back(product: Product, buyer: User) -> None:
+    item = make_item(product, quantity=5, per_buyer_max=5)
+    reserve(item, buyer, units=3)
+    make_change(kind=Kind.WITHDRAW_UNITS, item_id=item.pk, units=4, reason="less", made_by=None)
+    assert available(product) == 7
+
+
+@pytest.mark.django_db(transaction=True)
+def test_unsold_units_come_back_once_when_the_sale_is_over(product: Product, buyer: User, rival: User) -> None:
+    item = make_item(product, quantity=5)
+    paid, unpaid = reserve(item, buyer), reserve(item, rival)
+    assert lifecycle.pay(order_id=paid.pk)
+    # While the sale is open, nothing comes back
+    assert tasks.return_unsold_units() == 0
+    close(item)
+    assert tasks.return_unsold_units() == 3
+    assert tasks.return_unsold_units() == 0
+    assert available(product) == 10
+    # A unit whose hold ends unpaid comes back later
+    Order.objects.filter(pk=unpaid.pk).update(expires_at=F("reserved_at"))
+    tasks.expire_overdue()
+    assert tasks.return_unsold_units() == 1
+    assert available(product) == 11
+    item.refresh_from_db()
+    assert (item.quantity, item.taken) == (1, 1)
+    assert not audit(item_id=item.pk).comparison.problem_count
+    assert moves(product)[1:] == [("from_sale", 3, f"sale {item.sale_id}"), ("from_sale", 1, f"sale {item.sale_id}")]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_sale_that_sold_nothing_returns_everything(product: Product) -> None:
+    item = make_item(product, quantity=5)
+    close(item)
+    assert tasks.return_unsold_units() == 5
+    assert available(product) == 12
+    assert SaleItem.objects.get().quantity == 0
+    assert not audit(item_id=item.pk).comparison.problem_count
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("point", ["changes.before_store", "changes.after_store"])
+def test_killed_on_the_way_the_units_come_back_once(
+    product: Product, point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = make_item(product, quantity=5)
+    close(item)
+
+    def die(name: str) -> None:
+        if name == point:
+            raise Dead
+
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoints, "reach", die)
+        with pytest.raises(Dead):
+            return_unsold_of(item.pk)
+    assert available(product) == 7
+    tasks.sweep_outboxes()
+    tasks.return_unsold_units()
+    assert available(product) == 12
+    assert moves(product)[1:] == [("from_sale", 5, f"sale {item.sale_id}")]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_units_that_never_came_from_the_stock_do_not_go_there(product: Product) -> None:
+    """A sale that was published by an earlier release."""
+    item = make_item(product, quantity=5)
+    SaleItem.objects.update(from_stock=False)
+    before = available(product)
+    close(item)
+    assert tasks.return_unsold_units() == 0
+    assert available(product) == before

@@ -1,0 +1,131 @@
+"""The ordinary stock: units move all together or not at all, and the journal says the same as the counters."""
+
+import random
+import threading
+
+import pytest
+from django.db import connection
+from django.db.models import Sum
+
+from shop.models import Product, StockChange, Variant
+from shop.stock.movements import EFFECTS, NotEnoughUnits, move, set_count
+from tests.products import make_product, variant_of
+
+Kind = StockChange.Kind
+
+
+@pytest.fixture
+def tea(db: None) -> Variant:
+    return variant_of(make_product(name="Tea", slug="tea", price_minor=100, units=10))
+
+
+@pytest.fixture
+def cup(db: None) -> Variant:
+    return variant_of(make_product(name="Cup", slug="cup", price_minor=100, units=3))
+
+
+def units_in(variant: Variant) -> tuple[int, int, int]:
+    """Available, held, sold."""
+    variant.refresh_from_db()
+    return variant.available, variant.held, variant.sold
+
+
+def journal_agrees(variant: Variant) -> bool:
+    """Whether the journal's entries, from the first to the last, lead to the present counters."""
+    available = held = 0
+    for entry in StockChange.objects.filter(variant=variant).order_by("pk"):
+        if (entry.available_before, entry.held_before) != (available, held):
+            return False
+        available, held = entry.available_after, entry.held_after
+    return units_in(variant)[:2] == (available, held)
+
+
+def test_units_go_from_available_to_held_to_sold(tea: Variant) -> None:
+    move(kind=Kind.HELD, units_of={tea.pk: 4}, reference="K7M2Q9XT")
+    assert units_in(tea) == (6, 4, 0)
+    move(kind=Kind.SOLD, units_of={tea.pk: 3}, reference="K7M2Q9XT")
+    move(kind=Kind.RELEASED, units_of={tea.pk: 1}, reference="K7M2Q9XT")
+    assert units_in(tea) == (7, 0, 3)
+    move(kind=Kind.RETURNED, units_of={tea.pk: 2}, reference="K7M2Q9XT")
+    assert units_in(tea) == (9, 0, 1)
+    assert journal_agrees(tea)
+    assert StockChange.objects.filter(variant=tea, reference="K7M2Q9XT").count() == 4
+
+
+def test_all_lines_move_or_none(tea: Variant, cup: Variant) -> None:
+    with pytest.raises(NotEnoughUnits) as refusal:
+        move(kind=Kind.HELD, units_of={tea.pk: 2, cup.pk: 4})
+    assert refusal.value.available == {cup.pk: 3}
+    assert (units_in(tea), units_in(cup)) == ((10, 0, 0), (3, 0, 0))
+    assert not StockChange.objects.filter(kind=Kind.HELD).exists()
+
+
+def test_an_unknown_variant_moves_nothing(tea: Variant) -> None:
+    with pytest.raises(Variant.DoesNotExist):
+        move(kind=Kind.HELD, units_of={tea.pk: 1, tea.pk + 1_000: 1})
+    assert units_in(tea) == (10, 0, 0)
+
+
+def test_a_count_keeps_what_checkouts_hold(tea: Variant) -> None:
+    move(kind=Kind.HELD, units_of={tea.pk: 4})
+    assert not set_count(variant_id=tea.pk, count=3, reason="count", made_by=None)
+    assert units_in(tea) == (6, 4, 0)
+    assert set_count(variant_id=tea.pk, count=20, reason="count", made_by=None)
+    assert units_in(tea) == (16, 4, 0)
+    assert journal_agrees(tea)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_moves_in_opposite_order_at_once_do_not_wait_for_each_other() -> None:
+    variants = [
+        variant_of(make_product(name=slug, slug=slug, price_minor=100, units=100)) for slug in ("oolong", "sencha")
+    ]
+    barrier, taken, errors = threading.Barrier(8), [], []
+
+    def buy(number: int) -> None:
+        order = variants if number % 2 else variants[::-1]
+        barrier.wait()
+        try:
+            for _ in range(40):
+                try:
+                    move(kind=Kind.HELD, units_of={variant.pk: 1 for variant in order})
+                    taken.append(number)
+                except NotEnoughUnits:
+                    pass
+        except Exception as error:
+            errors.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=buy, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert len(taken) == 100
+    assert [units_in(variant) for variant in variants] == [(0, 100, 0)] * 2
+    assert all(journal_agrees(variant) for variant in variants)
+
+
+def test_after_random_steps_the_journal_and_the_counters_agree(tea: Variant, cup: Variant) -> None:
+    draw = random.Random(7)
+    for _ in range(200):
+        units_of = {variant.pk: draw.randint(1, 3) for variant in draw.sample([tea, cup], draw.randint(1, 2))}
+        effect_is_possible = draw.choice([Kind.HELD, Kind.RELEASED, Kind.SOLD, Kind.RETURNED, Kind.CHANGED])
+        counters = {variant.pk: units_in(variant) for variant in (tea, cup)}
+        effect = EFFECTS[effect_is_possible]
+        if any(
+            min(effect.held * units + counters[pk][1], effect.sold * units + counters[pk][2]) < 0
+            for pk, units in units_of.items()
+        ):
+            continue
+        try:
+            move(kind=effect_is_possible, units_of=units_of)
+        except NotEnoughUnits:
+            continue
+    assert journal_agrees(tea)
+    assert journal_agrees(cup)
+    moved = StockChange.objects.filter(variant=tea).aggregate(units=Sum("units"))["units"]
+    assert moved > 0
+    assert Product.objects.count() == 2
