@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import APIResponse, Browser, BrowserContext, Page, Route, expect
 
 from orders import lifecycle
 from orders.models import Order, OrderStatus
@@ -96,6 +96,77 @@ def test_a_second_tab_shows_what_was_reserved_in_the_first(
     open_sale(third, live_shop, item)
     expect(third.locator("[data-buy]")).to_have_text("Limit reached")
     expect(third.locator("[data-buy]")).to_have_attribute("aria-disabled", "true")
+
+
+class HeldAnswers:
+    """The shop's answers to one tab's `GET /api/v1/me/`, which are given to it only when the test says so."""
+
+    def __init__(self, tab: Page) -> None:
+        self._tab = tab
+        self._held: list[tuple[Route, APIResponse]] = []
+        self._is_holding = True
+        tab.route("**/api/v1/me/**", self._hold)
+
+    def _hold(self, route: Route) -> None:
+        if self._is_holding:
+            self._held.append((route, route.fetch()))
+        else:
+            route.continue_()
+
+    def wait(self) -> None:
+        """Until there is one."""
+        while not self._held:
+            self._tab.wait_for_timeout(20)
+
+    def give(self) -> None:
+        """Give those that are held. Later ones are not held any more."""
+        self._is_holding = False
+        for route, response in self._held:
+            route.fulfill(response=response)
+
+
+def test_a_second_tab_does_not_believe_an_answer_from_before_the_reservation(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+) -> None:
+    # Given a second tab that has asked what the buyer has, and whose answer takes its time
+    item = make_item(product, quantity=9, per_buyer_max=3)
+    sign_in(page.context, buyer)
+    second = page.context.new_page()
+    with page.expect_response("**/api/v1/me/**"):
+        open_sale(page, live_shop, item)
+    answers = HeldAnswers(second)
+    open_sale(second, live_shop, item)
+    answers.wait()
+    # When two units are reserved in the first tab before it comes
+    page.select_option("[name=units]", "2")
+    page.click("[data-buy]")
+    limit = second.locator("[data-limit]")
+    expect(limit).to_have_text("You have 2 of at most 3; you can still take 1.")
+    with second.expect_response("**/api/v1/me/**"):
+        answers.give()
+    # Then the tab goes on showing two, and asks again
+    second.wait_for_timeout(300)
+    expect(limit).to_have_text("You have 2 of at most 3; you can still take 1.")
+    assert choices(second) == ["1"]
+
+
+def test_a_second_tab_hears_of_a_reservation_by_a_tab_that_did_not_know_what_the_buyer_has(
+    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
+) -> None:
+    # Given a first tab that reserves before it has heard what the buyer has
+    item = make_item(product, quantity=9, per_buyer_max=3)
+    sign_in(page.context, buyer)
+    second = page.context.new_page()
+    with second.expect_response("**/api/v1/me/**"):
+        open_sale(second, live_shop, item)
+    HeldAnswers(page)
+    open_sale(page, live_shop, item)
+    page.select_option("[name=units]", "2")
+    page.click("[data-buy]")
+    # Then the second tab shows the units, though the first one never hears it and leaves for the order
+    page.wait_for_url("**/orders/*/")
+    expect(second.locator("[data-limit]")).to_have_text("You have 2 of at most 3; you can still take 1.")
+    assert choices(second) == ["1"]
 
 
 def test_a_reload_of_a_waiting_page_keeps_the_chosen_units(

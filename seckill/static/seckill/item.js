@@ -35,9 +35,10 @@ export class Item {
     // What the buyer can still take; a hint, since only the store decides. The page does not know what the buyer has.
     const max = Number(root.dataset.perBuyerMax);
     this.limit = { remaining: max, max };
-    // Whether the limit has what the buyer had when the latest call to reserve was sent.
+    // Whether the limit has what the buyer had when it last may have changed.
     this.limitIsKnown = false;
-    this.callsSent = 0;
+    // How often it may have changed: with each call to reserve, and with news of another tab.
+    this.changes = 0;
     if (this.card.form && sale.buyer) this.prepare();
   }
 
@@ -161,7 +162,7 @@ export class Item {
         }
         const units = this.pass.unanswered ? this.pass.units : this.card.units;
         this.pass.markSent(units);
-        this.callsSent += 1;
+        this.changes += 1;
         const answer = await reserve(this.data.reserveUrl, this.pass.text, units);
         if (answer.code === "pass_expired") {
           if (await this.findReservation()) return null;
@@ -193,7 +194,7 @@ export class Item {
     if (ok) {
       this.pass.discard();
       if (this.limitIsKnown) this.changeRemaining(-body.units);
-      else this.sale.askMe();
+      else this.askWhatIsHad();
       this.followReservation(body);
       return;
     }
@@ -222,9 +223,9 @@ export class Item {
     return remaining ? text : `${text} ${this.texts.limit.none_left}`;
   }
 
-  // What the buyer has, as asked before any of the calls since `callsSent`; else it is unknown whether it has their units.
-  setHad(units, callsSent) {
-    if (this.step === "reserving" || callsSent !== this.callsSent) {
+  // What the buyer has, as asked when there had been so many `changes`; of later ones it may have the units or not.
+  setHad(units, changes) {
+    if (this.step === "reserving" || changes !== this.changes) {
       if (this.step !== "reserving") this.sale.askMe();
       return;
     }
@@ -248,6 +249,20 @@ export class Item {
   setLimit(limit) {
     this.showLimit(limit);
     this.sale.tellOtherTabs({ item: this.data.item, limit });
+  }
+
+  // The page may leave for the order before it has the answer, so the other tabs ask for themselves.
+  askWhatIsHad() {
+    this.sale.askMe();
+    this.sale.tellOtherTabs({ item: this.data.item });
+  }
+
+  // News of another tab of the buyer: the new limit, or none if that tab does not know it either.
+  hearLimit(limit) {
+    this.changes += 1;
+    this.limitIsKnown = Boolean(limit);
+    if (limit) this.showLimit(limit);
+    else this.sale.askMe();
   }
 
   showLimit(limit) {

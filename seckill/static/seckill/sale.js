@@ -43,26 +43,26 @@ const sale = {
   // Whether another item of this page is scheduled or reserving.
   busy(item) { return this.items.some((other) => other !== item && other.busy); },
 
-  // What the buyer has of the items, and the name in the header. Once more where it was asked before a reservation.
+  // What the buyer has of the items, and the name in the header. Asked once more where it has changed meanwhile.
   async askMe() {
     if (this.asking) return;
     this.asking = true;
-    const callsSent = this.items.map((item) => item.callsSent);
+    const changes = this.items.map((item) => item.changes);
     try {
       const me = await askMeUntilAnswered(root.dataset.meUrl);
       this.asking = false;
-      if (me) this.showMe(me, callsSent);
+      if (me) this.showMe(me, changes);
     } catch {
       this.asking = false;
     }
   },
 
-  showMe(me, callsSent) {
+  showMe(me, changes) {
     showInHeader(me);
     for (const [index, item] of this.items.entries()) {
       const id = Number(item.data.item);
       const had = me.items?.find((one) => one.id === id);
-      if (had) item.setHad(had.units, callsSent[index]);
+      if (had) item.setHad(had.units, changes[index]);
       const hold = me.holds.find((one) => one.item === id);
       if (hold) item.showOpenHold(hold);
     }
@@ -181,7 +181,7 @@ function sleepWhileVisible(ms) {
 }
 
 otherTabs.addEventListener("message", ({ data: { item, limit } }) => {
-  sale.items.find((other) => other.data.item === item && other.card.form)?.showLimit(limit);
+  sale.items.find((other) => other.data.item === item && other.card.form)?.hearLimit(limit);
 });
 
 announceBefore(MINUTE_MS, texts.announcements.minute_left);
