@@ -12,8 +12,17 @@ register = template.Library()
 # The picture is a square of CELLS × CELLS cells, each with a quarter of a disc in one of its corners.
 CELLS = 4
 CELL_SIZE = 25
-# The difference in hue between ground and pattern: colours that are close on the wheel go together.
-HUE_STEPS = (24, 40, 320, 336)
+# Ground and pattern: muted colours that go with each other, with the demo pictures, and with a light and a dark page.
+COLOURS = (
+    ("#a94f38", "#c16a50"),
+    ("#2f6b5e", "#478777"),
+    ("#946a1c", "#b18634"),
+    ("#3d5a80", "#567599"),
+    ("#784a60", "#936479"),
+    ("#5b6936", "#76854d"),
+    ("#80553a", "#9c6f51"),
+    ("#43666f", "#5e828c"),
+)
 
 QUARTERS = (
     "M{x} {y}h{s}a{s} {s} 0 0 1-{s} {s}z",
@@ -35,13 +44,12 @@ class ProductPicture(TypedDict):
 def product_picture(product: Product) -> ProductPicture:
     """Colours and pattern from the product's slug, and the initial of its name in the reader's language."""
     digest = sha256(product.slug.encode()).digest()
-    hue = digest[0] * 360 // 256
-    shade_hue = (hue + HUE_STEPS[digest[1] % len(HUE_STEPS)]) % 360
+    ground, shade = COLOURS[digest[0] % len(COLOURS)]
     return {
         "product": product,
         "initial": str(product)[:1].upper(),
-        "ground": f"hsl({hue},52%,42%)",
-        "shade": f"hsl({shade_hue},60%,52%)",
+        "ground": ground,
+        "shade": shade,
         "pattern": pattern_from(digest[2:]),
     }
 
