@@ -203,4 +203,5 @@ def reservation(request: HttpRequest, reservation_id: UUID) -> HttpResponse:
 
 def orders_of(request: HttpRequest) -> QuerySet[Order]:
     """The signed-in buyer's orders, newest first, with their lines."""
-    return Order.objects.filter(buyer_id=request.user.pk).prefetch_related(with_lines())
+    orders = Order.objects.filter(buyer_id=request.user.pk)
+    return orders.prefetch_related(with_lines(), "lines__variant__product__pictures")

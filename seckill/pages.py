@@ -173,8 +173,9 @@ def units_from(text: str) -> int | None:
 
 
 def with_items(sales: QuerySet[Sale]) -> QuerySet[Sale]:
-    """The sales with their items and products, in two queries."""
+    """The sales with their items, products and pictures, in three queries."""
     items = SaleItem.objects.select_related("variant__product__category").order_by("pk")
+    items = items.prefetch_related("variant__product__pictures")
     return sales.prefetch_related(Prefetch("items", items))
 
 

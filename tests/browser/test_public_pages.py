@@ -229,4 +229,4 @@ def test_scripts_and_styles_are_cached_for_good(live_shop: str, page: Page, item
     for url, headers in static.items():
         assert re.search(r"\.[0-9a-f]{12}\.(js|css|svg)$", url), url
         assert "immutable" in headers["cache-control"], url
-        assert headers.get("content-encoding") == "gzip" or int(headers["content-length"]) < 1000, url
+        assert headers.get("content-encoding") in ("gzip", "br") or int(headers["content-length"]) < 1000, url

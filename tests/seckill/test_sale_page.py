@@ -89,14 +89,14 @@ def test_the_number_of_queries_does_not_grow_with_the_items(
     client: Client, item: SaleItem, buyer: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     add_items(item.sale, count=7)
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         text_of(client, page_of(item))
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         text_of(client, "/")
     client.force_login(buyer)
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         text_of(client, page_of(item))
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         text_of(client, form_of(item))
 
 

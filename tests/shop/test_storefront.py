@@ -1,14 +1,19 @@
 """The frame of every page: the language switch, signing up, the drawn picture, the countdown's text."""
 
 from datetime import timedelta
+from io import BytesIO
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.base import ContentFile
 from django.template import Context, Template
 from django.test import Client
 from django.utils import translation
+from PIL import Image
+from pytest_django import Settings
 
-from shop.models import Product
+from shop.models import Picture, Product
 from shop.time_left import duration, remaining
 
 pytestmark = pytest.mark.django_db
@@ -53,6 +58,31 @@ def test_a_product_without_a_picture_always_has_the_same_one_with_a_text(product
         assert ">龙</text>" in template.render(Context({"product": product}))
     product.slug = "another"
     assert template.render(Context({"product": product})) != drawing
+
+
+def test_a_product_shows_its_first_picture_in_the_size_of_its_place(
+    product: Product, tmp_path: Path, settings: Settings
+) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    for position, alt in ((2, "From behind"), (1, "A tin of tea")):
+        Picture.objects.create(product=product, image=png(), alt=alt, position=position)
+    template = Template("{% load product_picture %}{% product_picture product %}{% product_picture product 'page' %}")
+    card, page = template.render(Context({"product": product})).strip().split("\n")
+    for picture in (card, page):
+        assert 'alt="A tin of tea"' in picture
+        assert 'width="640" height="640"' in picture
+    assert 'loading="lazy"' in card
+    assert " 1200w" in page
+    # A picture that nobody described is described by the product's name.
+    Picture.objects.update(alt_en="")
+    assert 'alt="Longjing tea"' in template.render(Context({"product": product}))
+
+
+def png() -> "ContentFile[bytes]":
+    """The file of a picture of one colour."""
+    file = BytesIO()
+    Image.new("RGB", (300, 200), "#2f6b5e").save(file, "PNG")
+    return ContentFile(file.getvalue(), name="tea.png")
 
 
 @pytest.mark.parametrize(
