@@ -37,7 +37,7 @@ from seckill.store import StoreUnreachable
 from seckill.timestamps import now_ms, rfc3339
 from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
-from shop.http.openapi import PROBLEM
+from shop.http.openapi import TOKEN_REFUSALS, refusals
 from shop.http.problems import problem
 
 # While the order is being created, and then while it awaits payment.
@@ -70,7 +70,7 @@ class ReservationStatusView(APIView):
     @extend_schema(
         responses={
             200: ReservationStatusSerializer,
-            **dict.fromkeys((401, 404, 503), PROBLEM),
+            **refusals(*TOKEN_REFUSALS, "not_found", "unavailable"),
         }
     )
     def get(self, request: Request, reservation_id: UUID) -> HttpResponse:
@@ -119,6 +119,7 @@ class OrderPages(CursorPagination):
     ordering = ("-created_at", "-id")
 
 
+@extend_schema(responses={200: OrderSerializer(many=True), **refusals(*TOKEN_REFUSALS, "not_found")})
 class OrderListView(ListAPIView[Order]):
     """The buyer's orders, newest first, paginated by cursor."""
 
@@ -130,6 +131,7 @@ class OrderListView(ListAPIView[Order]):
         return orders_of(self.request)
 
 
+@extend_schema(responses={200: OrderSerializer, **refusals(*TOKEN_REFUSALS, "not_found")})
 class OrderView(RetrieveAPIView[Order]):
     """One of the buyer's orders."""
 
@@ -150,7 +152,12 @@ class PayView(JsonAPIView):
         responses={
             200: PaymentSerializer,
             201: PaymentSerializer,
-            **dict.fromkeys((400, 401, 404, 409, 413, 415, 503), PROBLEM),
+            **refusals(
+                *TOKEN_REFUSALS,
+                *("csrf_failed", "not_found", "idempotency_key_missing", "invalid", "parse_error", "body_too_large"),
+                *("unsupported_media_type", "not_awaiting_payment", "time_over", "no_provider"),
+                *("record_lost", "provider_unreachable"),
+            ),
         },
     )
     def post(self, request: Request, number: UUID) -> HttpResponse:
@@ -184,7 +191,13 @@ class CancelView(JsonAPIView):
     @extend_schema(
         parameters=[IDEMPOTENCY_KEY],
         request=None,
-        responses={200: OrderSerializer, **dict.fromkeys((400, 401, 404, 409, 429), PROBLEM)},
+        responses={
+            200: OrderSerializer,
+            **refusals(
+                *TOKEN_REFUSALS,
+                *("csrf_failed", "not_found", "idempotency_key_missing", "not_awaiting_payment", "cancelled_too_often"),
+            ),
+        },
     )
     def post(self, request: Request, number: UUID) -> HttpResponse:
         order = get_object_or_404(orders_of(request), number=number)

@@ -4,8 +4,10 @@ from typing import Any, cast
 
 from django.middleware.csrf import get_token
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -16,7 +18,7 @@ from seckill.models import published_items
 from seckill.store import StoreUnreachable
 from seckill.timestamps import rfc3339, to_ms
 from shop.buyer_language import stored_language
-from shop.http.openapi import PROBLEM
+from shop.http.openapi import TOKEN_REFUSALS, refusals
 
 # A page shows that there is something to pay; the list of orders shows all of it.
 HOLDS_MAX = 20
@@ -49,7 +51,7 @@ class MeView(APIView):
 
     @extend_schema(
         parameters=[OpenApiParameter("sale", int, description="Also what the buyer has of each item of this sale.")],
-        responses={200: MeSerializer, 401: PROBLEM},
+        responses={200: MeSerializer, **refusals("invalid", *TOKEN_REFUSALS)},
     )
     def get(self, request: Request) -> Response:
         buyer_id = cast(int, request.user.pk)
@@ -58,14 +60,23 @@ class MeView(APIView):
             "language": stored_language(user_id=buyer_id),
             "holds": open_holds(buyer_id),
         }
-        sale = request.query_params.get("sale", "")
-        sale_id = int(sale) if sale.isascii() and sale.isdigit() and len(sale) < 19 else None
+        sale_id = sale_asked_for(request)
         if sale_id is not None and (items := units_of(buyer_id, sale_id)) is not None:
             body["items"] = items
         if request.auth is None:
             # A public page has no token for the calls that its scripts make with the session.
             get_token(request._request)
         return Response(body, headers={"Cache-Control": "no-store"})
+
+
+def sale_asked_for(request: Request) -> int | None:
+    """The sale's id in the query; None if there is none. Raises ValidationError for what is no id."""
+    given = request.query_params.getlist("sale")
+    if not given:
+        return None
+    if len(given) > 1 or not (given[0].isascii() and given[0].isdigit() and len(given[0]) < 19):
+        raise ValidationError({"sale": _("A whole number is needed.")})
+    return int(given[0])
 
 
 def open_holds(buyer_id: int) -> list[dict[str, Any]]:

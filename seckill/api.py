@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.generics import ListAPIView, RetrieveAPIView
 from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
@@ -40,7 +40,7 @@ from seckill.serializers import (
 from seckill.timestamps import now_ms, rfc3339, to_ms
 from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
-from shop.http.openapi import PROBLEM
+from shop.http.openapi import TOKEN_REFUSALS, refusals
 from shop.http.problems import problem
 from shop.money import to_text
 
@@ -55,7 +55,11 @@ class ReservationView(JsonAPIView):
         request=ReservationRequestSerializer,
         responses={
             201: ReservationSerializer,
-            **dict.fromkeys((400, 401, 403, 409, 410, 413, 415, 503), PROBLEM),
+            **refusals(
+                *("invalid", "parse_error", "pass_missing", "pass_invalid", "pass_expired"),
+                *("pass_of_another_buyer", "pass_of_another_item", "length_required", "body_too_large"),
+                *("unsupported_media_type", *(outcome for outcome in Outcome if outcome not in ACCEPTED)),
+            ),
         },
     )
     def post(self, request: Request, item_id: int) -> HttpResponse:
@@ -125,7 +129,10 @@ class PassView(JsonAPIView):
 
     @extend_schema(
         request=None,
-        responses={201: PassSerializer, **dict.fromkeys((401, 403, 404, 409, 410), PROBLEM)},
+        responses={
+            201: PassSerializer,
+            **refusals(*TOKEN_REFUSALS, "csrf_failed", "invalid", "not_found", "too_early", "closed"),
+        },
     )
     def post(self, request: Request, item_id: int) -> HttpResponse:
         if request.data:
@@ -159,6 +166,11 @@ class SalePages(PageNumberPagination):
 
     page_size = 20
 
+    def get_page_number(self, request: Request, paginator: Any) -> Any:
+        if request.query_params.get(self.page_query_param) == "":
+            raise NotFound
+        return super().get_page_number(request, paginator)
+
     def get_paginated_response(self, data: Any) -> Response:
         addresses = {"prev": self.get_previous_link(), "next": self.get_next_link()}
         links = [f'<{address}>; rel="{name}"' for name, address in addresses.items() if address]
@@ -191,12 +203,13 @@ class SaleListView(ListAPIView[Sale]):
 
     @extend_schema(
         parameters=[OpenApiParameter("phase", enum=list(Phase))],
-        responses={200: SaleSerializer(many=True), **dict.fromkeys((400, 404), PROBLEM)},
+        responses={200: SaleSerializer(many=True), **refusals("invalid", "not_found")},
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return super().get(request, *args, **kwargs)
 
 
+@extend_schema(responses={200: SaleSerializer, **refusals("not_found")})
 class SaleView(RetrieveAPIView[Sale]):
     """One published sale with its items."""
 

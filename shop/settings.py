@@ -324,15 +324,15 @@ KNOX_TOKEN_MODEL = "shop.ApiToken"
 REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_TTL": timedelta(days=7)}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Stampede",
-    "DESCRIPTION": "Flash sales that never oversell and never lose a confirmed reservation.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "ENFORCE_NON_BLANK_FIELDS": True,
+    "SORT_OPERATIONS": "shop.http.api_calls.place_of",
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "shop.http.openapi.document_problems",
+        "shop.http.openapi.document_calls",
     ],
 }
 

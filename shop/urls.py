@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from shop import account_pages, health
+from shop.http import problem_pages
 from shop.languages.language_choice import choose_language
 
 api = [
@@ -32,9 +33,13 @@ urlpatterns = [
     ),
     path(
         "api/docs/",
-        SpectacularSwaggerSplitView.as_view(url_name="schema", authentication_classes=[], permission_classes=[]),
+        SpectacularSwaggerSplitView.as_view(
+            url_name="schema", authentication_classes=[], permission_classes=[], template_name="shop/api_docs.html"
+        ),
         name="docs",
     ),
+    path("api/docs/problems/", problem_pages.all_problems, name="api-problems"),
+    path("api/docs/problems/<slug:code>/", problem_pages.one_problem, name="api-problem"),
     # Pages: English at `/`, the other languages under their code.
     *i18n_patterns(
         path("accounts/email/", account_pages.address, name="account_email"),

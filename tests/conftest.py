@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.utils import timezone
@@ -54,6 +55,14 @@ def store() -> Any:
 @pytest.fixture
 def buyer(db: None) -> User:
     return User.objects.create_user("buyer", password="buyer-password")
+
+
+@pytest.fixture
+def buyer_with_password(buyer: User) -> User:
+    """A buyer who can sign in with the form: the shop's own hashers do not know the cheap one of the tests."""
+    buyer.password = PBKDF2PasswordHasher().encode("a-good-password", "salt", iterations=1_000)
+    buyer.save(update_fields=["password"])
+    return buyer
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from orders.payments import inbox, provider_choice
 from orders.payments.provider.interface import Forged, TooOld
 from orders.payments.provider.names import chosen_providers
-from shop.http.openapi import PROBLEM
+from shop.http.openapi import refusals
 from shop.http.problems import problem
 
 
@@ -25,7 +25,7 @@ class WebhookView(APIView):
         request=OpenApiTypes.OBJECT,
         responses={
             200: OpenApiResponse(description="Received; do not send it again."),
-            **dict.fromkeys((400, 404, 413), PROBLEM),
+            **refusals("signature_invalid", "signature_expired", "not_found", "body_too_large"),
         },
     )
     def post(self, request: Request, provider: str) -> HttpResponse:

@@ -21,7 +21,7 @@ from seckill.models import published_items, published_sales
 from seckill.serializers import LiveSerializer, SaleLiveSerializer
 from seckill.store import StoreUnreachable
 from seckill.timestamps import now_ms
-from shop.http.openapi import PROBLEM
+from shop.http.openapi import refusals
 
 # How long a process remembers that an item is published.
 PUBLISHED_REMEMBERED_SECONDS = 10.0
@@ -29,7 +29,7 @@ PUBLISHED_REMEMBERED_SECONDS = 10.0
 IF_NONE_MATCH = OpenApiParameter(
     "If-None-Match", location="header", description="The ETag of the last answer: 304 if no figure has changed since."
 )
-NOT_MODIFIED = OpenApiResponse(description="No figure has changed.")
+UNCHANGED_OR_MISSING = {304: OpenApiResponse(description="No figure has changed."), **refusals("not_found")}
 
 
 class LiveView(APIView):
@@ -41,7 +41,7 @@ class LiveView(APIView):
     authentication_classes = ()
     permission_classes = ()
 
-    @extend_schema(parameters=[IF_NONE_MATCH], responses={200: LiveSerializer, 304: NOT_MODIFIED, 404: PROBLEM})
+    @extend_schema(parameters=[IF_NONE_MATCH], responses={200: LiveSerializer, **UNCHANGED_OR_MISSING})
     def get(self, request: Request, item_id: int) -> HttpResponse:
         try:
             counters = ledger.read(item_id=item_id) or archive.find_archived(item_id=item_id)
@@ -63,7 +63,7 @@ class SaleLiveView(APIView):
     authentication_classes = ()
     permission_classes = ()
 
-    @extend_schema(parameters=[IF_NONE_MATCH], responses={200: SaleLiveSerializer, 304: NOT_MODIFIED, 404: PROBLEM})
+    @extend_schema(parameters=[IF_NONE_MATCH], responses={200: SaleLiveSerializer, **UNCHANGED_OR_MISSING})
     def get(self, request: Request, sale_id: int) -> HttpResponse:
         sale = get_object_or_404(published_sales().prefetch_related("items__sale"), pk=sale_id)
         items = sorted(sale.items.all(), key=lambda item: item.pk)

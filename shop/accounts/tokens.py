@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import APIException
@@ -23,7 +23,8 @@ from rest_framework.response import Response
 from shop.accounts.sign_in import check_password
 from shop.http.base_view import JsonAPIView
 from shop.http.bearer import BearerAuthentication
-from shop.http.serializers import ProblemSerializer, StrictSerializer
+from shop.http.openapi import TOKEN_REFUSALS, refusals
+from shop.http.serializers import StrictSerializer
 from shop.models import ApiToken
 
 # Far more than one person's programs need. Beyond it the oldest goes: a program that forgets its tokens and signs in
@@ -79,8 +80,8 @@ class TokenView(JsonAPIView):
         request=CredentialsSerializer,
         responses={
             201: TokenSerializer,
-            401: OpenApiResponse(ProblemSerializer, "`wrong_credentials` or `second_factor_needed`"),
-            429: OpenApiResponse(ProblemSerializer, "`too_many_attempts`"),
+            **refusals("invalid", "parse_error", "body_too_large", "unsupported_media_type"),
+            **refusals("wrong_credentials", "second_factor_needed", "too_many_attempts"),
         },
     )
     def post(self, request: Request) -> Response:
@@ -103,7 +104,7 @@ class TokenView(JsonAPIView):
         body = TokenSerializer({"token": token, "expires_at": row.expiry}).data
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
 
-    @extend_schema(request=None, responses={204: None, 401: OpenApiResponse(ProblemSerializer, "No valid token")})
+    @extend_schema(request=None, responses={204: None, **refusals(*TOKEN_REFUSALS)})
     def delete(self, request: Request) -> Response:
         """Revoke the token with which this call is made."""
         request.auth.delete()

@@ -1,27 +1,84 @@
-"""Adds to each operation of the OpenAPI file that its errors are problem documents."""
+"""What the OpenAPI file says beyond the views' own decorators: chapters, examples, and refusals with their meaning."""
 
+from collections import defaultdict
 from typing import Any
 
+from django.utils import translation
 from drf_spectacular.utils import OpenApiResponse
 
+from shop.http.api_calls import BY_OPERATION, CHAPTERS, PREPARATION
+from shop.http.problem_catalogue import BY_CODE, EXPLAINED
 from shop.http.serializers import ProblemSerializer
 
-# For `@extend_schema`, under each error status that an operation documents.
-PROBLEM = OpenApiResponse(ProblemSerializer, "A problem document; `code` says which problem.")
-
 PROBLEM_CONTENT = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+DEFAULT_DESCRIPTION = "Another problem: `code` says which."
+
+INTRODUCTION = """\
+Flash sales that never oversell and never lose a confirmed reservation.
+
+**To buy**, make the calls of this page from top to bottom: sign in, choose an item, get a pass, reserve with it, wait
+for the order, pay. Each call has an example for a shell with curl. Set `BUYER` and `PASSWORD` to those of an account,
+then:
+
+```
+{preparation}
+```
+
+To try calls on this page, paste a token under *Authorize*; a reservation takes a pass there, as `Pass …`.
+
+Times are RFC 3339 in UTC. Amounts are decimal strings.
+
+**A refusal** is `application/problem+json` (RFC 9457). Programs act on `code`; `detail` is for people, in the language
+of the header Accept-Language. `type` is the address of a page about the code, in English and Chinese. It is relative to
+the address of the shop, so with the setting SHOP_URL the page is at SHOP_URL followed by `type`.
+[All codes on one page](/api/docs/problems/).
+
+| code | HTTP | meaning | what to do |
+|---|---|---|---|
+{rows}
+"""
 
 
-def document_problems(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
-    """A drf-spectacular hook: each error is `application/problem+json`, named or not."""
-    for path in result["paths"].values():
-        for operation in path.values():
-            responses = operation["responses"]
-            for status, response in responses.items():
-                if int(status) >= 400:
-                    response["content"] = PROBLEM_CONTENT
-            responses["default"] = {
-                "content": PROBLEM_CONTENT,
-                "description": PROBLEM.description,
-            }
+# Of every call for somebody who is signed in.
+TOKEN_REFUSALS = ("not_authenticated", "authentication_failed")
+
+
+def refusals(*codes: str) -> dict[int, OpenApiResponse]:
+    """For `@extend_schema`: the codes with which a call may be refused, by status."""
+    by_status: dict[int, list[str]] = defaultdict(list)
+    for code in codes:
+        by_status[BY_CODE[code].status].append(code)
+    # `explain_refusals` replaces the codes by sentences; translations are not loaded yet.
+    return {status: OpenApiResponse(ProblemSerializer, " ".join(found)) for status, found in by_status.items()}
+
+
+def document_calls(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
+    """A drf-spectacular hook. The file is in English, whatever the reader's language."""
+    with translation.override("en"):
+        rows = [f"| [`{it.code}`]({it.address}) | {it.status} | {it.meaning} | {it.to_do} |" for it in EXPLAINED]
+        address = request.build_absolute_uri("/")[:-1] if request else "http://127.0.0.1:8000"
+        preparation = PREPARATION.strip().replace("http://127.0.0.1:8000", address)
+        result["info"]["description"] = INTRODUCTION.format(preparation=preparation, rows="\n".join(rows))
+        result["tags"] = [{"name": chapter} for chapter in CHAPTERS]
+        for path, operations in result["paths"].items():
+            for method, operation in operations.items():
+                describe_call(method.upper(), path, operation)
+                explain_refusals(operation["responses"])
     return result
+
+
+def describe_call(method: str, path: str, operation: dict[str, Any]) -> None:
+    """Chapter and short name. The example follows the description, which comes from the view."""
+    if (call := BY_OPERATION.get((method, path))) is not None:
+        operation["tags"], operation["summary"] = [call.chapter], call.summary
+        operation["description"] = f"{operation.get('description', '')}\n\n```\n{call.example.strip()}\n```"
+
+
+def explain_refusals(responses: dict[str, Any]) -> None:
+    """Each code with its meaning. Every error is `application/problem+json`, named or not."""
+    for status, response in responses.items():
+        if int(status) >= 400:
+            response["content"] = PROBLEM_CONTENT
+            known = [BY_CODE[code] for code in response["description"].split() if code in BY_CODE]
+            response["description"] = "\n".join(f"- [`{it.code}`]({it.address}): {it.meaning}" for it in known)
+    responses["default"] = {"content": PROBLEM_CONTENT, "description": DEFAULT_DESCRIPTION}

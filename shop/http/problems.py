@@ -1,6 +1,6 @@
 """Errors under /api/ as `application/problem+json` (RFC 9457), those of DRF as well as Django's own.
 
-`code` is for programs, `detail` is for people, and `type` is the address of the code in the documentation.
+`code` is for programs, `detail` is for people, and `type` is the address of a page about the code.
 """
 
 import math
@@ -23,6 +23,7 @@ from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
 from shop.http.parsers import BodyTooLarge
+from shop.http.problem_catalogue import type_of
 from shop.http.rate_limits import LimitReached
 from shop.time_left import duration
 
@@ -48,7 +49,7 @@ def problem(
 ) -> JsonResponse:
     """A problem document. `retry_after_seconds` also becomes the Retry-After header; `more` are extension members."""
     body = {
-        "type": f"/api/docs/#problem-{code}",
+        "type": type_of(code),
         "title": str(title),
         "status": status,
         "detail": str(detail),

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
@@ -139,11 +138,3 @@ def sign_in(live_shop: str) -> Callable[[BrowserContext, User], None]:
         context.add_cookies([{"name": name, "value": value, "url": live_shop} for name, value in names.items()])
 
     return sign_in
-
-
-@pytest.fixture
-def buyer_with_password(buyer: User) -> User:
-    """A buyer who can sign in with the form: the shop's own hashers do not know the cheap one of the tests."""
-    buyer.password = PBKDF2PasswordHasher().encode("a-good-password", "salt", iterations=1_000)
-    buyer.save(update_fields=["password"])
-    return buyer

@@ -1,0 +1,162 @@
+"""The calls of the API as /api/docs/ shows them: in the order of a purchase, with a short name and an example.
+
+The examples are commands for a shell with curl. A test runs them in this order against a running shop. What a call does
+is written at its view, what refusals mean in shop/http/problem_catalogue.py.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    chapter: str
+    method: str
+    path: str
+    summary: str
+    example: str
+
+
+PREPARATION = """
+API=http://127.0.0.1:8000/api/v1
+JSON='Content-Type: application/json'
+field() { python3 -c "import json, sys; print(json.load(sys.stdin)$1)"; }
+"""
+
+CALLS = [
+    Call(
+        "Sign in",
+        "POST",
+        "/api/v1/auth/token/",
+        "Get a token",
+        """
+TOKEN=$(curl -s $API/auth/token/ -H "$JSON" \\
+  -d "{\\"username\\": \\"$BUYER\\", \\"password\\": \\"$PASSWORD\\"}" | field "['token']")
+""",
+    ),
+    Call("Sign in", "GET", "/api/v1/me/", "Who is signed in", 'curl -s $API/me/ -H "Authorization: Bearer $TOKEN"'),
+    Call(
+        "Sales",
+        "GET",
+        "/api/v1/sales/",
+        "List the sales",
+        'SALE=$(curl -s "$API/sales/?phase=open" | field "[0][\'id\']")',
+    ),
+    Call(
+        "Sales",
+        "GET",
+        "/api/v1/sales/{id}/",
+        "A sale with its items",
+        "ITEM=$(curl -s $API/sales/$SALE/ | field \"['items'][0]['id']\")",
+    ),
+    Call(
+        "Sales",
+        "GET",
+        "/api/v1/sales/{sale_id}/live/",
+        "Live figures of a sale",
+        "curl -s $API/sales/$SALE/live/",
+    ),
+    Call(
+        "Sales",
+        "GET",
+        "/api/v1/sale-items/{item_id}/live/",
+        "Live figures of an item",
+        "curl -s $API/sale-items/$ITEM/live/",
+    ),
+    Call(
+        "Reserve",
+        "POST",
+        "/api/v1/sale-items/{item_id}/passes/",
+        "Get a pass",
+        """
+PASS=$(curl -s -X POST $API/sale-items/$ITEM/passes/ -H "Authorization: Bearer $TOKEN" \\
+  | field "['pass']")
+""",
+    ),
+    Call(
+        "Reserve",
+        "POST",
+        "/api/v1/sale-items/{item_id}/reservations/",
+        "Reserve units",
+        """
+RESERVATION=$(curl -s $API/sale-items/$ITEM/reservations/ -H "Authorization: Pass $PASS" \\
+  -H "$JSON" -d '{"units": 1}' | field "['id']")
+""",
+    ),
+    Call(
+        "Reserve",
+        "GET",
+        "/api/v1/reservations/{reservation_id}/",
+        "Status of a reservation",
+        """
+ORDER=None
+until [ "$ORDER" != None ]; do
+  ORDER=$(curl -s $API/reservations/$RESERVATION/ -H "Authorization: Bearer $TOKEN" \\
+    | field "['order']"); sleep 0.5
+done
+""",
+    ),
+    Call(
+        "Orders",
+        "GET",
+        "/api/v1/orders/",
+        "List your orders",
+        'curl -s $API/orders/ -H "Authorization: Bearer $TOKEN"',
+    ),
+    Call(
+        "Orders",
+        "GET",
+        "/api/v1/orders/{number}/",
+        "An order",
+        'curl -s $API/orders/$ORDER/ -H "Authorization: Bearer $TOKEN"',
+    ),
+    Call(
+        "Orders",
+        "POST",
+        "/api/v1/orders/{number}/pay/",
+        "Pay an order",
+        """
+# The answer has the address of the payment page, where the buyer pays.
+curl -s -X POST $API/orders/$ORDER/pay/ -H "Authorization: Bearer $TOKEN" \\
+  -H "Idempotency-Key: pay-$ORDER" | field "['url']"
+""",
+    ),
+    Call(
+        "Orders",
+        "POST",
+        "/api/v1/orders/{number}/cancel/",
+        "Cancel an order",
+        """
+# Instead of paying.
+curl -s -X POST $API/orders/$ORDER/cancel/ -H "Authorization: Bearer $TOKEN" \\
+  -H "Idempotency-Key: cancel-$ORDER" | field "['status']"
+""",
+    ),
+    Call(
+        "Sign out",
+        "DELETE",
+        "/api/v1/auth/token/",
+        "Revoke a token",
+        'curl -s -X DELETE $API/auth/token/ -H "Authorization: Bearer $TOKEN"',
+    ),
+    Call(
+        "For payment companies",
+        "POST",
+        "/api/v1/payments/{provider}/webhook/",
+        "Receive a payment's event",
+        """
+# Without a signature it is refused with signature_invalid.
+curl -s $API/payments/simulated/webhook/ -H "$JSON" -d '{}' | field "['code']"
+""",
+    ),
+]
+
+CHAPTERS = list(dict.fromkeys(call.chapter for call in CALLS))
+BY_OPERATION = {(call.method, call.path): call for call in CALLS}
+PLACES = {operation: place for place, operation in enumerate(BY_OPERATION)}
+
+
+def place_of(endpoint: tuple[str, str, str, object]) -> tuple[int, str, str]:
+    """drf-spectacular's setting SORT_OPERATIONS: the order above; what is not there comes last."""
+    path, _regex, method, _view = endpoint
+    # The file calls a row's key `id`.
+    return PLACES.get((method, path.replace("{pk}", "{id}")), len(PLACES)), path, method

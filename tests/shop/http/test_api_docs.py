@@ -1,0 +1,152 @@
+"""/api/docs/ explains every call and every refusal, in the order of a purchase, with examples that run."""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import translation
+from django.utils.html import escape
+
+from orders.cancelling import CancelOutcome
+from orders.payments.sessions import StartOutcome
+from seckill.models import SaleItem
+from seckill.outcomes import Outcome
+from seckill.reservation import ACCEPTED
+from shop.http.api_calls import CALLS, PREPARATION
+from shop.http.problem_catalogue import BY_CODE, EXPLAINED
+from tests.live_shop import live_shop
+
+ROOT = Path(__file__).resolve().parents[3]
+SCHEMA = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
+OPERATIONS = {
+    (method.upper(), path): operation
+    for path, operations in SCHEMA["paths"].items()
+    for method, operation in operations.items()
+}
+# A code is the first argument of these, or their argument or attribute `code`.
+RAISERS = {"refuse", "PassRefused"}
+# DRF's own, which no line of ours names.
+OF_DRF = {
+    *("not_authenticated", "authentication_failed", "parse_error", "method_not_allowed", "not_acceptable"),
+    *("unsupported_media_type",),
+}
+# Codes of single fields, under `errors`.
+OF_FIELDS = {"unknown_field", "min_value", "max_decimal_places"}
+
+
+def codes_in_the_source() -> Iterator[str]:
+    for app in ("shop", "seckill", "orders"):
+        for path in (ROOT / app).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                yield from literal_codes(node)
+    yield from (outcome for outcome in Outcome if outcome not in ACCEPTED)
+    yield from set(StartOutcome) - {StartOutcome.REPEATED, StartOutcome.ALREADY_OPEN, StartOutcome.OPENED}
+    yield from set(CancelOutcome) - {CancelOutcome.CANCELLED}
+    yield from OF_DRF
+
+
+def literal_codes(node: ast.AST) -> Iterator[str]:
+    found: list[ast.expr] = []
+    if isinstance(node, ast.Call):
+        found += [keyword.value for keyword in node.keywords if keyword.arg == "code"]
+        found += node.args[:1] if isinstance(node.func, ast.Name) and node.func.id in RAISERS else []
+    elif isinstance(node, ast.Assign):
+        names = {target.id for target in node.targets if isinstance(target, ast.Name)}
+        found += [node.value] if names & {"default_code"} else []
+    elif isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        found += [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "code"]
+    yield from (value.value for value in found if isinstance(value, ast.Constant) and isinstance(value.value, str))
+
+
+def test_every_code_of_the_source_is_explained() -> None:
+    missing = set(codes_in_the_source()) - OF_FIELDS - set(BY_CODE)
+    assert not missing, f"explain these codes in shop/http/problem_catalogue.py: {sorted(missing)}"
+
+
+def test_no_code_is_explained_that_the_source_does_not_have() -> None:
+    # `bad_request` is chosen in a pair with another one.
+    assert set(BY_CODE) - set(codes_in_the_source()) == {"bad_request"}
+    assert len(BY_CODE) == len(EXPLAINED)
+
+
+def test_every_call_has_its_place_in_the_order_of_a_purchase() -> None:
+    listed = [(call.method, call.path) for call in CALLS]
+    missing = set(OPERATIONS) - set(listed)
+    assert not missing, f"add these calls to shop/http/api_calls.py, with an example: {sorted(missing)}"
+    assert not set(listed) - set(OPERATIONS)
+    # A path comes once, with all its methods.
+    assert list(SCHEMA["paths"]) == list(dict.fromkeys(path for _, path in listed))
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda operation: operation["operationId"])
+def test_every_call_has_a_summary_a_description_and_its_refusals(operation: dict[str, Any]) -> None:
+    assert operation["summary"]
+    text = operation["description"].partition("```")[0].strip()
+    assert len(text) > 20, "write what the call does as the docstring of its view"
+    assert operation["tags"][0] in {tag["name"] for tag in SCHEMA["tags"]}
+    refused = {status: answer for status, answer in operation["responses"].items() if status.startswith(("4", "5"))}
+    assert refused, "name the codes with `refusals(…)`"
+    for answer in refused.values():
+        assert set(re.findall(r"`(\w+)`", answer["description"])) & set(BY_CODE)
+
+
+def test_the_introduction_has_the_table_of_all_codes() -> None:
+    for explained in EXPLAINED:
+        assert f"| [`{explained.code}`]({explained.address}) | {explained.status} |" in SCHEMA["info"]["description"]
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "What to do"), ("zh-hans", "怎么办")])
+@pytest.mark.parametrize("code", BY_CODE)
+def test_the_type_of_every_problem_leads_to_its_page(client: Client, code: str, language: str, words: str) -> None:
+    answer = client.get(BY_CODE[code].address, headers={"Accept-Language": language})
+    assert answer.status_code == 200
+    assert code in answer.text
+    assert words in answer.text
+    with translation.override(language):
+        assert escape(str(BY_CODE[code].meaning)) in answer.text
+        assert escape(str(BY_CODE[code].to_do)) in answer.text
+
+
+@pytest.mark.django_db
+def test_a_real_problem_has_the_address_of_its_page(client: Client) -> None:
+    refusal = client.get("/api/v1/orders/", headers={"Accept": "application/json"})
+    assert refusal.status_code == 401
+    page = client.get(refusal.json()["type"])
+    assert page.status_code == 200
+    assert "not_authenticated" in page.text
+
+
+def test_a_page_lists_all_problems_and_an_unknown_code_has_no_page(client: Client) -> None:
+    page = client.get("/api/docs/problems/").text
+    assert all(f'id="{code}"' in page for code in BY_CODE)
+    assert client.get("/api/docs/problems/no_such_code/").status_code == 404
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_examples_buy_something_when_they_are_run_from_top_to_bottom(
+    buyer_with_password: User, item: SaleItem
+) -> None:
+    with live_shop() as url:
+        commands = [PREPARATION.replace("http://127.0.0.1:8000", url), *(call.example for call in CALLS)]
+        # `-x` names the command that failed.
+        run = subprocess.run(
+            ["bash", "-euxo", "pipefail", "-c", "\n".join(commands)],
+            env={"PATH": "/usr/bin:/bin", "BUYER": "buyer", "PASSWORD": "a-good-password"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.splitlines()
+    assert f"{url}/pay/simulated/" in run.stdout
+    assert "cancelled" in lines
+    assert "signature_invalid" in lines

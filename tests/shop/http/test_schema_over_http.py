@@ -1,0 +1,90 @@
+"""Generated calls of the whole API, over HTTP, against the shop's own web server: no fault, no broken promise.
+
+As a buyer and as nobody. tests/shop/http/test_openapi.py does the same inside one process, with more examples.
+"""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from django.contrib.auth.models import User
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import one_of
+from schemathesis import GenerationMode
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from seckill.models import SaleItem
+from shop.models import ApiToken
+from tests.live_shop import live_web
+from tests.orders.payments.payment_steps import order_of
+
+# For each operation. All of them take some seconds on an idle machine.
+EXAMPLES_MAX = 25
+SECONDS_MAX = 60
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def objects(buyer: User, item: SaleItem) -> dict[str, Any]:
+    """What the addresses of the API may name, so that calls get further than 404."""
+    order = order_of(item, buyer)
+    return {
+        "id": item.sale_id,
+        "sale_id": item.sale_id,
+        "item_id": item.pk,
+        "number": str(order.number),
+        "reservation_id": str(order.reservation_id),
+        "provider": "simulated",
+    }
+
+
+def operations_of(url: str) -> Iterator[Any]:
+    for found in schemathesis.openapi.from_url(f"{url}/api/schema/").get_all_operations():
+        assert isinstance(found, Ok)
+        yield found.ok()
+
+
+def call_with_generated_input(operation: Any, *, objects: dict[str, Any], headers: dict[str, str]) -> None:
+    """Calls with what the schema allows and what it forbids, and allowed ones about things that exist.
+
+    The schema cannot say that a name must not hold a NUL or be all blanks, so data may fit it and still be refused.
+    """
+    # A pass is no bearer token; a token that is sent in its place is refused as a pass.
+    sent = {} if operation.path.endswith("/reservations/") else headers
+
+    names = [parameter.name for parameter in operation.path_parameters]
+    cases = [operation.as_strategy(mode) for mode in GenerationMode]
+    if names:
+        known = {name: objects[name] for name in names}
+        cases += [operation.as_strategy(mode, path_parameters=known) for mode in GenerationMode]
+
+    @given(case=one_of(cases))
+    @settings(max_examples=EXAMPLES_MAX, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    def call(case: Any) -> None:
+        response = case.call(headers=sent)
+        assert response.status_code < 500, f"{case.method} {response.request.url}: {response.text}"
+        case.validate_response(response, headers=sent, excluded_checks=[positive_data_acceptance])
+
+    call()
+
+
+@pytest.mark.parametrize("who", ["a buyer", "nobody"])
+def test_no_generated_call_makes_a_fault_or_breaks_the_schema(who: str, buyer: User, objects: dict[str, Any]) -> None:
+    _, token = ApiToken.objects.create(user=buyer)
+    headers = {"Authorization": f"Bearer {token}"} if who == "a buyer" else {}
+    began_s = time.monotonic()
+    # The limits of sign-in are for people.
+    with live_web(SIGN_IN_LIMIT_BY_ADDRESS="10000/minute") as url:
+        called = 0
+        for operation in operations_of(url):
+            if (operation.method.upper(), operation.path) == ("DELETE", "/api/v1/auth/token/"):
+                # It would end the token of all other calls.
+                continue
+            call_with_generated_input(operation, objects=objects, headers=headers)
+            called += 1
+    assert called > 10
+    assert time.monotonic() - began_s < SECONDS_MAX
