@@ -22,6 +22,7 @@ from seckill.models import Sale, SaleItem
 from seckill.publication import CannotPublish, publish_sale
 from seckill.staff.change_list import journal_of
 from seckill.staff.change_pages import buttons_of, buttons_of_item, change_page
+from seckill.staff.duplicate import duplicate
 from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phase, state_of
 from seckill.staff.sale_form import SaleItemInline
 from seckill.store import StoreUnreachable
@@ -42,7 +43,7 @@ class SaleAdmin(StaffAdmin):
     list_filter = [PhaseFilter]
     search_fields = [*in_all_languages("name", "items__variant__product__name"), "items__variant__sku"]
     actions = ["publish_selected", "delete_selected"]
-    actions_detail = ["publish"]
+    actions_detail = ["publish", "duplicate_sale"]
     change_form_outer_before_template = "admin/seckill/sale/items.html"
     change_form_outer_after_template = "admin/seckill/sale/journal.html"
 
@@ -110,9 +111,9 @@ class SaleAdmin(StaffAdmin):
         return super().get_view_on_site_url(obj) if obj and obj.is_published else None
 
     def get_actions_detail(self, request: HttpRequest, object_id: str) -> list[Any]:
-        if Sale.objects.filter(pk=object_id, published_at__isnull=False).exists():
-            return []
         actions: list[Any] = super().get_actions_detail(request, object_id)  # type: ignore[misc]
+        if Sale.objects.filter(pk=object_id, published_at__isnull=False).exists():
+            return [action for action in actions if not action.path.endswith("publish")]
         return actions
 
     def reason_to_keep(self, obj: Sale) -> str | None:
@@ -191,6 +192,32 @@ class SaleAdmin(StaffAdmin):
             "sale_url": self.page_of(sale),
         }
         return TemplateResponse(request, "admin/seckill/sale/publish.html", context)
+
+    def has_duplicate_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
+        return self.has_add_permission(request)
+
+    @action(  # type: ignore[untyped-decorator]
+        description=_("Duplicate this sale …"), permissions=["duplicate"], icon="content_copy"
+    )
+    def duplicate_sale(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask first; a POST makes a draft and leads to it."""
+        sale = self.get_object(request, unquote(object_id))
+        if sale is None:
+            raise Http404
+        if request.method == "POST":
+            draft = duplicate(sale_id=sale.pk)
+            self.log_addition(request, draft, str(_("Duplicated from “%(sale)s”.") % {"sale": sale}))
+            text = _("This is a draft with the same items, one week later. Check its times and quantities.")
+            self.message_user(request, text, messages.SUCCESS)
+            return redirect(self.page_of(draft))
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": _("Duplicate “%(sale)s”?") % {"sale": sale},
+            "items": sale.items.select_related("product").order_by("pk"),
+            "sale_url": self.page_of(sale),
+        }
+        return TemplateResponse(request, "admin/seckill/sale/duplicate.html", context)
 
     @admin.action(description=_("Publish"), permissions=["change"])
     def publish_selected(self, request: HttpRequest, queryset: QuerySet[Sale]) -> None:

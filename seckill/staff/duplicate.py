@@ -1,0 +1,43 @@
+"""“Duplicate this sale”: a draft with the same items, one week later."""
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from seckill.models import Sale
+
+WEEK = timedelta(weeks=1)
+
+
+def duplicate(*, sale_id: int) -> Sale:
+    """A new draft with the names, terms and items of the sale, at the same hour one week later.
+
+    Of a sale long ago the week is the first that is still to come, since a sale in the past cannot be published.
+    Quantities are those of now. Raises Sale.DoesNotExist.
+    """
+    with transaction.atomic():
+        draft = Sale.objects.get(pk=sale_id)
+        items = list(draft.items.order_by("pk"))
+        weeks = weeks_until_future(draft.opens_at)
+        draft.opens_at, draft.closes_at = later(draft.opens_at, weeks), later(draft.closes_at, weeks)
+        draft.pk, draft.published_at, draft.paused = None, None, False
+        draft._state.adding = True
+        draft.save()
+        for item in items:
+            item.pk, item.sale = None, draft
+            item.taken, item.announced_at, item.archived_at = 0, None, None
+            item._state.adding = True
+            item.save()
+    return draft
+
+
+def weeks_until_future(opens_at: datetime) -> int:
+    """At least one."""
+    passed = timezone.now() - opens_at
+    return max(1, passed // WEEK + 1)
+
+
+def later(at: datetime, weeks: int) -> datetime:
+    """The same hour of the shop's day, also where summer time has begun or ended meanwhile."""
+    return timezone.make_aware(timezone.make_naive(at) + weeks * WEEK)
