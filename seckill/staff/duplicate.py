@@ -3,9 +3,10 @@
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Sum
 from django.utils import timezone
 
-from seckill.models import Sale
+from seckill.models import Sale, SaleChange, SaleItem
 
 WEEK = timedelta(weeks=1)
 
@@ -14,7 +15,7 @@ def duplicate(*, sale_id: int) -> Sale:
     """A new draft with the names, terms and items of the sale, at the same hour one week later.
 
     Of a sale long ago the week is the first that is still to come, since a sale in the past cannot be published.
-    Quantities are those of now. Raises Sale.DoesNotExist.
+    Quantities are those of now, with the unsold units that have gone back to the stock. Raises Sale.DoesNotExist.
     """
     with transaction.atomic():
         draft = Sale.objects.get(pk=sale_id)
@@ -25,11 +26,20 @@ def duplicate(*, sale_id: int) -> Sale:
         draft._state.adding = True
         draft.save()
         for item in items:
+            if item.quantity is not None:
+                item.quantity += returned_units(item)
             item.pk, item.sale = None, draft
-            item.taken, item.announced_at, item.archived_at = 0, None, None
+            item.taken, item.announced_at, item.archived_at, item.from_stock = 0, None, None, False
             item._state.adding = True
             item.save()
     return draft
+
+
+def returned_units(item: SaleItem) -> int:
+    """How many units have left the sale after its end."""
+    returned = item.changes.filter(kind=SaleChange.Kind.RETURN_UNSOLD, status=SaleChange.Status.APPLIED)
+    units: int = returned.aggregate(units=Sum("units", default=0))["units"]
+    return units
 
 
 def weeks_until_future(opens_at: datetime) -> int:

@@ -15,6 +15,7 @@ from seckill.changes.rules import CannotChange
 from seckill.changes.unsold import return_unsold_of
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.publication import CannotPublish, publish_sale
+from seckill.staff.duplicate import duplicate
 from shop import failpoints
 from shop.models import Product, StockChange
 from shop.stock.movements import set_count
@@ -163,3 +164,15 @@ def test_units_that_never_came_from_the_stock_do_not_go_there(product: Product) 
     close(item)
     assert tasks.return_unsold_units() == 0
     assert available(product) == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_duplicate_of_a_past_sale_has_the_units_that_were_planned(product: Product, buyer: User) -> None:
+    item = make_item(product, quantity=5)
+    assert lifecycle.pay(order_id=reserve(item, buyer).pk)
+    close(item)
+    tasks.return_unsold_units()
+    copy = duplicate(sale_id=item.sale_id).items.get()
+    assert (copy.quantity, copy.taken, copy.from_stock) == (5, 0, False)
+    publish_sale(sale_id=copy.sale_id)
+    assert available(product) == 6
