@@ -1,0 +1,111 @@
+"""The audit of the ordinary stock: counters, journal, orders and sales must say the same of each variant.
+
+One statement reads all of it, so it sees one moment, also while people buy.
+"""
+
+from dataclasses import dataclass
+
+from django.db import connection
+
+from orders.models import SOLD, Order, OrderLine, OrderStatus
+from seckill.models import SaleItem
+from shop.models import StockChange, Variant
+
+Kind = StockChange.Kind
+
+FIGURES = f"""
+WITH ordered AS (
+    SELECT line.variant_id,
+           coalesce(sum(line.units) FILTER (WHERE purchase.status = %(awaiting)s), 0) AS held,
+           coalesce(sum(line.units) FILTER (
+               WHERE purchase.status = ANY(%(sold)s)
+                  OR purchase.status = ANY(%(refunds)s) AND NOT purchase.units_back
+           ), 0) AS sold
+    FROM {OrderLine._meta.db_table} AS line
+    JOIN {Order._meta.db_table} AS purchase ON purchase.id = line.order_id
+    WHERE line.sale_item_id IS NULL
+    GROUP BY line.variant_id
+), in_sales AS (
+    SELECT variant_id, sum(quantity) AS units FROM {SaleItem._meta.db_table} WHERE from_stock GROUP BY variant_id
+), journal AS (
+    SELECT variant_id,
+           coalesce(sum(units) FILTER (WHERE kind = %(to_sale)s), 0)
+               - coalesce(sum(units) FILTER (WHERE kind = %(from_sale)s), 0) AS in_sales,
+           max(id) AS last_id
+    FROM {StockChange._meta.db_table} GROUP BY variant_id
+)
+SELECT variant.sku, variant.available, variant.held, variant.sold,
+       coalesce(ordered.held, 0), coalesce(ordered.sold, 0), coalesce(in_sales.units, 0), coalesce(journal.in_sales, 0),
+       coalesce(latest.available_after, 0), coalesce(latest.held_after, 0)
+FROM {Variant._meta.db_table} AS variant
+LEFT JOIN ordered ON ordered.variant_id = variant.id
+LEFT JOIN in_sales ON in_sales.variant_id = variant.id
+LEFT JOIN journal ON journal.variant_id = variant.id
+LEFT JOIN {StockChange._meta.db_table} AS latest ON latest.id = journal.last_id
+ORDER BY variant.sku
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StockDifference:
+    """One figure of a variant that two places say differently. `what` names the figure and the places."""
+
+    sku: str
+    what: str
+    counter: int
+    other: int
+
+    def __str__(self) -> str:
+        return f"{self.sku}: {self.what}: {self.counter} and {self.other}"
+
+
+@dataclass(frozen=True, slots=True)
+class StockAudit:
+    """How many variants were compared, and what differs."""
+
+    variants: int
+    differences: list[StockDifference]
+
+
+def audit_stock() -> StockAudit:
+    """Compare the counters of all variants with the journal, the orders and the sales. Raises database errors."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            FIGURES,
+            {
+                "awaiting": OrderStatus.AWAITING_PAYMENT.value,
+                "sold": [status.value for status in SOLD],
+                "refunds": [OrderStatus.REFUND_DUE.value, OrderStatus.REFUNDED.value],
+                "to_sale": Kind.TO_SALE.value,
+                "from_sale": Kind.FROM_SALE.value,
+            },
+        )
+        rows = cursor.fetchall()
+    differences = [difference for row in rows for difference in differences_in(*row)]
+    return StockAudit(variants=len(rows), differences=differences)
+
+
+def differences_in(
+    sku: str,
+    available: int,
+    held: int,
+    sold: int,
+    ordered_held: int,
+    ordered_sold: int,
+    in_sales: int,
+    journal_in_sales: int,
+    journal_available: int,
+    journal_held: int,
+) -> list[StockDifference]:
+    pairs = {
+        "available, by counter and journal": (available, journal_available),
+        "held, by counter and journal": (held, journal_held),
+        "held, by counter and orders": (held, ordered_held),
+        "sold, by counter and orders": (sold, ordered_sold),
+        "given to sales, by sales and journal": (in_sales, journal_in_sales),
+    }
+    return [
+        StockDifference(sku, what, int(counter), int(other))
+        for what, (counter, other) in pairs.items()
+        if counter != other
+    ]

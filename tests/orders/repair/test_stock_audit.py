@@ -1,0 +1,101 @@
+"""The audit of the ordinary stock finds each figure that does not agree."""
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from orders import lifecycle
+from orders.models import Order, OrderLine, OrderStatus
+from orders.repair.stock_audit import audit_stock
+from orders.units_in_stock import move_units
+from seckill.models import SaleItem
+from shop.models import StockChange, Variant
+from tests.conftest import make_item
+from tests.products import make_product, variant_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def tea() -> Variant:
+    return variant_of(make_product(name="Tea", slug="tea", price_minor=5000, units=50))
+
+
+def order_of(buyer: User, variant: Variant, *, units: int) -> Order:
+    """An order as a checkout leaves it."""
+    now = timezone.now()
+    with transaction.atomic():
+        order = Order.objects.create(
+            buyer=buyer,
+            amount_minor=units * 5000,
+            currency="CNY",
+            reserved_at=now,
+            expires_at=now + timedelta(minutes=30),
+        )
+        OrderLine.objects.create(order=order, variant=variant, units=units, unit_price_minor=5000)
+        move_units(order_ids=[order.pk], kind=StockChange.Kind.HELD)
+    return order
+
+
+def units_in(variant: Variant) -> tuple[int, int, int]:
+    variant.refresh_from_db()
+    return variant.available, variant.held, variant.sold
+
+
+def test_every_way_of_an_order_keeps_the_figures_in_agreement(buyer: User, tea: Variant) -> None:
+    make_item(tea.product, quantity=10)
+    waiting, cancelled, overdue, paid, refunded, kept = (order_of(buyer, tea, units=n) for n in range(1, 7))
+    assert units_in(tea) == (19, 21, 0)
+    assert lifecycle.cancel(order_id=cancelled.pk)
+    Order.objects.filter(pk=overdue.pk).update(expires_at=F("reserved_at"))
+    assert lifecycle.expire_overdue() == 1
+    for order in (paid, refunded, kept):
+        assert lifecycle.pay(order_id=order.pk)
+    assert lifecycle.refund(order_id=refunded.pk, units_back=True)
+    assert lifecycle.refund(order_id=kept.pk, units_back=False)
+    assert units_in(tea) == (50 - 10 - 1 - 4 - 6, 1, 4 + 6)
+    audit = audit_stock()
+    assert (audit.variants, audit.differences) == (1, [])
+    # Nothing is left to settle with the reservation store, which does not know these orders
+    assert not Order.objects.exclude(status=OrderStatus.AWAITING_PAYMENT).filter(settled_at=None).exists()
+    assert waiting.settled_at is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "what"),
+    [
+        ({"available": 7}, "available, by counter and journal"),
+        ({"held": 5}, "held, by counter and orders"),
+        ({"sold": 5}, "sold, by counter and orders"),
+    ],
+)
+def test_a_counter_that_was_changed_by_hand_is_found(
+    buyer: User, tea: Variant, wrong: dict[str, int], what: str
+) -> None:
+    order_of(buyer, tea, units=2)
+    Variant.objects.update(**wrong)
+    assert what in {difference.what for difference in audit_stock().differences}
+    out = StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("stock_audit", stdout=out)
+    assert ended.value.code == 1
+    assert "SKU-tea: " in out.getvalue()
+
+
+def test_units_of_a_sale_that_the_journal_does_not_know_are_found(tea: Variant) -> None:
+    make_item(tea.product, quantity=10)
+    SaleItem.objects.update(quantity=11)
+    (difference,) = audit_stock().differences
+    assert str(difference) == "SKU-tea: given to sales, by sales and journal: 11 and 10"
+
+
+def test_the_command_says_that_all_agrees(tea: Variant) -> None:
+    out = StringIO()
+    call_command("stock_audit", stdout=out)
+    assert out.getvalue() == "The stock agrees with its journal, the orders and the sales: 1 variant checked.\n"
