@@ -98,7 +98,7 @@ def test_the_page_of_a_sale_follows_its_phase_and_offers_what_can_be_done_now(
     phase, end_now = page.locator("[data-live-part=phase]"), page.get_by_role("link", name="End now")
     expect(phase).to_have_text("upcoming")
     expect(end_now).to_have_count(0)
-    page.locator("#id_name").fill("Another name")
+    page.locator("#id_name_en").fill("Another name")
     # When the sale opens, and somebody else pauses it
     Sale.objects.update(opens_at=timezone.now())
     # Then phase and buttons follow, and what was typed stays
@@ -108,7 +108,7 @@ def test_the_page_of_a_sale_follows_its_phase_and_offers_what_can_be_done_now(
     expect(page.get_by_role("link", name="Resume the sale")).to_have_count(1, timeout=10_000)
     expect(phase).to_have_text("paused")
     expect(page.locator("#journal-heading + ol")).to_contain_text("wrong price")
-    expect(page.locator("#id_name")).to_have_value("Another name")
+    expect(page.locator("#id_name_en")).to_have_value("Another name")
 
 
 def test_the_list_of_live_figures_follows_the_phase(
