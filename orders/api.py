@@ -1,9 +1,9 @@
 """The status of a reservation, and the buyer's orders. For the owner only: anybody else gets 404."""
 
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
-from django.db.models import QuerySet, Sum
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
@@ -22,8 +22,8 @@ from orders.models import Order, OrderStatus, Payment, with_lines
 from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable
 from orders.payments.sessions import StartOutcome
+from orders.reservation_status import find_status
 from orders.serializers import (
-    RESERVED,
     OrderSerializer,
     PaymentSerializer,
     PayRequestSerializer,
@@ -32,7 +32,6 @@ from orders.serializers import (
 from seckill import ledger
 from seckill.api import refusal
 from seckill.outcomes import Outcome
-from seckill.passes import item_id_of
 from seckill.store import StoreUnreachable
 from seckill.timestamps import now_ms, rfc3339
 from shop.buyer_language import remember_language
@@ -40,15 +39,10 @@ from shop.http.base_view import JsonAPIView
 from shop.http.openapi import TOKEN_REFUSALS, refusals
 from shop.http.problems import problem
 
-# While the order is being created, and then while it awaits payment.
-POLL_RESERVED_MS = 500
-POLL_AWAITING_MS = 3_000
 # When to try again if the payment provider did not answer.
 PROVIDER_RETRY_SECONDS = 5
 # The length of Payment.idempotency_key.
 KEY_LENGTH_MAX = 255
-# Statuses that always can change; see `may_change`.
-CHANGING = (OrderStatus.AWAITING_PAYMENT, OrderStatus.REFUND_DUE)
 
 RECORD_LOST = gettext_lazy(
     "You may have paid for this order already, so we do not charge you again. "
@@ -67,6 +61,7 @@ IDEMPOTENCY_KEY = OpenApiParameter(
 class ReservationStatusView(APIView):
     """A reservation's status: from PostgreSQL once its order is created, from the reservation store before that."""
 
+    # Ordinary calls do not come here: seckill/gate/hot_lane.py answers them, by the same function.
     @extend_schema(
         responses={
             200: ReservationStatusSerializer,
@@ -74,44 +69,13 @@ class ReservationStatusView(APIView):
         }
     )
     def get(self, request: Request, reservation_id: UUID) -> HttpResponse:
-        # Buyers who wait ask for this again and again, so it is one query.
-        orders = Order.objects.filter(buyer_id=request.user.pk, reservation_id=reservation_id)
-        order = orders.annotate(units=Sum("lines__units")).first()
         try:
-            body = status_of(order, units=order.units) if order else status_of_hold(request, reservation_id)
+            body = find_status(buyer_id=cast(int, request.user.pk), reservation_id=reservation_id)
         except StoreUnreachable:
             return refusal(ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms()))
+        if body is None:
+            raise Http404
         return Response(body, headers={"Cache-Control": "no-store"})
-
-
-def status_of(order: Order, *, units: int) -> dict[str, Any]:
-    return {
-        "status": order.status,
-        "units": units,
-        "expires_at": rfc3339(order.expires_at.timestamp() * 1000),
-        "order": str(order.number),
-        "poll_after_ms": POLL_AWAITING_MS if may_change(order) else None,
-    }
-
-
-def may_change(order: Order) -> bool:
-    """Whether the status can change without the buyer doing anything: a payment may still be on its way."""
-    return order.status in CHANGING or order.late_payment_undecided or order.payment_unknown
-
-
-def status_of_hold(request: Request, reservation_id: UUID) -> dict[str, Any]:
-    """The status of a hold whose order is not created yet. If it ended without an order, intake rejected it."""
-    hold = ledger.find_hold(item_id=item_id_of(reservation_id), reservation_id=reservation_id)
-    if hold is None or hold.buyer_id != request.user.pk:
-        raise Http404
-    ended = hold.state == "ended"
-    return {
-        "status": OrderStatus.REJECTED.value if ended else RESERVED,
-        "units": hold.units,
-        "expires_at": rfc3339(hold.deadline_ms),
-        "order": None,
-        "poll_after_ms": None if ended else POLL_RESERVED_MS,
-    }
 
 
 class OrderPages(CursorPagination):

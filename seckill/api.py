@@ -127,6 +127,8 @@ def refusal(reservation: ledger.Reservation) -> HttpResponse:
 class PassView(JsonAPIView):
     """A pass for the signed-in buyer. Passes are issued from ten minutes before the opening."""
 
+    # Ordinary calls do not come here: seckill/gate/signed_in.py gives a pass under the same conditions.
+
     @extend_schema(
         request=None,
         responses={
@@ -153,12 +155,16 @@ class PassView(JsonAPIView):
             return refusal(ledger.Reservation(Outcome.CLOSED, now_ms=now_ms()))
         # Here and not in ReservationView, which makes no query.
         remember_language(request)
-        expires_s = passes.expiry_s()
-        body = {
-            "pass": passes.issue(item_id=item.pk, buyer_id=cast(int, request.user.pk), expires_s=expires_s),
-            "expires_at": rfc3339(expires_s * 1000),
-        }
+        body = pass_body(item_id=item.pk, buyer_id=cast(int, request.user.pk))
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
+
+
+def pass_body(*, item_id: int, buyer_id: int) -> dict[str, Any]:
+    expires_s = passes.expiry_s()
+    return {
+        "pass": passes.issue(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s),
+        "expires_at": rfc3339(expires_s * 1000),
+    }
 
 
 class SalePages(PageNumberPagination):

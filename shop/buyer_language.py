@@ -12,11 +12,14 @@ def remember_language(request: HttpRequest) -> None:
 
     A program that asks for no language does not change what the buyer chose on the web.
     """
-    is_chosen = "HTTP_ACCEPT_LANGUAGE" in request.META or settings.LANGUAGE_COOKIE_NAME in request.COOKIES
     language = get_language()
-    if not is_chosen or language is None or request.user.pk is None:
+    if not is_language_chosen(request) or language is None or request.user.pk is None:
         return
     store_language(user_id=request.user.pk, language=language)
+
+
+def is_language_chosen(request: HttpRequest) -> bool:
+    return "HTTP_ACCEPT_LANGUAGE" in request.META or settings.LANGUAGE_COOKIE_NAME in request.COOKIES
 
 
 def store_language(*, user_id: int, language: str) -> None:

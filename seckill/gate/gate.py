@@ -1,14 +1,14 @@
 """The gate: answers certain refusals and live figures in the event loop of a web process, before Django is entered.
 
-It answers byte for byte as the views would. The bodies come from the functions that the views use; the headers, and the
-language that a client gets, are remembered from real answers of the views to calls with the same context. So the first
-call of each kind always goes to a view, and whatever the middleware adds is in the gate's answers too.
+It answers byte for byte as the views would. The bodies come from the functions that the views use, the headers and the
+language that a client gets from real answers of the views (seckill/gate/view_answers.py).
 
 Whatever the gate does not know for certain, it leaves to the views, by answering None.
 """
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import override
@@ -18,13 +18,13 @@ from seckill.api import refusal
 from seckill.gate.answer_counts import AnswerCounts
 from seckill.gate.calls import Call, Kind
 from seckill.gate.certain import certain_refusal
-from seckill.gate.rendered import Answer, Rendered, Shape, shape_of
+from seckill.gate.rendered import Answer, Rendered, Shape
 from seckill.gate.snapshots import AWAY, Snapshots
-from seckill.gate.words import LIVE, NOT_MODIFIED, REFUSALS
+from seckill.gate.view_answers import UNREPEATABLE, ViewAnswers
+from seckill.gate.words import LIVE, NOT_MODIFIED
 from seckill.ledger import Counters
 from seckill.live.answer import live_body, live_etag, sale_live_body
 from seckill.live.opening import waiting_pages
-from seckill.outcomes import HTTP
 from seckill.passes import Pass
 from seckill.timestamps import now_ms
 
@@ -32,45 +32,41 @@ from seckill.timestamps import now_ms
 RENDERED_SECONDS = 0.01
 # How long the gate remembers which items a sale has. A published sale keeps its items.
 SALE_REMEMBERED_SECONDS = 10.0
-# Clients choose these (by their headers) and ask for these, so they are bounded: beyond, everything is learnt again.
-CONTEXTS_MAX = 1_000
+# Clients ask for these, so they are bounded: beyond, all are made again.
 RENDERED_MAX = 10_000
 SALES_MAX = 1_000
 
 # After these answers it is worth while to know the item.
 WATCHED_STATUSES = {200, 201, 304, 409, 410, 503}
-REFUSAL_STATUSES = {HTTP[outcome].status for outcome in REFUSALS}
-# What is meant for one client, or was encoded for it, is not given to others.
-UNREPEATABLE = {"Set-Cookie", "Content-Encoding"}
 # A yes that was given before.
 REPLAYED = ("Idempotent-Replayed", "true")
+LIVE_KINDS = {Kind.ITEM_LIVE, Kind.SALE_LIVE}
 OUR_ETAG = re.compile(r'"[0-9a-f]{24}"')
 
 
 class Gate:
     """Used from one event loop."""
 
-    def __init__(self, *, snapshots: Snapshots | None = None, counts: AnswerCounts | None = None) -> None:
-        """The web server gives nothing; tests give those that they drive by hand."""
+    def __init__(
+        self, *, views: ViewAnswers, snapshots: Snapshots | None = None, counts: AnswerCounts | None = None
+    ) -> None:
+        """The web server gives `views` alone; tests give the others too, which they drive by hand."""
+        self._views = views
         self._snapshots = snapshots or Snapshots()
         self._counts = counts or AnswerCounts()
-        # By context: the language, and the shapes by kind and word.
-        self._contexts: dict[tuple[str | None, ...], tuple[str, dict[tuple[Kind, str], Shape]]] = {}
-        self._shapes: dict[Shape, Shape] = {}
         self._sales: dict[int, tuple[float, list[int]]] = {}
         self._rendered: dict[tuple[object, ...], Rendered] = {}
 
     def answer(self, call: Call) -> Answer | None:
         """The answer, or None if a view must give it; then tell the gate by `learn` what it was."""
-        context = self._contexts.get(call.context)
-        if context is None:
+        known = self._views.find(call)
+        if known is None:
             return None
-        language, shapes = context
         if call.pass_ is not None:
-            return self._refuse(call.object_id, call.pass_, language=language, shapes=shapes)
-        return self._live(call, shapes=shapes)
+            return self._refuse(call.object_id, call.pass_, language=known.language, shapes=known.shapes)
+        return self._live(call, shapes=known.shapes) if call.kind in LIVE_KINDS else None
 
-    def _live(self, call: Call, *, shapes: dict[tuple[Kind, str], Shape]) -> Answer | None:
+    def _live(self, call: Call, *, shapes: Mapping[tuple[Kind, str], Shape]) -> Answer | None:
         if call.kind is Kind.SALE_LIVE:
             waiting_pages.count(call.object_id)
         now_s = self._snapshots.clock_s()
@@ -111,7 +107,7 @@ class Gate:
         return sale_live_body(items, now_ms=now_ms(), opening_spread_ms=spread_ms)
 
     def _refuse(
-        self, item_id: int, pass_: Pass, *, language: str, shapes: dict[tuple[Kind, str], Shape]
+        self, item_id: int, pass_: Pass, *, language: str, shapes: Mapping[tuple[Kind, str], Shape]
     ) -> Answer | None:
         now_s = self._snapshots.clock_s()
         snapshot = self._snapshots.find(item_id)
@@ -141,35 +137,21 @@ class Gate:
         return rendered
 
     def learn(self, call: Call, answer: Answer) -> float:
-        """Take in a view's answer to a call that the gate could not answer.
+        """Take in the answer to a call that the gate could not answer.
 
         Returns for how many seconds the answer must be held back: 0, but for a yes just after units came back.
         """
-        status, headers, _body = answer
-        self._remember(call, answer)
-        if call.kind is Kind.SALE_LIVE or status not in WATCHED_STATUSES:
+        status, headers, body = answer
+        if call.kind is Kind.SALE_LIVE:
+            if status == 200 and UNREPEATABLE.isdisjoint(name for name, _value in headers):
+                self._remember_sale(call.object_id, json.loads(body))
+            return 0.0
+        if call.kind in (Kind.PASS, Kind.STATUS) or status not in WATCHED_STATUSES:
             return 0.0
         is_new_yes = status == 201 and REPLAYED not in headers
         seconds = self._snapshots.hold_back_seconds(call.object_id) if is_new_yes else 0.0
         self._snapshots.watch(call.object_id)
         return seconds
-
-    def _remember(self, call: Call, answer: Answer) -> None:
-        status, header_list, body = answer
-        headers = dict(header_list)
-        word = word_of(call.kind, status, body)
-        language = headers.get("Content-Language")
-        if word is None or language is None or not UNREPEATABLE.isdisjoint(headers):
-            return
-        if call.kind is Kind.SALE_LIVE and word == LIVE:
-            self._remember_sale(call.object_id, json.loads(body))
-        if len(self._contexts) >= CONTEXTS_MAX:
-            for learnt in (self._contexts, self._shapes, self._rendered):
-                learnt.clear()
-        _language, shapes = self._contexts.setdefault(call.context, (language, {}))
-        shape = shape_of(status, header_list)
-        # One object for equal ones, so that few have to be rendered.
-        shapes[call.kind, word] = self._shapes.setdefault(shape, shape)
 
     def _remember_sale(self, sale_id: int, body: dict[str, Any]) -> None:
         if len(self._sales) >= SALES_MAX:
@@ -178,14 +160,3 @@ class Gate:
         self._sales[sale_id] = self._snapshots.clock_s() + SALE_REMEMBERED_SECONDS, item_ids
         for item_id in item_ids:
             self._snapshots.watch(item_id)
-
-
-def word_of(kind: Kind, status: int, body: bytes) -> str | None:
-    """The word for a view's answer; None if the gate never gives such an answer."""
-    if kind is not Kind.RESERVATION:
-        return {200: LIVE, 304: NOT_MODIFIED}.get(status)
-    if status not in REFUSAL_STATUSES:
-        return None
-    document = json.loads(body)
-    # An outage of another server has the same code, and no time.
-    return document["code"] if document["code"] in REFUSALS and "server_time" in document else None

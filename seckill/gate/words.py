@@ -4,6 +4,8 @@ from seckill.outcomes import Outcome
 
 # Figures, and 304 for who has them.
 LIVE, NOT_MODIFIED = "live", "not_modified"
+# A pass, or the status of a reservation. The hot lane gives these.
+GIVEN = "given"
 # What depends on the item alone. Never a yes, and nothing that depends on the buyer.
 REFUSALS = (
     Outcome.UNAVAILABLE,

@@ -51,6 +51,10 @@ class HotLane(Protocol):
     def answer(self, call: Any) -> Answer | None:
         """The answer, or None if Django must give it."""
 
+
+class ViewAnswers(Protocol):
+    """Hears of Django's answers, in threads. `seckill/gate/view_answers.py` does, for gate and hot lane."""
+
     def learn(self, call: Any, answer: Answer) -> None:
         """Take in the answer that Django gave."""
 
@@ -73,6 +77,7 @@ class RsgiApplication:
         lanes: list[Lane],
         body_seconds_max: float,
         read_call: Callable[[Any, bytes], Any] = lambda scope, body: None,
+        views: ViewAnswers | None = None,
         hot_lane: HotLane | None = None,
         gate: Gate | None = None,
         shells: PublicPages | None = None,
@@ -80,6 +85,7 @@ class RsgiApplication:
         """`read_call` makes a call for gate and hot lane of a request; None if it is for Django."""
         self._wsgi = wsgi
         self._read_call = read_call
+        self._views = views
         self._hot_lane = hot_lane
         self._shells = shells
         self._lanes = lanes
@@ -130,14 +136,13 @@ class RsgiApplication:
 
     def _answer_in_thread(self, call: Any, scope: Scope, body: bytes) -> Answer:
         """Raises whatever the WSGI application raises."""
-        hot_lane = self._hot_lane if call is not None else None
-        if hot_lane and (answer := hot_lane.answer(call)):
+        if call is not None and self._hot_lane and (answer := self._hot_lane.answer(call)):
             return answer
         environ = environ_of(scope)
         environ["wsgi.input"] = BytesIO(body)
         answer = call_wsgi(self._wsgi, environ)
-        if hot_lane:
-            hot_lane.learn(call, answer)
+        if call is not None and self._views:
+            self._views.learn(call, answer)
         return answer
 
     async def _receive(self, protocol: HTTPProtocol, *, length: int) -> bytes:

@@ -18,6 +18,7 @@ from seckill.gate.calls import Call, read_call
 from seckill.gate.gate import Gate
 from seckill.gate.rendered import Answer
 from seckill.gate.snapshots import Snapshot, Snapshots
+from seckill.gate.view_answers import ViewAnswers
 from seckill.store import StoreUnreachable
 
 TIMES = re.compile(rb'"(server_time|poll_after_ms|retry_after)": ?("[^"]*"|[0-9]+)')
@@ -62,7 +63,7 @@ class CountsByHand(AnswerCounts):
 
 @dataclass(frozen=True)
 class Scope:
-    """The part of RSGI's scope that the gate reads."""
+    """The part of RSGI's scope that gate and hot lane read."""
 
     method: str
     path: str
@@ -70,6 +71,9 @@ class Scope:
     headers: dict[str, str] = field(default_factory=dict)
     authority: str | None = None
     scheme: str = "http"
+    server: str = "localhost:8000"
+    client: str = "127.0.0.1:4711"
+    http_version: str = "1.1"
 
 
 def scope_of(environ: dict[str, Any]) -> Scope:
@@ -80,6 +84,7 @@ def scope_of(environ: dict[str, Any]) -> Scope:
         environ["PATH_INFO"],
         environ.get("QUERY_STRING", ""),
         {name.lower().replace("_", "-"): value for name, value in headers.items()},
+        scheme=environ.get("wsgi.url_scheme", "http"),
     )
 
 
@@ -89,7 +94,8 @@ class Shadow:
     def __init__(self) -> None:
         self.snapshots = SnapshotsByHand()
         self.counts = CountsByHand()
-        self.gate = Gate(snapshots=self.snapshots, counts=self.counts)
+        self.views = ViewAnswers()
+        self.gate = Gate(views=self.views, snapshots=self.snapshots, counts=self.counts)
         self.answered: list[bool] = []
         # For how long the view's answer to the last call would have been held back.
         self.held_back_seconds = 0.0
@@ -99,6 +105,7 @@ class Shadow:
         if call is None:
             self.answered.append(False)
             return
+        self.views.learn(call, view)
         self.held_back_seconds = self.gate.learn(call, view)
         self.snapshots.refresh_all(times=2)
         answer = self.gate.answer(call)

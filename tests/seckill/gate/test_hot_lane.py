@@ -17,9 +17,11 @@ from django.contrib.auth.models import User
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections, connection
 
+from orders.reservation_status import find_status
 from seckill import ledger
 from seckill.gate.calls import read_call
 from seckill.gate.hot_lane import REQUEST_LOG, HotLane
+from seckill.gate.view_answers import ViewAnswers
 from seckill.ledger_words import ReleaseReason
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
@@ -66,17 +68,23 @@ class Lane:
     """A hot lane, and the view behind it, as shop/web/rsgi_application.py asks them."""
 
     view: Any = field(default_factory=CountedView)
-    hot: HotLane = field(default_factory=HotLane)
+    views: ViewAnswers = field(default_factory=ViewAnswers)
+    hot: HotLane = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.hot = HotLane(views=self.views, find_status=find_status)
 
     def reserve(self, item: SaleItem, pass_text: str, **environ: Any) -> Answer:
-        request = environ_of(item, pass_text, **environ)
+        return self.ask(environ_of(item, pass_text, **environ))
+
+    def ask(self, request: Environ) -> Answer:
         ordinary = read_call(scope_of(request), request["wsgi.input"].getvalue())
         if ordinary is not None and (found := self.hot.answer(ordinary)):
             status, headers, body = found
             return Answer(f"{status} {HTTPStatus(status).phrase}", headers, body)
         answer = call(self.view, request)
         if ordinary is not None:
-            self.hot.learn(ordinary, (int(answer.status.split(" ")[0]), answer.headers, answer.body))
+            self.views.learn(ordinary, (int(answer.status.split(" ")[0]), answer.headers, answer.body))
         return answer
 
 
