@@ -6,17 +6,22 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
+from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
 from orders.models import ATTENTION_TO_DO, Attention, Order, OrderLine, OrderStatus, with_lines
 from orders.staff.bounded_choice import LISTED_MAX
 from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
-from orders.staff.order_actions import OrderActions
+from orders.staff.order_page import OrderPage
+from orders.staff.order_search import find_orders
 from orders.staff.payment_admin import PaymentEventAdmin, PaymentInline, events_of
 from orders.staff.read_only_admin import ReadOnlyInline, amount_text
 
 __all__ = ["MailAdmin", "OrderAdmin", "OrderToLookAtAdmin", "PaymentEventAdmin"]
+
+# The theme writes some six kilobytes for each row.
+PER_PAGE = 25
 
 # django-unfold's colour for each status. It shows a status that is missing here untranslated.
 LABELS = {
@@ -57,15 +62,23 @@ class OrderLineInline(ReadOnlyInline):
 
 
 @admin.register(Order)
-class OrderAdmin(OrderActions):
-    """Orders are read-only here. Staff change them only through the actions, which call `orders/lifecycle.py`."""
+class OrderAdmin(OrderPage):
+    """Orders are read-only here. Staff change them by buttons and actions, which call `orders/lifecycle.py`."""
 
     list_display = ["number", "buyer", "status_label", "amount", "what", "created_at", "expires_at"]
-    list_filter = ["status", "created_at"]
+    list_filter = [
+        "status",
+        "created_at",
+        ("lines__sale_item__sale", AutocompleteSelectFilter),
+        ("lines__product", AutocompleteSelectFilter),
+    ]
+    list_filter_submit = True
     list_select_related = ["buyer"]
-    search_fields = ["number", "buyer__username"]
-    search_help_text = _("Order number or the buyer's name")
-    list_per_page = LISTED_MAX
+    # `get_search_results` looks elsewhere; without fields there would be no box.
+    search_fields = ["number"]
+    search_help_text = _("Order number, mail address or user name")
+    list_per_page = PER_PAGE
+    list_max_show_all = LISTED_MAX
     inlines = [OrderLineInline, PaymentInline, MailInline]
     change_form_outer_after_template = "admin/orders/order/events.html"
     readonly_fields = ["number", "amount", "reason", "notice"]
@@ -73,6 +86,11 @@ class OrderAdmin(OrderActions):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         orders: QuerySet[Order] = super().get_queryset(request)
         return orders.prefetch_related(with_lines())
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Order], search_term: str
+    ) -> tuple[QuerySet[Order], bool]:
+        return find_orders(queryset, search_term), False
 
     def get_fields(self, request: HttpRequest, obj: Order | None = None) -> list[Any]:
         return [

@@ -2,12 +2,11 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
-from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from shop.accounts.person_admin import PersonAdmin
 from shop.admin_base import ModelAdmin, StaffAdmin, TabularInline
 from shop.languages.columns import in_all_languages
 from shop.models import Category, Picture, Product, TaxRate, Variant
@@ -20,11 +19,7 @@ admin.site.unregister([User, Group])
 admin.site.unregister([EmailAddress, Authenticator])
 
 
-@admin.register(User)
-class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
-    form = UserChangeForm
-    add_form = UserCreationForm
-    change_password_form = AdminPasswordChangeForm
+admin.site.register(User, PersonAdmin)
 
 
 @admin.register(Group)

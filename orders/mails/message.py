@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from babel.dates import format_datetime
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
@@ -15,6 +14,7 @@ from django.utils.translation import gettext as _
 from orders.models import SOLD, Mail, Order, OrderStatus, Payment
 from shop.buyer_language import language_of
 from shop.templatetags.amounts import money
+from shop.zone import named_time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +129,6 @@ def contents(order: Order) -> str:
 
 
 def time_text(at: datetime) -> str:
-    """A time in the shop's time zone, with the zone's name, since the reader may be in another one."""
-    locale = translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)
-    return format_datetime(at, "long", tzinfo=timezone.get_default_timezone(), locale=locale)
+    """A time in the shop's time zone, which is named, since the reader may be in another one."""
+    with timezone.override(None):
+        return named_time(at)

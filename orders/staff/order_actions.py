@@ -1,5 +1,7 @@
-"""The actions of the list of orders. Each changes the orders that allow it, at most LISTED_MAX at a time, and reports
-how many it changed and which it skipped. Every change is written into the order's history with the name of the person.
+"""The actions of the list of orders, which orders/staff/order_page.py offers for one order too.
+
+Each changes the orders that allow it, at most LISTED_MAX at a time, and reports how many it changed and which it
+skipped. Every change is written into the order's history with the name of the person.
 """
 
 from collections.abc import Callable
@@ -12,6 +14,7 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -91,7 +94,6 @@ COMPLETE = StatusChange(
     ),
 )
 
-
 REFUNDABLE = Q(status=OrderStatus.PAID)
 
 
@@ -110,6 +112,9 @@ def refund_change(*, units_back: bool) -> StatusChange:
             n,
         ),
     )
+
+
+REFUND = refund_change(units_back=False)
 
 
 class OrderActions(ReadOnlyAdmin):
@@ -147,11 +152,11 @@ class OrderActions(ReadOnlyAdmin):
 
     @admin.action(description=gettext_lazy("Mark as shipped"), permissions=["manage"])
     def ship_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
-        self.run_action(request, first_of(queryset, possible=SHIP.possible), SHIP)
+        self.run_action(request, self.choice_of(queryset, SHIP), SHIP)
 
     @admin.action(description=gettext_lazy("Mark as completed"), permissions=["manage"])
     def complete_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
-        self.run_action(request, first_of(queryset, possible=COMPLETE.possible), COMPLETE)
+        self.run_action(request, self.choice_of(queryset, COMPLETE), COMPLETE)
 
     @admin.action(description=gettext_lazy("Cancel and put units back on sale"), permissions=["manage"])
     def cancel_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> TemplateResponse | None:
@@ -170,6 +175,9 @@ class OrderActions(ReadOnlyAdmin):
             return self.ask_before_refunding(request, choice)
         self.run_action(request, choice, refund_change(units_back="units_back" in request.POST))
         return None
+
+    def choice_of(self, queryset: QuerySet[Order], change: StatusChange) -> Choice:
+        return first_of(queryset, possible=change.possible)
 
     def run_action(self, request: HttpRequest, choice: Choice, change: StatusChange) -> None:
         """Change each order on its own, and report the result."""
@@ -212,9 +220,18 @@ class OrderActions(ReadOnlyAdmin):
             "orders": with_contents(Order.objects.filter(pk__in=choice.pks)),
             "not_all": choice.not_all,
             "checkbox_name": ACTION_CHECKBOX_NAME,
+            "back_url": back_url(request),
             **more,
         }
         return TemplateResponse(request, template, context)
+
+
+def back_url(request: HttpRequest) -> str:
+    """Where the action was chosen: on the page of an order, or in the list."""
+    match = request.resolver_match
+    if match and (order_id := match.kwargs.get("order_id")):
+        return reverse("admin:orders_order_change", args=[order_id])
+    return reverse("admin:orders_order_changelist")
 
 
 def with_contents(orders: QuerySet[Order]) -> QuerySet[Order]:

@@ -1,0 +1,96 @@
+"""A person in the admin: what the shop knows of them, and their orders."""
+
+from typing import Any
+
+from allauth.mfa.utils import is_mfa_enabled
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.forms import UserChangeForm
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+from unfold.forms import AdminPasswordChangeForm, UserCreationForm
+
+from shop.admin_base import ModelAdmin
+from shop.buyer_language import stored_language
+from shop.models import ApiToken
+
+# The latest ones; a link leads to all of them.
+ORDERS_SHOWN = 20
+LISTED = 50
+
+
+class PersonForm(UserChangeForm):  # type: ignore[type-arg]
+    """Without the password's hash, which is of no use to anybody who looks at it."""
+
+    password = None  # type: ignore[assignment]
+
+
+class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
+    form = PersonForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = ["username", "email", "is_active", "is_staff", "date_joined", "last_login"]
+    list_filter = ["is_active", "is_staff", "is_superuser", "date_joined"]
+    list_filter_sheet = False
+    list_per_page = LISTED
+    show_full_result_count = False
+    ordering = ["-pk"]
+    search_help_text = _("User name, mail address or name")
+    fieldsets = None
+    readonly_fields = ["latest_orders", "language", "second_factor", "tokens", "password_set", "last_login"]
+
+    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
+        if obj is None:
+            return super().get_fieldsets(request, obj)
+        person = ["username", "email", ("first_name", "last_name"), "is_active"]
+        rights = ["is_staff", "is_superuser", "groups", "user_permissions"]
+        return [
+            (None, {"fields": person}),
+            *([(_("Orders"), {"fields": ["latest_orders"]})] if may_see_orders(request) else []),
+            (_("Account"), {"fields": [("date_joined", "last_login"), "language", "second_factor", "tokens"]}),
+            (_("Password"), {"fields": ["password_set"]}),
+            (_("Permissions"), {"fields": rights, "classes": ["collapse"]}),
+        ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
+        people: QuerySet[User] = super().get_queryset(request)
+        # The hash is read by nobody here.
+        return people.defer("password")
+
+    @admin.display(description=_("latest orders"))
+    def latest_orders(self, person: User) -> SafeString:
+        orders = list(person.orders.prefetch_related("lines__product")[: ORDERS_SHOWN + 1])
+        all_url = f"{reverse('admin:orders_order_changelist')}?buyer__id__exact={person.pk}"
+        context = {"orders": orders[:ORDERS_SHOWN], "all_url": all_url if len(orders) > ORDERS_SHOWN else ""}
+        return render_to_string("admin/auth/user/orders.html", context)
+
+    @admin.display(description=_("language of mails"))
+    def language(self, person: User) -> str:
+        return dict(settings.LANGUAGES).get(stored_language(user_id=person.pk) or "", "–")
+
+    @admin.display(description=_("Two-step sign-in"), boolean=True)
+    def second_factor(self, person: User) -> bool:
+        return bool(is_mfa_enabled(person))
+
+    @admin.display(description=_("API tokens"))
+    def tokens(self, person: User) -> int:
+        valid: int = ApiToken.objects.filter(user=person, expiry__gt=timezone.now()).count()
+        return valid
+
+    @admin.display(description=_("password"))
+    def password_set(self, person: User) -> SafeString:
+        url = reverse("admin:auth_user_password_change", args=[person.pk])
+        state = _("set") if person.has_usable_password() else _("not set")
+        return format_html('{} · <a href="{}" class="text-link">{}</a>', state, url, _("Set another password"))
+
+
+def may_see_orders(request: HttpRequest) -> bool:
+    return request.user.has_perm("orders.view_order")

@@ -1,0 +1,162 @@
+"""On the page of an order staff do what its status allows: the page asks first and says what was done, or why not."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from orders.models import Order, OrderStatus
+from orders.staff.order_page import STEPS
+from seckill.models import SaleItem
+from tests.orders.payments.payment_steps import order_of
+from tests.seckill.staff.filled_form import messages_on
+
+ORDERS = "/admin/orders/order/"
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, shop_manager: User) -> None:
+    client.force_login(shop_manager)
+
+
+@pytest.fixture
+def order(buyer: User, item: SaleItem) -> Order:
+    User.objects.filter(pk=buyer.pk).update(email="someone@example.com")
+    return order_of(item, buyer)
+
+
+def step_url(order: Order, step: str) -> str:
+    return f"{ORDERS}{order.pk}/{step}/now/"
+
+
+def press(client: Client, order: Order, step: str, **sent: Any) -> Any:
+    return client.post(step_url(order, step), {"confirmed": "yes", **sent}, follow=True)
+
+
+def pay(client: Client, order: Order) -> Any:
+    sent = {f"order-{order.pk}-amount": "19.00", f"order-{order.pk}-reference": "TX-1"}
+    return press(client, order, "record-payment", **sent)
+
+
+def buttons_on_page(client: Client, order: Order) -> list[str]:
+    page = client.get(f"{ORDERS}{order.pk}/change/").content.decode()
+    return [step for step in STEPS if step_url(order, step) in page]
+
+
+def test_the_buttons_are_those_that_the_status_allows(client: Client, order: Order) -> None:
+    assert buttons_on_page(client, order) == ["record-payment", "cancel"]
+    for status, buttons in (
+        (OrderStatus.PAID, ["ship", "refund"]),
+        (OrderStatus.SHIPPED, ["complete"]),
+        (OrderStatus.COMPLETED, []),
+        (OrderStatus.EXPIRED, []),
+    ):
+        Order.objects.update(status=status, ended_at=order.created_at)
+        assert buttons_on_page(client, order) == buttons, status
+
+
+@pytest.mark.parametrize(
+    ("status", "step", "words"),
+    [
+        (OrderStatus.AWAITING_PAYMENT, "record-payment", "19.00 CNY is due."),
+        (OrderStatus.AWAITING_PAYMENT, "cancel", "Cancel 1 order?"),
+        (OrderStatus.PAID, "ship", "The goods have left."),
+        (OrderStatus.PAID, "refund", "Refund 1 order?"),
+        (OrderStatus.SHIPPED, "complete", "The buyer has received the goods."),
+    ],
+)
+def test_each_button_asks_first_and_leads_back_to_the_order(
+    client: Client, order: Order, status: OrderStatus, step: str, words: str
+) -> None:
+    ended_at = None if status == OrderStatus.AWAITING_PAYMENT else order.created_at
+    Order.objects.update(status=status, ended_at=ended_at)
+    page = client.get(step_url(order, step)).content.decode()
+    assert words in page
+    assert str(order.number) in page
+    assert f'href="{ORDERS}{order.pk}/change/"' in page
+    assert Order.objects.get().status == status
+
+
+def test_an_order_goes_from_payment_to_completion_on_its_own_page(client: Client, order: Order) -> None:
+    # Given an unpaid order, when staff press one button after the other
+    answers = [pay(client, order), press(client, order, "ship"), press(client, order, "complete")]
+    # Then each says what was done, on the page of the order
+    assert [messages_on(answer) for answer in answers] == [
+        ["1 order is now paid."],
+        ["1 order is marked as shipped."],
+        ["1 order is marked as completed."],
+    ]
+    assert all(answer.redirect_chain == [(f"{ORDERS}{order.pk}/change/", 302)] for answer in answers)
+    assert Order.objects.get().status == OrderStatus.COMPLETED
+
+
+def test_a_wrong_amount_is_asked_for_again(client: Client, order: Order) -> None:
+    sent = {f"order-{order.pk}-amount": "18.00", f"order-{order.pk}-reference": "TX-1"}
+    page = press(client, order, "record-payment", **sent).content.decode()
+    assert "If another amount arrived, settle the difference with the buyer first." in page
+    assert Order.objects.get().status == OrderStatus.AWAITING_PAYMENT
+
+
+def test_cancelling_and_refunding_put_the_units_back(client: Client, order: Order, item: SaleItem) -> None:
+    assert messages_on(press(client, order, "cancel")) == ["1 order is cancelled."]
+    item.refresh_from_db()
+    assert item.taken == 0
+
+
+def test_a_refund_keeps_the_units_unless_staff_say_otherwise(client: Client, order: Order, item: SaleItem) -> None:
+    pay(client, order)
+    assert messages_on(press(client, order, "refund")) == ["1 order is being refunded."]
+    item.refresh_from_db()
+    assert item.taken == 1
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_what_is_not_possible_any_more_is_said_and_changes_nothing(client: Client, order: Order, method: str) -> None:
+    # Given two managers with the same page, of whom one has cancelled
+    press(client, order, "cancel")
+    # When the other one presses the button, or sends the form
+    answer = getattr(client, method)(step_url(order, "cancel"), {"confirmed": "yes"}, follow=True)
+    number = str(order.number)[:8]
+    assert messages_on(answer) == [f"1 order was not cancelled: it was not awaiting payment. ({number})"]
+
+
+def test_who_may_only_look_has_no_buttons_and_cannot_press_them(client: Client, order: Order) -> None:
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.set(Permission.objects.filter(codename="view_order"))
+    client.force_login(viewer)
+    assert buttons_on_page(client, order) == []
+    assert client.post(step_url(order, "cancel"), {"confirmed": "yes"}).status_code == 403
+    assert Order.objects.get().status == OrderStatus.AWAITING_PAYMENT
+
+
+def test_an_unknown_button_or_order_is_404(client: Client, order: Order) -> None:
+    assert client.get(step_url(order, "explode")).status_code == 404
+    assert client.get(f"{ORDERS}{order.pk + 1}/cancel/now/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["someone@example.com", "SOMEONE@", "example.com", "buyer", "{number}", "{start}", "{without_dashes}"],
+)
+def test_an_order_is_found_by_mail_address_user_name_and_number(
+    client: Client, order: Order, rival: User, text: str
+) -> None:
+    number = str(order.number)
+    text = text.format(number=number, start=number[:8], without_dashes=number.replace("-", ""))
+    assert client.get(ORDERS, {"q": text}).context["cl"].result_count == 1
+
+
+@pytest.mark.parametrize("text", ["rival", "nobody@example.com", "ffffffff-0000", "zzz", "%", "\x00"])
+def test_another_text_finds_nothing(client: Client, order: Order, rival: User, text: str) -> None:
+    assert client.get(ORDERS, {"q": text}).context["cl"].result_count == 0
+
+
+def test_orders_are_filtered_by_sale_and_by_product(client: Client, order: Order, item: SaleItem) -> None:
+    for query, count in (
+        ({"lines__sale_item__sale__id__exact": item.sale_id}, 1),
+        ({"lines__sale_item__sale__id__exact": item.sale_id + 1}, 0),
+        ({"lines__product__id__exact": item.product_id}, 1),
+        ({"lines__product__id__exact": item.product_id + 1}, 0),
+    ):
+        assert client.get(ORDERS, query).context["cl"].result_count == count, query

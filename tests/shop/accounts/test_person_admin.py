@@ -1,0 +1,82 @@
+"""A person's page in the admin shows their orders and what matters, and no password hash."""
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from seckill.models import SaleItem
+from tests.orders.payments.payment_steps import order_of
+from tests.orders.staff.test_bounds import make_orders
+
+pytestmark = pytest.mark.django_db
+
+
+def page_of(person: User) -> str:
+    return f"/admin/auth/user/{person.pk}/change/"
+
+
+def test_the_page_shows_the_persons_orders(client: Client, shop_manager: User, buyer: User, item: SaleItem) -> None:
+    order = order_of(item, buyer)
+    client.force_login(shop_manager)
+    page = client.get(page_of(buyer)).content.decode()
+    for text in (str(order.number), "1 × Longjing tea", "awaiting payment", f"/admin/orders/order/{order.pk}/change/"):
+        assert text in page
+    assert str(order.number) not in client.get(page_of(shop_manager)).content.decode()
+
+
+def test_the_page_shows_nothing_of_the_password(client: Client, shop_manager: User, buyer: User) -> None:
+    client.force_login(shop_manager)
+    page = client.get(page_of(buyer)).content.decode()
+    algorithm, salt, digest = buyer.password.split("$")
+    for part in (algorithm, salt, digest, digest[:6]):
+        assert part not in page
+    assert f"/admin/auth/user/{buyer.pk}/password/" in page
+
+
+def test_saving_the_page_keeps_the_password(client: Client, shop_manager: User, buyer: User) -> None:
+    client.force_login(shop_manager)
+    sent = {"username": "buyer", "email": "new@example.com", "is_active": "on"}
+    sent |= {"date_joined_0": "2026-01-02", "date_joined_1": "03:04:05"}
+    assert client.post(page_of(buyer), sent).status_code == 302
+    buyer.refresh_from_db()
+    assert buyer.email == "new@example.com"
+    assert buyer.check_password("buyer-password")
+
+
+def test_a_link_leads_to_all_orders_where_there_are_many(
+    client: Client, shop_manager: User, buyer: User, item: SaleItem
+) -> None:
+    make_orders(25, buyer=buyer, item=item)
+    client.force_login(shop_manager)
+    page = client.get(page_of(buyer)).content.decode()
+    assert page.count("1 × Longjing tea") == 20
+    all_orders = f"/admin/orders/order/?buyer__id__exact={buyer.pk}"
+    assert all_orders in page
+    assert client.get(all_orders).context["cl"].result_count == 25
+
+
+def test_orders_are_shown_to_staff_who_may_see_orders(client: Client, buyer: User, item: SaleItem) -> None:
+    order = order_of(item, buyer)
+    clerk = User.objects.create_user("clerk", is_staff=True)
+    clerk.user_permissions.set(Permission.objects.filter(codename__in=["view_user", "change_user"]))
+    client.force_login(clerk)
+    assert str(order.number) not in client.get(page_of(buyer)).content.decode()
+
+
+def test_a_person_with_many_orders_costs_no_more_queries(
+    client: Client, shop_manager: User, buyer: User, item: SaleItem
+) -> None:
+    client.force_login(shop_manager)
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(page_of(buyer)).status_code == 200
+        return len(captured)
+
+    make_orders(1, buyer=buyer, item=item)
+    queries()
+    few = queries()
+    make_orders(18, buyer=buyer, item=item)
+    assert queries() == few
