@@ -1,0 +1,173 @@
+"""Who may see what, for every address of the shop: generated from its URLs, so that none is forgotten.
+
+A thing of one person is 404 for a stranger, whatever the method; somebody who is not signed in gets 401 from the API
+and the sign-in page from the web. The admin is for staff.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from orders.models import Order
+from seckill.models import SaleItem
+from tests.orders.payments.payment_steps import order_of, payment_of
+
+pytestmark = pytest.mark.django_db
+
+METHODS = ("get", "post", "put", "patch", "delete")
+# What a refused method may answer: that the address does not know it is no news to anybody.
+UNKNOWN_METHOD = 405
+
+# For everybody: names nothing of one person.
+PUBLIC = {
+    *("healthz", "readyz", "metrics", "set_language"),
+    *("home", "sale", "schema", "docs", "api-problems", "api-problem"),
+    *("api-sales", "api-sale", "api-sale-live", "api-live"),
+    # Sign-in, sign-up, and what needs a key that was sent by mail.
+    *("account_login", "account_logout", "account_signup", "account_inactive", "account_confirm_login_code"),
+    *("account_reset_password", "account_reset_password_done", "account_reset_password_from_key"),
+    *("account_reset_password_from_key_done", "account_confirm_email", "account_email_verification_sent"),
+    "mfa_authenticate",
+}
+# Proves who calls by something else than an account: name and password, a pass, a signature, a reference that cannot be
+# guessed.
+OTHER_PROOF = {"api-token", "api-reserve", "api-payment-webhook", "simulated-payment"}
+# About whoever is signed in. The address names no thing of theirs.
+SIGNED_IN: dict[str, dict[str, str]] = {
+    "api-me": {},
+    "api-orders": {},
+    "orders": {},
+    "api-passes": {"item_id": "item"},
+    "reserve": {"item_id": "item"},
+    **{
+        name: {}
+        for name in (
+            *("account_email", "account_change_password", "account_set_password", "account_reauthenticate"),
+            *("mfa_index", "mfa_reauthenticate", "mfa_activate_totp", "mfa_deactivate_totp"),
+            *("mfa_view_recovery_codes", "mfa_generate_recovery_codes", "mfa_download_recovery_codes"),
+        )
+    },
+}
+# Names a thing of one person; which one is in the fixture `things`.
+OWNED = {
+    "api-reservation": {"reservation_id": "reservation"},
+    "api-order": {"number": "order"},
+    "api-order-pay": {"number": "order"},
+    "api-order-cancel": {"number": "order"},
+    "order": {"number": "order"},
+    "order-pay": {"number": "order"},
+    "order-cancel": {"number": "order"},
+    "reservation": {"reservation_id": "reservation"},
+}
+
+WHAT_TO_DO = """
+These addresses are in no list of tests/shop/test_owner_checks.py: {missing}
+Add each to OWNED if it names a thing of one person (then add that thing to the fixture `things`), to SIGNED_IN if it is
+about whoever is signed in, to OTHER_PROOF if something else than an account proves who calls, else to PUBLIC.
+"""
+
+
+def addresses(patterns: list[Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Name and route of each address; one without a name is known by its route."""
+    for pattern in patterns:
+        route = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from addresses(pattern.url_patterns, route)
+        elif isinstance(pattern, URLPattern):
+            yield pattern.name or route, route
+
+
+ALL = list(addresses(get_resolver().url_patterns))
+OF_SHOP = {name for name, route in ALL if not route.startswith("admin/")}
+OF_ADMIN = sorted({route for _, route in ALL if route.startswith("admin/")} - {"admin/login/", "admin/logout/"})
+
+
+@pytest.fixture
+def things(item: SaleItem, buyer: User) -> dict[str, Any]:
+    """Things of the buyer, by the names that the lists above use."""
+    order = order_of(item, buyer)
+    return {"order": order.number, "reservation": order.reservation_id, "item": item.pk}
+
+
+def url_of(name: str, parameters: dict[str, str], things: dict[str, Any]) -> str:
+    return reverse(name, kwargs={parameter: things[thing] for parameter, thing in parameters.items()})
+
+
+def answers(client: Client, url: str) -> Iterator[tuple[str, Any]]:
+    of_api = {"content_type": "application/json"} if url.startswith("/api/") else {}
+    for method in METHODS:
+        more = {} if method == "get" else of_api
+        yield method, getattr(client, method)(url, headers={"Idempotency-Key": "owner-check"}, **more)
+
+
+def test_every_address_is_in_one_of_the_lists() -> None:
+    lists = [PUBLIC, OTHER_PROOF, set(SIGNED_IN), set(OWNED)]
+    missing = OF_SHOP - set().union(*lists)
+    assert not missing, WHAT_TO_DO.format(missing=sorted(missing))
+    assert not set().union(*lists) - OF_SHOP, "these addresses do not exist any more"
+    assert sum(map(len, lists)) == len(set().union(*lists)), "an address is in two lists"
+
+
+@pytest.mark.parametrize("name", OWNED)
+def test_a_stranger_finds_nothing_and_changes_nothing(
+    client: Client, stranger: User, things: dict[str, Any], name: str
+) -> None:
+    client.force_login(stranger)
+    before = Order.objects.values().get()
+    for method, answer in answers(client, url_of(name, OWNED[name], things)):
+        assert answer.status_code in (404, UNKNOWN_METHOD), f"{method} {name}: {answer.status_code}"
+        assert str(things["order"]) not in answer.text.replace(answer.request["PATH_INFO"], "")
+    assert Order.objects.values().get() == before
+
+
+@pytest.mark.parametrize("name", OWNED)
+def test_the_owner_does_find_it(client: Client, buyer: User, things: dict[str, Any], name: str) -> None:
+    client.force_login(buyer)
+    codes = {method: answer.status_code for method, answer in answers(client, url_of(name, OWNED[name], things))}
+    assert 404 not in codes.values(), codes
+    assert set(codes.values()) & {200, 201, 302}, codes
+
+
+@pytest.mark.parametrize("name", [*OWNED, *SIGNED_IN])
+def test_somebody_who_is_not_signed_in_is_asked_to(client: Client, things: dict[str, Any], name: str) -> None:
+    url = url_of(name, {**SIGNED_IN, **OWNED}[name], things)
+    before = Order.objects.values().get()
+    for method, answer in answers(client, url):
+        if answer.status_code == UNKNOWN_METHOD:
+            continue
+        if url.startswith("/api/"):
+            assert answer.status_code == 401, f"{method} {name}: {answer.status_code}"
+            assert answer["WWW-Authenticate"]
+        else:
+            assert answer.status_code == 302, f"{method} {name}: {answer.status_code}"
+            assert answer["Location"].startswith(reverse(settings.LOGIN_URL)), f"{method} {name}"
+    assert Order.objects.values().get() == before
+
+
+@pytest.mark.parametrize("who", ["nobody", "a buyer"])
+@pytest.mark.parametrize("route", OF_ADMIN)
+def test_the_admin_is_for_staff(
+    client: Client, buyer: User, item: SaleItem, things: dict[str, Any], route: str, who: str
+) -> None:
+    if who == "a buyer":
+        client.force_login(buyer)
+    url = "/" + re.sub(r"<[^>]+>", "1", route).replace("(?P1.*)$", "anything/")
+    before = Order.objects.values().get()
+    for method, answer in answers(client, url):
+        assert answer.status_code in (302, 403, 404, UNKNOWN_METHOD), f"{method} {url}: {answer.status_code}"
+        if answer.status_code == 302:
+            assert "login" in answer["Location"] or "password" in answer["Location"], f"{method} {url}"
+    assert Order.objects.values().get() == before
+
+
+def test_a_payment_page_is_known_to_who_has_its_reference_alone(client: Client, item: SaleItem, buyer: User) -> None:
+    payment = payment_of(order_of(item, buyer))
+    assert len(payment.provider_reference) > 20
+    assert client.get(reverse("simulated-payment", args=[payment.provider_reference])).status_code == 200
+    assert client.get(reverse("simulated-payment", args=[payment.provider_reference[:-1] + "!"])).status_code == 404
