@@ -1,8 +1,10 @@
-"""The time zone in which staff enter times and read them, named so that nobody takes it for another one."""
+"""The shop's time zone: staff enter times in it, pages and mails show them in it. It is always named."""
 
 from datetime import datetime, timedelta
 
-from django.utils import timezone
+from babel.dates import format_skeleton
+from django.conf import settings
+from django.utils import timezone, translation
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
@@ -30,6 +32,17 @@ def offset_text(at: datetime) -> str:
 def time_with_offset(at: datetime) -> str:
     """A time in the zone of the page: "2031-01-02 03:04:05 UTC+08:00"."""
     return f"{date_format(timezone.localtime(at), 'Y-m-d H:i:s')} {offset_text(at)}"
+
+
+def day_and_time(at: datetime) -> str:
+    """As the reader's language writes it, without the zone: "Nov 22, 2026, 14:02", "2026年11月22日 14:02"."""
+    locale = translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)
+    return format_skeleton("yMMMdHm", timezone.localtime(at), locale=locale)
+
+
+def named_time(at: datetime) -> str:
+    """As `day_and_time`, with the zone: "Nov 22, 2026, 14:02 UTC+08:00"."""
+    return f"{day_and_time(at)} {offset_text(at)}"
 
 
 def field_hint() -> str:

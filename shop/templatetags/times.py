@@ -1,4 +1,4 @@
-"""Times on a page: a time in the visitor's time zone, a countdown by the server's clock."""
+"""Times on a page: a time in the shop's time zone, a countdown by the server's clock."""
 
 from datetime import datetime, timedelta
 
@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from shop import time_left
+from shop import time_left, zone
 
 register = template.Library()
 
@@ -19,14 +19,10 @@ def server_now_ms() -> int:
 
 
 @register.simple_tag
-def local_time(moment: datetime) -> SafeString:
-    """A time in the server's zone; page.js replaces it by the visitor's."""
-    local = timezone.localtime(moment)
-    return format_html(
-        '<time datetime="{}" data-local-time>{}</time>',
-        moment.isoformat(),
-        local.strftime("%Y-%m-%d %H:%M %Z"),
-    )
+def local_time(moment: datetime, *, named: bool = True) -> SafeString:
+    """A time in the shop's zone, which `named` adds. page.js adds the visitor's own time as a hint."""
+    text = zone.named_time(moment) if named else zone.day_and_time(moment)
+    return format_html('<time datetime="{}" data-local-time>{}</time>', moment.isoformat(), text)
 
 
 @register.simple_tag

@@ -1,4 +1,4 @@
-// On every page: countdowns, times in the visitor's time zone, and no requests while the page is hidden.
+// On every page: countdowns, the visitor's own time beside the shop's, and no requests while the page is hidden.
 
 import { start } from "./countdown.js";
 import { locale } from "./locale.js";
@@ -9,14 +9,11 @@ import { sampleDate } from "./server_clock.js";
 const RELOAD_MS_MIN = 2100;
 const RELOAD_MS_SPREAD = 2500;
 
-const format = new Intl.DateTimeFormat(locale, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
-const formatLong = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeStyle: "long" });
+const ownTime = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeStyle: "long" });
 
 function localTimes() {
   for (const element of document.querySelectorAll("time[data-local-time]")) {
-    const moment = new Date(element.dateTime);
-    element.textContent = format.format(moment);
-    element.title = formatLong.format(moment);
+    element.title = ownTime.format(new Date(element.dateTime));
     delete element.dataset.localTime;
   }
 }
