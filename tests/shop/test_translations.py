@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from babel.messages.extract import DEFAULT_KEYWORDS, extract
 from babel.messages.pofile import read_po
 from django.contrib.auth.password_validation import password_validators_help_texts
 from django.template import Context, Template
+from django.test import Client
 from django.utils import translation
 from django.utils.translation.template import templatize
 
@@ -102,3 +104,33 @@ def test_a_price_is_written_as_its_reader_writes_it(language: str, price: str, w
     template = Template("{% load amounts %}{{ 1900|money }} {{ 1900|money:'JPY' }}")
     with translation.override(language):
         assert template.render(Context()) == f"{price} {without_decimals}"
+
+
+def texts_of_packages() -> Iterator[str | tuple[str, str]]:
+    """What forms and their validators may say, in the source of Django, allauth and DRF."""
+    for package in ("django.core", "django.forms", "django.contrib.auth", "allauth.account", "allauth.mfa"):
+        (folder,) = import_module(package).__path__
+        for path in sorted(Path(folder).rglob("*.py")):
+            if not {"management", "migrations", "webauthn", "passkeys"} & set(path.parts):
+                with path.open("rb") as file:
+                    for _line, message, _comments, _context in extract("python", file, KEYWORDS):
+                        yield message if isinstance(message, str) else (message[0], message[1] or "")
+
+
+def test_no_message_of_a_form_is_in_english_for_a_chinese_reader() -> None:
+    with translation.override("zh-hans"):
+        english = {
+            text
+            for text in texts_of_packages()
+            if (translation.gettext(text) if isinstance(text, str) else translation.ngettext(*text, 2)) in text
+        }
+    # Names and signs, which have no other form.
+    assert english <= {"IPv4", "IPv6", "…", ":?.!", ":", "WebAuthn", ""}
+
+
+@pytest.mark.django_db
+def test_the_sign_up_form_refuses_in_chinese(client: Client) -> None:
+    sent = {"username": "买 家", "email": "x", "password1": "1", "password2": "2"}
+    page = client.post("/zh-hans/accounts/signup/", sent).content.decode()
+    assert "密码太短，至少需要 8 个字符。" in page
+    assert "This " not in page

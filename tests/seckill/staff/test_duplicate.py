@@ -1,0 +1,71 @@
+"""“Duplicate this sale” makes a draft with the same items, one week later."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.utils import timezone
+
+from seckill.models import Sale, SaleItem
+from seckill.publication import publish_sale
+from seckill.staff.duplicate import duplicate, later
+from shop.models import Product
+from tests.conftest import make_item
+
+pytestmark = pytest.mark.django_db
+WEEK = timedelta(weeks=1)
+
+
+def page_of(sale: Sale, name: str) -> str:
+    return f"/admin/seckill/sale/{sale.pk}/{name}/"
+
+
+def test_the_draft_has_the_same_items_and_terms_one_week_later(item: SaleItem) -> None:
+    SaleItem.objects.update(taken=2)
+    draft = duplicate(sale_id=item.sale_id)
+    (copy,) = draft.items.all()
+    assert (copy.product, copy.price_minor, copy.quantity, copy.per_buyer_max) == (item.product, 1900, 5, 1)
+    assert (copy.taken, copy.announced_at, copy.archived_at) == (0, None, None)
+    assert (draft.name, draft.name_zh, draft.hold_seconds) == ("Spring sale", "春季秒杀", 900)
+    assert (draft.opens_at, draft.closes_at) == (item.sale.opens_at + WEEK, item.sale.closes_at + WEEK)
+    assert not draft.is_published
+    assert Sale.objects.count() == 2
+
+
+def test_a_paused_sale_of_last_month_becomes_a_draft_that_can_be_published(product: Product) -> None:
+    old = make_item(product, opens_in_seconds=-30 * 24 * 3600, closes_in_seconds=-30 * 24 * 3600 + 60)
+    Sale.objects.update(paused=True)
+    draft = duplicate(sale_id=old.sale_id)
+    assert timezone.now() < draft.opens_at < timezone.now() + WEEK
+    assert draft.closes_at - draft.opens_at == old.sale.closes_at - old.sale.opens_at
+    assert not draft.paused
+    assert publish_sale(sale_id=draft.pk)
+
+
+def test_the_hour_of_the_day_stays_when_summer_time_ends() -> None:
+    with timezone.override("Europe/Berlin"):
+        before = datetime(2026, 10, 22, 18, 0, tzinfo=UTC)
+        assert timezone.localtime(later(before, 1)).hour == timezone.localtime(before).hour
+
+
+def test_the_page_of_the_sale_asks_first_and_leads_to_the_draft(
+    client: Client, shop_manager: User, item: SaleItem
+) -> None:
+    client.force_login(shop_manager)
+    assert page_of(item.sale, "duplicate_sale") in client.get(page_of(item.sale, "change")).content.decode()
+    assert "Longjing tea" in client.get(page_of(item.sale, "duplicate_sale")).content.decode()
+    assert Sale.objects.count() == 1
+    answer = client.post(page_of(item.sale, "duplicate_sale"), follow=True)
+    draft = Sale.objects.latest("pk")
+    assert answer.redirect_chain == [(page_of(draft, "change"), 302)]
+    assert "This is a draft with the same items, one week later." in answer.content.decode()
+
+
+def test_who_may_not_add_sales_cannot_duplicate_one(client: Client, item: SaleItem) -> None:
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.set(Permission.objects.filter(codename="change_sale"))
+    client.force_login(viewer)
+    assert page_of(item.sale, "duplicate_sale") not in client.get(page_of(item.sale, "change")).content.decode()
+    assert client.post(page_of(item.sale, "duplicate_sale")).status_code == 403
+    assert Sale.objects.count() == 1
