@@ -70,7 +70,7 @@ class OrderAdmin(OrderPage):
         "status",
         "created_at",
         ("lines__sale_item__sale", AutocompleteSelectFilter),
-        ("lines__product", AutocompleteSelectFilter),
+        ("lines__variant__product", AutocompleteSelectFilter),
     ]
     list_filter_submit = True
     list_select_related = ["buyer"]

@@ -67,7 +67,7 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description=_("latest orders"))
     def latest_orders(self, person: User) -> SafeString:
-        orders = list(person.orders.prefetch_related("lines__product")[: ORDERS_SHOWN + 1])
+        orders = list(person.orders.prefetch_related("lines__variant__product")[: ORDERS_SHOWN + 1])
         all_url = f"{reverse('admin:orders_order_changelist')}?buyer__id__exact={person.pk}"
         context = {"orders": orders[:ORDERS_SHOWN], "all_url": all_url if len(orders) > ORDERS_SHOWN else ""}
         return render_to_string("admin/auth/user/orders.html", context)

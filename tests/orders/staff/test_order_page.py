@@ -156,7 +156,7 @@ def test_orders_are_filtered_by_sale_and_by_product(client: Client, order: Order
     for query, count in (
         ({"lines__sale_item__sale__id__exact": item.sale_id}, 1),
         ({"lines__sale_item__sale__id__exact": item.sale_id + 1}, 0),
-        ({"lines__product__id__exact": item.product_id}, 1),
-        ({"lines__product__id__exact": item.product_id + 1}, 0),
+        ({"lines__variant__product__id__exact": item.variant.product_id}, 1),
+        ({"lines__variant__product__id__exact": item.variant.product_id + 1}, 0),
     ):
         assert client.get(ORDERS, query).context["cl"].result_count == count, query

@@ -26,9 +26,10 @@ from seckill.gate import signed_in
 from seckill.ledger_words import ReleaseReason
 from seckill.models import Sale, SaleItem
 from shop.accounts.sign_in_hint import hint_of
-from shop.models import ApiToken, BuyerLanguage, Product
+from shop.models import ApiToken, BuyerLanguage
 from shop.wsgi import application as django
 from tests.conftest import make_item
+from tests.products import make_product
 from tests.seckill.gate.test_hot_lane import Answer, Environ, Lane, call
 
 pytestmark = pytest.mark.django_db
@@ -182,7 +183,7 @@ def test_a_status_is_that_of_the_view(
     lane: Lane, item: SaleItem, buyer: User, rival: User, who: str, state: str, language: str
 ) -> None:
     asked = {**WHO[who](buyer), "HTTP_ACCEPT_LANGUAGE": language}
-    other = make_item(Product.objects.create(name="Teapot", slug="teapot", price_minor=9900))
+    other = make_item(make_product(name="Teapot", slug="teapot", price_minor=9900))
     assert lane.ask(asks_status(held(other, buyer), **asked)).status == "200 OK"
     arrange, poll_after_ms = STATES[state]
     reservation_id = arrange(item, buyer)
