@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
-from orders.models import ATTENTION_TO_DO, Attention, Order, OrderLine, OrderStatus, with_lines
+from orders.models import ATTENTION_TO_DO, Attention, Order, OrderLine, OrderStatus, ShippingAddress, with_lines
 from orders.staff.bounded_choice import LISTED_MAX
 from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
@@ -61,11 +61,17 @@ class OrderLineInline(ReadOnlyInline):
         return format_html('<a href="{}" class="text-link">{}</a>', url, line.sale_item.sale)
 
 
+class AddressInline(ReadOnlyInline):
+    model = ShippingAddress
+    fields = readonly_fields = ("name", "line1", "line2", "city", "region", "postcode", "country", "phone")
+    verbose_name_plural = _("shipping address")
+
+
 @admin.register(Order)
 class OrderAdmin(OrderPage):
     """Orders are read-only here. Staff change them by buttons and actions, which call `orders/lifecycle.py`."""
 
-    list_display = ["number", "buyer", "status_label", "amount", "what", "created_at", "expires_at"]
+    list_display = ["code", "customer", "status_label", "amount", "what", "created_at", "expires_at"]
     list_filter = [
         "status",
         "created_at",
@@ -75,13 +81,13 @@ class OrderAdmin(OrderPage):
     list_filter_submit = True
     list_select_related = ["buyer"]
     # `get_search_results` looks elsewhere; without fields there would be no box.
-    search_fields = ["number"]
+    search_fields = ["code"]
     search_help_text = _("Order number, mail address or user name")
     list_per_page = PER_PAGE
     list_max_show_all = LISTED_MAX
-    inlines = [OrderLineInline, PaymentInline, MailInline]
+    inlines = [OrderLineInline, AddressInline, PaymentInline, MailInline]
     change_form_outer_after_template = "admin/orders/order/events.html"
-    readonly_fields = ["number", "amount", "reason", "notice"]
+    readonly_fields = ["code", "number", "amount", "reason", "notice"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         orders: QuerySet[Order] = super().get_queryset(request)
@@ -95,16 +101,24 @@ class OrderAdmin(OrderPage):
     def get_fields(self, request: HttpRequest, obj: Order | None = None) -> list[Any]:
         return [
             *(["reason" if obj.attention in ATTENTION_TO_DO else "notice"] if obj and obj.attention else []),
-            ("number", "status"),
-            ("buyer", "amount"),
+            ("code", "status"),
+            ("buyer", "amount") if obj and obj.buyer_id else ("email", "amount"),
             ("reserved_at", "expires_at"),
             ("created_at", "ended_at"),
             *([("settled_at", "units_back")] if obj and obj.status in REFUNDS else ["settled_at"]),
+            *([("carrier", "tracking_number"), "shipped_at"] if obj and obj.shipped_at else []),
+            *(["buyer_note"] if obj and obj.buyer_note else []),
+            *(["staff_note"] if obj and obj.staff_note else []),
+            "number",
         ]
 
     @display(description=_("status"), ordering="status", label=LABELS)  # type: ignore[untyped-decorator]
     def status_label(self, order: Order) -> tuple[str, str]:
         return order.status, order.get_status_display()
+
+    @admin.display(description=_("buyer"), ordering="buyer__username")
+    def customer(self, order: Order) -> str:
+        return str(order.buyer or order.email)
 
     @admin.display(description=_("amount"), ordering="amount_minor")
     def amount(self, order: Order) -> str:

@@ -49,9 +49,11 @@ def pay(*, order_id: int, on_paid: Callable[[], object] = lambda: None) -> bool:
     return True
 
 
-def ship(*, order_id: int) -> bool:
-    """Mark a paid order as shipped. False if it is not paid."""
-    return Order.objects.filter(pk=order_id, status=OrderStatus.PAID).update(status=OrderStatus.SHIPPED) == 1
+def ship(*, order_id: int, carrier: str = "", tracking_number: str = "") -> bool:
+    """Mark a paid order as shipped, and keep how. False if it is not paid."""
+    paid = Order.objects.filter(pk=order_id, status=OrderStatus.PAID)
+    sent = {"carrier": carrier, "tracking_number": tracking_number, "shipped_at": timezone.now()}
+    return paid.update(status=OrderStatus.SHIPPED, **sent) == 1
 
 
 def complete(*, order_id: int) -> bool:

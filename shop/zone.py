@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from babel.dates import format_skeleton
+from babel.dates import format_date
 from django.conf import settings
 from django.utils import timezone, translation
 from django.utils.formats import date_format
@@ -35,13 +35,14 @@ def time_with_offset(at: datetime) -> str:
 
 
 def day_and_time(at: datetime) -> str:
-    """As the reader's language writes it, without the zone: "Nov 22, 2026, 14:02", "2026年11月22日 14:02"."""
+    """As the reader's language writes it, without the zone: "Nov 22, 2026 14:02", "2026年11月22日 14:02"."""
     locale = translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)
-    return format_skeleton("yMMMdHm", timezone.localtime(at), locale=locale)
+    local = timezone.localtime(at)
+    return f"{format_date(local, locale=locale)} {local:%H:%M}"
 
 
 def named_time(at: datetime) -> str:
-    """As `day_and_time`, with the zone: "Nov 22, 2026, 14:02 UTC+08:00"."""
+    """As `day_and_time`, with the zone: "Nov 22, 2026 14:02 UTC+08:00"."""
     return f"{day_and_time(at)} {offset_text(at)}"
 
 

@@ -152,11 +152,11 @@ class OrderActions(ReadOnlyAdmin):
 
     @admin.action(description=gettext_lazy("Mark as shipped"), permissions=["manage"])
     def ship_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
-        self.run_action(request, self.choice_of(queryset, SHIP), SHIP)
+        self.run_action(request, first_of(queryset, possible=SHIP.possible), SHIP)
 
     @admin.action(description=gettext_lazy("Mark as completed"), permissions=["manage"])
     def complete_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
-        self.run_action(request, self.choice_of(queryset, COMPLETE), COMPLETE)
+        self.run_action(request, first_of(queryset, possible=COMPLETE.possible), COMPLETE)
 
     @admin.action(description=gettext_lazy("Cancel and put units back on sale"), permissions=["manage"])
     def cancel_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> TemplateResponse | None:
@@ -176,9 +176,6 @@ class OrderActions(ReadOnlyAdmin):
         self.run_action(request, choice, refund_change(units_back="units_back" in request.POST))
         return None
 
-    def choice_of(self, queryset: QuerySet[Order], change: StatusChange) -> Choice:
-        return first_of(queryset, possible=change.possible)
-
     def run_action(self, request: HttpRequest, choice: Choice, change: StatusChange) -> None:
         """Change each order on its own, and report the result."""
         changed, skipped = [], []
@@ -193,8 +190,7 @@ class OrderActions(ReadOnlyAdmin):
             text = change.done_text(len(changed)) % {"count": len(changed)}
             self.message_user(request, text, messages.SUCCESS)
         if skipped:
-            text = change.skipped_text(len(skipped)) % {"count": len(skipped)}
-            self.message_user(request, f"{text} ({numbers_of(skipped)})", messages.WARNING)
+            self.message_user(request, not_changed_text(change, skipped), messages.WARNING)
         if choice.not_all:
             self.message_user(request, choice.not_all, messages.WARNING)
 
@@ -243,9 +239,14 @@ def with_contents(orders: QuerySet[Order]) -> QuerySet[Order]:
     )
 
 
+def not_changed_text(change: StatusChange, orders: list[Order]) -> str:
+    """Why the change did nothing to these orders, with their numbers."""
+    return f"{change.skipped_text(len(orders)) % {'count': len(orders)}} ({numbers_of(orders)})"
+
+
 def numbers_of(orders: list[Order]) -> str:
-    """The first characters of the orders' numbers; the list's search finds them."""
-    named = ", ".join(str(order.number)[:8] for order in orders[:NAMED_MAX])
+    """The orders' numbers; the list's search finds them."""
+    named = ", ".join(order.code for order in orders[:NAMED_MAX])
     return f"{named}, …" if len(orders) > NAMED_MAX else named
 
 

@@ -1,43 +1,46 @@
-"""The buttons on the page of an order, and the pages behind them: the actions of the list, for one order."""
+"""The buttons on the page of an order, and the pages behind them: the actions of the list, for one order, and more."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from orders.models import Order
-from orders.staff.order_actions import CANCEL, COMPLETE, PAY, REFUND, SHIP, OrderActions, StatusChange, numbers_of
+from orders import lifecycle
+from orders.models import Order, OrderStatus, with_lines
+from orders.staff.order_actions import (
+    CANCEL,
+    COMPLETE,
+    PAY,
+    REFUND,
+    SHIP,
+    OrderActions,
+    StatusChange,
+    not_changed_text,
+)
+from orders.staff.order_forms import NoteForm, TrackingForm
+from orders.staff.read_only_admin import may_see_orders
+
+SENT = (OrderStatus.SHIPPED, OrderStatus.COMPLETED)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A button. `action` is the method that runs it, `ask` a sentence for a page that asks first.
-
-    Without `ask` the action has a page of its own that asks.
-    """
+    """A button that moves the order on. `run` is a method: it asks, or does it and returns None."""
 
     title: str | Promise
-    action: str
+    run: Callable[["OrderPage", HttpRequest, Order], HttpResponse | None]
     change: StatusChange
-    ask: str | Promise = ""
-
-
-STEPS = {
-    "record-payment": Step(_("Record payment received"), "record_payment", PAY),
-    "ship": Step(
-        _("Mark as shipped"), "ship_orders", SHIP, _("The goods have left. The buyer sees the order as shipped.")
-    ),
-    "complete": Step(_("Mark as completed"), "complete_orders", COMPLETE, _("The buyer has received the goods.")),
-    "refund": Step(_("Refund"), "refund_orders", REFUND),
-    "cancel": Step(_("Cancel and put units back on sale"), "cancel_orders", CANCEL),
-}
 
 
 class OrderPage(OrderActions):
@@ -46,28 +49,99 @@ class OrderPage(OrderActions):
     change_form_outer_before_template = "admin/orders/order/buttons.html"
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.step_view)
-        return [path("<int:order_id>/<slug:step>/now/", view, name="orders_order_step"), *super().get_urls()]
+        staff_only = self.admin_site.admin_view
+        return [
+            path("<int:order_id>/<slug:step>/now/", staff_only(self.step_view), name="orders_order_step"),
+            path("<int:order_id>/tracking/", staff_only(self.tracking_view), name="orders_order_tracking"),
+            path("<int:order_id>/notes/", staff_only(self.notes_view), name="orders_order_notes"),
+            path("<int:order_id>/packing-slip/", staff_only(self.packing_slip_view), name="orders_order_packing_slip"),
+            *super().get_urls(),
+        ]
 
     def step_view(self, request: HttpRequest, order_id: int, step: str) -> HttpResponse:
         """Ask first; a POST changes the order. What was done, or why not, is said on the order's page."""
         if step not in STEPS:
             raise Http404
+        order, chosen = self.order_to_change(request, order_id), STEPS[step]
+        if request.method != "POST" and not is_possible(chosen.change.possible, order):
+            self.message_user(request, not_changed_text(chosen.change, [order]), messages.WARNING)
+            return redirect(page_of(order))
+        return chosen.run(self, request, order) or redirect(page_of(order))
+
+    def order_to_change(self, request: HttpRequest, order_id: int) -> Order:
         if not self.has_manage_permission(request):
             raise PermissionDenied
-        order, chosen = get_object_or_404(Order, pk=order_id), STEPS[step]
-        if request.method != "POST" and not is_possible(chosen.change.possible, order):
-            text = chosen.change.skipped_text(1) % {"count": 1}
-            self.message_user(request, f"{text} ({numbers_of([order])})", messages.WARNING)
-            return redirect(page_of(order))
-        if request.method != "POST" and chosen.ask:
-            return self.ask_about(request, order, chosen)
-        answer: HttpResponse | None = getattr(self, chosen.action)(request, Order.objects.filter(pk=order.pk))
-        return answer or redirect(page_of(order))
+        return get_object_or_404(Order.objects.select_related("buyer").prefetch_related(with_lines()), pk=order_id)
 
-    def ask_about(self, request: HttpRequest, order: Order, step: Step) -> HttpResponse:
-        choice = self.choice_of(Order.objects.filter(pk=order.pk), step.change)
-        return self.ask(request, choice, "admin/orders/order/step.html", title=step.title, sentence=step.ask)
+    def ship(self, request: HttpRequest, order: Order) -> HttpResponse | None:
+        """Ask for carrier and tracking number."""
+        form = TrackingForm(request.POST if request.method == "POST" else None)
+        if request.method != "POST" or not form.is_valid():
+            return self.ask_with_form(request, order, form, title=SHIP_TITLE, sentence=_("The goods have left."))
+        if lifecycle.ship(order_id=order.pk, **form.cleaned_data):
+            self.log_change(request, order, " ".join([_("Shipped."), tracking_text(form.cleaned_data)]).strip())
+            self.message_user(request, SHIP.done_text(1) % {"count": 1}, messages.SUCCESS)
+        else:
+            self.message_user(request, not_changed_text(SHIP, [order]), messages.WARNING)
+        return None
+
+    def complete(self, request: HttpRequest, order: Order) -> HttpResponse | None:
+        if request.method != "POST":
+            sentence = _("The buyer has received the goods.")
+            return self.ask_with_form(request, order, forms.Form(), title=COMPLETE_TITLE, sentence=sentence)
+        return self.listed_action(request, order, "complete_orders")
+
+    def listed_action(self, request: HttpRequest, order: Order, name: str) -> HttpResponse | None:
+        """An action of the list, with its own page that asks."""
+        answer: HttpResponse | None = getattr(self, name)(request, Order.objects.filter(pk=order.pk))
+        return answer
+
+    def tracking_view(self, request: HttpRequest, order_id: int) -> HttpResponse:
+        """Correct carrier and tracking number of an order that was shipped."""
+        order = self.order_to_change(request, order_id)
+        if order.status not in SENT:
+            raise Http404
+        initial = {"carrier": order.carrier, "tracking_number": order.tracking_number}
+        form = TrackingForm(request.POST if request.method == "POST" else None, initial=initial)
+        if request.method != "POST" or not form.is_valid():
+            return self.ask_with_form(request, order, form, title=_("Tracking number"))
+        Order.objects.filter(pk=order.pk, status__in=SENT).update(**form.cleaned_data)
+        self.log_change(request, order, tracking_text(form.cleaned_data) or _("Tracking number removed."))
+        self.message_user(request, _("The tracking number is saved."), messages.SUCCESS)
+        return redirect(page_of(order))
+
+    def notes_view(self, request: HttpRequest, order_id: int) -> HttpResponse:
+        order = self.order_to_change(request, order_id)
+        form = NoteForm(request.POST if request.method == "POST" else None, initial={"staff_note": order.staff_note})
+        if request.method != "POST" or not form.is_valid():
+            return self.ask_with_form(request, order, form, title=_("Notes of the staff"))
+        Order.objects.filter(pk=order.pk).update(**form.cleaned_data)
+        self.log_change(request, order, _("Notes changed."))
+        self.message_user(request, _("The notes are saved."), messages.SUCCESS)
+        return redirect(page_of(order))
+
+    def packing_slip_view(self, request: HttpRequest, order_id: int) -> HttpResponse:
+        """A page to print and to put into the parcel."""
+        if not may_see_orders(request):
+            raise PermissionDenied
+        orders = Order.objects.select_related("buyer", "shipping_address").prefetch_related(with_lines())
+        order = get_object_or_404(orders, pk=order_id)
+        context = {"order": order, "address": getattr(order, "shipping_address", None)}
+        return TemplateResponse(request, "admin/orders/order/packing_slip.html", context)
+
+    def ask_with_form(
+        self, request: HttpRequest, order: Order, form: forms.Form, *, title: str | Promise, sentence: str = ""
+    ) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "order": order,
+            "form": form,
+            "title": title,
+            "sentence": sentence,
+            "back_url": page_of(order),
+        }
+        return TemplateResponse(request, "admin/orders/order/step.html", context)
 
     def render_change_form(
         self,
@@ -78,17 +152,50 @@ class OrderPage(OrderActions):
         form_url: str = "",
         obj: Order | None = None,
     ) -> HttpResponse:
-        context["buttons"] = buttons_of(obj) if obj and self.has_manage_permission(request) else []
+        context["buttons"] = self.buttons_of(request, obj) if obj else []
         return super().render_change_form(request, context, add, change, form_url, obj)
 
+    def buttons_of(self, request: HttpRequest, order: Order) -> list[dict[str, Any]]:
+        """What the order's status allows, then what is always possible."""
+        slip = button(_("Packing slip"), "packing_slip", order.pk)
+        if not self.has_manage_permission(request):
+            return [slip]
+        return [
+            *(
+                button(step.title, "step", order.pk, name)
+                for name, step in STEPS.items()
+                if is_possible(step.change.possible, order)
+            ),
+            *([button(_("Tracking number"), "tracking", order.pk)] if order.status in SENT else []),
+            button(_("Notes of the staff"), "notes", order.pk),
+            slip,
+        ]
 
-def buttons_of(order: Order) -> list[dict[str, Any]]:
-    """The steps that the order's status allows."""
-    return [
-        {"title": step.title, "url": reverse("admin:orders_order_step", args=[order.pk, name])}
-        for name, step in STEPS.items()
-        if is_possible(step.change.possible, order)
-    ]
+
+SHIP_TITLE = gettext_lazy("Mark as shipped")
+COMPLETE_TITLE = gettext_lazy("Mark as completed")
+
+STEPS = {
+    "record-payment": Step(
+        gettext_lazy("Record payment received"),
+        lambda page, request, order: page.listed_action(request, order, "record_payment"),
+        PAY,
+    ),
+    "ship": Step(SHIP_TITLE, OrderPage.ship, SHIP),
+    "complete": Step(COMPLETE_TITLE, OrderPage.complete, COMPLETE),
+    "refund": Step(
+        gettext_lazy("Refund"), lambda page, request, order: page.listed_action(request, order, "refund_orders"), REFUND
+    ),
+    "cancel": Step(
+        gettext_lazy("Cancel and put units back on sale"),
+        lambda page, request, order: page.listed_action(request, order, "cancel_orders"),
+        CANCEL,
+    ),
+}
+
+
+def button(title: str | Promise, name: str, *target: object) -> dict[str, Any]:
+    return {"title": title, "url": reverse(f"admin:orders_order_{name}", args=target)}
 
 
 def is_possible(condition: Q, order: Order) -> bool:
@@ -97,3 +204,9 @@ def is_possible(condition: Q, order: Order) -> bool:
 
 def page_of(order: Order) -> str:
     return reverse("admin:orders_order_change", args=[order.pk])
+
+
+def tracking_text(entered: dict[str, str]) -> str:
+    """For the order's history; empty if nothing was entered."""
+    parcel = " ".join(part for part in (entered["carrier"], entered["tracking_number"]) if part)
+    return _("Sent with %(parcel)s.") % {"parcel": parcel} if parcel else ""

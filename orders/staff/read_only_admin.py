@@ -78,4 +78,4 @@ def amount_text(minor: int, currency: str) -> str:
 def link_to(order: Order) -> SafeString:
     """A link to the order's page."""
     url = reverse("admin:orders_order_change", args=[order.pk])
-    return format_html('<a href="{}" class="text-link">{}</a>', url, order.number)
+    return format_html('<a href="{}" class="text-link">{}</a>', url, order)

@@ -13,7 +13,7 @@ MOMENT = datetime(2026, 1, 2, 6, 4, tzinfo=UTC)
 
 @pytest.mark.parametrize(
     ("language", "text"),
-    [("en", "Jan 2, 2026, 14:04 UTC+08:00"), ("zh-hans", "2026年1月2日 14:04 UTC+08:00")],
+    [("en", "Jan 2, 2026 14:04 UTC+08:00"), ("zh-hans", "2026年1月2日 14:04 UTC+08:00")],
 )
 def test_a_time_names_its_zone(language: str, text: str) -> None:
     with timezone.override("Asia/Shanghai"), translation.override(language):
@@ -25,4 +25,4 @@ def test_a_time_names_its_zone(language: str, text: str) -> None:
 def test_of_a_span_only_the_end_names_the_zone() -> None:
     with timezone.override("Asia/Shanghai"):
         page = Template("{% load times %}{% local_time at named=False %}").render(Context({"at": MOMENT}))
-    assert ">Jan 2, 2026, 14:04<" in page
+    assert ">Jan 2, 2026 14:04<" in page

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from orders.models import Order, OrderStatus
+from orders.models import Order, OrderStatus, ShippingAddress
 from orders.staff.order_page import STEPS
 from seckill.models import SaleItem
 from tests.orders.payments.payment_steps import order_of
@@ -73,7 +73,7 @@ def test_each_button_asks_first_and_leads_back_to_the_order(
     Order.objects.update(status=status, ended_at=ended_at)
     page = client.get(step_url(order, step)).content.decode()
     assert words in page
-    assert str(order.number) in page
+    assert order.code in page
     assert f'href="{ORDERS}{order.pk}/change/"' in page
     assert Order.objects.get().status == status
 
@@ -117,8 +117,7 @@ def test_what_is_not_possible_any_more_is_said_and_changes_nothing(client: Clien
     press(client, order, "cancel")
     # When the other one presses the button, or sends the form
     answer = getattr(client, method)(step_url(order, "cancel"), {"confirmed": "yes"}, follow=True)
-    number = str(order.number)[:8]
-    assert messages_on(answer) == [f"1 order was not cancelled: it was not awaiting payment. ({number})"]
+    assert messages_on(answer) == [f"1 order was not cancelled: it was not awaiting payment. ({order.code})"]
 
 
 def test_who_may_only_look_has_no_buttons_and_cannot_press_them(client: Client, order: Order) -> None:
@@ -126,7 +125,8 @@ def test_who_may_only_look_has_no_buttons_and_cannot_press_them(client: Client, 
     viewer.user_permissions.set(Permission.objects.filter(codename="view_order"))
     client.force_login(viewer)
     assert buttons_on_page(client, order) == []
-    assert client.post(step_url(order, "cancel"), {"confirmed": "yes"}).status_code == 403
+    for url in (step_url(order, "cancel"), f"{ORDERS}{order.pk}/notes/", f"{ORDERS}{order.pk}/tracking/"):
+        assert client.post(url, {"confirmed": "yes"}).status_code == 403
     assert Order.objects.get().status == OrderStatus.AWAITING_PAYMENT
 
 
@@ -137,13 +137,17 @@ def test_an_unknown_button_or_order_is_404(client: Client, order: Order) -> None
 
 @pytest.mark.parametrize(
     "text",
-    ["someone@example.com", "SOMEONE@", "example.com", "buyer", "{number}", "{start}", "{without_dashes}"],
+    [
+        *("someone@example.com", "SOMEONE@", "example.com", "buyer"),
+        *("{number}", "{start}", "{without_dashes}", "{code}", "{said}"),
+    ],
 )
 def test_an_order_is_found_by_mail_address_user_name_and_number(
     client: Client, order: Order, rival: User, text: str
 ) -> None:
-    number = str(order.number)
-    text = text.format(number=number, start=number[:8], without_dashes=number.replace("-", ""))
+    number, code = str(order.number), order.code
+    said = f"{code[:4].lower()} {code[4:]}"
+    text = text.format(number=number, start=number[:8], without_dashes=number.replace("-", ""), code=code, said=said)
     assert client.get(ORDERS, {"q": text}).context["cl"].result_count == 1
 
 
@@ -160,3 +164,69 @@ def test_orders_are_filtered_by_sale_and_by_product(client: Client, order: Order
         ({"lines__variant__product__id__exact": item.variant.product_id + 1}, 0),
     ):
         assert client.get(ORDERS, query).context["cl"].result_count == count, query
+
+
+def test_shipping_keeps_carrier_and_tracking_number(client: Client, order: Order) -> None:
+    pay(client, order)
+    press(client, order, "ship", carrier="SF Express", tracking_number="SF 1234 5678")
+    order.refresh_from_db()
+    assert (order.status, order.carrier, order.tracking_number) == (OrderStatus.SHIPPED, "SF Express", "SF 1234 5678")
+    assert order.shipped_at is not None
+    page = client.get(f"{ORDERS}{order.pk}/change/").content.decode()
+    assert "SF 1234 5678" in page
+    assert "Shipped. Sent with SF Express SF 1234 5678." in client.get(f"{ORDERS}{order.pk}/history/").content.decode()
+
+
+def test_a_tracking_number_is_corrected_later_but_not_of_an_order_that_was_not_sent(
+    client: Client, order: Order
+) -> None:
+    url = f"{ORDERS}{order.pk}/tracking/"
+    assert client.get(url).status_code == 404
+    assert client.post(url, {"tracking_number": "X"}).status_code == 404
+    pay(client, order)
+    press(client, order, "ship", tracking_number="wrong")
+    assert "wrong" in client.get(url).content.decode()
+    assert messages_on(client.post(url, {"carrier": "EMS", "tracking_number": "right"}, follow=True)) == [
+        "The tracking number is saved."
+    ]
+    order.refresh_from_db()
+    assert (order.carrier, order.tracking_number) == ("EMS", "right")
+
+
+def test_a_tracking_number_that_is_too_long_is_refused_and_nothing_is_shipped(client: Client, order: Order) -> None:
+    pay(client, order)
+    page = press(client, order, "ship", tracking_number="x" * 101).content.decode()
+    assert "at most 100 characters" in page
+    assert Order.objects.get().status == OrderStatus.PAID
+
+
+def test_notes_are_kept_for_the_staff_alone(client: Client, order: Order, buyer: User) -> None:
+    url = f"{ORDERS}{order.pk}/notes/"
+    client.post(url, {"staff_note": "Called twice <b>about</b> the colour."})
+    assert "Called twice &lt;b&gt;about&lt;/b&gt;" in client.get(f"{ORDERS}{order.pk}/change/").content.decode()
+    client.force_login(buyer)
+    assert "Called twice" not in client.get(order.get_absolute_url()).content.decode()
+
+
+def test_the_packing_slip_has_address_articles_and_no_prices(client: Client, order: Order) -> None:
+    ShippingAddress.objects.create(
+        order=order, name="王小明", line1="人民路 1 号", city="上海", postcode="200000", country="CN", phone="12345"
+    )
+    Order.objects.update(buyer_note="Ring twice", staff_note="bad payer")
+    page = client.get(f"{ORDERS}{order.pk}/packing-slip/").content.decode()
+    for text in (order.code, "王小明", "人民路 1 号", "200000 上海", "Longjing tea", "Ring twice"):
+        assert text in page
+    for text in ("19.00", "bad payer"):
+        assert text not in page
+
+
+def test_a_packing_slip_without_an_address_says_so(client: Client, order: Order) -> None:
+    assert "The order has no address." in client.get(f"{ORDERS}{order.pk}/packing-slip/").content.decode()
+
+
+def test_an_order_of_a_guest_has_a_page_and_is_found_by_address(client: Client, order: Order) -> None:
+    Order.objects.update(buyer=None, email="guest@example.org", reservation_id=None)
+    for page in (ORDERS, f"{ORDERS}{order.pk}/change/", step_url(order, "cancel")):
+        assert "guest@example.org" in client.get(page).content.decode()
+    assert client.get(ORDERS, {"q": "guest@example.org"}).context["cl"].result_count == 1
+    assert client.get(ORDERS, {"q": "other@example.org"}).context["cl"].result_count == 0
