@@ -1,0 +1,129 @@
+"""Every list and form of the admin stays small and quick, however much there is: generated from what is registered."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib import admin
+from django.contrib.admin.options import ModelAdmin
+from django.contrib.admin.widgets import AutocompleteMixin
+from django.contrib.auth.models import Group, Permission, User
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection, models
+from django.forms import HiddenInput, ModelChoiceField
+from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+from model_bakery import baker
+
+from orders.models import Attention, Mail, Order, OrderLine, PaymentEvent
+from orders.staff.needs_attention import OrderToLookAt
+from seckill.models import Sale, SaleChange, SaleItem
+from shop.models import Product, TaxRate, Variant
+from tests.orders.staff.test_bounds import make_events, make_orders
+
+pytestmark = pytest.mark.django_db
+
+LISTED = [(model, registered) for model, registered in admin.site._registry.items()]
+# Of these a shop has a handful, so that a list of all of them is short.
+FEW: set[type[models.Model]] = {Group, Permission, TaxRate, ContentType}
+PAGE_BYTES_MAX = 300_000
+
+each_list = pytest.mark.parametrize(("model", "registered"), LISTED, ids=[model.__name__ for model, _ in LISTED])
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, shop_manager: User) -> None:
+    client.force_login(shop_manager)
+
+
+def add_rows(model: type[models.Model], count: int, *, item: SaleItem, buyer: User) -> None:
+    """Rows as the shop makes them, where its rules are stricter than the columns; otherwise any that fit."""
+    now = timezone.now()
+    if model in (Order, OrderToLookAt):
+        make_orders(count, buyer=buyer, item=item)
+        Order.objects.update(attention=Attention.REFUND_FAILS)
+    elif model is PaymentEvent:
+        make_events(make_orders(count, buyer=buyer, item=item))
+    elif model is Mail:
+        orders = make_orders(count, buyer=buyer, item=item)
+        Mail.objects.bulk_create(Mail(order=order, kind=Mail.Kind.PAID) for order in orders)
+    elif model is User:
+        User.objects.bulk_create(User(username=str(uuid4()), email="a@example.com") for _ in range(count))
+    elif model is Sale:
+        for _ in range(count):
+            baker.make(Sale, opens_at=now, closes_at=now + timedelta(hours=1), hold_seconds=60)
+    elif model in (SaleItem, SaleChange):
+        for _ in range(count):
+            variant = baker.make(Variant, product=baker.make(Product, slug=str(uuid4())), sku=str(uuid4()))
+            row = baker.make(SaleItem, sale=item.sale, variant=variant, price_minor=1, quantity=1, per_buyer_max=1)
+            if model is SaleChange:
+                baker.make(SaleChange, item=row, made_by=buyer, units=None)
+    else:
+        for _ in range(count):
+            texts: dict[str, Any] = {name: str(uuid4()) for name in text_keys(model)}
+            baker.make(model, **texts)
+
+
+def text_keys(model: type[models.Model]) -> list[str]:
+    """Unique texts, which the library would make longer than the columns or the rules allow."""
+    return [
+        field.name
+        for field in model._meta.get_fields()
+        if isinstance(field, models.CharField) and field.unique and (field.max_length or 0) >= 36
+    ]
+
+
+def list_url(model: type[models.Model]) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+
+
+@each_list
+def test_a_list_of_twenty_makes_as_many_queries_as_a_list_of_two(
+    client: Client, item: SaleItem, buyer: User, model: type[models.Model], registered: "ModelAdmin[Any]"
+) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(list_url(model)).status_code == 200
+        return len(captured)
+
+    add_rows(model, 2, item=item, buyer=buyer)
+    queries()  # the first one fills caches
+    few = queries()
+    add_rows(model, 18, item=item, buyer=buyer)
+    assert queries() == few
+
+
+@each_list
+def test_a_form_offers_no_list_that_grows_with_the_shop(
+    rf: RequestFactory, shop_manager: User, model: type[models.Model], registered: "ModelAdmin[Any]"
+) -> None:
+    request = rf.get("/")
+    request.user = shop_manager
+    forms = [registered.get_form(request)] if registered.has_add_permission(request) else []
+    forms += [
+        formset.form
+        for formset, inline in registered.get_formsets_with_inlines(request)
+        if inline.has_change_permission(request)
+    ]
+    for form in forms:
+        for name, field in form.base_fields.items():
+            if not isinstance(field, ModelChoiceField) or isinstance(field.widget, HiddenInput):
+                continue
+            target, widget = field.queryset.model, getattr(field.widget, "widget", field.widget)  # type: ignore[union-attr]
+            assert target in FEW or isinstance(widget, AutocompleteMixin), (
+                f"{registered}: “{name}” lists all of {target.__name__}; use autocomplete_fields"
+            )
+
+
+@pytest.mark.parametrize("model", [Order, Product, Sale, User], ids=lambda model: model.__name__)
+def test_a_full_page_of_a_list_is_not_heavy(
+    client: Client, item: SaleItem, buyer: User, model: type[models.Model]
+) -> None:
+    add_rows(model, 60, item=item, buyer=buyer)
+    page = client.get(list_url(model))
+    assert len(page.content) < PAGE_BYTES_MAX
+    if model is Order:
+        assert OrderLine.objects.count() == 60
