@@ -80,7 +80,7 @@ class MailAdmin(ReadOnlyAdmin):
     list_display = ["created_at", "kind", "state", "buyer", "order_link", "sent_at", "attempts", "note"]
     list_filter = [StateFilter, "kind"]
     list_select_related = ["order__buyer"]
-    search_fields = ["order__number", "order__buyer__username", "order__buyer__email"]
+    search_fields = ["^order__code", "order__number", "order__buyer__username", "order__buyer__email", "order__email"]
     search_help_text = _("Order number, or the buyer's name or address")
     actions = ["send_again"]
     fields = [

@@ -13,6 +13,7 @@ from unfold.decorators import display
 
 from orders.models import ATTENTION_TO_DO, Attention, Order
 from orders.staff.bounded_choice import first_of
+from orders.staff.order_search import find_orders
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to
 
 EXPLANATIONS = {
@@ -85,9 +86,15 @@ class OrderToLookAtAdmin(ReadOnlyAdmin):
     list_display_links = None
     list_filter = [ToDoFilter, "attention"]
     list_select_related = ["buyer"]
-    search_fields = ["number", "buyer__username"]
-    search_help_text = gettext_lazy("Order number or the buyer's name")
+    # `get_search_results` looks elsewhere; without fields there would be no box.
+    search_fields = ["code"]
+    search_help_text = gettext_lazy("Order number, mail address or user name")
     actions = ["mark_resolved"]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Order], search_term: str
+    ) -> tuple[QuerySet[Order], bool]:
+        return find_orders(queryset, search_term), False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         orders: QuerySet[Order] = super().get_queryset(request)
@@ -105,7 +112,7 @@ class OrderToLookAtAdmin(ReadOnlyAdmin):
     def explanation(self, order: Order) -> str:
         return str(EXPLANATIONS[Attention(order.attention)])
 
-    @admin.display(description=gettext_lazy("order"), ordering="number")
+    @admin.display(description=gettext_lazy("order"), ordering="code")
     def order(self, order: Order) -> str:
         return link_to(order)
 
