@@ -7,21 +7,24 @@ from seckill.passes import Pass
 from seckill.timestamps import now_ms
 
 
-def certain_refusal(snapshot: Snapshot | Away, *, pass_: Pass, now_s: float) -> Reservation | None:
+def certain_refusal(snapshot: Snapshot | Away, *, pass_: Pass, now_s: float) -> Outcome | None:
     """The refusal that the script would give, or None if the script must be asked."""
-    if isinstance(snapshot, Away):
-        # As `reservation.reserve` answers when the store does not.
-        return Reservation(Outcome.UNAVAILABLE, now_ms=now_ms())
-    store_ms = snapshot.clock.earliest_ms(now_s)
-    if snapshot.counters is None:
-        return Reservation(Outcome.UNAVAILABLE, now_ms=store_ms)
+    # As `reservation.reserve` answers when the store does not.
+    if isinstance(snapshot, Away) or snapshot.counters is None:
+        return Outcome.UNAVAILABLE
     # Before anything else the script looks whether this pass has had its answer.
     if snapshot.known is None or snapshot.known.has(pass_.reservation_id):
         return None
-    outcome = certain_outcome(snapshot.counters, clock=snapshot.clock, now_s=now_s)
-    if outcome is None:
-        return None
-    return Reservation(outcome, now_ms=store_ms, retry_ms=max(snapshot.counters.opens_ms - store_ms, 0))
+    return certain_outcome(snapshot.counters, clock=snapshot.clock, now_s=now_s)
+
+
+def refused(snapshot: Snapshot | Away, outcome: Outcome, *, now_s: float) -> Reservation:
+    """The script's whole answer with this refusal."""
+    if isinstance(snapshot, Away):
+        return Reservation(outcome, now_ms=now_ms())
+    store_ms = snapshot.clock.earliest_ms(now_s)
+    opens_ms = snapshot.counters.opens_ms if snapshot.counters else 0
+    return Reservation(outcome, now_ms=store_ms, retry_ms=max(opens_ms - store_ms, 0))
 
 
 def certain_outcome(counters: Counters, *, clock: Clock, now_s: float) -> Outcome | None:

@@ -17,7 +17,7 @@ from rest_framework.renderers import JSONRenderer
 from seckill.api import refusal
 from seckill.gate.answer_counts import AnswerCounts
 from seckill.gate.calls import Call, Kind
-from seckill.gate.certain import certain_refusal
+from seckill.gate.certain import certain_refusal, refused
 from seckill.gate.rendered import Answer, Rendered, Shape
 from seckill.gate.snapshots import AWAY, Snapshots
 from seckill.gate.view_answers import UNREPEATABLE, ViewAnswers
@@ -113,20 +113,18 @@ class Gate:
         snapshot = self._snapshots.find(item_id)
         if snapshot is None:
             return None
-        reservation = certain_refusal(snapshot, pass_=pass_, now_s=now_s)
-        if reservation is None:
+        outcome = certain_refusal(snapshot, pass_=pass_, now_s=now_s)
+        shape = shapes.get((Kind.RESERVATION, outcome)) if outcome else None
+        if outcome is None or shape is None:
             return None
-        shape = shapes.get((Kind.RESERVATION, reservation.outcome))
-        if shape is None:
-            return None
-        key = (item_id, reservation.outcome, language)
+        key = (item_id, outcome, language)
         rendered = self._rendered.get(key)
         if rendered is None or now_s >= rendered.until_s:
             with override(language):
-                response = refusal(reservation)
+                response = refusal(refused(snapshot, outcome, now_s=now_s))
             values = {"Retry-After": response["Retry-After"]} if "Retry-After" in response else {}
             rendered = self._keep(key, response.content, values, now_s=now_s)
-        self._counts.add(reservation.outcome)
+        self._counts.add(outcome)
         return rendered.answer(shape)
 
     def _keep(self, key: tuple[object, ...], body: bytes, values: dict[str, str], *, now_s: float) -> Rendered:
