@@ -3,6 +3,7 @@
 from bench.faults.fault import Fault
 from bench.faults.kinds import (
     aof_cuts,
+    backlog,
     broker,
     changes,
     clocks,
@@ -38,6 +39,7 @@ FAULTS: tuple[type[Fault], ...] = (
     processes.TwoConsumers,
     processes.WorkerPaused,
     broker.WorkersAway,
+    backlog.BacklogFull,
     processes.BeatDown,
     processes.TwoBeats,
     broker.BrokerDown,

@@ -110,8 +110,8 @@ class ShopUnderTest:
             self.processes[name].start()
         self.await_answers(*WEBS, *CELERY)
 
-    def process(self, name: str, *, clock_seconds: float = 0.0) -> Process:
-        """A process of the shop, not started. `worker2` and `beat2` are a second worker and a second beat."""
+    def process(self, name: str, *, clock_seconds: float = 0.0, more: Mapping[str, str] | None = None) -> Process:
+        """A process of the shop, not started, with `more` variables. `worker2` and `beat2` are a second of each."""
         kind = name.rstrip("0123456789")
         # All workers use the same links.
         group = "worker" if kind in ("errands", "repair") else kind
@@ -124,6 +124,7 @@ class ShopUnderTest:
             "SIMULATED_LATE_SECONDS": str(LATE_SECONDS),
             "EMAIL_URL": f"smtp://127.0.0.1:{self.mail_port}",
             "REDIS_URL": through(settings.REDIS_URL, port=self.proxy.port(f"{group}-broker")),
+            **(more or {}),
         }
         plan = ProcessPlan(
             name=name,
