@@ -20,6 +20,7 @@ from bench.faults.history import History
 from bench.faults.pairs import draw_pairs, kind_named
 from bench.faults.shop_under_test import ShopUnderTest
 from bench.faults.trial import Trial, failed_trial, run_trial
+from bench.own_run import add_choice, chosen
 from shop.local.process import ProcessFailed
 
 # Stands in --only for the pairs that the seed draws.
@@ -37,12 +38,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         add = parser.add_argument
         add("--seed", type=int, help="seed of the random moments and variants (a new one, which is printed)")
-        add(
-            "--only",
-            type=fault_names,
-            metavar="NAME,…",
-            help=f"only these faults; NAME+NAME is two at once, {PAIRS!r} those that the seed draws",
-        )
+        about_pairs = f". FAULT+FAULT is two at once, {PAIRS!r} those that the seed draws"
+        add_choice(parser, names=fault_names, kind="fault", more=about_pairs)
         add(
             "--pairs",
             type=int,
@@ -50,8 +47,6 @@ class Command(BaseCommand):
             metavar="COUNT",
             help=f"how many pairs of faults at once the seed draws ({PAIRS_BY_DEFAULT})",
         )
-        add("--quick", action="store_true", help="a short selection")
-        add("--list", action="store_true", help="list the faults and run none")
         add(
             "--json",
             type=Path,
@@ -71,7 +66,7 @@ class Command(BaseCommand):
             raise CommandError(
                 "This command starts and kills servers and needs a directory for them: start it with `make faults`."
             )
-        names = options["only"] or (QUICK if options["quick"] else (*(kind.name for kind in FAULTS), PAIRS))
+        names = chosen(options, quick=QUICK, usual=(*(kind.name for kind in FAULTS), PAIRS))
         seed = random.SystemRandom().randrange(10**6) if options["seed"] is None else options["seed"]
         run = HarnessRun(directory=Path(directory), seed=seed, short=options["quick"], console=console)
         try:

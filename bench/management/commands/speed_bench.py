@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from bench.argument_types import number_up_to
+from bench.own_run import add_choice, chosen
 from bench.speed import speed_chart, speed_page, speed_results, speed_table
 from bench.speed.bare_site.models import make_tables
 from bench.speed.part import Part
@@ -43,11 +44,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add = parser.add_argument
-        add("--only", type=part_names, metavar="PART,…", help="only these parts; --list shows them")
+        add_choice(parser, names=part_names, kind="part")
         add("--rounds", type=number_up_to(ROUNDS_MAX), metavar="N", help=f"rounds; the median counts ({ROUNDS})")
         add("--seconds", type=number_up_to(SECONDS_MAX), metavar="N", help=f"length of a measurement ({SECONDS})")
-        add("--quick", action="store_true", help="some parts, one round of one second: does it work at all?")
-        add("--list", action="store_true", help="list the parts and measure none")
         add(
             "--results",
             type=Path,
@@ -101,8 +100,7 @@ def measure_all(options: dict[str, Any], *, directory: Path) -> tuple[list[Outco
 
 
 def parts_of(options: dict[str, Any]) -> Sequence[Part]:
-    names = options["only"] or (QUICK if options["quick"] else tuple(BY_NAME))
-    return [BY_NAME[name] for name in names]
+    return [BY_NAME[name] for name in chosen(options, quick=QUICK, usual=tuple(BY_NAME))]
 
 
 def rounds_of(options: dict[str, Any]) -> tuple[int, int]:

@@ -1,0 +1,74 @@
+"""What `make bench` and `make faults` begin and end with: a directory of their own, a command with its own settings.
+
+And the options with which both choose what is run.
+"""
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shop.local.shop_processes import ROOT
+
+
+def directory_from(arguments: Sequence[str], *, name: str) -> tuple[Path, list[str]]:
+    """The directory of the run, `.stampede/NAME` if `--directory` says no other, and the arguments without it."""
+    if "--directory" not in arguments:
+        return ROOT / ".stampede" / name, [*arguments]
+    at = arguments.index("--directory")
+    return Path(arguments[at + 1]).resolve(), [*arguments[:at], *arguments[at + 2 :]]
+
+
+def clear(directory: Path, *, leftovers: Sequence[str]) -> None:
+    """Every run starts from empty servers: what the one before has left is removed."""
+    for name in leftovers:
+        path = directory / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def environment(directory: Path, addresses: Mapping[str, str]) -> dict[str, str]:
+    """Settings of a shop of the run's own: nothing of the developer's, and no payments of real money."""
+    return {
+        **{name: value for name, value in os.environ.items() if name != "CELERY_BROKER_URL"},
+        "SECRET_KEY": secrets.token_urlsafe(50),
+        **addresses,
+        "LOAD_TESTS": "1",
+        "PAYMENT_PROVIDERS": "simulated",
+        "STAMPEDE_DIRECTORY": str(directory),
+    }
+
+
+def run_command(command: str, arguments: Sequence[str], *, environment: Mapping[str, str]) -> int:
+    """Run `manage.py COMMAND` to its end, and return its exit code. It gets the signals that would end this process."""
+    words = [sys.executable, str(ROOT / "manage.py"), command, "--skip-checks", *arguments]
+    process = subprocess.Popen(words, env=dict(environment), cwd=ROOT)
+    signal.signal(signal.SIGTERM, lambda number, frame: process.send_signal(signal.SIGINT))
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            # The command gets the signal too, and stops what it started before it ends.
+            continue
+
+
+def add_choice(parser: ArgumentParser, *, names: Callable[[str], tuple[str, ...]], kind: str, more: str = "") -> None:
+    """The options that choose: `--only`, `--quick` and `--list`. `kind` is the word for what is chosen."""
+    metavar = f"{kind.upper()},…"
+    parser.add_argument("--only", type=names, metavar=metavar, help=f"only these {kind}s; --list shows them{more}")
+    parser.add_argument("--quick", action="store_true", help=f"some short {kind}s: does it work at all?")
+    parser.add_argument("--list", action="store_true", help=f"list the {kind}s and run none")
+
+
+def chosen(options: Mapping[str, Any], *, quick: Sequence[str], usual: Sequence[str]) -> Sequence[str]:
+    """The names that the options choose."""
+    names: Sequence[str] = options["only"] or (quick if options["quick"] else usual)
+    return names
