@@ -7,11 +7,9 @@ that an idle shop does not notice. What is measured is how long each call takes.
 import json
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
@@ -22,8 +20,8 @@ from django.utils import timezone
 from bench import load_buyers
 from bench.load_sale import open_load_sale
 from bench.stampede.arrivals import Arrivals
-from bench.stampede.setup import OWN_SALE_SECONDS, Address, CannotStart, request
-from bench.stampede.verdict import percentile
+from bench.stampede.setup import OWN_SALE_SECONDS, Address, CannotStart
+from bench.stampede.timed_calls import CallTimes, TimedCalls
 from orders.models import OrderLine
 from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
 from seckill import ledger, passes
@@ -31,9 +29,8 @@ from seckill.outcomes import Outcome
 from shop.models import ApiToken
 from shop.zone import time_with_offset
 
+# Each pauses after a call: some 40 calls a second in all.
 THREADS = 4
-# After each call of a thread: some 40 calls a second in all.
-PAUSE_SECONDS = 0.1
 # How long the orders that are to be paid may take to arrive.
 ORDERS_SECONDS_MAX = 60.0
 
@@ -50,28 +47,14 @@ class UnpaidOrder:
     token: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallTimes:
-    """How long the calls of one kind took, in milliseconds; `failed` had no answer, or another one than 200 or 201."""
-
-    calls: int
-    failed: int
-    p50_ms: float
-    p99_ms: float
-    longest_ms: float
-
-
 class PayingBuyers:
     """Threads that pay for the orders, one after the other, from the beginning of the `with` to its end."""
 
     def __init__(self, *, address: Address, orders: Sequence[UnpaidOrder]) -> None:
-        self._address = address
+        self._calls = TimedCalls(address=address)
         self._orders: Iterator[UnpaidOrder] = iter(orders)
         self._lock = threading.Lock()
-        self._ended = threading.Event()
         self._threads = [threading.Thread(target=self._pay, name=f"payer-{number + 1}") for number in range(THREADS)]
-        self._seconds: dict[str, list[float]] = {ORDER: [], START: [], WEBHOOK: []}
-        self._failed: Counter[str] = Counter()
 
     def __enter__(self) -> "PayingBuyers":
         for thread in self._threads:
@@ -81,33 +64,23 @@ class PayingBuyers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._ended.set()
+        self._calls.end()
         for thread in self._threads:
             thread.join()
 
     def times(self) -> dict[str, CallTimes]:
         """What was measured, by kind of call."""
-        return {kind: self._times(kind) for kind in self._seconds}
-
-    def _times(self, kind: str) -> CallTimes:
-        ordered_ms = sorted(1000 * seconds for seconds in self._seconds[kind])
-        return CallTimes(
-            calls=len(ordered_ms),
-            failed=self._failed[kind],
-            p50_ms=percentile(ordered_ms, 0.5),
-            p99_ms=percentile(ordered_ms, 0.99),
-            longest_ms=ordered_ms[-1] if ordered_ms else 0.0,
-        )
+        return {kind: self._calls.times(kind) for kind in (ORDER, START, WEBHOOK)}
 
     def _pay(self) -> None:
-        while not self._ended.is_set():
+        while not self._calls.ended:
             with self._lock:
                 order = next(self._orders, None)
             if order is None:
                 return
             bearer = {"Authorization": f"Bearer {order.token}", "Content-Type": "application/json"}
-            self._call(ORDER, "GET", reverse("api-order", args=[order.number]), headers=bearer)
-            started = self._call(
+            self._calls.call(ORDER, "GET", reverse("api-order", args=[order.number]), headers=bearer)
+            started = self._calls.call(
                 START,
                 "POST",
                 reverse("api-order-pay", args=[order.number]),
@@ -131,27 +104,13 @@ class PayingBuyers:
         }
         body = json.dumps(message)
         signature = signature_header(body=body.encode(), signed_s=int(time.time()))
-        self._call(
+        self._calls.call(
             WEBHOOK,
             "POST",
             reverse("api-payment-webhook", args=["simulated"]),
             body=body,
             headers={SIGNATURE_HEADER: signature, "Content-Type": "application/json"},
         )
-
-    def _call(self, kind: str, method: str, path: str, **details: Any) -> dict[str, Any]:
-        """One call on a connection of its own, and the answer; empty if it failed."""
-        started_s = time.perf_counter()
-        try:
-            status, reply = request(self._address, method, path, **details)
-        except CannotStart:
-            status, reply = 0, {}
-        self._seconds[kind].append(time.perf_counter() - started_s)
-        if status not in (200, 201):
-            self._failed[kind] += 1
-            reply = {}
-        self._ended.wait(PAUSE_SECONDS)
-        return reply
 
 
 def unpaid_orders(*, count: int) -> list[UnpaidOrder]:

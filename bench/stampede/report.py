@@ -7,7 +7,7 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
-from bench.stampede.paying_buyers import CallTimes
+from bench.stampede.timed_calls import CallTimes
 from bench.stampede.verdict import Verdict
 
 

@@ -15,9 +15,10 @@ from bench import load_buyers
 from bench.argument_types import span, whole
 from bench.stampede import report, setup
 from bench.stampede.arrivals import Arrivals
-from bench.stampede.paying_buyers import CallTimes, PayingBuyers, unpaid_orders
+from bench.stampede.paying_buyers import PayingBuyers, unpaid_orders
 from bench.stampede.plan import Call, Habits, calls_of
 from bench.stampede.rush import RushFailed, rush
+from bench.stampede.timed_calls import CallTimes
 from bench.stampede.verdict import Verdict, accepted_in_doubt, collect_answers, verdict_on
 from seckill import ledger, passes
 from seckill.models import SaleItem

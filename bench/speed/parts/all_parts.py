@@ -1,13 +1,22 @@
 """All parts, in the order in which a round runs those of one group of servers."""
 
 from bench.speed.part import Part
-from bench.speed.parts import bare_parts, growth_parts, reading_parts, refusal_parts, store_parts, winning_parts
+from bench.speed.parts import (
+    bare_parts,
+    beside_parts,
+    growth_parts,
+    reading_parts,
+    refusal_parts,
+    store_parts,
+    winning_parts,
+)
 
 PARTS: tuple[Part, ...] = (
     *bare_parts.PARTS,
     *reading_parts.PARTS,
     *refusal_parts.PARTS,
     *winning_parts.PARTS,
+    *beside_parts.PARTS,
     *store_parts.PARTS,
     *growth_parts.PARTS,
 )

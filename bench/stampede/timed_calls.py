@@ -1,0 +1,101 @@
+"""How long calls of a few people take while a crowd is served."""
+
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from bench.stampede.setup import Address, CannotStart, request
+from bench.stampede.verdict import percentile
+
+# After each call of a thread, so that an idle shop does not notice the calls.
+PAUSE_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class CallTimes:
+    """How long the calls of one kind took, in milliseconds; `failed` had no answer, or another one than 200 or 201."""
+
+    calls: int
+    failed: int
+    p50_ms: float
+    p99_ms: float
+    longest_ms: float
+
+
+class TimedCalls:
+    """Calls from many threads, each on a connection of its own, until `end`."""
+
+    def __init__(self, *, address: Address) -> None:
+        self._address = address
+        self._ended = threading.Event()
+        # By kind of call.
+        self._seconds: defaultdict[str, list[float]] = defaultdict(list)
+        self._failed: Counter[str] = Counter()
+
+    @property
+    def ended(self) -> bool:
+        return self._ended.is_set()
+
+    def end(self) -> None:
+        self._ended.set()
+
+    def call(self, kind: str, method: str, path: str, **details: Any) -> dict[str, Any]:
+        """One call, the answer's JSON object if it has one and did not fail, and a pause."""
+        started_s = time.perf_counter()
+        try:
+            status, reply = request(self._address, method, path, **details)
+        except CannotStart:
+            status, reply = 0, {}
+        self._seconds[kind].append(time.perf_counter() - started_s)
+        if status not in (200, 201):
+            self._failed[kind] += 1
+            reply = {}
+        self._ended.wait(PAUSE_SECONDS)
+        return reply
+
+    def times(self, kind: str) -> CallTimes:
+        """What was measured."""
+        ordered_ms = sorted(1000 * seconds for seconds in self._seconds[kind])
+        return CallTimes(
+            calls=len(ordered_ms),
+            failed=self._failed[kind],
+            p50_ms=percentile(ordered_ms, 0.5),
+            p99_ms=percentile(ordered_ms, 0.99),
+            longest_ms=ordered_ms[-1] if ordered_ms else 0.0,
+        )
+
+
+class Visitors:
+    """A thread for each page that asks for it again and again, from the beginning of the `with` to its end."""
+
+    def __init__(self, *, address: Address, pages: Mapping[str, tuple[str, Mapping[str, str]]]) -> None:
+        """`pages` are paths and headers by name."""
+        self._calls = TimedCalls(address=address)
+        self._names = list(pages)
+        self._threads = [
+            threading.Thread(target=self._visit, args=(name, path, dict(headers)), name=f"visitor-{name}")
+            for name, (path, headers) in pages.items()
+        ]
+
+    def __enter__(self) -> "Visitors":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._calls.end()
+        for thread in self._threads:
+            thread.join()
+
+    def times(self) -> dict[str, CallTimes]:
+        return {name: self._calls.times(name) for name in self._names}
+
+    def _visit(self, name: str, path: str, headers: dict[str, str]) -> None:
+        while not self._calls.ended:
+            self._calls.call(name, "GET", path, headers=headers)
