@@ -81,7 +81,14 @@ class Order(models.Model):
     )
     reservation_id = models.UUIDField(_("reservation"), unique=True, null=True, blank=True, editable=False)
     buyer = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.PROTECT, related_name="orders", verbose_name=_("buyer"), null=True, blank=True
+        settings.AUTH_USER_MODEL,
+        models.PROTECT,
+        related_name="orders",
+        verbose_name=_("buyer"),
+        null=True,
+        blank=True,
+        # The index with the time begins with it.
+        db_index=False,
     )
     email = models.EmailField(_("e-mail"), blank=True, default="", db_default="")
     language = models.CharField(_("language"), max_length=10, blank=True, default="", db_default="", editable=False)
@@ -185,7 +192,8 @@ class OrderLine(models.Model):
     `tax_percent` is the tax that the price included when it was bought; null where the product has no tax rate.
     """
 
-    order = models.ForeignKey(Order, models.CASCADE, related_name="lines", verbose_name=_("order"))
+    # The index of the constraint with the variant begins with the order.
+    order = models.ForeignKey(Order, models.CASCADE, related_name="lines", verbose_name=_("order"), db_index=False)
     variant = models.ForeignKey(Variant, models.PROTECT, related_name="order_lines", verbose_name=_("product"))
     sale_item = models.ForeignKey(
         SaleItem,

@@ -1,0 +1,44 @@
+"""Orders and lines have no index that another one makes unnecessary, and every list still finds one."""
+
+import pytest
+from django.db import connection
+
+from orders.models import Order, OrderLine
+
+pytestmark = pytest.mark.django_db
+
+# Whole indexes: their columns in order, and whether they also keep something unique.
+INDEXES = """
+    SELECT index.indexrelid::regclass::text, index.indkey::int2[], index.indisunique
+    FROM pg_index AS index
+    WHERE index.indrelid = %s::regclass AND index.indpred IS NULL
+"""
+
+
+@pytest.mark.parametrize("table", ["orders_order", "orders_orderline"])
+def test_no_index_is_the_beginning_of_another(table: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(INDEXES, [table])
+        found = cursor.fetchall()
+    assert len(found) > 2
+    for name, columns, is_unique in found:
+        longer = [other for other, others, _unique in found if other != name and others[: len(columns)] == columns]
+        assert is_unique or not longer, f"{name} is the beginning of {longer}"
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        (Order.objects.filter(buyer_id=1), "orders_order_of_buyer"),
+        (Order.objects.filter(buyer_id=1).order_by("-created_at", "-id")[:20], "orders_order_of_buyer"),
+        (Order.objects.filter(buyer_id__in=[1, 2]), "orders_order_of_buyer"),
+        (OrderLine.objects.filter(order_id=1), "orders_orderline_variant_once"),
+        (OrderLine.objects.filter(order_id__in=[1, 2]), "orders_orderline_variant_once"),
+        (Order.objects.filter(pk=1).values("lines__units"), "orders_orderline_variant_once"),
+    ],
+)
+def test_a_list_of_orders_or_lines_uses_an_index(query: object, index: str) -> None:
+    with connection.cursor() as cursor:
+        # The tables are empty, so PostgreSQL would read all of them.
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    assert index in query.explain()  # type: ignore[attr-defined]
