@@ -25,6 +25,7 @@ from seckill.item_loop import for_each_item, until
 from seckill.models import movable_items
 from seckill.publication import announce_pending
 from seckill.store import StoreUnreachable
+from shop.accounts import mail_queue
 
 log = structlog.get_logger(__name__)
 
@@ -218,8 +219,10 @@ def archive_sales() -> int:
 
 @sweep()
 def send_mails() -> int:
-    """Every few seconds: send the mails that are due, for at most `BUDGET_SECONDS`."""
-    return sending.send_due(seconds_max=BUDGET_SECONDS)
+    """Every few seconds: send the mails that are due, for at most `BUDGET_SECONDS`. Those about accounts go first."""
+    started = time.monotonic()
+    sent = mail_queue.send_due(seconds_max=BUDGET_SECONDS / 2)
+    return sent + sending.send_due(seconds_max=BUDGET_SECONDS - (time.monotonic() - started))
 
 
 @sweep()

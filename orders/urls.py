@@ -1,9 +1,12 @@
 from django.urls import path
 
 from orders import pages
+from orders.account import pages as account_pages
 from orders.payments.simulated import pages as simulated_pages
 
 urlpatterns = [
+    path("accounts/", account_pages.overview, name="account"),
+    path("accounts/data/", account_pages.data, name="account-data"),
     path("orders/", pages.orders, name="orders"),
     path("orders/<uuid:number>/", pages.order, name="order"),
     path("orders/<uuid:number>/pay/", pages.pay, name="order-pay"),

@@ -1,5 +1,6 @@
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.models import Group, User
@@ -15,8 +16,8 @@ from shop.product_form import VariantForm
 
 # Registered again below, with the look of the other pages.
 admin.site.unregister([User, Group])
-# Not for staff: the shop does not use allauth's addresses, and a second factor belongs to its user alone.
-admin.site.unregister([EmailAddress, Authenticator])
+# Not for staff: confirmed addresses, second factors and sessions belong to their user alone.
+admin.site.unregister([EmailAddress, Authenticator, UserSession])
 
 
 admin.site.register(User, PersonAdmin)

@@ -29,6 +29,14 @@ VALIDATORS = (
         "limit_value",
     ),
     gettext_noop("A user with that username already exists."),
+    gettext_noop("This field is required."),
+    gettext_noop("Enter a valid email address."),
+    gettext_noop("Enter a valid username. This value may contain only letters, numbers, and @/./+/-/_ characters."),
+    gettext_noop("The password is too similar to the %(verbose_name)s."),
+    gettext_noop("This password is too common."),
+    gettext_noop("This password is entirely numeric."),
+    gettext_noop("You must type the same password each time."),
+    gettext_noop("Incorrect code."),
 )
 
 # django-unfold, the admin's theme, has no Chinese.

@@ -16,7 +16,7 @@ from django.templatetags.static import static
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from shop.configuration import celery_tasks, trying_out
+from shop.configuration import allauth_options, celery_tasks, trying_out
 from shop.configuration.content_policy import content_policy
 from shop.configuration.languages import shop_languages
 from shop.configuration.log_lines import logging_settings
@@ -122,6 +122,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.usersessions",
     "rest_framework",
     "knox",
     "django_filters",
@@ -291,20 +292,35 @@ AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
 ACCOUNT_LOGOUT_REDIRECT_URL = "home"
-ACCOUNT_LOGIN_METHODS = {"username"}
-ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
-ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
+# A sale does not wait until a mail has arrived. What an unconfirmed address cannot do: shop/accounts/sign_in.py.
+ACCOUNT_EMAIL_VERIFICATION = "optional"
+# An account has one address; a new one takes its place when it is confirmed.
+ACCOUNT_CHANGE_EMAIL = True
+# Signing up with an address that has an account looks like any other sign-up. The form never says who is a customer.
+ACCOUNT_PREVENT_ENUMERATION = "strict"
+ACCOUNT_EMAIL_CONFIRMATION_ANONYMOUS_REDIRECT_URL = "account_login"
+ACCOUNT_EMAIL_CONFIRMATION_AUTHENTICATED_REDIRECT_URL = "account"
+# The person hears of each change of password, address or second factor.
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+# Whoever finds an open browser cannot take the account over: changes of the address ask for the password again.
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_ADAPTER = "shop.accounts.allauth_adapter.AccountAdapter"
-# The shop limits sign-ins itself (shop/accounts/sign_in.py). Of allauth's limits, `login_failed` is left for the codes
-# of the second factor.
-ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": "5/5m/key"}
+ACCOUNT_FORMS = allauth_options.FORMS
+ACCOUNT_RATE_LIMITS = allauth_options.RATE_LIMITS
+# How many accounts are made from one client address: also how often somebody there can try which user names are taken.
+SIGN_UP_LIMIT: str = rate(env, "SIGN_UP_LIMIT", default="30/10minutes")
+# How often a new password is asked for: from one client address, and for one mail address.
+PASSWORD_RESET_LIMIT_BY_ADDRESS: str = rate(env, "PASSWORD_RESET_LIMIT_BY_ADDRESS", default="20/10minutes")
+PASSWORD_RESET_LIMIT_BY_MAILBOX: str = rate(env, "PASSWORD_RESET_LIMIT_BY_MAILBOX", default="3/15minutes")
 # How often a password is checked for one user name, and for one client address.
 SIGN_IN_LIMIT_BY_NAME: str = rate(env, "SIGN_IN_LIMIT_BY_NAME", default="5/5minutes")
 SIGN_IN_LIMIT_BY_ADDRESS: str = rate(env, "SIGN_IN_LIMIT_BY_ADDRESS", default="30/minute")
 MFA_TOTP_ISSUER = "Stampede"
 # A code of the step before is accepted: people type slowly, and phones' clocks are some seconds off.
 MFA_TOTP_TOLERANCE = 1
-# Nobody signs in with an address, and the shop confirms none, so an unconfirmed one need not keep a factor out.
+# An unconfirmed address opens nothing, so it need not keep a second factor out.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 
 # --- API ---------------------------------------------------------------------------------------------------------

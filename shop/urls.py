@@ -5,7 +5,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from shop import account_pages, health
+from shop import health
 from shop.http import problem_pages
 from shop.languages.language_choice import choose_language
 
@@ -42,9 +42,7 @@ urlpatterns = [
     path("api/docs/problems/<slug:code>/", problem_pages.one_problem, name="api-problem"),
     # Pages: English at `/`, the other languages under their code.
     *i18n_patterns(
-        path("accounts/email/", account_pages.address, name="account_email"),
-        path("accounts/", include("allauth.account.urls")),
-        path("accounts/2fa/", include("allauth.mfa.urls")),
+        path("accounts/", include("shop.accounts.urls")),
         path("", include("seckill.urls")),
         path("", include("orders.urls")),
         prefix_default_language=False,

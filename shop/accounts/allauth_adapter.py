@@ -1,12 +1,21 @@
-"""What allauth asks of the shop: how a password is checked, and from where a request comes."""
+"""What allauth asks of the shop: how a password is checked, how a mail is written, where its links lead."""
 
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.models import EmailAddress
 from allauth.core.exceptions import ImmediateHttpResponse
+from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
+from shop.accounts import mail_queue
+from shop.accounts.limits import count_sign_up
+from shop.accounts.mail_texts import account_message
 from shop.accounts.sign_in import check_password
 from shop.http.client_address import client_address
 from shop.http.problems import limit_reached
@@ -15,12 +24,37 @@ from shop.languages.language_choice import bring_language
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+    error_messages = {
+        **DefaultAccountAdapter.error_messages,
+        # The same for both: what was typed may be a name or an address.
+        "username_password_mismatch": gettext_lazy("The user name or the password is wrong."),
+        "email_password_mismatch": gettext_lazy("The user name or the password is wrong."),
+        "incorrect_password": gettext_lazy("The password is wrong."),
+        "enter_current_password": gettext_lazy("The password is wrong."),
+        "duplicate_email": gettext_lazy("Your account has this address already."),
+    }
+
     def authenticate(self, request: HttpRequest, **credentials: Any) -> AbstractBaseUser | None:
-        """For the sign-in page, which is the admin's too, and for the page that asks for the password again."""
+        """For the sign-in page, which is the admin's too, and for the page that asks for the password again.
+
+        allauth gives what was typed as `username`, also where it looks like an address.
+        """
         try:
             return check_password(request, username=credentials["username"], password=credentials["password"])
         except LimitReached as error:
             raise ImmediateHttpResponse(limit_reached(request, error)) from error
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        if request.method == "POST":
+            count_sign_up(request)
+        return True
+
+    def clean_username(self, username: str, shallow: bool = False) -> str:
+        """A name that looks like an address could be somebody else's, and would stand before it at sign-in."""
+        if "@" in username:
+            raise ValidationError(_("Please choose a user name without “@”."))
+        name: str = super().clean_username(username, shallow=shallow)
+        return name
 
     def get_client_ip(self, request: HttpRequest) -> str:
         return client_address(request)
@@ -29,3 +63,31 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         response: HttpResponse = super().post_login(request, user, **more)
         bring_language(response, request, user_id=user.pk)
         return response
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        mail_queue.queue(account_message(template_prefix, to=email, facts={"email": email, **context}))
+
+    def send_notification_mail(
+        self,
+        template_prefix: str,
+        user: AbstractBaseUser,
+        context: dict[str, Any] | None = None,
+        email: str | None = None,
+    ) -> None:
+        """That an address was removed is told to that address, if the account has no other now."""
+        if template_prefix == "account/email/email_deleted" and context is not None:
+            if EmailAddress.objects.get_primary_email(user):
+                return
+            email = context["deleted_email"]
+        super().send_notification_mail(template_prefix, user, context, email)
+
+    def get_email_confirmation_url(self, request: HttpRequest, emailconfirmation: Any) -> str:
+        """Not with the host of the request, which whoever asks for a mail could choose."""
+        return settings.SHOP_URL + reverse("account_confirm_email", args=[emailconfirmation.key])
+
+    def get_reset_password_from_key_url(self, key: str) -> str:
+        user_id, _dash, secret = key.partition("-")
+        return settings.SHOP_URL + reverse("account_reset_password_from_key", args=[user_id, secret])
+
+    def get_password_change_redirect_url(self, request: HttpRequest) -> str:
+        return reverse("account")

@@ -7,9 +7,11 @@ import hashlib
 import unicodedata
 
 import structlog
+from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.contrib.auth import authenticate
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from shop.http.client_address import client_address, client_network
@@ -24,9 +26,12 @@ BY_NAME = "sign_in_by_name"
 def check_password(request: HttpRequest, *, username: str, password: str) -> AbstractBaseUser | None:
     """The user, or None if name or password is wrong. Raises LimitReached before the password is looked at.
 
+    `username` may also be the account's confirmed e-mail address. Attempts count for the account, however it is named.
+
     A success frees the name's attempts and not the address's: otherwise whoever guesses passwords could free them by
     signing in to an account of their own.
     """
+    username = account_name(username)
     by_name = {"action": BY_NAME, "rate": settings.SIGN_IN_LIMIT_BY_NAME, "key": name_key(username)}
     take(
         action=BY_ADDRESS,
@@ -41,6 +46,18 @@ def check_password(request: HttpRequest, *, username: str, password: str) -> Abs
     else:
         forget(**by_name)
     return user
+
+
+def account_name(login: str) -> str:
+    """The user name of the account with this name or this confirmed address; `login` itself if there is none.
+
+    An unconfirmed address may be somebody else's, and any number of accounts can have it: each would cost a hash.
+    """
+    login = login.strip()
+    if "@" not in login or User.objects.filter(username=login).exists():
+        return login
+    address = EmailAddress.objects.filter(email=login.lower(), verified=True).select_related("user").first()
+    return address.user.get_username() if address else login
 
 
 def name_key(username: str) -> str:

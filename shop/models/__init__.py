@@ -1,8 +1,10 @@
 from shop.models.catalogue import Category, Picture, Product, TaxRate, Variant
-from shop.models.people import ApiToken, BuyerLanguage
+from shop.models.people import AccountMail, Address, ApiToken, BuyerLanguage
 from shop.models.stock_journal import StockChange
 
 __all__ = [
+    "AccountMail",
+    "Address",
     "ApiToken",
     "BuyerLanguage",
     "Category",

@@ -1,5 +1,6 @@
-"""What the shop keeps of a person beside Django's user: language and API tokens."""
+"""What the shop keeps of a person beside Django's user: language, addresses, API tokens, mails to be sent."""
 
+import uuid
 from typing import Any
 
 from django.conf import settings
@@ -22,6 +23,59 @@ class BuyerLanguage(models.Model):
 
     def __str__(self) -> str:
         return self.language
+
+
+class Address(models.Model):
+    """Where a person wants their orders sent. At most one of a person's addresses is the default."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="addresses", db_index=False)
+    name = models.CharField(_("full name"), max_length=100)
+    line1 = models.CharField(_("street and number"), max_length=200)
+    line2 = models.CharField(_("flat, building, company"), max_length=200, blank=True)
+    city = models.CharField(_("city"), max_length=100)
+    region = models.CharField(_("province or state"), max_length=100, blank=True)
+    postcode = models.CharField(_("postcode"), max_length=20)
+    # ISO 3166, two capital letters. Names come from Babel (shop/countries.py).
+    country = models.CharField(_("country"), max_length=2)
+    phone = models.CharField(_("phone"), max_length=30, blank=True)
+    is_default = models.BooleanField(_("use this address first"), default=False)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("address")
+        verbose_name_plural = _("addresses")
+        ordering = ["-is_default", "-created_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user"], name="shop_address_one_default", condition=models.Q(is_default=True)
+            ),
+            models.CheckConstraint(name="shop_address_country", condition=models.Q(country__regex=r"^[A-Z]{2}$")),
+        ]
+        indexes = [models.Index(fields=["user", "-created_at"], name="shop_address_of_user")]
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.line1}, {self.city}"
+
+
+class AccountMail(models.Model):
+    """A mail about an account that is not sent yet (shop/accounts/mail_queue.py). Its link opens the account."""
+
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    to = models.EmailField(max_length=254)
+    subject = models.CharField(max_length=200)
+    text = models.TextField()
+    html = models.TextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    attempts = models.PositiveIntegerField(default=0)
+    next_attempt_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        verbose_name = _("account mail")
+        verbose_name_plural = _("account mails")
+
+    def __str__(self) -> str:
+        return str(self.uid)
 
 
 class ApiTokenManager(AuthTokenManager):  # type: ignore[misc]

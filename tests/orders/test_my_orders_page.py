@@ -262,29 +262,15 @@ def test_an_unreachable_provider_is_explained(
     assert "We are waiting for your payment to be confirmed." not in answer.content.decode()
 
 
-def test_the_buyer_sees_and_changes_the_address_for_mails(client: Client, item: SaleItem, buyer: User) -> None:
+def test_the_buyer_sees_the_address_for_mails_and_where_to_change_it(
+    client: Client, item: SaleItem, buyer: User
+) -> None:
     order = reserve(item, buyer)
     client.force_login(buyer)
     assert "No e-mail address" in text_of(client, order.get_absolute_url())
-    page = text_of(client, f"/accounts/email/?next={order.get_absolute_url()}")
-    assert f'value="{order.get_absolute_url()}"' in page
-    answer = client.post("/accounts/email/", {"email": "new@example.com", "next": order.get_absolute_url()})
-    assert answer["Location"] == order.get_absolute_url()
+    assert 'href="/accounts/email/"' in text_of(client, order.get_absolute_url())
+    User.objects.filter(pk=buyer.pk).update(email="new@example.com")
     assert "new@example.com" in text_of(client, order.get_absolute_url())
-    elsewhere = client.post("/accounts/email/", {"email": "", "next": "//evil.example.com/"})
-    assert elsewhere["Location"] == "/orders/"
-    assert "e-mail" in client.post("/accounts/email/", {"email": "none"}).content.decode().lower()
-    buyer.refresh_from_db()
-    assert buyer.email == ""
-
-
-def test_signing_up_asks_for_an_address_that_may_be_left_out(client: Client, db: None) -> None:
-    words = {"password1": "a-good-password-1", "password2": "a-good-password-1"}
-    for username, email in (("first", "first@example.com"), ("second", "")):
-        answer = client.post("/accounts/signup/", {"username": username, "email": email, **words})
-        assert answer.status_code == 302
-        client.logout()
-    assert list(User.objects.order_by("pk").values_list("email", flat=True)) == ["first@example.com", ""]
 
 
 def test_the_order_of_somebody_else_is_404(client: Client, item: SaleItem, buyer: User, stranger: User) -> None:

@@ -30,7 +30,8 @@ def test_the_language_is_switched_and_kept(client: Client) -> None:
 
 @pytest.mark.parametrize("prefix", ["", "/zh-hans"])
 def test_a_newcomer_makes_an_account_and_is_signed_in(client: Client, prefix: str) -> None:
-    form = {"username": "newcomer", "password1": "a-good-long-password", "password2": "a-good-long-password"}
+    password = "a-good-long-password"
+    form = {"username": "newcomer", "email": "new@example.com", "password1": password, "password2": password}
     assert client.get(f"{prefix}/accounts/signup/").status_code == 200
     answer = client.post(f"{prefix}/accounts/signup/?next={prefix}/orders/", {**form, "next": f"{prefix}/orders/"})
     assert answer["Location"] == f"{prefix}/orders/"

@@ -41,7 +41,7 @@ def texts_of(app: str) -> Iterator[tuple[str, str]]:
                 with path.open("rb") as file:
                     for _line, message, _comments, _context in extract("python", file, KEYWORDS):
                         yield (message if isinstance(message, str) else message[0]), str(path.relative_to(ROOT))
-        for path in sorted((ROOT / folder).rglob("*.html")):
+        for path in sorted([*(ROOT / folder).rglob("*.html"), *(ROOT / folder).rglob("*.txt")]):
             code = templatize(path.read_text(), origin=str(path))
             for match in OF_TEMPLATE.finditer(code):
                 literal = match["text"] or match["short"]

@@ -1,0 +1,61 @@
+"""What a person does with an account, through the pages; and the mails that Celery would send."""
+
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from allauth.account.models import EmailAddress
+from django.contrib.auth.models import User
+from django.core import mail
+from django.core.mail import EmailMessage, EmailMultiAlternatives
+from django.test import Client
+
+from shop.accounts import mail_queue
+
+PASSWORD = "a-good-long-password"
+
+
+def sign_up(client: Client, *, username: str = "newcomer", email: str = "new@example.com", prefix: str = "") -> Any:
+    form = {"username": username, "email": email, "password1": PASSWORD, "password2": PASSWORD}
+    return client.post(f"{prefix}/accounts/signup/", form)
+
+
+def sign_in(client: Client, *, login: str, password: str = PASSWORD, **more: Any) -> Any:
+    return client.post("/accounts/login/", {"login": login, "password": password, **more})
+
+
+def send_mails() -> list[EmailMessage]:
+    """Sends what is queued, and gives what arrived by it."""
+    before = len(mail.outbox)
+    mail_queue.send_due(seconds_max=10)
+    return mail.outbox[before:]
+
+
+def one_mail() -> EmailMultiAlternatives:
+    (message,) = send_mails()
+    assert isinstance(message, EmailMultiAlternatives)
+    return message
+
+
+def link_in(message: EmailMessage) -> str:
+    """The path of the link of a mail."""
+    address: str
+    (address,) = re.findall(r": (https?://\S+)", str(message.body))
+    return urlsplit(address).path
+
+
+def confirmed(user: User, email: str) -> User:
+    """Gives a user a confirmed address."""
+    user.email = email
+    user.save(update_fields=["email"])
+    EmailAddress.objects.create(user=user, email=email, verified=True, primary=True)
+    return user
+
+
+def enter_password_again(client: Client, password: str) -> None:
+    answer = client.post("/accounts/reauthenticate/", {"password": password})
+    assert answer.status_code == 302
+
+
+def is_signed_in(client: Client) -> bool:
+    return client.get("/orders/").status_code == 200

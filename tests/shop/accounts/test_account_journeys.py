@@ -1,0 +1,222 @@
+"""Signing up, confirming an address, forgetting a password, changing the address: through the pages and the mails."""
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+
+from shop.models import AccountMail
+from tests.shop.accounts.account_steps import (
+    PASSWORD,
+    confirmed,
+    enter_password_again,
+    is_signed_in,
+    link_in,
+    one_mail,
+    send_mails,
+    sign_in,
+    sign_up,
+)
+from tests.shop.accounts.test_second_factor import enter_password, turn_on
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_newcomer_confirms_the_address_and_then_signs_in_with_it(client: Client) -> None:
+    answer = sign_up(client)
+    assert answer.status_code == 302
+    assert is_signed_in(client)  # buying does not wait for the mail
+    message = one_mail()
+    assert message.to == ["new@example.com"]
+    assert message.subject == "Welcome to Stampede: please confirm your e-mail address"
+    assert "Hello newcomer," in str(message.body)
+    assert f": {settings.SHOP_URL}/accounts/confirm-email/" in str(message.body)
+    assert sign_in(Client(), login="new@example.com").status_code == 200
+    page = client.get(link_in(message)).content.decode()
+    assert "Does <strong>new@example.com</strong> belong to the account “newcomer”?" in page
+    assert not EmailAddress.objects.get().verified  # programs that open links confirm nothing
+    assert client.post(link_in(message))["Location"] == "/accounts/"
+    assert sign_in(Client(), login="new@example.com").status_code == 302
+    assert sign_in(Client(), login="NEW@example.com").status_code == 302
+    assert sign_in(Client(), login="newcomer").status_code == 302
+
+
+def test_a_link_to_confirm_works_in_another_browser_and_signs_nobody_in(client: Client) -> None:
+    sign_up(client)
+    link = link_in(one_mail())
+    phone = Client()
+    assert phone.get(link).status_code == 200
+    assert phone.post(link)["Location"] == "/accounts/login/"
+    assert EmailAddress.objects.get().verified
+    assert not is_signed_in(phone)
+    assert "This link does not work any more" in phone.get("/accounts/confirm-email/wrong:key/").content.decode()
+
+
+def test_signing_up_wants_an_address_and_says_what_is_wrong(client: Client) -> None:
+    page = sign_up(client, email="").content.decode()
+    assert "This field is required." in page
+    page = sign_up(client, username="me@example.com").content.decode()
+    assert "Please choose a user name without “@”." in page
+    assert not User.objects.exists()
+    assert not AccountMail.objects.exists()
+
+
+def test_signing_up_does_not_say_whether_an_address_has_an_account(client: Client, buyer: User) -> None:
+    confirmed(buyer, "buyer@example.com")
+    known = sign_up(Client(), username="first", email="buyer@example.com")
+    unknown = sign_up(Client(), username="second", email="nobody@example.com")
+    assert (known.status_code, known["Location"]) == (unknown.status_code, unknown["Location"])
+    to_known, to_unknown = sorted(send_mails(), key=lambda message: message.to)
+    assert to_known.subject == to_unknown.subject
+    # The link cannot take the address from the account that has it.
+    page = client.get(link_in(to_known)).content.decode()
+    assert "belongs to another account already" in page
+    client.post(link_in(to_known))
+    assert EmailAddress.objects.get(verified=True).user == buyer
+
+
+def test_an_address_that_is_not_confirmed_signs_nobody_in(client: Client, buyer: User, stranger: User) -> None:
+    EmailAddress.objects.create(user=stranger, email="mine@example.com", verified=False, primary=True)
+    assert sign_in(client, login="mine@example.com", password="stranger-password").status_code == 200
+    confirmed(buyer, "mine@example.com")
+    assert sign_in(client, login="mine@example.com", password="stranger-password").status_code == 200
+    assert sign_in(client, login="mine@example.com", password="buyer-password").status_code == 302
+    assert str(buyer.pk) == client.session["_auth_user_id"]
+
+
+def test_a_forgotten_password_is_replaced_by_a_link_that_works_once(client: Client, buyer: User) -> None:
+    confirmed(buyer, "buyer@example.com")
+    elsewhere = Client()
+    elsewhere.force_login(buyer)
+    answer = client.post("/accounts/password/reset/", {"email": "Buyer@Example.com"}, follow=True)
+    assert "We have sent a mail to that address." in answer.content.decode()
+    message = one_mail()
+    assert message.subject == "Choose a new password"
+    link = link_in(message)
+    form = client.get(link, follow=True)
+    assert form.redirect_chain[0][0].endswith("-set-password/")  # the key stays out of the address
+    short = client.post(form.redirect_chain[0][0], {"password1": "abc", "password2": "abc"})
+    assert "too short" in short.content.decode()
+    done = client.post(form.redirect_chain[0][0], {"password1": PASSWORD, "password2": PASSWORD}, follow=True)
+    assert "Sign in with the new password." in done.content.decode()
+    assert not is_signed_in(elsewhere)
+    assert sign_in(Client(), login="buyer", password="buyer-password").status_code == 200
+    assert sign_in(Client(), login="buyer").status_code == 302
+    assert one_mail().subject == "Your password was changed"
+    assert "This link does not work any more" in Client().get(link, follow=True).content.decode()
+
+
+def test_the_page_of_a_forgotten_password_does_not_say_who_has_an_account(client: Client, buyer: User) -> None:
+    confirmed(buyer, "buyer@example.com")
+    known = client.post("/accounts/password/reset/", {"email": "buyer@example.com"})
+    unknown = client.post("/accounts/password/reset/", {"email": "nobody@example.com"})
+    assert (known.status_code, known["Location"]) == (unknown.status_code, unknown["Location"])
+    subjects = {message.to[0]: message.subject for message in send_mails()}
+    assert subjects == {
+        "buyer@example.com": "Choose a new password",
+        "nobody@example.com": "There is no account with this address",
+    }
+
+
+def test_however_many_accounts_claim_an_address_it_gets_three_mails(client: Client) -> None:
+    for number in range(5):
+        user = User.objects.create_user(f"claimer-{number}", email="mine@example.com", password=PASSWORD)
+        EmailAddress.objects.create(user=user, email="mine@example.com", verified=False, primary=True)
+    client.post("/accounts/password/reset/", {"email": "mine@example.com"})
+    assert len(send_mails()) == 3
+
+
+def test_links_have_the_address_of_the_shop_and_not_what_the_request_says(client: Client, buyer: User) -> None:
+    confirmed(buyer, "buyer@example.com")
+    client.post("/accounts/password/reset/", {"email": "buyer@example.com"}, HTTP_HOST="localhost:4711")
+    message = one_mail()
+    assert f": {settings.SHOP_URL}/accounts/password/reset/key/" in str(message.body)
+    assert "localhost:4711" not in str(message.body)
+
+
+def test_a_new_address_takes_the_place_of_the_former_when_it_is_confirmed(client: Client, buyer: User) -> None:
+    confirmed(buyer, "old@example.com")
+    client.force_login(buyer)
+    asked = client.post("/accounts/email/", {"email": "new@example.com", "action_add": ""})
+    assert asked["Location"].startswith("/accounts/reauthenticate/")
+    enter_password_again(client, "buyer-password")
+    client.post("/accounts/email/", {"email": "new@example.com", "action_add": ""})
+    message = one_mail()
+    assert message.to == ["new@example.com"]
+    buyer.refresh_from_db()
+    assert buyer.email == "old@example.com"
+    assert "Until then nothing changes." in client.get("/accounts/email/").content.decode()
+    client.post(link_in(message))
+    buyer.refresh_from_db()
+    assert buyer.email == "new@example.com"
+    assert list(EmailAddress.objects.values_list("email", "verified")) == [("new@example.com", True)]
+    told = one_mail()
+    assert told.to == ["old@example.com"]
+    assert told.subject == "Your e-mail address was changed"
+
+
+def test_whoever_wants_no_mails_removes_the_address(client: Client, buyer: User) -> None:
+    confirmed(buyer, "old@example.com")
+    client.force_login(buyer)
+    client.get("/accounts/reauthenticate/")
+    enter_password_again(client, "buyer-password")
+    client.post("/accounts/email/", {"email": "old@example.com", "action_remove": ""})
+    buyer.refresh_from_db()
+    assert buyer.email == ""
+    assert not EmailAddress.objects.exists()
+    assert one_mail().subject == "Your e-mail address was removed"
+    assert "You have not given an address." in client.get("/accounts/email/").content.decode()
+
+
+def test_a_changed_password_ends_the_other_sessions_and_a_mail_says_so(client: Client, buyer: User) -> None:
+    confirmed(buyer, "buyer@example.com")
+    sign_in(client, login="buyer", password="buyer-password")
+    elsewhere = Client()
+    elsewhere.force_login(buyer)
+    form = {"oldpassword": "buyer-password", "password1": PASSWORD, "password2": PASSWORD}
+    assert client.post("/accounts/password/change/", form)["Location"] == "/accounts/"
+    assert is_signed_in(client)
+    assert not is_signed_in(elsewhere)
+    message = one_mail()
+    assert message.subject == "Your password was changed"
+    assert "IP address: 127.0.0.1" in str(message.body)
+
+
+@pytest.mark.django_db(transaction=True)  # it is written after the commit
+def test_a_mail_says_that_the_second_factor_is_on_or_off(client: Client, shop_manager: User) -> None:
+    confirmed(shop_manager, "manager@example.com")
+    enter_password(client)
+    turn_on(client)
+    assert [message.subject for message in send_mails()] == ["Two-step sign-in is on"]
+    client.post("/accounts/2fa/recovery-codes/generate/")
+    assert one_mail().subject == "New recovery codes"
+    client.post("/accounts/2fa/totp/deactivate/")
+    assert one_mail().subject == "Two-step sign-in is off"
+
+
+def test_taking_back_a_change_of_the_address_leaves_all_as_it_was(client: Client, buyer: User) -> None:
+    confirmed(buyer, "old@example.com")
+    client.force_login(buyer)
+    enter_password_again(client, "buyer-password")
+    client.post("/accounts/email/", {"email": "new@example.com", "action_add": ""})
+    send_mails()
+    client.post("/accounts/email/", {"email": "new@example.com", "action_remove": ""})
+    assert list(EmailAddress.objects.values_list("email", "primary")) == [("old@example.com", True)]
+    assert not send_mails()
+
+
+@pytest.mark.parametrize("page", ["login", "signup", "logout", "reauthenticate"])
+@pytest.mark.parametrize("elsewhere", ["https://evil.example.com/", "//evil.example.com/", "/\\evil.example.com"])
+def test_no_page_leads_to_another_site(client: Client, buyer: User, page: str, elsewhere: str) -> None:
+    forms = {
+        "login": {"login": "buyer", "password": "buyer-password"},
+        "signup": {"username": "new", "email": "n@example.com", "password1": PASSWORD, "password2": PASSWORD},
+        "logout": {},
+        "reauthenticate": {"password": "buyer-password"},
+    }
+    if page in ("logout", "reauthenticate"):
+        client.force_login(buyer)
+    answer = client.post(f"/accounts/{page}/?next={elsewhere}", {**forms[page], "next": elsewhere})
+    assert answer.status_code == 302
+    assert "evil" not in answer["Location"]

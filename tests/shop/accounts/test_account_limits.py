@@ -1,0 +1,84 @@
+"""How often accounts are made and new passwords asked for: atomic, and the same whether or not there is an account."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from pytest_django import Settings
+
+from tests.shop.accounts.account_steps import confirmed, send_mails, sign_up
+
+
+def ask_for_password(email: str, *, prefix: str = "", **headers: Any) -> Any:
+    return Client().post(f"{prefix}/accounts/password/reset/", {"email": email}, **headers)
+
+
+@pytest.mark.django_db
+def test_sign_ups_from_one_address_are_limited_and_the_page_says_for_how_long(settings: Settings) -> None:
+    settings.SIGN_UP_LIMIT = "3/10minutes"
+    statuses = [sign_up(Client(), username=f"new-{number}").status_code for number in range(3)]
+    assert statuses == [302] * 3
+    limited = sign_up(Client(), username="one-more")
+    assert limited.status_code == 429
+    assert 1 <= int(limited["Retry-After"]) <= 600
+    assert "Too many attempts" in limited.content.decode()
+    assert "尝试次数过多" in sign_up(Client(), username="one-more", prefix="/zh-hans").content.decode()
+    assert Client().get("/accounts/signup/").status_code == 200
+    assert not User.objects.filter(username="one-more").exists()
+
+
+@pytest.mark.django_db
+def test_trying_which_names_are_taken_is_limited_too(settings: Settings, buyer: User) -> None:
+    settings.SIGN_UP_LIMIT = "3/10minutes"
+    answers = [sign_up(Client(), username="buyer") for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+    assert "already exists" in answers[0].content.decode()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("email", ["buyer@example.com", "nobody@example.com"])
+def test_one_mailbox_gets_few_mails_whoever_asks(buyer: User, email: str) -> None:
+    confirmed(buyer, "buyer@example.com")
+    answers = [
+        ask_for_password(spelling, REMOTE_ADDR=f"192.0.2.{number}")
+        for number, spelling in enumerate([email, email.upper(), f" {email}", email])
+    ]
+    assert [answer.status_code for answer in answers] == [302, 302, 302, 429]
+    assert 1 <= int(answers[-1]["Retry-After"]) <= 900
+    assert len(send_mails()) == 3
+
+
+@pytest.mark.django_db
+def test_one_client_asks_for_few_mailboxes(settings: Settings) -> None:
+    settings.PASSWORD_RESET_LIMIT_BY_ADDRESS = "5/10minutes"
+    statuses = [ask_for_password(f"{number}@example.com").status_code for number in range(7)]
+    assert statuses == [302] * 5 + [429] * 2
+    assert ask_for_password("other@example.com", REMOTE_ADDR="198.51.100.7").status_code == 302
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_twenty_requests_at_once_three_pass() -> None:
+    barrier = Barrier(20)
+
+    def ask(_number: int) -> int:
+        barrier.wait()
+        try:
+            return int(ask_for_password("mine@example.com").status_code)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(20) as pool:
+        statuses = list(pool.map(ask, range(20)))
+    assert sorted(statuses) == [302] * 3 + [429] * 17
+    assert len(send_mails()) == 3
+
+
+@pytest.mark.django_db
+def test_one_address_is_asked_to_confirm_once_in_three_minutes() -> None:
+    for number in range(3):
+        assert sign_up(Client(), username=f"new-{number}", email="mine@example.com").status_code == 302
+    assert len(send_mails()) == 1
