@@ -2,13 +2,18 @@ from django.urls import path
 
 from orders import pages
 from orders.account import pages as account_pages
+from orders.invoices import pages as invoice_pages
 from orders.payments.simulated import pages as simulated_pages
 
 urlpatterns = [
     path("accounts/", account_pages.overview, name="account"),
     path("accounts/data/", account_pages.data, name="account-data"),
+    path("accounts/data/export/", account_pages.export, name="account-export"),
+    path("accounts/delete/", account_pages.delete, name="account-delete"),
     path("orders/", pages.orders, name="orders"),
     path("orders/<uuid:number>/", pages.order, name="order"),
+    path("orders/<uuid:number>/invoice/", invoice_pages.page, name="order-invoice"),
+    path("orders/<uuid:number>/invoice.pdf", invoice_pages.pdf, name="order-invoice-pdf"),
     path("orders/<uuid:number>/pay/", pages.pay, name="order-pay"),
     path("orders/<uuid:number>/cancel/", pages.cancel, name="order-cancel"),
     path("reservations/<uuid:reservation_id>/", pages.reservation, name="reservation"),

@@ -87,6 +87,9 @@ PAYMENT_PROVIDERS: list[str] = env.list("PAYMENT_PROVIDERS", default=trying_out.
 trying_out.check_providers(PAYMENT_PROVIDERS, given=given_environment)
 # Where the shop is found: links in mails, the way back from payment pages, and where the simulated provider calls.
 SHOP_URL: str = env.str("SHOP_URL", default=f"http://127.0.0.1:{env.int('PORT', default=8000)}").rstrip("/")
+# Who sells, on invoices. The lines of the address are divided by "|".
+SHOP_NAME: str = env.str("SHOP_NAME", default="Stampede")
+SHOP_ADDRESS: str = env.str("SHOP_ADDRESS", default="")
 STRIPE_SECRET_KEY: str = env.str("STRIPE_SECRET_KEY", default="")
 STRIPE_WEBHOOK_SECRET: str = env.str("STRIPE_WEBHOOK_SECRET", default="")
 # Empty means Stripe's own address.
@@ -291,37 +294,15 @@ AUTH_PASSWORD_VALIDATORS = [
 AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
-ACCOUNT_LOGOUT_REDIRECT_URL = "home"
-ACCOUNT_LOGIN_METHODS = {"username", "email"}
-ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
-# A sale does not wait until a mail has arrived. What an unconfirmed address cannot do: shop/accounts/sign_in.py.
-ACCOUNT_EMAIL_VERIFICATION = "optional"
-# An account has one address; a new one takes its place when it is confirmed.
-ACCOUNT_CHANGE_EMAIL = True
-# Signing up with an address that has an account looks like any other sign-up. The form never says who is a customer.
-ACCOUNT_PREVENT_ENUMERATION = "strict"
-ACCOUNT_EMAIL_CONFIRMATION_ANONYMOUS_REDIRECT_URL = "account_login"
-ACCOUNT_EMAIL_CONFIRMATION_AUTHENTICATED_REDIRECT_URL = "account"
-# The person hears of each change of password, address or second factor.
-ACCOUNT_EMAIL_NOTIFICATIONS = True
-# Whoever finds an open browser cannot take the account over: changes of the address ask for the password again.
-ACCOUNT_REAUTHENTICATION_REQUIRED = True
-ACCOUNT_ADAPTER = "shop.accounts.allauth_adapter.AccountAdapter"
-ACCOUNT_FORMS = allauth_options.FORMS
-ACCOUNT_RATE_LIMITS = allauth_options.RATE_LIMITS
-# How many accounts are made from one client address: also how often somebody there can try which user names are taken.
+# Everything about allauth: ACCOUNT_…, MFA_….
+globals().update(allauth_options.SETTINGS)
+# How often accounts are made from one client address; how often a new password is asked for from there, or by mailbox.
 SIGN_UP_LIMIT: str = rate(env, "SIGN_UP_LIMIT", default="30/10minutes")
-# How often a new password is asked for: from one client address, and for one mail address.
 PASSWORD_RESET_LIMIT_BY_ADDRESS: str = rate(env, "PASSWORD_RESET_LIMIT_BY_ADDRESS", default="20/10minutes")
 PASSWORD_RESET_LIMIT_BY_MAILBOX: str = rate(env, "PASSWORD_RESET_LIMIT_BY_MAILBOX", default="3/15minutes")
 # How often a password is checked for one user name, and for one client address.
 SIGN_IN_LIMIT_BY_NAME: str = rate(env, "SIGN_IN_LIMIT_BY_NAME", default="5/5minutes")
 SIGN_IN_LIMIT_BY_ADDRESS: str = rate(env, "SIGN_IN_LIMIT_BY_ADDRESS", default="30/minute")
-MFA_TOTP_ISSUER = "Stampede"
-# A code of the step before is accepted: people type slowly, and phones' clocks are some seconds off.
-MFA_TOTP_TOLERANCE = 1
-# An unconfirmed address opens nothing, so it need not keep a second factor out.
-MFA_ALLOW_UNVERIFIED_EMAIL = True
 
 # --- API ---------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,92 @@
+"""The end of an account. Its orders are kept, since the shop must account for them; the person is removed from them."""
+
+from typing import Any
+from uuid import uuid4
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from orders.account.person_data import mail_addresses
+from orders.models import Cart, Order, OrderStatus, Payment, ShippingAddress
+from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
+
+# Nothing more happens with these by itself.
+FINISHED = (
+    OrderStatus.COMPLETED,
+    OrderStatus.EXPIRED,
+    OrderStatus.CANCELLED,
+    OrderStatus.REJECTED,
+    OrderStatus.REFUNDED,
+)
+# Money that the shop may still have to give back. A failed or pending payment may be one that nobody ever makes.
+MONEY_OPEN = (Payment.Status.REFUND_DUE,)
+
+
+class NotNow(Exception):
+    """The account cannot be deleted while `orders` are open."""
+
+    def __init__(self, orders: list[Order]) -> None:
+        super().__init__([order.code for order in orders])
+        self.orders = orders
+
+
+def open_orders(user_id: int) -> QuerySet[Order]:
+    """Those that are not finished: to be paid, to be sent, on their way, or to be refunded."""
+    undecided = Q(status=OrderStatus.EXPIRED, payments__status=Payment.Status.CAPTURED)
+    unfinished = ~Q(status__in=FINISHED) | Q(payments__status__in=MONEY_OPEN) | undecided
+    return Order.objects.filter(unfinished, buyer_id=user_id).distinct()
+
+
+def delete_account(user_id: int) -> None:
+    """Remove the person from the account and from its orders, and end all sessions and tokens. Idempotent.
+
+    The row of the user stays, under a random name, because orders belong to it. Raises NotNow.
+    """
+    with transaction.atomic():
+        # No order can be added to the account while its row is locked: an order's row locks it too.
+        user = User.objects.select_for_update().get(pk=user_id)
+        waiting = list(open_orders(user_id))
+        if waiting:
+            raise NotNow(waiting)
+        sessions = list(UserSession.objects.filter(user=user))
+        remove_belongings(user)
+        remove_person_from_orders(user)
+        anonymise(user)
+        # Nobody is signed in any more as soon as this is committed: the account is not active. So if the cache server
+        # is away at this moment, what is left of the sessions opens nothing.
+        transaction.on_commit(lambda: end(sessions), robust=True)
+
+
+def remove_belongings(user: User) -> None:
+    AccountMail.objects.filter(to__in=mail_addresses(user)).delete()
+    for model in (Address, ApiToken, BuyerLanguage, EmailAddress, Authenticator):
+        rows: QuerySet[Any] = model.objects.filter(user=user)
+        rows.delete()
+    Cart.objects.filter(buyer=user).delete()
+
+
+def remove_person_from_orders(user: User) -> None:
+    """What was bought, when and for how much stays. The buyer's note may say anything, so it goes too."""
+    orders = Order.objects.filter(buyer=user)
+    ShippingAddress.objects.filter(order__buyer=user).delete()
+    orders.update(email="", language="", buyer_note="")
+
+
+def anonymise(user: User) -> None:
+    user.username = f"deleted-{uuid4().hex}"
+    user.first_name = user.last_name = user.email = ""
+    user.is_active = user.is_staff = user.is_superuser = False
+    user.last_login = None
+    user.set_unusable_password()
+    user.save()
+    user.groups.clear()
+    user.user_permissions.clear()
+
+
+def end(sessions: list[UserSession]) -> None:
+    for session in sessions:
+        session.end()

@@ -1,0 +1,121 @@
+"""Everything that the shop keeps of a person, for the person: a copy that programs can read too.
+
+Secrets are left out: the password's hash, tokens, the keys of sessions and of the second factor.
+"""
+
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.forms.models import model_to_dict
+from django.utils import timezone
+
+from orders.models import CartLine, Order, ShippingAddress, with_lines
+from shop.buyer_language import stored_language
+from shop.models import AccountMail, Address, ApiToken
+from shop.money import to_text
+
+ADDRESS_FIELDS = ["name", "line1", "line2", "city", "region", "postcode", "country", "phone"]
+
+
+def person_data(user: User) -> dict[str, Any]:
+    """Times are in UTC, amounts are decimal strings."""
+    return {
+        "made_at": timezone.now(),
+        "account": account(user),
+        "addresses": [
+            {**model_to_dict(address, ADDRESS_FIELDS), "is_default": address.is_default}
+            for address in Address.objects.filter(user=user)
+        ],
+        "orders": [order_data(order) for order in orders_of(user)],
+        "cart": [
+            {"product": str(line.variant), "units": line.units}
+            for line in CartLine.objects.filter(cart__buyer=user).select_related("variant__product")
+        ],
+        "api_tokens": [
+            {"begins_with": token.token_key, "made_at": token.created, "ends_at": token.expiry}
+            for token in ApiToken.objects.filter(user=user).order_by("created")
+        ],
+        "sessions": [
+            {"signed_in_at": session.created_at, "ip_address": session.ip, "browser": session.user_agent}
+            for session in UserSession.objects.filter(user=user).order_by("created_at")
+        ],
+        "account_mails_not_sent_yet": list(
+            AccountMail.objects.filter(to__in=mail_addresses(user)).values("to", "subject", "created_at")
+        ),
+    }
+
+
+def account(user: User) -> dict[str, Any]:
+    return {
+        "user_name": user.get_username(),
+        "first_name": user.first_name,
+        "last_name": user.last_name,
+        "email": user.email,
+        "email_addresses": list(EmailAddress.objects.filter(user=user).values("email", "verified", "primary")),
+        "language": stored_language(user_id=user.pk),
+        "joined_at": user.date_joined,
+        "last_signed_in_at": user.last_login,
+        "second_factor": list(
+            Authenticator.objects.filter(user=user).values("type", "created_at", "last_used_at").order_by("pk")
+        ),
+    }
+
+
+def orders_of(user: User) -> QuerySet[Order]:
+    return (
+        Order.objects.filter(buyer=user)
+        .select_related("shipping_address")
+        .prefetch_related(with_lines(), "payments", "mails")
+    )
+
+
+def order_data(order: Order) -> dict[str, Any]:
+    def amount(minor: int) -> str:
+        return to_text(minor=minor, currency=order.currency)
+
+    address: ShippingAddress | None = getattr(order, "shipping_address", None)
+    return {
+        "number": order.number,
+        "short_number": order.code,
+        "status": order.status,
+        "amount": amount(order.amount_minor),
+        "shipping": amount(order.shipping_minor),
+        "currency": order.currency,
+        "made_at": order.created_at,
+        "to_be_paid_by": order.expires_at,
+        "paid_or_ended_at": order.ended_at,
+        "shipped_at": order.shipped_at,
+        "carrier": order.carrier,
+        "tracking_number": order.tracking_number,
+        "email": order.email,
+        "language": order.language,
+        "note": order.buyer_note,
+        "shipping_address": model_to_dict(address, ADDRESS_FIELDS) if address else None,
+        "lines": [
+            {"product": str(line.variant), "units": line.units, "unit_price": amount(line.unit_price_minor)}
+            for line in order.lines.all()
+        ],
+        "payments": [
+            {
+                "provider": payment.provider,
+                "reference": payment.provider_reference,
+                "status": payment.status,
+                "amount": to_text(minor=payment.amount_minor, currency=payment.currency),
+                "currency": payment.currency,
+                "made_at": payment.created_at,
+                "captured_at": payment.captured_at,
+            }
+            for payment in order.payments.all()
+        ],
+        "mails": [{"kind": mail.kind, "sent_at": mail.sent_at} for mail in order.mails.all()],
+    }
+
+
+def mail_addresses(user: User) -> set[str]:
+    """Those of the account, confirmed or not."""
+    known = set(EmailAddress.objects.filter(user=user).values_list("email", flat=True))
+    return {*known, user.email} - {""}

@@ -1,0 +1,115 @@
+"""What an invoice says. The page and the PDF show the same."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from orders.models import SOLD, Order, OrderLine, ShippingAddress
+from shop.countries import country_name
+
+# How the address of the seller is written in SHOP_ADDRESS, on one line.
+LINE_BREAK = "|"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InvoiceLine:
+    name: str
+    units: int
+    unit_price_minor: int
+    amount_minor: int
+    tax_percent: Decimal | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncludedTax:
+    """The tax that is part of the amounts with this rate."""
+
+    percent: Decimal
+    amount_minor: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invoice:
+    """Amounts are minor units of `currency` and include the tax. `date` is when the order was paid."""
+
+    number: str
+    date: datetime
+    ordered_at: datetime
+    currency: str
+    seller: list[str]
+    buyer: list[str]
+    lines: list[InvoiceLine]
+    taxes: list[IncludedTax]
+    total_minor: int
+
+
+def invoice_of(order: Order) -> Invoice | None:
+    """The invoice of a paid order; None for others. `order` comes with its lines, payments and shipping address."""
+    if order.status not in SOLD or order.ended_at is None:
+        return None
+    lines = [line_of(line) for line in order.lines.all()]
+    if order.shipping_minor:
+        lines.append(shipping_of(order))
+    return Invoice(
+        number=f"{order.code[:4]}-{order.code[4:]}",
+        date=order.ended_at,
+        ordered_at=order.created_at,
+        currency=order.currency,
+        seller=[settings.SHOP_NAME, *filter(None, map(str.strip, settings.SHOP_ADDRESS.split(LINE_BREAK)))],
+        buyer=buyer_of(order),
+        lines=lines,
+        taxes=taxes_in(lines),
+        total_minor=order.amount_minor,
+    )
+
+
+def line_of(line: OrderLine) -> InvoiceLine:
+    return InvoiceLine(
+        name=str(line.variant),
+        units=line.units,
+        unit_price_minor=line.unit_price_minor,
+        amount_minor=line.amount_minor,
+        tax_percent=line.tax_percent,
+    )
+
+
+def shipping_of(order: Order) -> InvoiceLine:
+    return InvoiceLine(
+        name=_("Shipping: %(method)s") % {"method": order.shipping_name} if order.shipping_name else _("Shipping"),
+        units=1,
+        unit_price_minor=order.shipping_minor,
+        amount_minor=order.shipping_minor,
+        tax_percent=order.shipping_tax_percent,
+    )
+
+
+def buyer_of(order: Order) -> list[str]:
+    """Name and address, as far as the shop still has them: a person who has left is not named any more."""
+    address = ShippingAddress.objects.filter(order=order).first()
+    if address:
+        city = " ".join(filter(None, [address.postcode, address.city, address.region]))
+        lines = [address.name, address.line1, address.line2, city, country_name(address.country)]
+    else:
+        lines = [order.buyer.get_full_name() or order.buyer.get_username() if order.buyer else ""]
+    return [*filter(None, lines), *filter(None, [order.contact_email])]
+
+
+def taxes_in(lines: list[InvoiceLine]) -> list[IncludedTax]:
+    """By rate, the highest first. Each rate is rounded once, on the sum of its lines."""
+    gross: dict[Decimal, int] = {}
+    for line in lines:
+        if line.tax_percent is not None:
+            gross[line.tax_percent] = gross.get(line.tax_percent, 0) + line.amount_minor
+    return [
+        IncludedTax(percent=percent, amount_minor=included_minor(amount_minor, percent))
+        for percent, amount_minor in sorted(gross.items(), reverse=True)
+    ]
+
+
+def included_minor(gross_minor: int, percent: Decimal) -> int:
+    """The tax of `percent` that is in an amount: 19 % of 11900 is 1900."""
+    tax = gross_minor * percent / (100 + percent)
+    return int(tax.quantize(Decimal(1), rounding=ROUND_HALF_UP))
