@@ -1,0 +1,113 @@
+"""The invoice of a paid order: its page, its PDF, its sums, and who may see it."""
+
+from decimal import Decimal
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import translation
+from pytest_django import Settings
+
+from orders.account.deletion import delete_account
+from orders.invoices.invoice import included_minor, invoice_of, taxes_in
+from orders.invoices.invoice_pdf import invoice_pdf
+from orders.models import Order, OrderLine, OrderStatus, ShippingAddress
+from seckill.models import SaleItem
+from tests.orders.account.test_person_data import HOME
+from tests.orders.staff.test_bounds import make_orders
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def paid(buyer: User, item: SaleItem, settings: Settings) -> Order:
+    settings.SHOP_NAME, settings.SHOP_ADDRESS = "Tea & Co", "Market Street 1 | 200000 Shanghai"
+    (order,) = make_orders(1, buyer=buyer, item=item)
+    ShippingAddress.objects.create(order=order, **HOME)
+    OrderLine.objects.filter(order=order).update(tax_percent=Decimal("13.00"))
+    Order.objects.filter(pk=order.pk).update(
+        shipping_name="Courier", shipping_minor=600, shipping_tax_percent=Decimal("6.00"), amount_minor=2500
+    )
+    return Order.objects.get(pk=order.pk)
+
+
+def test_the_page_names_seller_buyer_lines_taxes_and_total(client: Client, buyer: User, paid: Order) -> None:
+    client.force_login(buyer)
+    assert f"/orders/{paid.number}/invoice/" in client.get(paid.get_absolute_url()).content.decode()
+    page = client.get(f"/orders/{paid.number}/invoice/").content.decode()
+    for words in (
+        f"Invoice {paid.code[:4]}-{paid.code[4:]}",
+        "Tea &amp; Co",
+        "200000 Shanghai",
+        "Li Lei",
+        "200051 Shanghai",
+        "China",
+        "Shipping: Courier",
+        "Included tax, 13 %",
+        "CN¥2.19",  # 1900 × 13 / 113
+        "Included tax, 6 %",
+        "CN¥0.34",  # 600 × 6 / 106
+        "CN¥25.00",
+    ):
+        assert words in page, words
+    assert "其中税额（13%）" in client.get(f"/zh-hans/orders/{paid.number}/invoice/").content.decode()
+
+
+@pytest.mark.parametrize("prefix", ["", "/zh-hans"])
+def test_the_pdf_is_a_file_with_both_fonts(client: Client, buyer: User, paid: Order, prefix: str) -> None:
+    client.force_login(buyer)
+    answer = client.get(f"{prefix}/orders/{paid.number}/invoice.pdf")
+    assert answer["Content-Type"] == "application/pdf"
+    assert answer["Content-Disposition"] == f'attachment; filename="invoice-{paid.code[:4]}-{paid.code[4:]}.pdf"'
+    assert answer.content.startswith(b"%PDF-")
+    assert answer.content.rstrip().endswith(b"%%EOF")
+    assert b"/Helvetica" in answer.content
+    assert (b"/STSong-Light" in answer.content) == (prefix == "/zh-hans")
+    assert len(answer.content) < 20_000
+
+
+def test_markup_in_a_name_is_text(buyer: User, paid: Order) -> None:
+    ShippingAddress.objects.update(name="<b>Li & Lei</b></para>", line1="龙井路 <1>")
+    invoice = invoice_of(paid)
+    assert invoice is not None
+    with translation.override("zh-hans"):
+        assert invoice_pdf(invoice).startswith(b"%PDF-")
+
+
+@pytest.mark.parametrize("path", ["invoice/", "invoice.pdf"])
+def test_only_the_buyer_of_a_paid_order_has_an_invoice(
+    client: Client, buyer: User, stranger: User, item: SaleItem, paid: Order, path: str
+) -> None:
+    assert client.get(f"/orders/{paid.number}/{path}")["Location"].startswith("/accounts/login/")
+    client.force_login(stranger)
+    assert client.get(f"/orders/{paid.number}/{path}").status_code == 404
+    client.force_login(buyer)
+    assert client.get(f"/orders/{paid.number}/{path}").status_code == 200
+    (unpaid,) = make_orders(1, buyer=buyer, item=item, status=OrderStatus.AWAITING_PAYMENT)
+    assert client.get(f"/orders/{unpaid.number}/{path}").status_code == 404
+    assert "Show the invoice" not in client.get(unpaid.get_absolute_url()).content.decode()
+
+
+def test_the_invoice_of_somebody_who_left_names_nobody(buyer: User, paid: Order) -> None:
+    Order.objects.filter(pk=paid.pk).update(status=OrderStatus.COMPLETED)
+    delete_account(buyer.pk)
+    invoice = invoice_of(Order.objects.get(pk=paid.pk))
+    assert invoice is not None
+    assert invoice.buyer == [User.objects.get(pk=buyer.pk).username]
+
+
+@pytest.mark.parametrize(
+    ("gross", "percent", "tax"), [(11900, "19", 1900), (1900, "13", 219), (1, "13", 0), (0, "6", 0), (105, "5", 5)]
+)
+def test_the_tax_that_is_in_an_amount(gross: int, percent: str, tax: int) -> None:
+    assert included_minor(gross, Decimal(percent)) == tax
+
+
+def test_a_rate_is_rounded_once_and_goods_without_a_rate_have_no_tax(paid: Order) -> None:
+    invoice = invoice_of(paid)
+    assert invoice is not None
+    assert taxes_in(invoice.lines * 3)[0].amount_minor == 656  # not 3 × 219
+    OrderLine.objects.update(tax_percent=None)
+    without = invoice_of(Order.objects.get(pk=paid.pk))
+    assert without is not None
+    assert [tax.percent for tax in without.taxes] == [Decimal("6.00")]

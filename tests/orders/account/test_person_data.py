@@ -1,0 +1,177 @@
+"""A copy of one's data, and the end of an account."""
+
+from typing import Any
+
+import pytest
+from allauth.account.models import EmailAddress
+from allauth.usersessions.models import UserSession
+from django.contrib.auth.models import User
+from django.test import Client
+
+from orders import lifecycle
+from orders.account.deletion import delete_account
+from orders.models import Cart, CartLine, Order, OrderStatus, Payment, ShippingAddress
+from seckill.models import SaleItem
+from shop.accounts.tokens import new_token
+from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
+from tests.orders.staff.test_bounds import make_orders
+from tests.shop.accounts.account_steps import confirmed, is_signed_in, sign_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HOME = {"name": "Li Lei", "line1": "Tianshan Road 123", "city": "Shanghai", "postcode": "200051", "country": "CN"}
+
+
+def order_of(buyer: User, item: SaleItem, status: OrderStatus) -> Order:
+    (order,) = make_orders(1, buyer=buyer, item=item, status=status)
+    ShippingAddress.objects.create(order=order, **HOME)
+    Order.objects.filter(pk=order.pk).update(email="buyer@example.com", buyer_note="for Li Lei's birthday")
+    return order
+
+
+@pytest.fixture
+def person(buyer: User, item: SaleItem) -> User:
+    """A buyer of whom the shop keeps something of every kind."""
+    confirmed(buyer, "buyer@example.com")
+    Address.objects.create(user=buyer, **HOME)
+    BuyerLanguage.objects.create(user=buyer, language="zh-hans")
+    cart = Cart.objects.create(buyer=buyer)
+    CartLine.objects.create(cart=cart, variant=item.variant, units=2, seen_price_minor=9900)
+    new_token(buyer)
+    return buyer
+
+
+@pytest.fixture
+def signed_in(client: Client, person: User) -> Client:
+    """The person's own browser, where the password was just entered."""
+    assert sign_in(client, login="buyer", password="buyer-password").status_code == 302
+    return client
+
+
+def payment_of(order: Order, status: Payment.Status) -> Payment:
+    return Payment.objects.create(
+        order=order, provider="simulated", idempotency_key="1", amount_minor=1900, currency="CNY", status=status
+    )
+
+
+def test_the_copy_has_everything_and_no_secret(signed_in: Client, person: User, item: SaleItem) -> None:
+    order = order_of(person, item, OrderStatus.PAID)
+    payment_of(order, Payment.Status.CAPTURED)
+    answer = signed_in.get("/accounts/data/export/")
+    assert answer["Content-Disposition"] == 'attachment; filename="stampede-my-data.json"'
+    copy: dict[str, Any] = answer.json()
+    assert copy["account"]["user_name"] == "buyer"
+    assert copy["account"]["language"] == "zh-hans"
+    assert copy["account"]["email_addresses"] == [{"email": "buyer@example.com", "verified": True, "primary": True}]
+    assert copy["addresses"][0]["line1"] == "Tianshan Road 123"
+    (told,) = copy["orders"]
+    assert told["amount"] == "19.00"
+    assert told["shipping_address"]["name"] == "Li Lei"
+    assert told["note"] == "for Li Lei's birthday"
+    assert told["lines"] == [{"product": str(item.variant), "units": 1, "unit_price": "19.00"}]
+    assert told["payments"][0]["status"] == "captured"
+    assert copy["cart"] == [{"product": str(item.variant), "units": 2}]
+    assert copy["api_tokens"][0]["begins_with"] == ApiToken.objects.get().token_key
+    assert copy["sessions"][0]["ip_address"] == "127.0.0.1"
+    text = answer.content.decode()
+    for secret in (person.password, ApiToken.objects.get().digest, UserSession.objects.get().session_key):
+        assert secret not in text
+
+
+def test_the_copy_asks_for_the_password_and_has_nothing_of_others(
+    client: Client, person: User, stranger: User, item: SaleItem
+) -> None:
+    order_of(person, item, OrderStatus.PAID)
+    client.force_login(stranger)
+    asked = client.get("/accounts/data/export/")
+    assert asked["Location"].startswith("/accounts/reauthenticate/")
+    answer = client.post(asked["Location"], {"password": "stranger-password"}, follow=True)
+    assert answer.json()["orders"] == []
+    assert "buyer" not in answer.content.decode()
+
+
+def test_the_end_of_an_account_removes_the_person_and_keeps_the_orders(
+    signed_in: Client, person: User, item: SaleItem
+) -> None:
+    order = order_of(person, item, OrderStatus.COMPLETED)
+    phone = Client()
+    sign_in(phone, login="buyer", password="buyer-password")
+    token = new_token(person)[1]
+    AccountMail.objects.create(to="buyer@example.com", subject="s", text="t", html="h", next_attempt_at=order.created_at)
+    assert "Delete the account for ever" in signed_in.get("/accounts/delete/").content.decode()
+    answer = signed_in.post("/accounts/delete/")
+    assert "Your account is deleted" in answer.content.decode()
+    assert not is_signed_in(signed_in)
+    assert not is_signed_in(phone)
+    assert Client().get("/api/v1/me/", headers={"Authorization": f"Bearer {token}"}).status_code == 401
+    assert sign_in(Client(), login="buyer", password="buyer-password").status_code == 200
+    assert sign_in(Client(), login="buyer@example.com", password="buyer-password").status_code == 200
+    user = User.objects.get(pk=person.pk)
+    assert user.username.startswith("deleted-")
+    assert (user.email, user.first_name, user.is_active, user.has_usable_password()) == ("", "", False, False)
+    for model in (Address, ApiToken, EmailAddress, UserSession, BuyerLanguage, Cart, AccountMail, ShippingAddress):
+        assert not model.objects.exists(), model
+    kept = Order.objects.get()
+    assert (kept.pk, kept.buyer, kept.amount_minor, kept.email, kept.buyer_note) == (order.pk, user, 1900, "", "")
+    assert kept.lines.count() == 1
+
+
+def test_deleting_twice_does_no_harm_and_frees_the_name(signed_in: Client, person: User) -> None:
+    delete_account(person.pk)
+    delete_account(person.pk)
+    assert signed_in.post("/accounts/delete/")["Location"].startswith("/accounts/login/")
+    assert User.objects.create_user("buyer", email="buyer@example.com").pk != person.pk
+
+
+@pytest.mark.parametrize(
+    "status",
+    [OrderStatus.AWAITING_PAYMENT, OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.REFUND_DUE],
+)
+def test_an_account_with_an_open_order_stays_and_the_page_says_which(
+    signed_in: Client, person: User, item: SaleItem, status: OrderStatus
+) -> None:
+    order_of(person, item, OrderStatus.COMPLETED)
+    order = order_of(person, item, status)
+    for page in (signed_in.get("/accounts/delete/"), signed_in.post("/accounts/delete/")):
+        text = page.content.decode()
+        assert "these orders are not finished" in text
+        assert text.count('href="/orders/') >= 1
+        assert f'href="{order.get_absolute_url()}"' in text
+        assert "Delete the account for ever" not in text
+    person.refresh_from_db()
+    assert person.is_active
+    assert Address.objects.exists()
+
+
+@pytest.mark.parametrize("payment", [Payment.Status.CAPTURED, Payment.Status.REFUND_DUE])
+def test_money_that_came_late_keeps_the_account_until_it_is_decided(
+    signed_in: Client, person: User, item: SaleItem, payment: Payment.Status
+) -> None:
+    order = order_of(person, item, OrderStatus.EXPIRED)
+    payment_of(order, payment)
+    assert "these orders are not finished" in signed_in.post("/accounts/delete/").content.decode()
+    Payment.objects.update(status=Payment.Status.REFUNDED)
+    Order.objects.update(status=OrderStatus.REFUNDED)
+    assert "Your account is deleted" in signed_in.post("/accounts/delete/").content.decode()
+
+
+def test_deleting_asks_for_the_password(client: Client, person: User) -> None:
+    client.force_login(person)
+    assert client.post("/accounts/delete/")["Location"].startswith("/accounts/reauthenticate/")
+    person.refresh_from_db()
+    assert person.is_active
+
+
+def test_staff_cannot_delete_themselves_by_accident(client: Client, shop_manager: User) -> None:
+    sign_in(client, login="manager", password="manager-password")
+    assert "belongs to the staff" in client.post("/accounts/delete/").content.decode()
+    shop_manager.refresh_from_db()
+    assert shop_manager.is_active
+
+
+def test_a_mail_about_an_order_of_somebody_who_left_is_not_written(person: User, item: SaleItem) -> None:
+    order = order_of(person, item, OrderStatus.COMPLETED)
+    delete_account(person.pk)
+    order.refresh_from_db()
+    assert order.contact_email == ""
+    assert not lifecycle.pay(order_id=order.pk)

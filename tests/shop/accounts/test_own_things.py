@@ -1,0 +1,219 @@
+"""Addresses, API tokens and sessions: a person's own, and nobody else's."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from allauth.usersessions.models import UserSession
+from django.contrib.auth.models import User
+from django.db import IntegrityError, connection, transaction
+from django.test import Client
+from django.utils import translation
+
+from shop.accounts.address_book import ADDRESSES_MAX
+from shop.accounts.tokens import new_token
+from shop.countries import country_choices
+from shop.models import Address, ApiToken
+from tests.seckill.staff.filled_form import messages_on
+from tests.shop.accounts.account_steps import is_signed_in, sign_in
+
+pytestmark = pytest.mark.django_db
+
+FILLED = {"name": "Li Lei", "line1": "Tianshan Road 123", "city": "Shanghai", "postcode": "200051", "country": "CN"}
+
+
+def add(client: Client, **changes: str) -> Any:
+    return client.post("/accounts/addresses/new/", {**FILLED, **changes})
+
+
+def saved(user: User, **changes: Any) -> Address:
+    return Address.objects.create(user=user, **{**FILLED, **changes})
+
+
+def test_an_address_is_added_changed_and_deleted(client: Client, buyer: User) -> None:
+    client.force_login(buyer)
+    assert add(client, line2="Flat 4", phone="+86 138 0013 8000")["Location"] == "/accounts/addresses/"
+    address = Address.objects.get()
+    assert (address.user, address.is_default, address.line2) == (buyer, True, "Flat 4")
+    page = client.get("/accounts/addresses/").content.decode()
+    assert "Tianshan Road 123" in page
+    assert "China" in page
+    assert "中国" in client.get("/zh-hans/accounts/addresses/").content.decode()
+    client.post(f"/accounts/addresses/{address.pk}/", {**FILLED, "city": "Beijing"})
+    address.refresh_from_db()
+    assert (address.city, address.is_default) == ("Beijing", True)
+    assert "Delete this address?" in client.get(f"/accounts/addresses/{address.pk}/delete/").content.decode()
+    assert Address.objects.exists()
+    client.post(f"/accounts/addresses/{address.pk}/delete/")
+    assert not Address.objects.exists()
+    assert client.post(f"/accounts/addresses/{address.pk}/delete/").status_code == 404
+
+
+def test_what_is_missing_is_said_at_its_field(client: Client, buyer: User) -> None:
+    client.force_login(buyer)
+    page = client.post("/accounts/addresses/new/", {"phone": "call me"}).content.decode()
+    for words in (
+        "Please enter the name of the person who receives the parcel.",
+        "Please enter the street and the number.",
+        "Please enter the city.",
+        "Please enter the postcode.",
+        "Please choose a country.",
+        "Please enter a phone number, for example +86 138 0013 8000.",
+    ):
+        assert words in page
+    chinese = client.post("/zh-hans/accounts/addresses/new/", {"country": "XX"}).content.decode()
+    assert "请选择国家或地区。" in chinese
+    assert "请输入收件人姓名。" in chinese
+    assert not Address.objects.exists()
+
+
+def test_one_address_is_the_default(client: Client, buyer: User) -> None:
+    client.force_login(buyer)
+    add(client, name="first")
+    add(client, name="second", is_default="on")
+    add(client, name="third")
+    assert list(Address.objects.filter(is_default=True).values_list("name", flat=True)) == ["second"]
+    second = Address.objects.get(name="second")
+    client.post(f"/accounts/addresses/{second.pk}/delete/")
+    assert list(Address.objects.filter(is_default=True).values_list("name", flat=True)) == ["third"]
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Address.objects.filter(name="first").update(is_default=True)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        saved(buyer, country="cn")
+
+
+def test_there_are_at_most_twenty_addresses(client: Client, buyer: User) -> None:
+    client.force_login(buyer)
+    for number in range(ADDRESSES_MAX):
+        add(client, name=f"name {number}")
+    page = client.get("/accounts/addresses/").content.decode()
+    assert "Add an address" not in page
+    answer = client.post("/accounts/addresses/new/", FILLED, follow=True)
+    assert messages_on(answer) == ["You have 20 addresses already. Delete one before you add another."]
+    assert Address.objects.count() == ADDRESSES_MAX
+
+
+@pytest.mark.django_db(transaction=True)
+def test_forms_that_are_sent_at_once_make_one_default_and_no_more_than_twenty(buyer: User) -> None:
+    for number in range(ADDRESSES_MAX - 2):
+        saved(buyer, name=f"name {number}")
+    barrier = Barrier(8)
+
+    def send(_number: int) -> int:
+        client = Client()
+        client.force_login(buyer)
+        barrier.wait()
+        try:
+            return int(add(client, is_default="on").status_code)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(send, range(8))) == {302}
+    assert Address.objects.count() == ADDRESSES_MAX
+    assert Address.objects.filter(is_default=True).count() == 1
+
+
+def test_an_address_of_somebody_else_is_404(client: Client, buyer: User, stranger: User) -> None:
+    address = saved(buyer, is_default=True)
+    client.force_login(stranger)
+    for path in (f"/accounts/addresses/{address.pk}/", f"/accounts/addresses/{address.pk}/delete/"):
+        assert client.get(path).status_code == 404
+        assert client.post(path, FILLED).status_code == 404
+    assert client.get(f"/accounts/addresses/{uuid4()}/").status_code == 404
+    assert "Tianshan" not in client.get("/accounts/addresses/").content.decode()
+    assert Address.objects.get() == address
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_countries_have_names_and_no_groups_among_them(language: str) -> None:
+    with translation.override(language):
+        names = dict(country_choices())
+    assert names["CN"] == {"en": "China", "zh-hans": "中国"}[language]
+    assert {"DE", "HK", "US"} <= names.keys()
+    assert not {"EU", "UN", "ZZ", "001"} & names.keys()
+    assert len(names) > 240
+
+
+def test_a_token_is_shown_once_and_opens_the_api(client: Client, buyer: User) -> None:
+    sign_in(client, login="buyer", password="buyer-password")
+    page = client.post("/accounts/tokens/new/").content.decode()
+    (token,) = [part.split("<")[0] for part in page.split('<code class="secret">')[1:]]
+    me = Client().get("/api/v1/me/", headers={"Authorization": f"Bearer {token}"})
+    assert me.json()["name"] == "buyer"
+    page = client.get("/accounts/tokens/").content.decode()
+    assert token not in page
+    row = ApiToken.objects.get()
+    assert f"{row.token_key}…" in page
+    client.post("/accounts/tokens/revoke/", {"digest": row.digest})
+    assert Client().get("/api/v1/me/", headers={"Authorization": f"Bearer {token}"}).status_code == 401
+    assert "You have no tokens." in client.get("/accounts/tokens/").content.decode()
+
+
+def test_a_token_asks_for_the_password_where_it_was_not_just_entered(client: Client, buyer: User) -> None:
+    client.force_login(buyer)
+    asked = client.post("/accounts/tokens/new/")
+    assert asked["Location"].startswith("/accounts/reauthenticate/")
+    assert not ApiToken.objects.exists()
+    page = client.post(asked["Location"], {"password": "buyer-password"}).content.decode()
+    assert '<code class="secret">' in page
+
+
+def test_a_token_of_somebody_else_is_404(client: Client, buyer: User, stranger: User) -> None:
+    row, _token = new_token(buyer)
+    client.force_login(stranger)
+    assert client.post("/accounts/tokens/revoke/", {"digest": row.digest}).status_code == 404
+    assert client.post("/accounts/tokens/revoke/").status_code == 404
+    assert ApiToken.objects.get() == row
+    assert row.token_key not in client.get("/accounts/tokens/").content.decode()
+
+
+def test_a_session_is_ended_from_another_browser(client: Client, buyer: User) -> None:
+    phone = Client(headers={"User-Agent": "Phone/1.0"})
+    tablet = Client(headers={"User-Agent": "Tablet/1.0"})
+    for browser in (client, phone, tablet):
+        sign_in(browser, login="buyer", password="buyer-password")
+    page = client.get("/accounts/sessions/").content.decode()
+    assert "Phone/1.0" in page
+    assert page.count("This browser") == 1
+    session = UserSession.objects.get(user_agent="Phone/1.0")
+    client.post(f"/accounts/sessions/{session.pk}/end/")
+    assert [is_signed_in(browser) for browser in (client, phone, tablet)] == [True, False, True]
+    client.post("/accounts/sessions/")
+    assert [is_signed_in(browser) for browser in (client, phone, tablet)] == [True, False, False]
+
+
+def test_a_session_of_somebody_else_is_404(client: Client, buyer: User, stranger: User) -> None:
+    mine = Client()
+    sign_in(mine, login="buyer", password="buyer-password")
+    client.force_login(stranger)
+    assert client.post(f"/accounts/sessions/{UserSession.objects.get().pk}/end/").status_code == 404
+    assert is_signed_in(mine)
+
+
+PAGES = ("", "addresses/", "addresses/new/", "email/", "password/change/", "2fa/", "sessions/", "tokens/", "data/")
+
+
+STEPS = ("tokens/new/", "tokens/revoke/", "sessions/1/end/", "data/export/", "delete/")
+
+
+@pytest.mark.parametrize("path", [*PAGES, *STEPS])
+def test_without_signing_in_every_page_of_the_account_leads_to_the_sign_in_page(client: Client, path: str) -> None:
+    for answer in (client.get(f"/accounts/{path}"), client.post(f"/accounts/{path}")):
+        assert answer.status_code == 302
+        assert answer["Location"].startswith("/accounts/login/?next=/accounts/")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_of_the_account_is_kept_by_no_cache_and_is_chinese_throughout(
+    client: Client, buyer: User, path: str
+) -> None:
+    client.force_login(buyer)
+    assert "no-store" in client.get(f"/accounts/{path}").get("Cache-Control", "no-store")
+    page = client.get(f"/zh-hans/accounts/{path}").content.decode()
+    assert 'aria-label="我的账户"' in page
+    main = page.split("<main")[1].split("</main>")[0]
+    for words in ("Password", "Address", "Session", "Save", "Change", "Delete", "你"):
+        assert words not in main.replace("API", "")
