@@ -97,7 +97,8 @@ def test_the_end_of_an_account_removes_the_person_and_keeps_the_orders(
     phone = Client()
     sign_in(phone, login="buyer", password="buyer-password")
     token = new_token(person)[1]
-    AccountMail.objects.create(to="buyer@example.com", subject="s", text="t", html="h", next_attempt_at=order.created_at)
+    waiting = {"subject": "s", "text": "t", "html": "h", "next_attempt_at": order.created_at}
+    AccountMail.objects.create(to="buyer@example.com", **waiting)
     assert "Delete the account for ever" in signed_in.get("/accounts/delete/").content.decode()
     answer = signed_in.post("/accounts/delete/")
     assert "Your account is deleted" in answer.content.decode()
