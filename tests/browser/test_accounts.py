@@ -1,0 +1,155 @@
+"""The pages of an account in a browser: signing up with a real mail, a new password, addresses; for everybody's eyes."""
+
+import re
+from collections.abc import Iterator
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import console_errors_of
+from tests.live_shop import live_shop as running_shop
+from tests.processes import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PASSWORD = "a-good-long-password"
+OPEN_PAGES = ("login", "signup", "password/reset", "password/reset/done", "password/reset/key/1-none", "inactive")
+OWN_PAGES = (
+    "",
+    "addresses/",
+    "addresses/new/",
+    "email/",
+    "password/change/",
+    "2fa/",
+    "sessions/",
+    "tokens/",
+    "data/",
+    "delete/",
+)
+
+
+@pytest.fixture
+def shop(transactional_db: None, static_files: None, tmp_path: Path) -> Iterator[str]:
+    """A shop that writes its mails into files."""
+    with running_shop(EMAIL_URL=f"filemail:///{tmp_path / 'mails'}") as url:
+        yield url
+
+
+def mails_in(folder: Path) -> list[EmailMessage]:
+    found: list[EmailMessage] = []
+    for path in sorted((folder / "mails").glob("*")):
+        for text in path.read_bytes().split(b"\n" + b"-" * 79 + b"\n"):
+            if text.strip():
+                message = message_from_bytes(text, policy=policy.default)
+                assert isinstance(message, EmailMessage)
+                found.append(message)
+    return found
+
+
+def mail_about(folder: Path, words: str) -> EmailMessage:
+    wait_until(lambda: any(words in mail["Subject"] for mail in mails_in(folder)), seconds_max=60)
+    return next(mail for mail in mails_in(folder) if words in mail["Subject"])
+
+
+def link_of(mail: EmailMessage) -> str:
+    body = mail.get_body(("plain",))
+    assert body is not None
+    (address,) = re.findall(r": (http\S+)", body.get_content())
+    return str(address)
+
+
+def sign_up(page: Page, shop: str, *, prefix: str = "") -> None:
+    page.goto(f"{shop}{prefix}/accounts/signup/")
+    for name, value in {"username": "newcomer", "email": "new@example.com"}.items():
+        page.fill(f"[name={name}]", value)
+    for name in ("password1", "password2"):
+        page.fill(f"[name={name}]", PASSWORD)
+    page.click("main form button")
+
+
+def test_a_newcomer_signs_up_confirms_the_address_and_replaces_a_forgotten_password(
+    shop: str, page: Page, tmp_path: Path
+) -> None:
+    sign_up(page, shop)
+    expect(page.get_by_role("link", name="newcomer")).to_be_attached()
+    mail = mail_about(tmp_path, "Welcome to Stampede")
+    assert mail["To"] == "new@example.com"
+    page.goto(link_of(mail))
+    page.get_by_role("button", name="Yes, confirm").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Hello, newcomer")
+    expect(page.get_by_text("Your address new@example.com is confirmed.")).to_be_visible()
+
+    page.get_by_role("button", name="Sign out").click()
+    page.goto(f"{shop}/accounts/login/")
+    page.get_by_role("link", name="Forgot password?").click()
+    page.fill("[name=email]", "new@example.com")
+    page.get_by_role("button", name="Send the link").click()
+    page.goto(link_of(mail_about(tmp_path, "Choose a new password")))
+    for name in ("password1", "password2"):
+        page.fill(f"[name={name}]", "another-good-password")
+    page.get_by_role("button", name="Save the new password").click()
+    page.get_by_role("main").get_by_role("link", name="Sign in").click()
+    page.fill("[name=login]", "new@example.com")
+    page.fill("[name=password]", "another-good-password")
+    page.get_by_role("button", name="Sign in").click()
+    page.goto(f"{shop}/accounts/")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Hello, newcomer")
+
+
+def test_a_chinese_buyer_saves_an_address_on_a_phone_and_sees_it_in_chinese(shop: str, browser: Browser) -> None:
+    phone = browser.new_context(viewport={"width": 360, "height": 740}, locale="zh-CN", is_mobile=True)
+    page = phone.new_page()
+    errors = console_errors_of(page)
+    sign_up(page, shop, prefix="/zh-hans")
+    page.goto(f"{shop}/zh-hans/accounts/addresses/new/")
+    for name, value in {"name": "李雷", "line1": "天山路 123 号", "city": "上海", "postcode": "200051"}.items():
+        page.fill(f"[name={name}]", value)
+    page.select_option("[name=country]", label="中国")
+    page.get_by_role("button", name="保存").click()
+    expect(page.get_by_text("地址已保存。")).to_be_visible()
+    expect(page.get_by_text("200051 上海")).to_be_visible()
+    page.get_by_role("link", name="删除地址：李雷，天山路 123 号").click()
+    page.get_by_role("button", name="删除").click()
+    expect(page.get_by_text("地址已删除。")).to_be_visible()
+    assert not errors
+    phone.close()
+
+
+@pytest.mark.parametrize(("prefix", "dark"), [("", False), ("/zh-hans", True)])
+def test_every_page_is_fit_for_a_phone_and_for_a_screen_reader(
+    shop: str, browser: Browser, buyer_with_password: User, prefix: str, dark: bool
+) -> None:
+    phone = browser.new_context(
+        viewport={"width": 360, "height": 740}, is_mobile=True, color_scheme="dark" if dark else "light"
+    )
+    page = phone.new_page()
+    errors = console_errors_of(page)
+    for path in OPEN_PAGES:
+        page.goto(f"{shop}{prefix}/accounts/{path}/")
+        check(page)
+    page.goto(f"{shop}{prefix}/accounts/login/")
+    page.fill("[name=login]", "buyer")
+    page.fill("[name=password]", "a-good-password")
+    page.click("main form button")
+    for path in OWN_PAGES:
+        page.goto(f"{shop}{prefix}/accounts/{path}")
+        check(page)
+    page.goto(f"{shop}{prefix}/accounts/tokens/")
+    page.click("main form button")
+    expect(page.locator(".secret")).to_be_visible()
+    check(page)
+    assert not errors
+    phone.close()
+
+
+def check(page: Page) -> None:
+    """Nothing serious for a screen reader, and nothing to scroll sideways."""
+    found = Axe().run(page).response["violations"]
+    serious = [(rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] in ("serious", "critical")]
+    assert not serious, page.url
+    assert page.evaluate("document.documentElement.scrollWidth") == 360, page.url
