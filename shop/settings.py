@@ -46,6 +46,16 @@ SECKILL_REDIS_URL: str = env.str("SECKILL_REDIS_URL")
 REDIS_URL: str = env.str("REDIS_URL")
 CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default=REDIS_URL)
 
+# --- The catalogue -----------------------------------------------------------------------------------------------
+
+# A variant's stock is low at so many available units or fewer, where the variant has no number of its own.
+LOW_STOCK_AT: int = env.int("LOW_STOCK_AT", default=5)
+# Tables that staff upload: parsed in memory while the request waits.
+IMPORT_BYTES_MAX: int = env.int("IMPORT_BYTES_MAX", default=2_000_000)
+IMPORT_ROWS_MAX: int = env.int("IMPORT_ROWS_MAX", default=5_000)
+# A picture is decoded in memory while the request waits.
+PICTURE_BYTES_MAX: int = env.int("PICTURE_BYTES_MAX", default=10_000_000)
+
 # --- The flash sale ----------------------------------------------------------------------------------------------
 
 # Three letters of ISO 4217; every price of the shop is in this currency.
@@ -114,6 +124,7 @@ INSTALLED_APPS = [
     "modeltranslation",
     "unfold",
     "unfold.contrib.filters",
+    "unfold.contrib.import_export",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -133,6 +144,8 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "django_htmx",
     "imagekit",
+    "import_export",
+    "simple_history",
     "csp",
     "django_structlog",
     "shop",
@@ -157,6 +170,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "simple_history.middleware.HistoryRequestMiddleware",
 ]
 
 ROOT_URLCONF = "shop.urls"

@@ -1,9 +1,11 @@
 """Which names and texts of the catalogue have a column for each language. django-modeltranslation imports this module.
 
-A shop adds a language in SHOP_LANGUAGES and calls `manage.py sync_translation_fields`; no model is edited.
+A shop adds a language in SHOP_LANGUAGES and calls `manage.py sync_translation_fields`; no model is edited. The history
+of the models is set up here too, because it has the same columns.
 """
 
 from modeltranslation.translator import TranslationOptions, register
+from simple_history import register as keep_history
 
 from shop.models import Category, Picture, Product, TaxRate, Variant
 
@@ -34,3 +36,10 @@ class VariantTranslation(TranslationOptions):
 @register(Picture)
 class PictureTranslation(TranslationOptions):
     fields = ("alt",)
+
+
+# Without the columns that follow from others: a text in the default language, and the counters, which have a journal.
+keep_history(Category, excluded_fields=["name"])
+keep_history(TaxRate, excluded_fields=["name"])
+keep_history(Product, excluded_fields=["name", "description", "option_names"])
+keep_history(Variant, excluded_fields=["options", "available", "held", "sold"])

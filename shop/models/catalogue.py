@@ -141,6 +141,12 @@ class Variant(models.Model):
     weight_grams = models.PositiveIntegerField(_("weight in grams"), default=0)
     position = models.PositiveIntegerField(_("position"), default=0)
     is_active = models.BooleanField(_("can be bought"), default=True)
+    low_stock_at = models.PositiveIntegerField(
+        _("low at"),
+        null=True,
+        blank=True,
+        help_text=_("The stock is low at so many available units or fewer. Empty means the shop's usual number."),
+    )
     available = models.PositiveIntegerField(_("available"), default=0, editable=False)
     held = models.PositiveIntegerField(_("held by checkouts"), default=0, editable=False)
     sold = models.PositiveBigIntegerField(_("sold"), default=0, editable=False)

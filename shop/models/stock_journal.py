@@ -45,7 +45,10 @@ class StockChange(models.Model):
         verbose_name = _("change of the stock")
         verbose_name_plural = _("changes of the stock")
         ordering = ["-pk"]
-        indexes = [models.Index(fields=["variant", "-id"], name="shop_stockchange_of_variant")]
+        indexes = [
+            models.Index(fields=["variant", "-id"], name="shop_stockchange_of_variant"),
+            models.Index(fields=["reference"], name="shop_stockchange_reference", condition=~models.Q(reference="")),
+        ]
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()} · {self.variant}"

@@ -1,0 +1,74 @@
+"""The journal of the stock: who moved which units, when and why. It can only be read."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from shop.admin_base import ModelAdmin
+from shop.models import StockChange
+
+
+@admin.register(StockChange)
+class StockChangeAdmin(ModelAdmin):
+    list_display = ["made_at", "what", "sku", "kind", "moved", "available", "held", "purpose", "made_by"]
+    list_display_links = None
+    list_filter = ["kind", "made_at"]
+    list_filter_sheet = False
+    list_select_related = ["variant__product", "made_by"]
+    list_per_page = 100
+    show_full_result_count = False
+    search_fields = ["variant__sku", "reference"]
+    search_help_text = _("SKU, order number, or “sale” with its number")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[StockChange], search_term: str
+    ) -> tuple[QuerySet[StockChange], bool]:
+        """Whole SKUs and references, by their indexes: nobody looks for the middle of one."""
+        if term := search_term.strip():
+            of_variant = Q(variant__sku__in={term, term.upper()})
+            queryset = queryset.filter(of_variant | Q(reference__in={term, term.upper(), term.lower()}))
+        return queryset, False
+
+    @admin.display(description=_("product"))
+    def what(self, change: StockChange) -> SafeString:
+        url = reverse("admin:shop_variant_change", args=[change.variant_id])
+        return format_html('<a href="{}" class="text-link">{}</a>', url, change.variant)
+
+    @admin.display(description=_("SKU"))
+    def sku(self, change: StockChange) -> str:
+        return change.variant.sku
+
+    @admin.display(description=_("units"))
+    def moved(self, change: StockChange) -> str:
+        return str(change.units)
+
+    @admin.display(description=_("available"))
+    def available(self, change: StockChange) -> str:
+        return f"{change.available_before} → {change.available_after}"
+
+    @admin.display(description=_("held"))
+    def held(self, change: StockChange) -> str:
+        return f"{change.held_before} → {change.held_after}"
+
+    @admin.display(description=_("reason"))
+    def purpose(self, change: StockChange) -> str:
+        return " · ".join(part for part in (change.reference, change.reason) if part) or "–"
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
+        return redirect("admin:shop_stockchange_changelist")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: StockChange | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: StockChange | None = None) -> bool:
+        return False

@@ -1,0 +1,67 @@
+"""What staff may do to a stock: set it to a count, or change it by a number. For the form and for imported tables.
+
+A count is refused if the stock is not what the person saw when they counted: only they know whether the units that
+moved meanwhile are in the count. A change by a number means the same whatever has moved, so it is always applied.
+"""
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from shop.models import StockChange, Variant
+from shop.stock.movements import UNITS_MAX, lock, move, set_count
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """So many units are there, those of open checkouts included. `seen` is what the person was shown; None: nothing."""
+
+    units: int
+    seen: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """So many units more, or fewer."""
+
+    units: int
+
+
+class StockRefused(Exception):
+    """The step would break a rule, and nothing has changed. The message is for staff."""
+
+
+def take(step: Count | Difference, *, variant_id: int, reason: str, made_by: User | None) -> None:
+    """Change the stock and write it to the journal. Raises StockRefused."""
+    with transaction.atomic():
+        (variant,) = lock([variant_id])
+        if refusal := refusal_of(step, variant):
+            raise StockRefused(refusal)
+        if isinstance(step, Count):
+            set_count(variant_id=variant_id, count=step.units, reason=reason, made_by=made_by)
+        else:
+            move(kind=StockChange.Kind.CHANGED, units_of={variant_id: step.units}, reason=reason, made_by=made_by)
+
+
+def refusal_of(step: Count | Difference, variant: Variant) -> str | None:
+    """Why the step cannot be taken; None where it can. The variant is locked."""
+    if isinstance(step, Difference):
+        if variant.available + step.units > UNITS_MAX:
+            return _("A stock has at most %(max)d units.") % {"max": UNITS_MAX}
+        if variant.available + step.units < 0:
+            return _("Only %(available)d units are available; checkouts hold %(held)d more.") % {
+                "available": variant.available,
+                "held": variant.held,
+            }
+        return None
+    now = variant.available + variant.held
+    if step.seen not in (None, now):
+        return _(
+            "The stock has changed from %(seen)d to %(now)d in the meantime. Check your count and save again, or "
+            "change the stock by a number."
+        ) % {"seen": step.seen, "now": now}
+    if step.units < variant.held:
+        return _("Checkouts hold %(held)d units, so the stock cannot be lower.") % {"held": variant.held}
+    return None

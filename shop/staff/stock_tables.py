@@ -1,0 +1,110 @@
+"""The table of the stock: exported with the present figures, imported with counts or changes that staff filled in."""
+
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from import_export.fields import Field
+from import_export.resources import ModelResource
+
+from shop.models import Variant
+from shop.staff.stock_step import Count, Difference, StockRefused, take
+from shop.staff.table_pages import WithTables
+from shop.stock.movements import lock
+
+if TYPE_CHECKING:
+
+    class Table:
+        """django-import-export has no types."""
+
+        def export(self, queryset: Any = None, **options: Any) -> Any: ...
+else:
+    Table = ModelResource
+
+
+class StockTable(Table):
+    """`in_stock` are the units when the table was exported. A count is refused if that is not the present number."""
+
+    product = Field("product", "product", readonly=True)
+    options = Field("options", "options", readonly=True)
+    in_stock = Field(column_name="in_stock", readonly=True)
+    available = Field("available", "available", readonly=True)
+    held = Field("held", "held", readonly=True)
+    sold = Field("sold", "sold", readonly=True)
+    count = Field(column_name="count", readonly=True)
+    change = Field(column_name="change", readonly=True)
+    reason = Field(column_name="reason", readonly=True)
+
+    class Meta:
+        model = Variant
+        name = gettext_lazy("stock")
+        import_id_fields = ["sku"]
+        fields = ["sku", "product", "options", "in_stock", "available", "held", "sold", "count", "change", "reason"]
+        import_order = export_order = fields
+        use_transactions = True
+
+    made_by: Any = None
+
+    def dehydrate_in_stock(self, variant: Variant) -> int:
+        return (variant.available or 0) + (variant.held or 0)
+
+    def before_import(self, dataset: Any, **options: Any) -> None:
+        self.made_by = options.get("user")
+        skus = {str(sku) for sku in dataset["sku"]} if "sku" in (dataset.headers or []) else set()
+        lock(list(Variant.objects.filter(sku__in=skus).values_list("pk", flat=True)))
+
+    def before_import_row(self, row: Any, **options: Any) -> None:
+        """A stock is never made here, only changed."""
+        if not Variant.objects.filter(sku=str(row.get("sku") or "")).exists():
+            raise ValidationError(_("There is no variant with the SKU “%(sku)s”.") % {"sku": row.get("sku") or ""})
+
+    def skip_row(self, instance: Variant, original: Any, row: Any, import_validation_errors: Any = None) -> bool:
+        return not filled(row, "count") and not filled(row, "change")
+
+    def save_instance(self, instance: Variant, is_create: bool, row: Any, **options: Any) -> None:
+        """In a preview too: it is rolled back."""
+        try:
+            take(
+                step_of(row),
+                variant_id=instance.pk,
+                reason=str(row.get("reason") or _("imported table"))[:300],
+                made_by=self.made_by,
+            )
+        except StockRefused as refusal:
+            raise ValidationError(str(refusal)) from None
+        instance.refresh_from_db(fields=["available", "held", "sold"])
+
+    def export(self, queryset: Any = None, **options: Any) -> Any:
+        variants: QuerySet[Variant] = Variant.objects.all() if queryset is None else queryset
+        return super().export(variants.select_related("product"), **options)
+
+
+def step_of(row: Any) -> Count | Difference:
+    """Raises ValidationError."""
+    if filled(row, "count") and filled(row, "change"):
+        raise ValidationError(_("Fill in “count” or “change”, not both."))
+    if filled(row, "change"):
+        return Difference(number_in(row, "change"))
+    count = number_in(row, "count")
+    if count < 0:
+        raise ValidationError(_("A count cannot be negative."))
+    return Count(count, seen=number_in(row, "in_stock") if filled(row, "in_stock") else None)
+
+
+def filled(row: Any, column: str) -> bool:
+    return row.get(column) not in (None, "")
+
+
+def number_in(row: Any, column: str) -> int:
+    """A whole number below PostgreSQL's bound; a spreadsheet may hand it over as 5.0."""
+    text = str(row[column]).strip().removesuffix(".0")
+    if not text.removeprefix("-").removeprefix("+").isdecimal() or len(text) > 10:
+        raise ValidationError(_("“%(value)s” in “%(column)s” is no whole number.") % {"value": text, "column": column})
+    return int(text)
+
+
+class WithStockTable(WithTables):
+    resource_classes = [StockTable]
+    import_permissions = ("shop.view_variant", "shop.add_stockchange")

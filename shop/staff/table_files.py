@@ -1,0 +1,89 @@
+"""Tables that staff download and upload, as CSV or XLSX.
+
+A spreadsheet program computes cells that begin like a formula, so a product's name could run one on the computer of
+whoever opens the file. Such cells get an apostrophe in front, and lose it when the file comes back.
+"""
+
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile, ZipFile
+
+import tablib
+from django.conf import settings
+from import_export.formats.base_formats import CSV, XLSX
+
+if TYPE_CHECKING:
+
+    class TableFormat:
+        """django-import-export has no types; this is what its formats have."""
+
+        def create_dataset(self, in_stream: Any, **options: Any) -> tablib.Dataset: ...
+
+        def export_data(self, dataset: tablib.Dataset, **options: Any) -> Any: ...
+else:
+    TableFormat = object
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+MARK = "'"
+# A small XLSX can unpack to gigabytes.
+UNPACKED_FACTOR_MAX = 30
+
+
+class TooLarge(ValueError):
+    """More rows or bytes than the shop reads in one request."""
+
+
+class WithoutFormulas(TableFormat):
+    """Before a format of django-import-export."""
+
+    def create_dataset(self, in_stream: Any, **options: Any) -> tablib.Dataset:
+        table = super().create_dataset(in_stream, **options)
+        if len(table) > settings.IMPORT_ROWS_MAX:
+            raise TooLarge(f"{len(table)} rows")
+        return mapped(table, without_mark)
+
+    def export_data(self, dataset: tablib.Dataset, **options: Any) -> Any:
+        return super().export_data(mapped(dataset, with_mark), **options)
+
+
+class SafeCSV(WithoutFormulas, CSV):  # type: ignore[misc]
+    pass
+
+
+class SafeXLSX(WithoutFormulas, XLSX):  # type: ignore[misc]
+    def create_dataset(self, in_stream: Any, **options: Any) -> tablib.Dataset:
+        try:
+            with ZipFile(BytesIO(in_stream)) as parts:
+                unpacked = sum(part.file_size for part in parts.infolist())
+        except BadZipFile as error:
+            raise ValueError("not an XLSX file") from error
+        if unpacked > UNPACKED_FACTOR_MAX * settings.IMPORT_BYTES_MAX:
+            raise TooLarge(f"{unpacked} bytes when unpacked")
+        table = super().create_dataset(in_stream, **options)
+        # A spreadsheet has empty rows where a row was emptied and not removed.
+        filled = tablib.Dataset(headers=table.headers)
+        filled.extend(row for row in table if any(cell not in (None, "") for cell in row))
+        return filled
+
+
+def mapped(table: tablib.Dataset, change: Any) -> tablib.Dataset:
+    made = tablib.Dataset(headers=table.headers, title=table.title)
+    made.extend([change(cell) for cell in row] for row in table)
+    return made
+
+
+def with_mark(cell: Any) -> Any:
+    """Numbers are left alone: -5 as text in a column of numbers is still a number."""
+    if isinstance(cell, str) and cell.startswith((*FORMULA_STARTS, MARK)) and not is_number(cell):
+        return MARK + cell
+    return cell
+
+
+def without_mark(cell: Any) -> Any:
+    if isinstance(cell, str) and cell.startswith(MARK) and cell[1:].startswith((*FORMULA_STARTS, MARK)):
+        return cell[1:]
+    return cell
+
+
+def is_number(cell: str) -> bool:
+    return cell.removeprefix("-").replace(".", "", 1).isdecimal()

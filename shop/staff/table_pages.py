@@ -1,0 +1,114 @@
+"""The admin's pages that import and export tables: a preview first, errors by line, all rows or none."""
+
+from base64 import b64decode, b64encode
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+from import_export.admin import ImportExportMixin
+from import_export.tmp_storages import CacheStorage
+from unfold.contrib.import_export.forms import ExportForm, ImportForm
+
+from shop.admin_base import ModelAdmin
+from shop.staff.table_files import SafeCSV, SafeXLSX
+
+if TYPE_CHECKING:
+    # django-import-export has no types.
+    from django import forms
+
+    class TablePages(ModelAdmin): ...
+
+    class UploadForm(forms.Form): ...
+
+    class UploadCache:
+        def save(self, data: Any) -> None: ...
+
+        def read(self) -> Any: ...
+else:
+    TablePages, UploadForm, UploadCache = ImportExportMixin, ImportForm, CacheStorage
+
+
+class UploadGone(Exception):
+    """The uploaded table is no longer kept."""
+
+
+class CachedUpload(UploadCache):
+    """Where an uploaded table waits between its preview and the confirmation: another process may answer that."""
+
+    CACHE_PREFIX = "imported-table-"
+    CACHE_LIFETIME = 3600
+
+    def save(self, data: bytes) -> None:
+        super().save(b64encode(data).decode("ascii"))
+
+    def read(self) -> bytes:
+        kept = super().read()
+        if kept is None:
+            raise UploadGone
+        return b64decode(kept)
+
+
+class BoundedImportForm(UploadForm):
+    def clean_import_file(self) -> Any:
+        file = self.cleaned_data["import_file"]
+        if file.size > settings.IMPORT_BYTES_MAX:
+            bound = filesizeformat(settings.IMPORT_BYTES_MAX)
+            raise ValidationError(
+                _("The file may have %(bytes)s and %(rows)d rows at most. Split it into several files.")
+                % {"bytes": bound, "rows": settings.IMPORT_ROWS_MAX}
+            )
+        return file
+
+
+class WithTables(TablePages):
+    """`resource_classes` are the tables, `import_permissions` what a person needs to import them."""
+
+    formats = [SafeCSV, SafeXLSX]
+    import_form_class = BoundedImportForm
+    export_form_class = ExportForm
+    tmp_storage_class = CachedUpload
+    # Spreadsheet programs know by it that the file is in UTF-8.
+    to_encoding = "utf-8-sig"
+    resource_classes: list[Any] = []
+    import_permissions: tuple[str, ...] = ()
+
+    def has_import_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perms(self.import_permissions)
+
+    def has_export_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_or_change_permission(request)
+
+    def process_import(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
+        try:
+            response: HttpResponse = super().process_import(request, **kwargs)  # type: ignore[misc]
+        except UploadGone:
+            self.message_user(request, _("The preview was too long ago. Upload the file again."), messages.ERROR)
+            return self.import_again()
+        return response
+
+    def get_import_data_kwargs(self, **kwargs: Any) -> dict[str, Any]:
+        """All rows or none, also where something has changed between the preview and the confirmation."""
+        kwargs.pop("form", None)
+        return {**kwargs, "rollback_on_validation_errors": True}
+
+    def process_result(self, result: Any, request: HttpRequest) -> HttpResponse:
+        if not result.has_errors() and not result.has_validation_errors():
+            response: HttpResponse = super().process_result(result, request)  # type: ignore[misc]
+            return response
+        text = _("Nothing was imported, because something has changed since the preview. Look at it again.")
+        self.message_user(request, text, messages.ERROR)
+        for row in result.invalid_rows[:10]:
+            self.message_user(
+                request,
+                _("Line %(line)d: %(error)s") % {"line": row.number, "error": "; ".join(row.error.messages)},
+                messages.ERROR,
+            )
+        return self.import_again()
+
+    def import_again(self) -> HttpResponse:
+        return HttpResponseRedirect(reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_import"))

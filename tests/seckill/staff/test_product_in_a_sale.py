@@ -1,0 +1,78 @@
+"""What staff may still do to a product that is in a sale."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from seckill.models import Sale, SaleItem
+from shop.models import Product, Variant
+from tests.conftest import make_item
+from tests.products import variant_of
+from tests.seckill.staff.filled_form import messages_on
+from tests.shop.product_page import errors_of_rows, page_of, saved_page
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, shop_manager: User) -> None:
+    client.force_login(shop_manager)
+
+
+def test_its_price_cannot_go_below_that_of_a_published_sale(client: Client, item: SaleItem, product: Product) -> None:
+    response = client.post(page_of(product), saved_page(product, price_minor="18.99"))
+    sentence = (
+        "The published sale “Spring sale” sells this product for 19.00 CNY. The ordinary price must not be lower."
+    )
+    assert errors_of_rows(response) == [{"price_minor": [sentence]}]
+    assert variant_of(product).price_minor == 9900
+
+
+def test_its_price_can_come_down_to_that_of_the_sale(client: Client, item: SaleItem, product: Product) -> None:
+    assert client.post(page_of(product), saved_page(product, price_minor="19.00")).status_code == 302
+
+
+def test_a_sale_that_is_over_does_not_bind_its_price(client: Client, item: SaleItem, product: Product) -> None:
+    Sale.objects.update(closes_at=item.sale.opens_at.replace(microsecond=999_999))
+    assert client.post(page_of(product), saved_page(product, price_minor="5")).status_code == 302
+
+
+def test_a_draft_does_not_bind_its_price_but_staff_are_told(client: Client, product: Product) -> None:
+    make_item(product, published=False)
+    response = client.post(page_of(product), saved_page(product, price_minor="18.99"), follow=True)
+    warning = (
+        "The sale “Spring sale” has a higher price for this product: 19.00 CNY. Lower it before you publish the sale."
+    )
+    assert warning in messages_on(response)
+    assert variant_of(product).price_minor == 1899
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_it_cannot_be_deleted(client: Client, item: SaleItem, product: Product, method: str) -> None:
+    url = reverse("admin:shop_product_delete", args=[product.pk])
+    response = getattr(client, method)(url, {"post": "yes"}, follow=True)
+    assert messages_on(response) == [
+        "“Longjing tea” is in a sale, so it cannot be deleted. Hide it from the shop instead."
+    ]
+    assert Product.objects.exists()
+
+
+def test_its_variant_cannot_be_deleted(client: Client, item: SaleItem, product: Product) -> None:
+    response = client.post(page_of(product), saved_page(product, DELETE="on"))
+    sentence = "SKU-longjing, “Longjing tea”, is in a sale, so it cannot be deleted."
+    assert sentence in response.content.decode()
+    assert Variant.objects.exists()
+
+
+def test_its_category_cannot_be_deleted(client: Client, product: Product) -> None:
+    url = reverse("admin:shop_category_delete", args=[product.category_id])
+    response = client.post(url, {"post": "yes"}, follow=True)
+    assert messages_on(response) == ["“Tea” has products, so it cannot be deleted."]
+    assert Product.objects.exists()
+
+
+def test_the_list_finds_it_by_its_sale(client: Client, item: SaleItem, product: Product) -> None:
+    def listed(sale: str) -> int:
+        count: int = client.get("/admin/shop/product/", {"sale": sale}).context["cl"].result_count
+        return count
+
+    assert (listed("published"), listed("draft"), listed("no")) == (1, 0, 0)

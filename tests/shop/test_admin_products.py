@@ -1,0 +1,283 @@
+"""Staff keep the catalogue: prices are decimals, options fit, pictures are added, and no rule is broken in silence."""
+
+from io import BytesIO
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from PIL import Image
+from pytest_django import Settings
+
+from shop.models import Category, Product, StockChange, Variant
+from tests.products import make_product, variant_of
+from tests.shop.product_page import PRODUCTS, errors_of_rows, filled_page, messages_on, new_row, page_of, saved_page
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, shop_manager: User) -> None:
+    client.force_login(shop_manager)
+
+
+def test_a_product_is_stored_with_its_price_in_minor_units_and_its_first_stock(client: Client, db: None) -> None:
+    page = filled_page(new_row(price_minor="50.5", first_units=3))
+    assert client.post(f"{PRODUCTS}add/", page).status_code == 302
+    variant = Variant.objects.get()
+    assert (variant.product.name, variant.price_minor, variant.available) == ("Oolong tea", 5050, 3)
+
+
+def test_the_first_stock_of_a_variant_is_in_the_journal(client: Client, shop_manager: User) -> None:
+    client.post(f"{PRODUCTS}add/", filled_page(new_row(first_units=3)))
+    entry = StockChange.objects.get()
+    assert (entry.kind, entry.units, entry.made_by) == ("changed", 3, shop_manager)
+
+
+def test_a_category_is_stored(client: Client, db: None) -> None:
+    form = {"name_en": "Teapots", "name_zh_hans": "茶壶", "slug": "teapots", "position": 0}
+    client.post("/admin/shop/category/add/", form)
+    assert Category.objects.values_list("name_zh_hans", flat=True).get() == "茶壶"
+
+
+def test_the_choice_of_a_category_shows_the_way_to_it(client: Client, product: Product) -> None:
+    assert product.category
+    green = Category.objects.create(name="Green tea", slug="green", parent=product.category)
+    assert f'<option value="{green.pk}">Tea / Green tea</option>' in client.get(page_of(product)).content.decode()
+
+
+def test_prices_are_shown_as_decimals_with_their_currency(client: Client, product: Product) -> None:
+    assert "99.00 CNY" in client.get(PRODUCTS).content.decode()
+    assert 'value="99.00"' in client.get(page_of(product)).content.decode()
+
+
+def test_the_list_shows_from_and_to_which_price_a_product_is_sold(client: Client, product: Product) -> None:
+    Variant.objects.create(product=product, sku="LARGE", price_minor=12900)
+    assert "99.00 CNY – 129.00 CNY" in client.get(PRODUCTS).content.decode()
+
+
+def test_a_currency_without_decimals_has_none(client: Client, product: Product, settings: Settings) -> None:
+    settings.CURRENCY = "JPY"
+    assert "9900 JPY" in client.get(PRODUCTS).content.decode()
+    response = client.post(f"{PRODUCTS}add/", filled_page(new_row(price_minor="50.5")))
+    assert errors_of_rows(response) == [{"price_minor": ["A price in JPY has no decimals."]}]
+
+
+@pytest.mark.parametrize(
+    ("price", "sentence"),
+    [
+        ("", "This field is required."),
+        ("0", "The price must be above zero."),
+        ("-1", "The price must be above zero."),
+        ("1.999", "A price in CNY has at most 2 decimals."),
+        ("free", "Enter a number."),
+        ("Infinity", "Enter a number."),
+        ("9999999999999", "Ensure that there are no more than 12 digits in total."),
+        ("1e-9", "A price in CNY has at most 2 decimals."),
+    ],
+)
+def test_a_price_that_is_none_is_refused_at_its_field(client: Client, db: None, price: str, sentence: str) -> None:
+    response = client.post(f"{PRODUCTS}add/", filled_page(new_row(price_minor=price)))
+    assert errors_of_rows(response) == [{"price_minor": [sentence]}]
+    assert not Product.objects.exists()
+
+
+def test_who_may_only_look_sees_the_price_and_the_stock_as_text(client: Client, product: Product) -> None:
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.set(Permission.objects.filter(codename="view_product"))
+    client.force_login(viewer)
+    page = client.get(page_of(product)).content.decode()
+    assert "99.00 CNY" in page
+    assert "9900" not in page
+    assert "new_pictures" not in page
+    assert client.post(page_of(product), saved_page(product)).status_code == 403
+
+
+def test_who_may_change_products_may_change_their_variants(client: Client, product: Product) -> None:
+    editor = User.objects.create_user("editor", is_staff=True)
+    editor.user_permissions.set(Permission.objects.filter(codename__in=["view_product", "change_product"]))
+    client.force_login(editor)
+    assert client.post(page_of(product), saved_page(product, price_minor="88.00")).status_code == 302
+    assert variant_of(product).price_minor == 8800
+
+
+def test_products_are_found_by_either_name_when_an_item_is_added(client: Client, product: Product) -> None:
+    query = {"app_label": "seckill", "model_name": "saleitem", "field_name": "variant", "term": "龙井"}
+    found = client.get("/admin/autocomplete/", query).json()["results"]
+    assert [result["text"] for result in found] == ["Longjing tea"]
+
+
+def test_saving_a_product_leaves_its_stock_alone(client: Client, product: Product) -> None:
+    Variant.objects.update(available=7, held=2, sold=5)
+    assert client.post(page_of(product), saved_page(product, price_minor="88.00")).status_code == 302
+    variant = variant_of(product)
+    assert (variant.price_minor, variant.available, variant.held, variant.sold) == (8800, 7, 2, 5)
+
+
+class TestOptions:
+    """A variant has as many values as its product has options, and no two variants have the same."""
+
+    @pytest.mark.parametrize(
+        ("names", "values", "sentence"),
+        [
+            (
+                "Size / Colour",
+                "M",
+                "This product has 2 options. Enter a value for each, with “/” between them.",
+            ),
+            ("Size", "", "This product has 1 option. Enter one value."),
+            (
+                "",
+                "M",
+                "This product has no options. Name them in the field “options” first, or leave this empty.",
+            ),
+        ],
+    )
+    def test_a_wrong_number_is_refused_at_its_field(
+        self, client: Client, db: None, names: str, values: str, sentence: str
+    ) -> None:
+        page = filled_page(new_row(options_en=values), option_names_en=names)
+        assert errors_of_rows(client.post(f"{PRODUCTS}add/", page)) == [{"options_en": [sentence]}]
+
+    def test_the_same_values_twice_are_refused_at_the_second(self, client: Client, db: None) -> None:
+        rows = [new_row(options_en="M / Red"), new_row(options_en="m/red")]
+        response = client.post(f"{PRODUCTS}add/", filled_page(*rows, option_names_en="Size / Colour"))
+        assert errors_of_rows(response) == [{}, {"options_en": ["Another variant has the same options."]}]
+
+    def test_another_language_may_be_left_out_but_not_half_filled(self, client: Client, db: None) -> None:
+        names: dict[str, Any] = {"option_names_en": "Size / Colour", "option_names_zh_hans": "尺寸 / 颜色"}
+        half = filled_page(new_row(options_en="M / Red", options_zh_hans="中号"), **names)
+        sentence = "This product has 2 options. Enter a value for each, with “/” between them."
+        assert errors_of_rows(client.post(f"{PRODUCTS}add/", half)) == [{"options_zh_hans": [sentence]}]
+        assert client.post(f"{PRODUCTS}add/", filled_page(new_row(options_en="M / Red"), **names)).status_code == 302
+
+    def test_an_sku_is_made_from_the_slug_and_the_options(self, client: Client, db: None) -> None:
+        make_product(slug="other", price_minor=100, name="Other")
+        Variant.objects.update(sku="OOLONG-M-RED")
+        rows = [new_row(options_en="M / Red", sku=""), new_row(options_en="L / Red", sku="")]
+        client.post(f"{PRODUCTS}add/", filled_page(*rows, option_names_en="Size / Colour"))
+        skus = Variant.objects.filter(product__slug="oolong").values_list("sku", flat=True)
+        assert sorted(skus) == ["OOLONG-L-RED", "OOLONG-M-RED-2"]
+
+
+def test_a_product_that_is_shown_but_cannot_be_bought_is_saved_with_a_warning(client: Client, product: Product) -> None:
+    response = client.post(page_of(product), saved_page(product, is_active=""), follow=True)
+    warning = "“Longjing tea” is shown in the shop, but no variant of it can be bought."
+    assert warning in messages_on(response)
+
+
+def test_a_variant_of_which_checkouts_hold_units_is_not_deleted(client: Client, product: Product) -> None:
+    Variant.objects.update(held=2)
+    response = client.post(page_of(product), saved_page(product, DELETE="on"))
+    sentence = "Checkouts hold units of SKU-longjing, “Longjing tea”, so it cannot be deleted now."
+    assert sentence in response.content.decode()
+    assert Variant.objects.exists()
+
+
+class TestPictures:
+    @pytest.fixture(autouse=True)
+    def _media(self, tmp_path: Any, settings: Settings) -> None:
+        settings.MEDIA_ROOT = str(tmp_path)
+
+    def test_several_are_added_at_once_in_their_order(self, client: Client, product: Product) -> None:
+        files = [picture_file("front.png", size=(40, 30)), picture_file("back.png", size=(30, 40))]
+        assert client.post(page_of(product), saved_page(product) | {"new_pictures": files}).status_code == 302
+        widths = [picture.image.width for picture in product.pictures.order_by("position")]
+        assert widths == [40, 30]
+
+    def test_later_ones_come_after_those_that_are_there(self, client: Client, product: Product) -> None:
+        for size in ((40, 30), (30, 40)):
+            picture = picture_file("picture.png", size=size)
+            client.post(page_of(product), saved_page(product) | {"new_pictures": [picture]})
+        assert [picture.image.width for picture in product.pictures.order_by("position")] == [40, 30]
+
+    def test_what_is_no_picture_is_refused_by_its_name_and_nothing_is_saved(
+        self, client: Client, product: Product
+    ) -> None:
+        files = [picture_file("front.png"), SimpleUploadedFile("virus.png", b"<svg onload=alert(1)>", "image/png")]
+        response = client.post(page_of(product), saved_page(product) | {"new_pictures": files})
+        (error,) = response.context["adminform"].form.errors["new_pictures"]
+        assert error.startswith("virus.png: ")
+        assert not product.pictures.exists()
+
+    def test_one_that_is_too_large_is_refused(self, client: Client, product: Product, settings: Settings) -> None:
+        settings.PICTURE_BYTES_MAX = 50
+        response = client.post(page_of(product), saved_page(product) | {"new_pictures": [picture_file("big.png")]})
+        assert "big.png: A picture may have 50" in response.context["adminform"].form.errors["new_pictures"][0]
+
+    def test_the_list_shows_the_first_one(self, client: Client, product: Product) -> None:
+        client.post(page_of(product), saved_page(product) | {"new_pictures": [picture_file("front.png")]})
+        assert product.pictures.get().small.url in client.get(PRODUCTS).content.decode()
+
+
+class TestLongLists:
+    """The number of queries does not grow with the number of products."""
+
+    @pytest.mark.parametrize(
+        "query", ["", "?q=tea", "?stock=low", "?sale=no", "?o=4", "?o=5", "?category={category}", "?is_active__exact=1"]
+    )
+    def test_the_list_of_products(self, client: Client, product: Product, query: str) -> None:
+        address = PRODUCTS + query.format(category=product.category_id)
+        few = count_queries(client, address)
+        add_products(60, category=product.category)
+        assert count_queries(client, address) == few
+
+    def test_the_list_of_the_stock(self, client: Client, product: Product) -> None:
+        few = count_queries(client, "/admin/shop/variant/")
+        add_products(60, category=product.category)
+        assert count_queries(client, "/admin/shop/variant/") == few
+
+    def test_the_page_of_a_product(self, client: Client, product: Product) -> None:
+        few = count_queries(client, page_of(product))
+        for number in range(12):
+            Variant.objects.create(product=product, sku=f"V{number}", price_minor=100)
+        add_products(60, category=product.category)
+        assert count_queries(client, page_of(product)) == few
+
+
+def count_queries(client: Client, address: str) -> int:
+    client.get(address)
+    with CaptureQueriesContext(connection) as queries:
+        assert client.get(address).status_code == 200
+    return len(queries)
+
+
+def add_products(count: int, *, category: Category | None) -> None:
+    for number in range(count):
+        make_product(slug=f"tea-{number}", name=f"Tea {number}", price_minor=100, units=0, category=category)
+
+
+def picture_file(name: str, *, size: tuple[int, int] = (20, 20)) -> SimpleUploadedFile:
+    data = BytesIO()
+    Image.new("RGB", size, "green").save(data, "PNG")
+    return SimpleUploadedFile(name, data.getvalue(), "image/png")
+
+
+def test_there_is_a_tab_for_each_language(client: Client, product: Product) -> None:
+    page = client.get(page_of(product)).content.decode()
+    for code, name in django_settings.LANGUAGES:
+        assert name in page, code
+    assert 'name="name_zh_hans"' in page
+
+
+def test_people_and_their_groups_have_pages(client: Client, shop_manager: User) -> None:
+    for page in (
+        "user/",
+        "user/add/",
+        f"user/{shop_manager.pk}/change/",
+        f"user/{shop_manager.pk}/password/",
+        "group/",
+    ):
+        assert client.get(f"/admin/auth/{page}").status_code == 200
+
+
+def test_the_sidebar_leads_only_where_its_reader_may_go(client: Client, shop_manager: User) -> None:
+    assert "/admin/seckill/saleitem/" in client.get("/admin/").content.decode()
+    cook = User.objects.create_user("cook", is_staff=True)
+    cook.user_permissions.set(Permission.objects.filter(codename="view_product"))
+    client.force_login(cook)
+    page = client.get("/admin/").content.decode()
+    assert PRODUCTS in page
+    assert "/admin/orders/order/" not in page
