@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('shop', '0006_products_without_price'),
+        ('shop', '0007_addresses_and_account_mails'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -11,7 +11,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('orders', '0013_lines_without_product'),
+        ('orders', '0014_one_index_for_each'),
         ('shop', '0007_low_stock_and_history'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
