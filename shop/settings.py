@@ -110,12 +110,22 @@ SIMULATED_DELIVERY: str = env.str("SIMULATED_DELIVERY", default="once")
 SIMULATED_SLOW_SECONDS: int = env.int("SIMULATED_SLOW_SECONDS", default=5)
 SIMULATED_LATE_SECONDS: int = env.int("SIMULATED_LATE_SECONDS", default=60)
 
+# --- Delivery -------------------------------------------------------------------------------------------------------
+
+# The country that an empty address form begins with; empty for none.
+SHOP_COUNTRY: str = env.str("SHOP_COUNTRY", default="CN").upper()
+# Whether the web asks for a delivery address before payment. The API takes payments without one, and staff see that
+# it is missing.
+SHIPPING_ADDRESS_REQUIRED: bool = env.bool("SHIPPING_ADDRESS_REQUIRED", default=True)
+
 # --- Mails to buyers ---------------------------------------------------------------------------------------------
 
 # EMAIL_BACKEND, EMAIL_HOST, … from one address: smtp+tls://user:password@host:587, filemail:////directory, consolemail://
 globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
 # For each answer of the mail server. A mail has about ten of them, and a task may take a minute.
 EMAIL_TIMEOUT: int = env.int("EMAIL_TIMEOUT", default=5)
+# Named in mails.
+SHOP_NAME: str = env.str("SHOP_NAME", default="Stampede")
 DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", default="Stampede <shop@localhost>")
 
 # --- Django ------------------------------------------------------------------------------------------------------

@@ -1,0 +1,89 @@
+"""The form for a delivery address, the same on the way to payment, in the checkout and in the account."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.utils.translation import get_language
+from django.utils.translation import gettext_lazy as _
+
+from orders.models import ShippingAddress
+from orders.shipping.address_checks import ADDRESS_FIELDS, address_errors, tidy
+from orders.shipping.countries import country_choices
+
+# What browsers fill in by themselves.
+AUTOCOMPLETE = {
+    "name": "name",
+    "line1": "address-line1",
+    "line2": "address-line2",
+    "city": "address-level2",
+    "region": "address-level1",
+    "postcode": "postal-code",
+    "country": "country",
+    "phone": "tel",
+}
+REQUIRED = {
+    "name": _("Please enter the name of the person who receives the parcel."),
+    "line1": _("Please enter street and house number."),
+    "city": _("Please enter the city."),
+    "country": _("Please choose a country."),
+}
+# A Chinese address goes from the large to the small.
+CHINESE_ORDER = ("name", "phone", "country", "region", "city", "line1", "line2", "postcode")
+
+
+class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
+    """`form.cleaned_data` has the fields of ShippingAddress; `form.address()` is one without an order."""
+
+    country = forms.ChoiceField(label=_("Country or region"), choices=[])
+
+    class Meta:
+        model = ShippingAddress
+        fields = ADDRESS_FIELDS
+        labels = {
+            "name": _("Recipient"),
+            "line1": _("Street and house number"),
+            "line2": _("Building, floor, company (if any)"),
+            "city": _("City"),
+            "region": _("Province or state"),
+            "postcode": _("Postcode"),
+            "phone": _("Phone"),
+        }
+        help_texts = {"phone": _("Only for questions of the carrier.")}
+
+    def __init__(self, *args: Any, countries: "frozenset[str] | None" = None, **kwargs: Any) -> None:
+        """`countries` are the codes to offer, if not all."""
+        super().__init__(*args, **kwargs)
+        country = self.fields["country"]
+        assert isinstance(country, forms.ChoiceField)
+        offered = [choice for choice in country_choices() if countries is None or choice[0] in countries]
+        country.choices = [("", _("Choose")), *offered]
+        if not self.initial.get("country") and settings.SHOP_COUNTRY in dict(offered):
+            self.initial["country"] = settings.SHOP_COUNTRY
+        # Whether it is needed depends on the country.
+        self.fields["postcode"].required = False
+        for name, field in self.fields.items():
+            field.widget.attrs["autocomplete"] = f"shipping {AUTOCOMPLETE[name]}"
+            if name in REQUIRED:
+                field.error_messages["required"] = REQUIRED[name]
+        self.fields["phone"].widget.input_type = "tel"
+        if (get_language() or "").startswith("zh"):
+            self.order_fields(CHINESE_ORDER)
+
+    def clean(self) -> dict[str, Any]:
+        for name in ADDRESS_FIELDS:
+            if name in self.cleaned_data:
+                self.cleaned_data[name] = tidy(name, self.cleaned_data[name])
+        values: dict[str, Any] = self.cleaned_data
+        for name, error in address_errors(values).items():
+            if name not in self.errors:
+                self.add_error(name, error)
+        return values
+
+    def address(self) -> ShippingAddress:
+        return ShippingAddress(**{name: self.cleaned_data[name] for name in ADDRESS_FIELDS})
+
+
+def as_initial(address: ShippingAddress | None) -> dict[str, str]:
+    """What a form begins with: a former address, or nothing."""
+    return {name: getattr(address, name) for name in ADDRESS_FIELDS} if address else {}

@@ -1,0 +1,43 @@
+"""The delivery address of an order: stored while nothing was sent yet, and asked for on the way to payment."""
+
+from collections.abc import Mapping
+
+from django.conf import settings
+from django.db import transaction
+
+from orders.models import Order, OrderStatus, ShippingAddress
+from orders.shipping.address_checks import ADDRESS_FIELDS
+
+# The goods have not left, so they can still go elsewhere.
+CHANGEABLE = (OrderStatus.AWAITING_PAYMENT, OrderStatus.PAID)
+
+
+def store_address(*, order_id: int, values: Mapping[str, str]) -> bool:
+    """Store or replace the order's address. False if the order has ended, or its goods have left.
+
+    `values` has the fields of ShippingAddress, checked. The order is locked: staff may be sending it right now.
+    """
+    with transaction.atomic():
+        order = Order.objects.select_for_update().filter(pk=order_id, status__in=CHANGEABLE).first()
+        if order is None:
+            return False
+        known = {name: values.get(name, "") for name in ADDRESS_FIELDS}
+        ShippingAddress.objects.update_or_create(order=order, defaults=known)
+    return True
+
+
+def address_of(order: Order) -> ShippingAddress | None:
+    return ShippingAddress.objects.filter(order_id=order.pk).first()
+
+
+def must_ask(order: Order) -> bool:
+    """Whether the web asks for the address before it opens a payment page."""
+    return bool(settings.SHIPPING_ADDRESS_REQUIRED) and address_of(order) is None
+
+
+def last_address(*, buyer_id: int | None) -> ShippingAddress | None:
+    """Where the buyer's last order with an address went."""
+    if buyer_id is None:
+        return None
+    former = ShippingAddress.objects.filter(order__buyer_id=buyer_id)
+    return former.order_by("-order__created_at", "-order_id").first()
