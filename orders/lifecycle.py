@@ -1,23 +1,27 @@
 """The life of an order: every change of `Order.status`, after intake has inserted the order, is written here.
 
 The status changes by a guarded update, in the transaction that also moves the units (`SaleItem.taken`, or the ordinary
-stock) and queues the mail. Of
-several processes only the one whose update succeeds goes on: after the commit it settles the order with the reservation
-store (`orders/settlement.py`). A sweep repeats what a crash left undone. Payments that a provider reports come through
-`orders/payments/inbox.py`, which calls the second half of this module.
+stock) and queues the mail. Of several processes only the one whose update succeeds goes on: after the commit it settles
+the order with the reservation store (`orders/settlement.py`). A sweep repeats what a crash left undone. Payments that a
+provider reports come through `orders/payments/inbox.py`, which calls the second half of this module.
 
 Deadlines are compared with PostgreSQL's clock: a worker whose own clock is wrong must not expire orders early.
 """
 
 from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders.lost_payments import sold_in_the_store
 from orders.mails import sending
-from orders.models import Attention, Mail, Order, OrderStatus, Payment
+from orders.models import SOLD, Attention, Mail, Order, OrderStatus, Payment, Refund
+from orders.refund_records import Wish, captured_payment, record, refundable_minor, units_left, wish_for_the_rest
 from orders.settlement import settle_now
 from orders.units_in_stock import move_units
 from orders.units_taken import give_back
@@ -50,10 +54,23 @@ def pay(*, order_id: int, on_paid: Callable[[], object] = lambda: None) -> bool:
 
 
 def ship(*, order_id: int, carrier: str = "", tracking_number: str = "") -> bool:
-    """Mark a paid order as shipped, and keep how. False if it is not paid."""
-    paid = Order.objects.filter(pk=order_id, status=OrderStatus.PAID)
-    sent = {"carrier": carrier, "tracking_number": tracking_number, "shipped_at": timezone.now()}
-    return paid.update(status=OrderStatus.SHIPPED, **sent) == 1
+    """The goods of a paid order have left. The buyer hears of it by mail. False if the order is not paid."""
+    with transaction.atomic():
+        paid = Order.objects.filter(pk=order_id, status=OrderStatus.PAID)
+        sent = {"carrier": carrier.strip(), "tracking_number": tracking_number.strip(), "shipped_at": timezone.now()}
+        if paid.update(status=OrderStatus.SHIPPED, **sent) != 1:
+            return False
+        sending.enqueue(order_ids=[order_id], kind=Mail.Kind.SHIPPED)
+    return True
+
+
+def correct_tracking(*, order_id: int, carrier: str, tracking_number: str) -> bool:
+    """Replace carrier and tracking number of goods that have left. False if they have not.
+
+    A mail that still waits says the new number; one that was sent is not sent again: the order's page has the number.
+    """
+    shipped = Order.objects.filter(pk=order_id, shipped_at__isnull=False)
+    return shipped.update(carrier=carrier.strip(), tracking_number=tracking_number.strip()) == 1
 
 
 def complete(*, order_id: int) -> bool:
@@ -69,34 +86,79 @@ def cancel(*, order_id: int) -> bool:
     return True
 
 
-def refund(*, order_id: int, units_back: bool) -> bool:
-    """Refund a paid order. False if it is not paid, or was already shipped.
+class RefundOutcome(StrEnum):
+    """What became of a refund that staff asked for, in the order of the checks."""
 
-    If a provider captured the money, the payment and the order are `refund_due` until the provider confirms
-    (`orders/payments/refunds.py`). If staff recorded the payment, they return the money themselves, and the order is
-    `refunded` at once. With `units_back` the units go back on sale now; without it they stay sold, for goods that
+    REPEATED = "repeated"
+    NOT_REFUNDABLE = "not_refundable"
+    WRONG_AMOUNT = "wrong_amount"
+    TOO_MANY_UNITS = "too_many_units"
+    STARTED = "started"
+
+
+def refund(*, order_id: int, units_back: bool, reason: str = "", made_by: User | None = None) -> bool:
+    """Refund all of a paid, shipped or completed order that was not refunded before. False if it is none of these.
+
+    If a provider captured the money, the order is `refund_due` until the provider confirms: the whole payment is
+    `refund_due` too (`orders/payments/refunds.py`), or after refunds of parts the rest is one more part
+    (`orders/payments/part_refunds.py`). If staff recorded the payment, they return the money themselves, and the order
+    is `refunded` at once. With `units_back` the units go back on sale now; without it they stay sold, for goods that
     cannot be sold again.
     """
     with transaction.atomic():
-        order = Order.objects.select_for_update().filter(pk=order_id, status=OrderStatus.PAID).first()
+        order = Order.objects.select_for_update().filter(pk=order_id, status__in=SOLD).first()
         if order is None:
             return False
-        captured = Payment.objects.filter(order_id=order_id, status=Payment.Status.CAPTURED)
-        by_provider = captured.update(
-            status=Payment.Status.REFUND_DUE, attempts=0, next_attempt_at=Now(), last_error=""
-        )
-        status = OrderStatus.REFUND_DUE if by_provider else OrderStatus.REFUNDED
-        paid = Order.objects.filter(pk=order_id)
-        if units_back:
-            paid.update(status=status, ended_at=timezone.now(), units_back=True, settled_at=None)
-            give_back(order_ids=[order_id])
-            move_units(order_ids=[order_id], kind=StockChange.Kind.RETURNED)
-        else:
-            paid.update(status=status, ended_at=timezone.now(), units_back=False)
-        if status is OrderStatus.REFUNDED:
+        payment = captured_payment(order)
+        is_whole = order.refunded_minor == 0
+        wish = wish_for_the_rest(order=order, units_back=units_back, reason=reason, made_by=made_by)
+        record(order=order, payment=payment, wish=wish, is_whole=is_whole)
+        if payment and is_whole:
+            asked_again = {"attempts": 0, "next_attempt_at": Now(), "last_error": ""}
+            Payment.objects.filter(pk=payment.pk).update(status=Payment.Status.REFUND_DUE, **asked_again)
+        end_with_refund(order, is_due=payment is not None, units_back=units_back)
+        if payment is None:
             sending.enqueue(order_ids=[order_id], kind=Mail.Kind.REFUNDED)
     settle_now([order_id])
     return True
+
+
+def refund_part(*, order_id: int, wish: Wish) -> RefundOutcome:
+    """Refund a part of a paid, shipped or completed order, which keeps its status while some money is left.
+
+    The last part ends the order. Units of a flash sale stay sold; `wish.units_back` is about ordinary ones.
+    """
+    with transaction.atomic():
+        order = Order.objects.select_for_update().get(pk=order_id)
+        if Refund.objects.filter(pk=wish.refund_id).exists():
+            return RefundOutcome.REPEATED
+        payment = captured_payment(order)
+        left_minor = refundable_minor(order, payment)
+        if not left_minor:
+            return RefundOutcome.NOT_REFUNDABLE
+        if not 0 < wish.amount_minor <= left_minor:
+            return RefundOutcome.WRONG_AMOUNT
+        lines = units_left(order)
+        if any(not 0 <= units <= lines.get(line_id, 0) for line_id, units in wish.units_of_line.items()):
+            return RefundOutcome.TOO_MANY_UNITS
+        made = record(order=order, payment=payment, wish=wish)
+        if wish.amount_minor == left_minor and order.status in SOLD:
+            end_with_refund(order, is_due=payment is not None, units_back=False)
+        if payment is None:
+            sending.enqueue(order_ids=[order_id], kind=Mail.Kind.REFUNDED, refund=made)
+    settle_now([order_id])
+    return RefundOutcome.STARTED
+
+
+def end_with_refund(order: Order, *, is_due: bool, units_back: bool) -> None:
+    """No money is left of a paid order. Its flash-sale units go back on sale, or stay sold."""
+    status = OrderStatus.REFUND_DUE if is_due else OrderStatus.REFUNDED
+    paid = Order.objects.filter(pk=order.pk)
+    if units_back:
+        paid.update(status=status, ended_at=timezone.now(), units_back=True, settled_at=None)
+        give_back(order_ids=[order.pk])
+    else:
+        paid.update(status=status, ended_at=timezone.now(), units_back=False)
 
 
 def expire_overdue(*, batch_max: int = BATCH_MAX) -> int:
@@ -184,11 +246,32 @@ def mark_refunded(order: Order) -> None:
     sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
 
 
+def mark_part_refunded(order: Order, refund: Refund) -> None:
+    """The buyer has the money of one refund. If the order waited for its last one, it is refunded."""
+    waiting = Refund.objects.filter(order_id=order.pk, status=Refund.Status.DUE).exists()
+    if not waiting:
+        everything = Order.objects.filter(pk=order.pk, status=OrderStatus.REFUND_DUE, refunded_minor=F("amount_minor"))
+        everything.update(status=OrderStatus.REFUNDED)
+    sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.REFUNDED, refund=refund)
+
+
+def mark_part_refund_failed(order: Order, refund: Refund) -> None:
+    """The provider will not pay this refund. Its amount can be refunded again; a person should look at the order."""
+    Order.objects.filter(pk=order.pk).update(
+        refunded_minor=F("refunded_minor") - refund.amount_minor, attention=Attention.REFUND_FAILS
+    )
+    Order.objects.filter(pk=order.pk, status=OrderStatus.REFUNDED).update(status=OrderStatus.REFUND_DUE)
+
+
 def mark_refunded_by_provider(order: Order) -> None:
     """Somebody refunded the payment on the provider's own site, not through the shop."""
-    if order.status == OrderStatus.PAID:
+    changes: dict[str, Any]
+    if order.status in SOLD:
         # Nobody has decided that the units may be sold again, so they stay sold.
         changes = {"ended_at": timezone.now(), "units_back": False}
+    elif order.status == OrderStatus.REFUND_DUE:
+        # The last refund of a part was under way.
+        changes = {}
     elif order.status == OrderStatus.EXPIRED:
         # A late payment that was not decided yet. A crash may have left its hold restored as sold, and the store
         # releases sold units only for a refund, so the order is settled again as refunded.

@@ -10,7 +10,7 @@ from celery import shared_task
 from orders import intake, lifecycle, settlement
 from orders.mails import sending
 from orders.metrics import remember_audit
-from orders.payments import inbox, late_money, refunds, sessions
+from orders.payments import inbox, late_money, part_refunds, refunds, sessions
 from orders.payments.simulated import delivery
 from orders.repair import archiving, ended_holds
 from orders.repair.audit import audit, audit_lock
@@ -234,7 +234,7 @@ def apply_waiting_events() -> int:
 @sweep()
 def move_refunds() -> int:
     """Every second: ask the payment providers for the refunds that are due."""
-    return refunds.request_due_refunds()
+    return refunds.request_due_refunds() + part_refunds.request_due_parts()
 
 
 @sweep()

@@ -5,9 +5,11 @@ the orders, with their rows locked: orders first, then variants, so nobody waits
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from orders.models import OrderLine
+from django.contrib.auth.models import User
+
+from orders.models import Order, OrderLine
 from shop.models import StockChange
 from shop.stock.movements import lock, move
 
@@ -26,3 +28,11 @@ def move_units(*, order_ids: Sequence[int], kind: StockChange.Kind) -> None:
     lock([variant_id for units_of in units_of_order.values() for variant_id in units_of])
     for code, units_of in units_of_order.items():
         move(kind=kind, units_of=units_of, reference=code)
+
+
+def return_to_stock(*, order: Order, units_of_line: Mapping[int, int], made_by: User | None = None) -> None:
+    """Refunded units are back on the shelf: by line id, how many. None of the lines is from a flash sale."""
+    lines = OrderLine.objects.filter(order=order, sale_item=None, pk__in=units_of_line)
+    units_of = {variant_id: units_of_line[pk] for pk, variant_id in lines.values_list("pk", "variant_id")}
+    if units_of:
+        move(kind=Kind.RETURNED, units_of=units_of, reference=order.code, made_by=made_by)

@@ -23,13 +23,13 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from orders.mails.message import message_of
-from orders.models import Mail, Order, with_lines
+from orders.models import Mail, Order, Refund, with_lines
 from shop import daily_count, failpoints
 
 log = structlog.get_logger(__name__)
 
 # A buyer who has paid waits for the confirmation; that an order expired can be heard later.
-SENT_FIRST = (Mail.Kind.PAID, Mail.Kind.REFUNDED, Mail.Kind.EXPIRED)
+SENT_FIRST = (Mail.Kind.PAID, Mail.Kind.REFUNDED, Mail.Kind.SHIPPED, Mail.Kind.EXPIRED)
 # How long a claimed mail is left to the worker that claimed it. Longer than the time limit of a task.
 CLAIMED_FOR = timedelta(minutes=5)
 # When to try again if the server cannot be reached. Only one mail is tried, and the attempt is not counted.
@@ -50,15 +50,15 @@ TOO_MANY = "too many expiries for this address today"
 OVERTAKEN = "overtaken"
 
 
-def enqueue(*, order_ids: Iterable[int], kind: Mail.Kind) -> None:
+def enqueue(*, order_ids: Iterable[int], kind: Mail.Kind, refund: Refund | None = None) -> None:
     """Queue a mail for each order whose buyer has an address. Call it in the transaction that changes the orders.
 
-    Idempotent.
+    Idempotent. `refund` is the refund of a part that the mail is about.
     """
     with_address = Order.objects.filter(pk__in=list(order_ids)).exclude(buyer__email="").order_by("pk")
+    pks = with_address.values_list("pk", flat=True)
     Mail.objects.bulk_create(
-        (Mail(order_id=pk, kind=kind, next_attempt_at=Now()) for pk in with_address.values_list("pk", flat=True)),
-        ignore_conflicts=True,
+        (Mail(order_id=pk, kind=kind, refund=refund, next_attempt_at=Now()) for pk in pks), ignore_conflicts=True
     )
 
 
@@ -103,7 +103,7 @@ def claim_next() -> Mail | None:
     for pk, due_at in candidates:
         still_due = Mail.objects.filter(pk=pk, sent_at=None, next_attempt_at=due_at)
         if still_due.update(next_attempt_at=Now() + CLAIMED_FOR, attempts=F("attempts") + 1) == 1:
-            rows = Mail.objects.select_related("order__buyer")
+            rows = Mail.objects.select_related("order__buyer", "order__shipping_address", "refund")
             return rows.prefetch_related(with_lines("order__"), "order__payments").get(pk=pk)
     return None
 

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('orders', '0014_one_index_for_each'),
-        ('shop', '0007_low_stock_and_history'),
+        ('shop', '0008_low_stock_and_history'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

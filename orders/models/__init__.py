@@ -13,6 +13,7 @@ from orders.models.order import (
     with_lines,
 )
 from orders.models.payment import Payment, PaymentEvent
+from orders.models.refund import Refund, RefundLine
 from orders.models.shipping import ShippingMethod, ShippingPrice
 
 __all__ = [
@@ -29,6 +30,8 @@ __all__ = [
     "OrderStatus",
     "Payment",
     "PaymentEvent",
+    "Refund",
+    "RefundLine",
     "ShippingAddress",
     "ShippingMethod",
     "ShippingPrice",

@@ -5,18 +5,26 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from orders.models.order import Order
+from orders.models.refund import Refund
 
 
 class Mail(models.Model):
-    """A mail to a buyer: queued in the transaction that changes the order, sent by Celery; one per kind and order."""
+    """A mail to a buyer: queued in the transaction that changes the order, sent by Celery.
+
+    One per kind and order, and one for each refund of a part.
+    """
 
     class Kind(models.TextChoices):
         PAID = "paid", _("confirmation")
+        SHIPPED = "shipped", _("shipped")
         EXPIRED = "expired", _("expiry")
         REFUNDED = "refunded", _("refund")
 
     order = models.ForeignKey(Order, models.CASCADE, related_name="mails", verbose_name=_("order"))
     kind = models.CharField(_("kind"), max_length=10, choices=Kind)
+    refund = models.ForeignKey(
+        Refund, models.CASCADE, related_name="mails", verbose_name=_("refund"), null=True, blank=True
+    )
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     sent_at = models.DateTimeField(_("sent at"), null=True, blank=True)
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
@@ -27,7 +35,11 @@ class Mail(models.Model):
         verbose_name = _("mail")
         verbose_name_plural = _("mails")
         ordering = ["-pk"]
-        constraints = [models.UniqueConstraint(fields=["order", "kind"], name="orders_mail_once")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["order", "kind", "refund"], name="orders_mail_once_per_refund", nulls_distinct=False
+            )
+        ]
         indexes = [
             models.Index(fields=["kind", "next_attempt_at"], name="orders_mail_unsent_kind", condition=Q(sent_at=None))
         ]

@@ -65,6 +65,7 @@ class Order(models.Model):
 
     `code` is the short number that people see and say on the phone; `number` is the one of the API and of addresses.
     `amount_minor` is what the buyer pays: the lines and the shipping. A guest's order has no `buyer` but an `email`.
+    `refunded_minor` is what staff have refunded of it or are refunding; the database keeps it within `amount_minor`.
 
     `settled_at` is null until the store has been told how the order ended (sold or released); the sweep in
     `orders/settlement.py` retries after a crash. `units_back` False means that a refunded order keeps its units: they
@@ -100,6 +101,7 @@ class Order(models.Model):
     shipping_tax_percent = models.DecimalField(
         _("tax on shipping in percent"), max_digits=5, decimal_places=2, null=True, blank=True
     )
+    refunded_minor = models.PositiveBigIntegerField(_("refunded in minor units"), default=0, db_default=0)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     reserved_at = models.DateTimeField(_("reserved at"))
     expires_at = models.DateTimeField(_("to be paid by"))
@@ -126,6 +128,9 @@ class Order(models.Model):
                 condition=Q(status=OrderStatus.AWAITING_PAYMENT, ended_at=None)
                 | (~Q(status=OrderStatus.AWAITING_PAYMENT) & Q(ended_at__isnull=False)),
             ),
+            models.CheckConstraint(
+                name="orders_order_refund_within_amount", condition=Q(refunded_minor__lte=models.F("amount_minor"))
+            ),
             models.CheckConstraint(name="orders_order_has_buyer", condition=Q(buyer__isnull=False) | ~Q(email="")),
         ]
         indexes = [
@@ -145,10 +150,15 @@ class Order(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.code
+        return self.shown_code
 
     def get_absolute_url(self) -> str:
         return reverse("order", args=[self.number])
+
+    @property
+    def shown_code(self) -> str:
+        """The short number as people read it: K7M2-Q9XT."""
+        return f"{self.code[:4]}-{self.code[4:]}"
 
     @property
     def contact_email(self) -> str:

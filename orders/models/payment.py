@@ -89,6 +89,7 @@ class PaymentEvent(models.Model):
     payment_id = models.UUIDField(_("payment"))
     provider_reference = models.CharField(_("reference at the provider"), max_length=255, blank=True)
     reservation_id = models.UUIDField(_("reservation"), null=True, blank=True)
+    refund_id = models.UUIDField(_("refund"), null=True, blank=True)
     amount_minor = models.PositiveBigIntegerField(_("amount in minor units"))
     currency = models.CharField(_("currency"), max_length=3)
     happened_at = models.DateTimeField(_("happened at"))

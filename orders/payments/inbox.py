@@ -17,8 +17,8 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders import lifecycle, settlement
-from orders.models import SOLD, Attention, Order, OrderStatus, Payment, PaymentEvent
-from orders.payments import late_money, refunds
+from orders.models import SOLD, Attention, Order, OrderStatus, Payment, PaymentEvent, Refund
+from orders.payments import late_money, part_refunds, refunds
 from orders.payments.provider.interface import Event, EventKind
 from shop import failpoints
 
@@ -44,6 +44,7 @@ class EventOutcome(StrEnum):
     FAILED = "failed"
     REFUNDED = "refunded"
     REFUND_FAILS = "refund_fails"
+    PART_REFUNDED = "part_refunded"
 
 
 def receive(*, provider_name: str, event: Event) -> EventOutcome:
@@ -56,6 +57,7 @@ def receive(*, provider_name: str, event: Event) -> EventOutcome:
             payment_id=event.payment_id,
             provider_reference=event.provider_reference,
             reservation_id=event.reservation_id,
+            refund_id=event.refund_id,
             amount_minor=event.amount_minor,
             currency=event.currency,
             happened_at=event.happened_at,
@@ -121,6 +123,11 @@ def apply_event(row: PaymentEvent) -> EventOutcome:
         outcome = record_refund(order=order, payment=payment)
     elif row.kind == EventKind.REFUND_FAILED:
         outcome = record_refund_failure(order=order, payment=payment)
+    elif row.kind in (EventKind.PART_REFUNDED, EventKind.PART_REFUND_FAILED):
+        outcome = record_part(order=order, payment=payment, row=row)
+    elif row.kind == EventKind.REFUNDED_SO_FAR:
+        is_new = part_refunds.note_total(order=order, payment=payment, total_minor=row.amount_minor)
+        outcome = EventOutcome.PART_REFUNDED if is_new else EventOutcome.NOTHING
     row.applied_at, row.outcome = timezone.now(), outcome.value
     row.save(update_fields=["applied_at", "outcome"])
     return outcome
@@ -215,9 +222,25 @@ def record_refund(*, order: Order, payment: Payment) -> EventOutcome:
         return EventOutcome.REFUNDED if refunds.finish_refund(payment_id=payment.pk) else EventOutcome.NOTHING
     if payment.status != Payment.Status.CAPTURED:
         return EventOutcome.NOTHING
+    if order.status in SOLD or order.status == OrderStatus.REFUND_DUE:
+        part_refunds.note_all_refunded(order=order, payment=payment)
     Payment.objects.filter(pk=payment.pk).update(status=Payment.Status.REFUNDED, next_attempt_at=None)
     lifecycle.mark_refunded_by_provider(order)
     return EventOutcome.REFUNDED
+
+
+def record_part(*, order: Order, payment: Payment, row: PaymentEvent) -> EventOutcome:
+    """One refund of ours is done, or has failed."""
+    refund = part_refunds.find_part(
+        refund_id=row.refund_id, order=order, payment=payment, amount_minor=row.amount_minor
+    )
+    if refund is None:
+        return EventOutcome.NOTHING
+    if row.kind == EventKind.PART_REFUNDED:
+        done = part_refunds.finish_part(refund_id=refund.pk)
+        return EventOutcome.PART_REFUNDED if done else EventOutcome.NOTHING
+    failed = part_refunds.fail_part(refund_id=refund.pk, error="the provider reports that the refund failed")
+    return EventOutcome.REFUND_FAILS if failed else EventOutcome.NOTHING
 
 
 def record_refund_failure(*, order: Order, payment: Payment) -> EventOutcome:
@@ -230,5 +253,7 @@ def record_refund_failure(*, order: Order, payment: Payment) -> EventOutcome:
         # A person has to act first; the sweep tries again tomorrow.
         next_attempt_at=Now() + timedelta(days=1),
     )
+    made_by_staff = Refund.objects.filter(payment=payment, is_whole=True, status=Refund.Status.REFUNDED)
+    made_by_staff.update(status=Refund.Status.DUE, ended_at=None)
     lifecycle.mark_refund_failed(order)
     return EventOutcome.REFUND_FAILS

@@ -1,4 +1,7 @@
-"""Refunds: started in the transaction that finds them due, requested from the provider until it confirms."""
+"""Refunds of a whole payment: started in the transaction that finds them due, requested until the provider confirms.
+
+Refunds of a part are in `part_refunds.py`.
+"""
 
 from uuid import UUID
 
@@ -8,9 +11,9 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders import lifecycle
-from orders.models import SOLD, Attention, Order, OrderStatus, Payment
+from orders.models import SOLD, Attention, Order, OrderStatus, Payment, Refund
 from orders.payments import provider_choice
-from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, Refund
+from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer
 from orders.payments.provider.timing import next_attempt
 from shop import failpoints
 
@@ -62,7 +65,7 @@ def request_refund(*, payment: Payment) -> bool:
         record_failed_request(payment=payment, attempts=attempts, error=str(error))
         return False
     failpoints.reach("refund.after_provider")
-    return answer is Refund.DONE and finish_refund(payment_id=payment.pk)
+    return answer is RefundAnswer.DONE and finish_refund(payment_id=payment.pk)
 
 
 def record_failed_request(*, payment: Payment, attempts: int, error: str) -> None:
@@ -80,6 +83,8 @@ def finish_refund(*, payment_id: UUID) -> bool:
         due = Payment.objects.filter(pk=payment_id, status=Payment.Status.REFUND_DUE)
         if due.update(status=Payment.Status.REFUNDED, next_attempt_at=None, last_error="") != 1:
             return False
+        made_by_staff = Refund.objects.filter(payment_id=payment_id, is_whole=True, status=Refund.Status.DUE)
+        made_by_staff.update(status=Refund.Status.REFUNDED, ended_at=timezone.now())
         if order.attention == Attention.REFUND_FAILS:
             Order.objects.filter(pk=order.pk).update(attention=attention_after(order=order, payment=payment))
         if order.status == OrderStatus.REFUND_DUE and not still_due(order=order):

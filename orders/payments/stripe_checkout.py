@@ -14,14 +14,15 @@ from uuid import UUID
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from orders.models import Payment
+from orders.models import Payment, Refund
 from orders.payments.provider.interface import (
     Event,
     EventKind,
     Forged,
+    PartRefundAnswer,
     ProviderRefused,
     ProviderUnreachable,
-    Refund,
+    RefundAnswer,
     Session,
     TooOld,
     WayBack,
@@ -43,6 +44,9 @@ TIMEOUT_SECONDS = (0.5, 1.4)
 # has ended (payments/sessions.py); this is only Stripe's own limit.
 LIVES_AFTER_DEADLINE = timedelta(minutes=32)
 LIVES_AT_MOST = timedelta(hours=23, minutes=50)
+
+# More refunds of one payment than this are not expected. It is Stripe's own limit of a page.
+LISTED_REFUNDS_MAX = 100
 
 SESSION_EVENTS = {
     "checkout.session.completed": EventKind.CAPTURED,
@@ -85,17 +89,22 @@ class StripeProvider:
             if session.status != "expired":
                 raise
 
-    def refund(self, *, payment: Payment) -> Refund:
+    def intent_of(self, payment: Payment) -> str:
+        """What Stripe calls the money of the session. Raises ProviderRefused if there is none."""
         with converted_errors():
             session = self.client.v1.checkout.sessions.retrieve(payment.provider_reference)
         intent = session.payment_intent
         if intent is None:
             raise ProviderRefused("the session took no money")
+        return intent if isinstance(intent, str) else intent.id
+
+    def refund(self, *, payment: Payment) -> RefundAnswer:
+        intent = self.intent_of(payment)
         try:
             with converted_errors():
                 refund = self.client.v1.refunds.create(
                     params={
-                        "payment_intent": intent if isinstance(intent, str) else intent.id,
+                        "payment_intent": intent,
                         "metadata": {"payment": str(payment.pk)},
                     },
                     options={"idempotency_key": f"refund-{payment.pk}"},
@@ -103,11 +112,33 @@ class StripeProvider:
         except ProviderRefused as error:
             # Stripe forgets idempotency keys after about a day; the charge still knows that it was refunded.
             if getattr(error.__cause__, "code", None) == "charge_already_refunded":
-                return Refund.DONE
+                return RefundAnswer.DONE
             raise
-        if refund.status in ("failed", "canceled"):
-            raise ProviderRefused(f"the refund is {refund.status}: {refund.failure_reason}")
-        return Refund.DONE if refund.status == "succeeded" else Refund.UNDER_WAY
+        return answer_of(refund)
+
+    def refund_part(self, *, refund: Refund) -> PartRefundAnswer:
+        assert refund.payment is not None
+        try:
+            intent = self.intent_of(refund.payment)
+            with converted_errors():
+                # Stripe forgets idempotency keys after about a day; the list of refunds remembers.
+                made = self.client.v1.refunds.list(params={"payment_intent": intent, "limit": LISTED_REFUNDS_MAX})
+        except ProviderRefused as error:
+            # Without the list, nobody knows whether an earlier call has paid.
+            raise ProviderUnreachable(str(error)) from error
+        found = next((it for it in made.data if is_ours(it, refund)), None)
+        if found is None:
+            with converted_errors():
+                found = self.client.v1.refunds.create(
+                    params={
+                        "payment_intent": intent,
+                        "amount": to_stripe(minor=refund.amount_minor, currency=refund.payment.currency),
+                        # Not under "payment": that would be a refund of the whole.
+                        "metadata": {"refund": str(refund.pk), "part_of": str(refund.payment.pk)},
+                    },
+                    options={"idempotency_key": f"refund-{refund.pk}"},
+                )
+        return PartRefundAnswer(answer_of(found), reference=found.id)
 
     def read_event(self, *, body: bytes, headers: Mapping[str, str]) -> Event | None:
         header = headers.get("Stripe-Signature", "")
@@ -121,6 +152,18 @@ class StripeProvider:
         if not is_current(signed_s):
             raise TooOld(f"signed at {signed_s}")
         return event_from(message)
+
+
+def is_ours(made: Any, refund: Refund) -> bool:
+    """Whether Stripe's refund is this one of the shop."""
+    return bool(made.metadata and "refund" in made.metadata and made.metadata["refund"] == str(refund.pk))
+
+
+def answer_of(refund: Any) -> RefundAnswer:
+    """Stripe's status of a refund. Raises ProviderRefused if it failed."""
+    if refund.status in ("failed", "canceled"):
+        raise ProviderRefused(f"the refund is {refund.status}: {refund.failure_reason}")
+    return RefundAnswer.DONE if refund.status == "succeeded" else RefundAnswer.UNDER_WAY
 
 
 def kept_request(payment: Payment) -> Any:
@@ -169,7 +212,9 @@ def event_from(message: dict[str, Any]) -> Event | None:
     kind = kind_of(message["type"], subject)
     metadata = subject.get("metadata") or {}
     try:
-        payment_id = UUID(subject.get("client_reference_id") or metadata.get("payment") or "")
+        payment_id = UUID(
+            subject.get("client_reference_id") or metadata.get("payment") or metadata.get("part_of") or ""
+        )
     except ValueError:
         return None
     if kind is None:
@@ -185,6 +230,7 @@ def event_from(message: dict[str, Any]) -> Event | None:
         amount_minor=from_stripe(amount=amount, currency=currency) if currency else amount,
         currency=currency,
         happened_at=datetime.fromtimestamp(message["created"], tz=UTC),
+        refund_id=UUID(metadata["refund"]) if metadata.get("refund") else None,
     )
 
 
@@ -194,13 +240,14 @@ def kind_of(type_: str, subject: dict[str, Any]) -> EventKind | None:
         return None
     if type_ in SESSION_EVENTS:
         return SESSION_EVENTS[type_]
-    # `refunded` is true once the whole charge is refunded.
-    if type_ == "charge.refunded" and subject.get("refunded"):
-        return EventKind.REFUNDED
+    # `refunded` is true once the whole charge is refunded; until then `amount_refunded` is the sum of all refunds.
+    if type_ == "charge.refunded":
+        return EventKind.REFUNDED if subject.get("refunded") else EventKind.REFUNDED_SO_FAR
+    is_part = bool((subject.get("metadata") or {}).get("refund"))
     if type_ == "refund.updated" and subject.get("status") == "succeeded":
-        return EventKind.REFUNDED
-    if type_ == "refund.failed" or (type_ == "refund.updated" and subject.get("status") == "failed"):
-        return EventKind.REFUND_FAILED
+        return EventKind.PART_REFUNDED if is_part else EventKind.REFUNDED
+    if type_ == "refund.failed" or (type_ == "refund.updated" and subject.get("status") in ("failed", "canceled")):
+        return EventKind.PART_REFUND_FAILED if is_part else EventKind.REFUND_FAILED
     return None
 
 

@@ -66,6 +66,7 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
             field.widget.attrs["autocomplete"] = f"shipping {AUTOCOMPLETE[name]}"
             if name in REQUIRED:
                 field.error_messages["required"] = REQUIRED[name]
+        country.error_messages["invalid_choice"] = REQUIRED["country"]
         self.fields["phone"].widget.input_type = "tel"
         if (get_language() or "").startswith("zh"):
             self.order_fields(CHINESE_ORDER)

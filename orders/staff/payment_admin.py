@@ -21,6 +21,9 @@ KINDS = {
     EventKind.EXPIRED: _("expired"),
     EventKind.REFUNDED: _("refunded"),
     EventKind.REFUND_FAILED: _("refund failed"),
+    EventKind.PART_REFUNDED: _("part refunded"),
+    EventKind.PART_REFUND_FAILED: _("refund of a part failed"),
+    EventKind.REFUNDED_SO_FAR: _("refunded so far"),
 }
 
 OUTCOMES = {
@@ -35,6 +38,7 @@ OUTCOMES = {
     EventOutcome.FAILED: _("payment failed"),
     EventOutcome.REFUNDED: _("refund completed"),
     EventOutcome.REFUND_FAILS: _("refund failed"),
+    EventOutcome.PART_REFUNDED: _("part refunded"),
 }
 
 

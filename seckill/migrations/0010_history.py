@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('seckill', '0009_unsold_units'),
-        ('shop', '0007_low_stock_and_history'),
+        ('shop', '0008_low_stock_and_history'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

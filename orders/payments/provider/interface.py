@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
-from orders.models import Order, Payment
+from orders.models import Order, Payment, Refund
 
 
 class ProviderUnreachable(Exception):
@@ -32,20 +32,35 @@ class TooOld(Exception):
 
 
 class EventKind(StrEnum):
-    """What an event of a provider reports about a payment."""
+    """What an event of a provider reports about a payment.
+
+    `part_refunded` and `part_refund_failed` are about one refund of ours, `refunded_so_far` about the sum of all
+    refunds of a payment, whoever made them.
+    """
 
     CAPTURED = "captured"
     DECLINED = "declined"
     EXPIRED = "expired"
     REFUNDED = "refunded"
     REFUND_FAILED = "refund_failed"
+    PART_REFUNDED = "part_refunded"
+    PART_REFUND_FAILED = "part_refund_failed"
+    REFUNDED_SO_FAR = "refunded_so_far"
 
 
-class Refund(StrEnum):
+class RefundAnswer(StrEnum):
     """A provider's answer to a refund request. `under_way`: an event will report how it ended."""
 
     DONE = "done"
     UNDER_WAY = "under_way"
+
+
+@dataclass(frozen=True, slots=True)
+class PartRefundAnswer:
+    """The answer, and the provider's own reference of the refund."""
+
+    answer: RefundAnswer
+    reference: str
 
 
 class WayBack(StrEnum):
@@ -80,6 +95,7 @@ class Event:
     amount_minor: int
     currency: str
     happened_at: datetime
+    refund_id: UUID | None = None
 
 
 class Provider(Protocol):
@@ -91,8 +107,14 @@ class Provider(Protocol):
     def close_session(self, *, payment: Payment) -> None:
         """Make sure that the page takes no payment any more. Raises ProviderRefused if it was paid, or may yet be."""
 
-    def refund(self, *, payment: Payment) -> Refund:
+    def refund(self, *, payment: Payment) -> RefundAnswer:
         """Refund the whole payment. Repeated calls refund it only once. Raises ProviderRefused."""
+
+    def refund_part(self, *, refund: Refund) -> PartRefundAnswer:
+        """Refund `refund.amount_minor` of `refund.payment`. Repeated calls for a refund pay it once.
+
+        Raises ProviderRefused, and then nothing has been paid for this refund, by no call before either.
+        """
 
     def read_event(self, *, body: bytes, headers: Mapping[str, str]) -> Event | None:
         """Parse and verify a webhook. None if it is genuine but not about a payment. Raises Forged and TooOld."""

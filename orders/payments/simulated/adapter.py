@@ -14,13 +14,14 @@ from uuid import UUID
 from django.conf import settings
 from django.urls import reverse
 
-from orders.models import Payment
+from orders.models import Payment, Refund
 from orders.payments.provider.interface import (
     Event,
     EventKind,
     Forged,
+    PartRefundAnswer,
     ProviderRefused,
-    Refund,
+    RefundAnswer,
     Session,
     TooOld,
     WayBack,
@@ -51,10 +52,17 @@ class SimulatedProvider:
         if not company.expire(reference=payment.provider_reference):
             raise ProviderRefused("the page was paid, or its money is on its way")
 
-    def refund(self, *, payment: Payment) -> Refund:
+    def refund(self, *, payment: Payment) -> RefundAnswer:
         if not company.refund(payment_id=payment.pk):
             raise ProviderRefused("there is no captured money to give back")
-        return Refund.UNDER_WAY
+        return RefundAnswer.UNDER_WAY
+
+    def refund_part(self, *, refund: Refund) -> PartRefundAnswer:
+        assert refund.payment_id is not None
+        paid = company.refund_part(payment_id=refund.payment_id, refund_id=refund.pk, amount_minor=refund.amount_minor)
+        if not paid:
+            raise ProviderRefused("there is not so much captured money to give back")
+        return PartRefundAnswer(RefundAnswer.UNDER_WAY, reference=f"simref_{refund.pk.hex}")
 
     def read_event(self, *, body: bytes, headers: Mapping[str, str]) -> Event | None:
         signed_s, signature = parts_of(headers.get(SIGNATURE_HEADER, ""))
@@ -73,6 +81,7 @@ class SimulatedProvider:
                 amount_minor=int(message["amount_minor"]),
                 currency=str(message["currency"]),
                 happened_at=datetime.fromisoformat(message["happened_at"]),
+                refund_id=UUID(message["refund"]) if message.get("refund") else None,
             )
         except (ValueError, KeyError, TypeError) as error:
             raise Forged(f"signed, and yet not a message of ours: {error!r}") from error

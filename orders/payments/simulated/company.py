@@ -8,10 +8,12 @@ import json
 import secrets
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Sum
 from django.db.models.functions import Now
 
 from orders.payments.provider.timing import database_now
@@ -88,6 +90,31 @@ def refund(*, payment_id: UUID) -> bool:
     return refunded or SimulatedSession.objects.filter(pk=session.pk, status=Status.REFUNDED).exists()
 
 
+def refund_part(*, payment_id: UUID, refund_id: UUID, amount_minor: int) -> bool:
+    """Pay back a part for the shop. False if so much is not there. A webhook reports the refund, once."""
+    with transaction.atomic(durable=True):
+        session = SimulatedSession.objects.select_for_update().filter(payment_id=payment_id).first()
+        if session is None:
+            return False
+        if session.refunds.filter(refund_id=refund_id).exists():
+            return True
+        left_minor = session.amount_minor - paid_back_minor(session)
+        if session.status != Status.CAPTURED or not 0 < amount_minor <= left_minor:
+            return False
+        session.refunds.create(refund_id=refund_id, amount_minor=amount_minor)
+        if amount_minor == left_minor:
+            session.status = Status.REFUNDED
+            session.save(update_fields=["status"])
+        part = {"refund": str(refund_id), "amount_minor": amount_minor}
+        SimulatedMessage.objects.bulk_create(messages_of(session=session, kind="part_refunded", part=part))
+    return True
+
+
+def paid_back_minor(session: SimulatedSession) -> int:
+    total: int = session.refunds.aggregate(total=Sum("amount_minor", default=0))["total"]
+    return total
+
+
 def finish_slow(*, batch_max: int) -> int:
     """Capture the slow payments whose money has arrived by now. Returns how many."""
     arrived = SimulatedSession.objects.filter(status=Status.PROCESSING, captures_at__lte=Now())
@@ -110,11 +137,11 @@ def change_status(
     return True
 
 
-def messages_of(*, session: SimulatedSession, kind: str) -> list[SimulatedMessage]:
-    """The webhooks for a change: one, due now, or as the page's `delivery` says."""
+def messages_of(*, session: SimulatedSession, kind: str, part: dict[str, Any] | None = None) -> list[SimulatedMessage]:
+    """The webhooks for a change: one, due now, or as the page's `delivery` says. `part` is said of a part's refund."""
     now = database_now()
     later = now + timedelta(seconds=SECOND_MESSAGE_SECONDS)
-    message = message_of(session=session, kind=kind, happened_at=now, deliver_at=now)
+    message = message_of(session=session, kind=kind, happened_at=now, deliver_at=now, part=part)
     if session.delivery == Delivery.LATE:
         message.deliver_at = now + timedelta(seconds=settings.SIMULATED_LATE_SECONDS)
     if session.delivery == Delivery.TWICE:
@@ -128,7 +155,12 @@ def messages_of(*, session: SimulatedSession, kind: str) -> list[SimulatedMessag
 
 
 def message_of(
-    *, session: SimulatedSession, kind: str, happened_at: datetime, deliver_at: datetime
+    *,
+    session: SimulatedSession,
+    kind: str,
+    happened_at: datetime,
+    deliver_at: datetime,
+    part: dict[str, Any] | None = None,
 ) -> SimulatedMessage:
     event_id = f"evt_{secrets.token_urlsafe(16)}"
     body = {
@@ -140,5 +172,6 @@ def message_of(
         "amount_minor": session.amount_minor,
         "currency": session.currency,
         "happened_at": happened_at.isoformat(),
+        **(part or {}),
     }
     return SimulatedMessage(session=session, event_id=event_id, body=json.dumps(body), deliver_at=deliver_at)

@@ -55,6 +55,18 @@ class SimulatedSession(models.Model):
         return self.return_url if paid else self.cancel_url or self.return_url
 
 
+class SimulatedRefund(models.Model):
+    """A part of a page's money that was paid back. `refund_id` is the shop's: the same id is paid back once."""
+
+    session = models.ForeignKey(SimulatedSession, models.CASCADE, related_name="refunds")
+    refund_id = models.UUIDField(unique=True)
+    amount_minor = models.PositiveBigIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return str(self.refund_id)
+
+
 class SimulatedMessage(models.Model):
     """A webhook to be delivered. Two rows with the same `event_id` are one message that is sent twice."""
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from orders import lifecycle, tasks
 from orders.models import Attention, Mail, Order, OrderStatus, Payment
 from orders.payments import provider_choice, refunds
-from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, Refund
+from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill.models import SaleItem
 from tests.orders.payments.payment_steps import figures, message, order_of, payment_of, send_webhook
@@ -50,7 +50,7 @@ def test_the_provider_is_asked_and_its_event_completes_the_refund(order: Order, 
 
 def test_a_provider_that_confirms_at_once_completes_the_refund_at_once(order: Order) -> None:
     lifecycle.refund(order_id=order.pk, units_back=False)
-    with mock.patch.object(provider_choice.named("simulated").__class__, "refund", return_value=Refund.DONE):
+    with mock.patch.object(provider_choice.named("simulated").__class__, "refund", return_value=RefundAnswer.DONE):
         assert tasks.move_refunds() == 1
         assert tasks.move_refunds() == 0
     assert statuses_of(order) == (OrderStatus.REFUNDED, Payment.Status.REFUNDED)

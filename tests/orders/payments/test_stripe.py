@@ -22,7 +22,7 @@ from django.utils import translation
 from orders import lifecycle, tasks
 from orders.models import Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import provider_choice
-from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, Refund
+from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer
 from orders.payments.stripe_checkout import StripeProvider
 from seckill.models import SaleItem
 from shop.models import Product
@@ -283,7 +283,7 @@ def test_a_charge_that_is_already_refunded_counts_as_refunded(
 ) -> None:
     server.session_status = "complete"
     server.faults = [None, (400, "invalid_request_error", "charge_already_refunded")]
-    assert provider.refund(payment=payment) is Refund.DONE
+    assert provider.refund(payment=payment) is RefundAnswer.DONE
     assert server.asked[-1].path == "/v1/refunds"
 
 

@@ -72,7 +72,7 @@ def test_full_width_digits_and_needless_blanks_become_plain() -> None:
         ({"line1": ""}, "line1", "Please enter street and house number", "请填写街道和门牌号"),
         ({"city": ""}, "city", "Please enter the city", "请填写城市"),
         ({"country": ""}, "country", "Please choose a country", "请选择国家或地区"),
-        ({"country": "ZZ"}, "country", "Select a valid choice", "选择一个有效的选项"),
+        ({"country": "ZZ"}, "country", "Please choose a country", "请选择国家或地区"),
         ({"postcode": ""}, "postcode", "Please enter the postcode", "请填写邮政编码"),
         ({"postcode": "unknown"}, "postcode", "does not look like a postcode", "邮政编码"),
         ({"phone": "call me"}, "phone", "does not look like a phone number", "电话号码"),

@@ -1,0 +1,85 @@
+"""Refunds that staff make: the whole of an order's money, or a part of it."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from orders.models.order import Order, OrderLine
+from orders.models.payment import Payment
+
+
+class Refund(models.Model):
+    """One refund. Whoever asks for it chooses its id, which the provider gets too: a repeated call is the same refund.
+
+    It is `due` until the provider has confirmed it, and `failed` once the provider has refused it for good: its amount
+    may then be refunded again. Without a `payment` staff return the money themselves, and it is `refunded` at once.
+    `is_whole` refunds are asked for as the whole payment (`orders/payments/refunds.py`), the others by their amount
+    (`orders/payments/part_refunds.py`). Money that the shop sends back by itself, such as a second payment, is no
+    Refund: the payment alone says so.
+    """
+
+    class Status(models.TextChoices):
+        DUE = "due", _("refund due")
+        REFUNDED = "refunded", _("refunded")
+        FAILED = "failed", _("refund failed")
+
+    id = models.UUIDField(_("refund"), primary_key=True, default=uuid.uuid4, editable=False)
+    order = models.ForeignKey(Order, models.PROTECT, related_name="refunds", verbose_name=_("order"))
+    payment = models.ForeignKey(
+        Payment, models.PROTECT, related_name="refunds", verbose_name=_("payment"), null=True, blank=True
+    )
+    amount_minor = models.PositiveBigIntegerField(_("amount in minor units"))
+    status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.DUE)
+    is_whole = models.BooleanField(_("whole payment"), default=False)
+    reason = models.CharField(_("reason"), max_length=500, blank=True)
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", verbose_name=_("made by"), null=True, blank=True
+    )
+    provider_reference = models.CharField(_("reference at the provider"), max_length=255, blank=True)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    next_attempt_at = models.DateTimeField(_("next attempt at"), null=True, blank=True)
+    last_error = models.CharField(_("last error"), max_length=500, blank=True)
+
+    class Meta:
+        verbose_name = _("refund")
+        verbose_name_plural = _("refunds")
+        ordering = ["-created_at", "-pk"]
+        constraints = [
+            models.CheckConstraint(
+                name="orders_refund_status_known", condition=Q(status__in=["due", "refunded", "failed"])
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["next_attempt_at"], name="orders_refund_due", condition=Q(status="due", is_whole=False)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class RefundLine(models.Model):
+    """Units that a refund is about. `is_returned` says that they went back into the ordinary stock."""
+
+    refund = models.ForeignKey(Refund, models.CASCADE, related_name="lines", verbose_name=_("refund"), db_index=False)
+    line = models.ForeignKey(OrderLine, models.PROTECT, related_name="refund_lines", verbose_name=_("order line"))
+    units = models.PositiveIntegerField(_("units"))
+    is_returned = models.BooleanField(_("back in stock"), default=False)
+
+    class Meta:
+        verbose_name = _("line of a refund")
+        verbose_name_plural = _("lines of refunds")
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["refund", "line"], name="orders_refundline_once"),
+            models.CheckConstraint(name="orders_refundline_units_positive", condition=Q(units__gt=0)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.units} × {self.line.variant}"

@@ -1,0 +1,93 @@
+"""The rows of refunds that staff make, and how much of an order's money and units is left for another one.
+
+Call these in a transaction in which the order's row is locked: so two people at once never refund the same money.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+from django.contrib.auth.models import User
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from orders.models import SOLD, Order, OrderLine, OrderStatus, Payment, Refund, RefundLine
+from orders.units_in_stock import return_to_stock
+
+# Units of these lines cannot be returned again.
+USED_UP = ~Q(refund__status=Refund.Status.FAILED) | Q(is_returned=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What staff ask for. `refund_id` makes a repeated call the same refund."""
+
+    refund_id: UUID
+    amount_minor: int
+    units_of_line: Mapping[int, int]
+    units_back: bool
+    reason: str = ""
+    made_by: User | None = None
+
+
+def captured_payment(order: Order) -> Payment | None:
+    """The payment through a provider; None if staff recorded the money, or there is none."""
+    return Payment.objects.filter(order=order, status=Payment.Status.CAPTURED).first()
+
+
+def refundable_minor(order: Order, payment: Payment | None) -> int:
+    """How much staff can still refund: of a paid order, or of one whose last refund has failed."""
+    after_failure = order.status == OrderStatus.REFUND_DUE and payment is not None
+    return order.amount_minor - order.refunded_minor if order.status in SOLD or after_failure else 0
+
+
+def units_left(order: Order) -> dict[int, int]:
+    """By line id, the units that no refund was about."""
+    left = dict(OrderLine.objects.filter(order=order).values_list("pk", "units"))
+    used = RefundLine.objects.filter(USED_UP, refund__order=order)
+    for line_id, units in used.values_list("line_id", "units"):
+        left[line_id] -= units
+    return left
+
+
+def record(*, order: Order, payment: Payment | None, wish: Wish, is_whole: bool = False) -> Refund:
+    """Write the refund down. Its units go back into the ordinary stock if staff say so.
+
+    Units of a flash sale go back on sale only with the whole order; otherwise they stay sold.
+    """
+    refund = Refund.objects.create(
+        pk=wish.refund_id,
+        order=order,
+        payment=payment,
+        amount_minor=wish.amount_minor,
+        status=Refund.Status.DUE if payment else Refund.Status.REFUNDED,
+        is_whole=is_whole,
+        reason=wish.reason,
+        made_by=wish.made_by,
+        next_attempt_at=Now() if payment and not is_whole else None,
+        ended_at=None if payment else timezone.now(),
+    )
+    Order.objects.filter(pk=order.pk).update(refunded_minor=F("refunded_minor") + wish.amount_minor)
+    ordinary = set(OrderLine.objects.filter(order=order, sale_item=None).values_list("pk", flat=True))
+    RefundLine.objects.bulk_create(
+        RefundLine(refund=refund, line_id=line_id, units=units, is_returned=wish.units_back and line_id in ordinary)
+        for line_id, units in wish.units_of_line.items()
+        if units
+    )
+    if wish.units_back:
+        returned = {line_id: units for line_id, units in wish.units_of_line.items() if line_id in ordinary and units}
+        return_to_stock(order=order, units_of_line=returned, made_by=wish.made_by)
+    return refund
+
+
+def wish_for_the_rest(*, order: Order, units_back: bool, reason: str, made_by: User | None) -> Wish:
+    """All the money and all the units that are left."""
+    return Wish(
+        refund_id=uuid4(),
+        amount_minor=order.amount_minor - order.refunded_minor,
+        units_of_line=units_left(order),
+        units_back=units_back,
+        reason=reason,
+        made_by=made_by,
+    )
