@@ -97,7 +97,7 @@ PAYMENT_PROVIDERS: list[str] = env.list("PAYMENT_PROVIDERS", default=trying_out.
 trying_out.check_providers(PAYMENT_PROVIDERS, given=given_environment)
 # Where the shop is found: links in mails, the way back from payment pages, and where the simulated provider calls.
 SHOP_URL: str = env.str("SHOP_URL", default=f"http://127.0.0.1:{env.int('PORT', default=8000)}").rstrip("/")
-# Who sells, on invoices. The lines of the address are divided by "|".
+# Who sells, in mails and on invoices. The lines of the address are divided by "|".
 SHOP_NAME: str = env.str("SHOP_NAME", default="Stampede")
 SHOP_ADDRESS: str = env.str("SHOP_ADDRESS", default="")
 STRIPE_SECRET_KEY: str = env.str("STRIPE_SECRET_KEY", default="")
@@ -124,8 +124,6 @@ SHIPPING_ADDRESS_REQUIRED: bool = env.bool("SHIPPING_ADDRESS_REQUIRED", default=
 globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
 # For each answer of the mail server. A mail has about ten of them, and a task may take a minute.
 EMAIL_TIMEOUT: int = env.int("EMAIL_TIMEOUT", default=5)
-# Named in mails.
-SHOP_NAME: str = env.str("SHOP_NAME", default="Stampede")
 DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", default="Stampede <shop@localhost>")
 
 # --- Django ------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ class CategoryAdmin(WithHistory, StaffAdmin):
     prepopulated_fields = {"slug": [in_default_language("name")]}
     fields = [*in_all_languages("name"), "slug", "parent", "position"]
 
-    @admin.display(description=_("in"))
+    @admin.display(description=_("parent category"))
     def under(self, category: Category) -> str:
         return SEPARATOR.join(str(step) for step in above(category)) or "–"
 

@@ -1,4 +1,4 @@
-"""The pages of an account in a browser: signing up with a real mail, a new password, addresses; for everybody's eyes."""
+"""An account's pages in a browser: signing up with a real mail, a new password, addresses; for everybody's eyes."""
 
 import re
 from collections.abc import Iterator
