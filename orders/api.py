@@ -235,4 +235,5 @@ def provider_away() -> HttpResponse:
 
 
 def orders_of(request: Request) -> QuerySet[Order]:
-    return Order.objects.filter(buyer_id=request.user.pk).prefetch_related(with_lines())
+    orders = Order.objects.filter(buyer_id=request.user.pk)
+    return orders.select_related("shipping_address").prefetch_related(with_lines())

@@ -1,6 +1,7 @@
 from django.urls import path
 
 from orders import api
+from orders.address_api import OrderAddressView
 from orders.me import MeView
 from orders.payments.webhook import WebhookView
 
@@ -11,5 +12,6 @@ urlpatterns = [
     path("orders/<uuid:number>/", api.OrderView.as_view(), name="api-order"),
     path("orders/<uuid:number>/pay/", api.PayView.as_view(), name="api-order-pay"),
     path("orders/<uuid:number>/cancel/", api.CancelView.as_view(), name="api-order-cancel"),
+    path("orders/<uuid:number>/shipping-address/", OrderAddressView.as_view(), name="api-order-address"),
     path("payments/<slug:provider>/webhook/", WebhookView.as_view(), name="api-payment-webhook"),
 ]

@@ -1,6 +1,6 @@
 """The buyer's own pages: my orders, one order with its buttons, and a reservation whose order is not created yet.
 
-Everything works without JavaScript.
+Everything works without JavaScript. `orders/guest_pages.py` shows the same of a guest's order.
 """
 
 from typing import Any
@@ -22,11 +22,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from orders import cancelling
 from orders.cancelling import CancelOutcome
-from orders.models import Attention, Order, OrderStatus, Payment, with_lines
+from orders.included_taxes import taxes_of
+from orders.models import Attention, Order, OrderStatus, Payment, Refund, with_lines
 from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable, WayBack, path_back
 from orders.payments.provider.names import chosen_providers
 from orders.payments.sessions import StartOutcome
+from orders.shipping.carriers import tracking_url
+from orders.shipping.order_address import CHANGEABLE, must_ask
 from seckill import ledger
 from seckill.models import SaleItem
 from seckill.passes import item_id_of
@@ -57,7 +60,10 @@ def orders(request: HttpRequest) -> HttpResponse:
 @require_safe
 def order(request: HttpRequest, number: UUID) -> HttpResponse:
     """One order. Buyers also return here from a payment page; that proves nothing, only the provider's event does."""
-    shown = get_object_or_404(orders_of(request).prefetch_related("payments"), number=number)
+    return show_order(request, get_object_or_404(orders_of(request), number=number))
+
+
+def show_order(request: HttpRequest, shown: Order) -> HttpResponse:
     way = request.GET.get("payment")
     context = state_of(shown, way=WayBack(way) if way in list(WayBack) else None)
     if request.htmx:  # type: ignore[attr-defined]
@@ -78,6 +84,12 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
     other = next_to_pay(order)
     return {
         "order": order,
+        "is_guests": order.buyer_id is None,
+        "taxes": taxes_of(order),
+        "address": getattr(order, "shipping_address", None),
+        "address_open": order.status in CHANGEABLE,
+        "tracking_url": tracking_url(carrier=order.carrier, tracking_number=order.tracking_number),
+        "refunds": [refund for refund in order.refunds.all() if refund.status != Refund.Status.FAILED],
         # The page asks again at the address at which it was opened.
         "path": path_back(order=order, way=way) if way else order.get_absolute_url(),
         "awaiting": awaiting,
@@ -105,6 +117,9 @@ def reload_seconds(*, soon: bool, later: bool) -> int | None:
 
 def next_to_pay(order: Order) -> Order | None:
     """Of the buyer's other orders that await payment, the one whose deadline is next."""
+    if order.buyer_id is None:
+        # Of guests, only the link of each order says whose it is.
+        return None
     others = Order.objects.filter(buyer_id=order.buyer_id, status=OrderStatus.AWAITING_PAYMENT).exclude(pk=order.pk)
     return others.prefetch_related(with_lines()).order_by("expires_at").first()
 
@@ -126,9 +141,14 @@ def pay(request: HttpRequest, number: UUID) -> HttpResponse:
 
     A GET comes from the sign-in page, which cannot repeat the POST: it goes back to the order.
     """
-    order = get_object_or_404(orders_of(request), number=number)
+    return start_payment(request, get_object_or_404(orders_of(request), number=number))
+
+
+def start_payment(request: HttpRequest, order: Order) -> HttpResponse:
     if request.method != "POST":
         return redirect(order)
+    if order.status == OrderStatus.AWAITING_PAYMENT and must_ask(order):
+        return redirect(order.address_path)
     remember_language(request)
     try:
         # A new key each time: while a payment page is open, the buyer gets that page whatever the key.
@@ -172,7 +192,10 @@ def why_not_payable(outcome: StartOutcome) -> str:
 @require_http_methods(["GET", "HEAD", "POST"])
 def cancel(request: HttpRequest, number: UUID) -> HttpResponse:
     """Ask for confirmation, then cancel. If the order has changed meanwhile, its page shows the new status."""
-    order = get_object_or_404(orders_of(request).prefetch_related("payments"), number=number)
+    return confirm_cancel(request, get_object_or_404(orders_of(request), number=number))
+
+
+def confirm_cancel(request: HttpRequest, order: Order) -> HttpResponse:
     if request.method != "POST" and order.status == OrderStatus.AWAITING_PAYMENT:
         return render(request, "orders/cancel.html", state_of(order))
     if request.method == "POST":
@@ -203,5 +226,11 @@ def reservation(request: HttpRequest, reservation_id: UUID) -> HttpResponse:
 
 def orders_of(request: HttpRequest) -> QuerySet[Order]:
     """The signed-in buyer's orders, newest first, with their lines."""
-    orders = Order.objects.filter(buyer_id=request.user.pk)
-    return orders.prefetch_related(with_lines(), "lines__variant__product__pictures")
+    return with_all_shown(Order.objects.filter(buyer_id=request.user.pk))
+
+
+def with_all_shown(orders: QuerySet[Order]) -> QuerySet[Order]:
+    """With what the page of an order shows, in a constant number of queries."""
+    return orders.select_related("shipping_address").prefetch_related(
+        with_lines(), "lines__variant__product__pictures", "payments", "refunds"
+    )

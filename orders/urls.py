@@ -1,6 +1,6 @@
 from django.urls import path
 
-from orders import pages
+from orders import delivery_pages, pages
 from orders.account import pages as account_pages
 from orders.invoices import pages as invoice_pages
 from orders.payments.simulated import pages as simulated_pages
@@ -15,6 +15,7 @@ urlpatterns = [
     path("orders/<uuid:number>/invoice/", invoice_pages.page, name="order-invoice"),
     path("orders/<uuid:number>/invoice.pdf", invoice_pages.pdf, name="order-invoice-pdf"),
     path("orders/<uuid:number>/pay/", pages.pay, name="order-pay"),
+    path("orders/<uuid:number>/address/", delivery_pages.address, name="order-address"),
     path("orders/<uuid:number>/cancel/", pages.cancel, name="order-cancel"),
     path("reservations/<uuid:reservation_id>/", pages.reservation, name="reservation"),
     path("pay/simulated/<str:reference>/", simulated_pages.payment, name="simulated-payment"),

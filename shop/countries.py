@@ -1,28 +1,40 @@
-"""Countries by their code of ISO 3166, with the names that Babel has for them in the language of the page."""
+"""The countries that an address can name: codes of ISO 3166 with Babel's names in the reader's language."""
 
-import re
-from functools import lru_cache
+from functools import cache
 
 from babel import Locale
 from django.conf import settings
-from django.utils import translation
+from django.utils.translation import get_language, to_locale
 
-# Two letters that Babel has for something that is no country: unions, groups, tests, and "unknown".
-NO_COUNTRY = {"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"}
+# Codes of two letters that Babel names and that are no place to send anything to: unions, tests, the unknown.
+NO_COUNTRIES = frozenset(("EU", "EZ", "UN", "QO", "XA", "XB", "ZZ"))
 
 
 def country_choices() -> list[tuple[str, str]]:
-    """Code and name of each country, by name."""
-    return list(_choices(translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)))
+    """(code, name) of every country, sorted by name."""
+    return sorted(names_in(present_locale()).items(), key=lambda item: sort_key(item[1]))
 
 
 def country_name(code: str) -> str:
-    """The name in the language of the page; the code itself if there is none."""
-    return dict(country_choices()).get(code, code)
+    """The country's name in the reader's language; the code itself if it is unknown."""
+    return names_in(present_locale()).get(code, code)
 
 
-@lru_cache(maxsize=16)
-def _choices(locale_name: str) -> tuple[tuple[str, str], ...]:
-    names = Locale.parse(locale_name).territories
-    countries = [(code, name) for code, name in names.items() if re.fullmatch("[A-Z]{2}", code)]
-    return tuple(sorted(((code, name) for code, name in countries if code not in NO_COUNTRY), key=lambda pair: pair[1]))
+@cache
+def names_in(locale: str) -> dict[str, str]:
+    territories = Locale.parse(locale).territories
+    return {
+        code: name
+        for code, name in territories.items()
+        if len(code) == 2 and code.isalpha() and code not in NO_COUNTRIES
+    }
+
+
+def present_locale() -> str:
+    return to_locale(get_language() or settings.LANGUAGE_CODE)
+
+
+def sort_key(name: str) -> bytes:
+    """GB 18030 has the usual Chinese characters in the order of their pinyin. Latin letters come without accents."""
+    plain = name.casefold().translate(str.maketrans("åçéôãíàü", "aceoaiau"))
+    return plain.encode("gb18030")

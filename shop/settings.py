@@ -124,7 +124,7 @@ SHIPPING_ADDRESS_REQUIRED: bool = env.bool("SHIPPING_ADDRESS_REQUIRED", default=
 globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
 # For each answer of the mail server. A mail has about ten of them, and a task may take a minute.
 EMAIL_TIMEOUT: int = env.int("EMAIL_TIMEOUT", default=5)
-DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", default="Stampede <shop@localhost>")
+DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", default=f"{SHOP_NAME} <shop@localhost>")
 
 # --- Django ------------------------------------------------------------------------------------------------------
 

@@ -2,26 +2,27 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
-from django.utils import timezone, translation
+from django.utils import translation
 from django.utils.translation import gettext as _
 
+from orders.mails.mail_parts import contents, facts_of, lines_of, sums_of, time_text
 from orders.models import SOLD, Mail, Order, OrderStatus, Payment
+from orders.order_link import order_link
 from shop.buyer_language import language_of
 from shop.templatetags.amounts import money
-from shop.zone import named_time
 
 
 @dataclass(frozen=True, kw_only=True)
 class MailText:
-    """The subject and the sentences of a mail; each sentence is a paragraph."""
+    """The subject, the heading and the sentences of a mail; each sentence is a paragraph."""
 
     subject: str
+    heading: str
     sentences: list[str]
 
 
@@ -32,22 +33,27 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
     """
     order = mail.order
     with translation.override(language_of_order(order)):
-        text = MAIL_TEXTS[Mail.Kind(mail.kind)](order)
+        text = MAIL_TEXTS[Mail.Kind(mail.kind)](mail)
         if text is None:
             return None
         context = {
             "text": text,
             "order": order,
+            "name": name_of(order),
             "language": translation.get_language(),
-            "facts": facts_of(order),
-            "url": settings.SHOP_URL + order.get_absolute_url(),
+            "lines": lines_of(order),
+            "sums": list(sums_of(order)),
+            "facts": list(facts_of(order)),
+            "url": order_link(order),
+            "shop_name": settings.SHOP_NAME,
+            "shop_url": settings.SHOP_URL,
         }
         message = EmailMultiAlternatives(
             subject=text.subject,
             body=render_to_string("orders/mail/message.txt", context),
             to=[order.contact_email],
             headers={
-                "Message-ID": f"<{order.number}.{mail.kind}@{urlsplit(settings.SHOP_URL).hostname}>",
+                "Message-ID": f"<{order.number}.{message_name(mail)}@{urlsplit(settings.SHOP_URL).hostname}>",
                 "Auto-Submitted": "auto-generated",
             },
         )
@@ -55,25 +61,51 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
         return message
 
 
+def message_name(mail: Mail) -> str:
+    """Each refund of a part is a message of its own."""
+    return f"{mail.kind}-{mail.refund_id.hex}" if mail.refund_id else mail.kind
+
+
+def name_of(order: Order) -> str:
+    """How the mail addresses its reader."""
+    if order.buyer:
+        return order.buyer.get_username()
+    address = getattr(order, "shipping_address", None)
+    return address.name if address else order.email
+
+
 def language_of_order(order: Order) -> str:
     """A buyer's present language; the one in which a guest ordered."""
     return language_of(user_id=order.buyer_id) if order.buyer_id else order.language or settings.LANGUAGE_CODE
 
 
-def confirmation(order: Order) -> MailText | None:
+def confirmation(mail: Mail) -> MailText | None:
     """Sent even if the order was refunded since: the buyer then gets both mails, in the order of events."""
+    order = mail.order
     amount = money(order.amount_minor, order.currency)
     sentences = [_("We have received your payment of %(amount)s. Thank you!") % {"amount": amount}]
     if order.paid_late:
         sentences.append(_("It arrived after the payment deadline, but units were still left, so your order stands."))
-    return MailText(subject=_("Payment received: %(what)s") % {"what": contents(order)}, sentences=sentences)
+    if order.status == OrderStatus.PAID:
+        sentences.append(_("We will write again when your order is on its way."))
+    subject = _("Payment received: %(what)s") % {"what": contents(order)}
+    return MailText(subject=subject, heading=_("Thank you for your order"), sentences=sentences)
 
 
-def expiry(order: Order) -> MailText | None:
+def shipping(mail: Mail) -> MailText | None:
+    order = mail.order
+    sentences = [_("Your order has left us and is on its way to you.")]
+    if order.tracking_number:
+        sentences.append(_("With the tracking number you can follow the parcel. It may take a day to be known."))
+    subject = _("On its way: %(what)s") % {"what": contents(order)}
+    return MailText(subject=subject, heading=_("Your order is on its way"), sentences=sentences)
+
+
+def expiry(mail: Mail) -> MailText | None:
+    order = mail.order
     if order.status in SOLD:
         # The late payment was accepted meanwhile; the confirmation says so.
         return None
-    subject = _("Order expired: %(what)s") % {"what": contents(order)}
     sentences = [
         _("You had until %(deadline)s to pay. The order has expired, and the units went back on sale.")
         % {"deadline": time_text(order.expires_at)}
@@ -89,46 +121,37 @@ def expiry(order: Order) -> MailText | None:
         sentences.append(
             _("Your payment arrived after that. We will refund it in full. You do not need to do anything.")
         )
-    return MailText(subject=subject, sentences=sentences)
+    subject = _("Order expired: %(what)s") % {"what": contents(order)}
+    return MailText(subject=subject, heading=_("Your order has expired"), sentences=sentences)
 
 
-def refund(order: Order) -> MailText | None:
-    amount = money(refunded_minor(order), order.currency)
-    sentences = [_("We have refunded %(amount)s to your original payment method.") % {"amount": amount}]
+def refunding(mail: Mail) -> MailText | None:
+    order = mail.order
+    amount = money(mail.refund.amount_minor if mail.refund else refunded_minor(order), order.currency)
+    if mail.refund and not mail.refund.payment_id:
+        # Staff return the money themselves.
+        sentences = [_("We refund %(amount)s to you.") % {"amount": amount}]
+    else:
+        sentences = [_("We have refunded %(amount)s to your original payment method.") % {"amount": amount}]
+    if mail.refund and mail.refund.amount_minor < order.amount_minor:
+        paid = money(order.amount_minor, order.currency)
+        sentences.append(_("That is a part of the %(paid)s that you paid.") % {"paid": paid})
     if order.paid_late:
         sentences.append(_("Your payment arrived after the order had ended."))
     sentences.append(_("It may take a few days to appear in your account."))
-    return MailText(subject=_("Refund: %(what)s") % {"what": contents(order)}, sentences=sentences)
+    subject = _("Refund: %(what)s") % {"what": contents(order)}
+    return MailText(subject=subject, heading=_("Your refund"), sentences=sentences)
 
 
-MAIL_TEXTS: dict[Mail.Kind, Callable[[Order], MailText | None]] = {
+MAIL_TEXTS: dict[Mail.Kind, Callable[[Mail], MailText | None]] = {
     Mail.Kind.PAID: confirmation,
+    Mail.Kind.SHIPPED: shipping,
     Mail.Kind.EXPIRED: expiry,
-    Mail.Kind.REFUNDED: refund,
+    Mail.Kind.REFUNDED: refunding,
 }
-
-
-def facts_of(order: Order) -> list[tuple[str, str]]:
-    """The table in the mail: what was bought, the total, when, and the order number."""
-    return [
-        *((str(line), money(line.amount_minor, order.currency)) for line in order.lines.all()),
-        (_("Total"), money(order.amount_minor, order.currency)),
-        (_("Reserved at"), time_text(order.reserved_at)),
-        (_("Order number"), str(order.number)),
-    ]
 
 
 def refunded_minor(order: Order) -> int:
     """What providers refunded, which may differ from the order's amount; without a provider, the order's amount."""
     refunded = [payment.amount_minor for payment in order.payments.all() if payment.status == Payment.Status.REFUNDED]
     return sum(refunded) or order.amount_minor
-
-
-def contents(order: Order) -> str:
-    return ", ".join(str(line) for line in order.lines.all())
-
-
-def time_text(at: datetime) -> str:
-    """A time in the shop's time zone, which is named, since the reader may be in another one."""
-    with timezone.override(None):
-        return named_time(at)

@@ -104,7 +104,7 @@ def claim_next() -> Mail | None:
         still_due = Mail.objects.filter(pk=pk, sent_at=None, next_attempt_at=due_at)
         if still_due.update(next_attempt_at=Now() + CLAIMED_FOR, attempts=F("attempts") + 1) == 1:
             rows = Mail.objects.select_related("order__buyer", "order__shipping_address", "refund")
-            return rows.prefetch_related(with_lines("order__"), "order__payments").get(pk=pk)
+            return rows.prefetch_related(with_lines("order__"), "order__payments", "order__refunds").get(pk=pk)
     return None
 
 

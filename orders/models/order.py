@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from seckill.models import SaleItem
+from shop.countries import country_name
 from shop.models import Product, Variant
 
 # Letters and digits that cannot be mistaken for each other: no I, O, 0 or 1. PostgreSQL draws them
@@ -156,6 +157,25 @@ class Order(models.Model):
         return reverse("order", args=[self.number])
 
     @property
+    def pay_path(self) -> str:
+        """Where the button to pay leads."""
+        return f"{self.get_absolute_url()}pay/"
+
+    @property
+    def cancel_path(self) -> str:
+        return f"{self.get_absolute_url()}cancel/"
+
+    @property
+    def address_path(self) -> str:
+        """Where the delivery address is entered."""
+        return f"{self.get_absolute_url()}address/"
+
+    @property
+    def goods_minor(self) -> int:
+        """What the lines cost, without delivery."""
+        return self.amount_minor - self.shipping_minor
+
+    @property
     def shown_code(self) -> str:
         """The short number as people read it: K7M2-Q9XT."""
         return f"{self.code[:4]}-{self.code[4:]}"
@@ -267,3 +287,16 @@ class ShippingAddress(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name}, {self.city}"
+
+    @property
+    def country_name(self) -> str:
+        return country_name(self.country)
+
+    @property
+    def place_lines(self) -> list[str]:
+        """What stands under the name on a parcel; a Chinese address goes from the large to the small."""
+        if self.country in ("CN", "TW", "HK", "MO"):
+            lines = [f"{self.region} {self.city}".strip(), self.line1, self.line2, self.postcode]
+        else:
+            lines = [self.line1, self.line2, f"{self.postcode} {self.city}".strip(), self.region]
+        return [line for line in (*lines, self.country_name) if line]

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from orders.models import ShippingAddress
 from orders.shipping.address_checks import ADDRESS_FIELDS, address_errors, tidy
-from orders.shipping.countries import country_choices
+from shop.countries import country_choices
 
 # What browsers fill in by themselves.
 AUTOCOMPLETE = {

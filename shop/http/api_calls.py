@@ -111,6 +111,18 @@ done
     ),
     Call(
         "Orders",
+        "PUT",
+        "/api/v1/orders/{number}/shipping-address/",
+        "Say where the order goes",
+        """
+curl -s -X PUT $API/orders/$ORDER/shipping-address/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \\
+  -d '{"name": "Wang Xiaoming", "line1": "Wensan Road 478",
+       "city": "Hangzhou", "postcode": "310012", "country": "CN"}' \\
+  | field "['shipping_address']"
+""",
+    ),
+    Call(
+        "Orders",
         "POST",
         "/api/v1/orders/{number}/pay/",
         "Pay an order",

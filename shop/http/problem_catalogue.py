@@ -141,6 +141,12 @@ EXPLAINED = [
         _("The order may be paid already, and the shop has to check it first. Nothing is charged twice."),
         _("Ask the buyer to contact the shop."),
     ),
+    Explained(
+        "address_fixed",
+        409,
+        _("The delivery address can no longer be changed: the order was sent, or it has ended."),
+        _("Ask the buyer to contact the shop."),
+    ),
     Explained("cancelled_too_often", 429, _("The buyer has cancelled orders for this item several times."), WAIT),
     # The webhook
     Explained(

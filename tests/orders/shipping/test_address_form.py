@@ -7,7 +7,7 @@ from django.utils import translation
 from pytest_django import Settings
 
 from orders.shipping.address_form import AddressForm
-from orders.shipping.countries import country_choices, country_name
+from shop.countries import country_choices, country_name
 
 HANGZHOU = {
     "name": "王小明",
