@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from orders.models import Order, OrderStatus
 from orders.pages import orders_of, start_payment
 from orders.shipping.address_form import AddressForm, as_initial
-from orders.shipping.order_address import CHANGEABLE, address_of, last_address, store_address
+from orders.shipping.order_address import CHANGEABLE, address_of, likely_address, store_address
 
 
 @never_cache
@@ -34,7 +34,7 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
     known = address_of(order)
     form = AddressForm(
         request.POST if request.method == "POST" else None,
-        initial=as_initial(known or last_address(buyer_id=order.buyer_id)),
+        initial=as_initial(known or likely_address(buyer_id=order.buyer_id)),
     )
     if request.method == "POST" and form.is_valid():
         if not store_address(order_id=order.pk, values=form.cleaned_data):

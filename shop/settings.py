@@ -110,7 +110,7 @@ SIMULATED_DELIVERY: str = env.str("SIMULATED_DELIVERY", default="once")
 SIMULATED_SLOW_SECONDS: int = env.int("SIMULATED_SLOW_SECONDS", default=5)
 SIMULATED_LATE_SECONDS: int = env.int("SIMULATED_LATE_SECONDS", default=60)
 
-# --- Delivery -------------------------------------------------------------------------------------------------------
+# --- Delivery ----------------------------------------------------------------------------------------------------
 
 # The country that an empty address form begins with; empty for none.
 SHOP_COUNTRY: str = env.str("SHOP_COUNTRY", default="CN").upper()

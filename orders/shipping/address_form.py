@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from orders.models import ShippingAddress
 from orders.shipping.address_checks import ADDRESS_FIELDS, address_errors, tidy
 from shop.countries import country_choices
+from shop.models import Address
 
 # What browsers fill in by themselves.
 AUTOCOMPLETE = {
@@ -85,6 +86,6 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
         return ShippingAddress(**{name: self.cleaned_data[name] for name in ADDRESS_FIELDS})
 
 
-def as_initial(address: ShippingAddress | None) -> dict[str, str]:
+def as_initial(address: ShippingAddress | Address | None) -> dict[str, str]:
     """What a form begins with: a former address, or nothing."""
     return {name: getattr(address, name) for name in ADDRESS_FIELDS} if address else {}

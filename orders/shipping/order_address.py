@@ -7,6 +7,7 @@ from django.db import transaction
 
 from orders.models import Order, OrderStatus, ShippingAddress
 from orders.shipping.address_checks import ADDRESS_FIELDS
+from shop.models import Address
 
 # The goods have not left, so they can still go elsewhere.
 CHANGEABLE = (OrderStatus.AWAITING_PAYMENT, OrderStatus.PAID)
@@ -35,9 +36,10 @@ def must_ask(order: Order) -> bool:
     return bool(settings.SHIPPING_ADDRESS_REQUIRED) and address_of(order) is None
 
 
-def last_address(*, buyer_id: int | None) -> ShippingAddress | None:
-    """Where the buyer's last order with an address went."""
+def likely_address(*, buyer_id: int | None) -> ShippingAddress | Address | None:
+    """What the form begins with: where the buyer's last order went, or else an address of the account's book."""
     if buyer_id is None:
         return None
     former = ShippingAddress.objects.filter(order__buyer_id=buyer_id)
-    return former.order_by("-order__created_at", "-order_id").first()
+    last = former.order_by("-order__created_at", "-order_id").first()
+    return last or Address.objects.filter(user_id=buyer_id).first()

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from orders.models import Mail, Order, OrderStatus, Payment
 from seckill import ledger
 from seckill.models import SaleItem
+from tests.browser.delivery_address import fill_address, start_payment
 from tests.browser.test_buying import width_of
 from tests.processes import wait_until
 
@@ -51,6 +52,10 @@ def test_a_buyer_signs_in_reserves_pays_and_sees_the_order_paid(
 
     # When they pay on the payment page, and money takes its time
     page.get_by_role("button", name="Pay CN¥19.00").click()
+    page.wait_for_url("**/address/")
+    expect(page.locator("main")).to_contain_text("The price includes delivery.")
+    fill_address(page)
+    page.get_by_role("button", name="Save and pay CN¥19.00").click()
     press(page, "pay_slowly")
 
     # Then the page they come back to says that it waits, and of itself that the order is paid
@@ -74,7 +79,7 @@ def test_after_a_declined_payment_the_buyer_pays_with_another(
 ) -> None:
     sign_in(page.context, buyer)
     reserve(page, live_shop, item)
-    page.click("#pay")
+    start_payment(page)
     press(page, "decline")
     again = page.get_by_role("button", name="Try paying again")
     expect(again).to_be_visible(timeout=20_000)
@@ -89,7 +94,7 @@ def test_whoever_walks_away_from_the_payment_page_goes_on_paying_on_the_same_one
 ) -> None:
     sign_in(page.context, buyer)
     reserve(page, live_shop, item)
-    page.click("#pay")
+    start_payment(page)
     page.wait_for_url("**/pay/simulated/*/")
     first = page.url
     page.get_by_role("link", name="Return to the shop without paying").click()
@@ -143,7 +148,7 @@ def test_without_javascript_and_on_a_phone_it_all_works_too(
     page.click("#cancel")
     expect(page.locator("h1")).to_have_text("取消此订单？")
     page.goto(order)
-    page.click("#pay")
+    start_payment(page)
     press(page, "pay")
 
     def is_paid() -> bool:
@@ -162,7 +167,7 @@ def test_the_pages_of_paying_are_not_wider_than_a_phone(
     page = phone.new_page()
     reserve(page, live_shop, item)
     order = page.url
-    page.click("#pay")
+    start_payment(page)
     page.wait_for_url("**/pay/simulated/*/")
     assert width_of(page) == 360
     for path in (order, f"{order}cancel/", f"{live_shop}/accounts/email/"):

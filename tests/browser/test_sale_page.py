@@ -16,6 +16,7 @@ from seckill import ledger, passes
 from seckill.models import Sale, SaleItem
 from seckill.publication import publish_sale
 from shop.models import Product
+from tests.browser.delivery_address import start_payment
 from tests.browser.test_buying import width_of
 from tests.conftest import make_item
 from tests.processes import wait_until
@@ -283,7 +284,7 @@ def test_without_javascript_the_page_leads_through_the_sale(
     page.wait_for_url("**/reserve/**")
     page.click("[data-buy]")
     page.wait_for_url("**/orders/*/")
-    page.click("#pay")
+    start_payment(page)
     page.click("button[value=pay]")
     page.wait_for_url("**/orders/*/?payment=returned")
     expect(page.locator(".order-state")).to_contain_text("This page updates automatically")
@@ -317,7 +318,7 @@ def test_a_buyer_who_pays_late_sees_what_becomes_of_the_money(
     open_sale(page, live_shop, item)
     page.click("[data-buy]")
     page.wait_for_url("**/orders/*/")
-    page.click("#pay")
+    start_payment(page)
     page.click("button[value=pay_slowly]")
     page.wait_for_url("**/orders/*/?payment=returned")
     Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -336,7 +337,7 @@ def test_back_from_the_payment_page_says_that_nothing_is_paid_yet(
     open_sale(page, live_shop, item)
     page.click("[data-buy]")
     page.wait_for_url("**/orders/*/")
-    page.click("#pay")
+    start_payment(page)
     page.wait_for_url("**/pay/simulated/*/")
     page.go_back()
     page.wait_for_url("**/orders/*/")

@@ -15,6 +15,7 @@ from orders.models import Order, OrderStatus, Payment
 from orders.payments import late_money
 from orders.payments.provider.interface import ProviderUnreachable
 from orders.payments.simulated.adapter import SimulatedProvider
+from orders.shipping.order_address import store_address
 from seckill import ledger, passes
 from seckill.models import SaleItem
 from seckill.store import StoreUnreachable
@@ -22,6 +23,7 @@ from shop.languages.page_language import path_in
 from shop.models import Product
 from tests.conftest import make_item
 from tests.orders.payments.payment_steps import message, send_webhook, store_away
+from tests.orders.shipping.addresses import ADDRESS
 from tests.seckill.staff.filled_form import messages_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,7 +33,9 @@ def reserve(item: SaleItem, user: User, *, units: int = 1) -> Order:
     reservation_id = passes.new_reservation_id(item.pk)
     ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=user.pk, units=units)
     tasks.drain_outbox(item_id=item.pk)
-    return Order.objects.get(reservation_id=reservation_id)
+    order = Order.objects.get(reservation_id=reservation_id)
+    store_address(order_id=order.pk, values=ADDRESS)
+    return order
 
 
 def text_of(client: Client, path: str, **headers: str) -> str:

@@ -60,8 +60,10 @@ OWNED = {
     "api-order": {"number": "order"},
     "api-order-pay": {"number": "order"},
     "api-order-cancel": {"number": "order"},
+    "api-order-address": {"number": "order"},
     "order": {"number": "order"},
     "order-pay": {"number": "order"},
+    "order-address": {"number": "order"},
     "order-cancel": {"number": "order"},
     "reservation": {"reservation_id": "reservation"},
 }

@@ -7,11 +7,13 @@ from django.test import Client
 
 from orders.mails.message import message_of
 from orders.models import Mail, Order
+from orders.shipping.order_address import store_address
 from seckill.models import SaleItem
 from shop.buyer_language import language_of
 from shop.languages.page_language import language_of_path, path_in
 from shop.models import BuyerLanguage
 from tests.orders.payments.payment_steps import order_of, payment_of
+from tests.orders.shipping.addresses import ADDRESS
 
 pytestmark = pytest.mark.django_db
 
@@ -155,6 +157,7 @@ def test_mails_and_ways_back_from_payment_have_the_language_of_the_buyer(
     buyer.email = "buyer@example.com"
     buyer.save()
     order = order_of(item, buyer)
+    store_address(order_id=order.pk, values=ADDRESS)
     client.force_login(buyer)
     payment_page = client.post(f"/zh-hans/orders/{order.number}/pay/")["Location"]
     assert payment_page.startswith("/zh-hans/pay/simulated/")
@@ -173,6 +176,7 @@ def test_an_open_payment_page_is_shown_in_the_language_of_the_order(
 ) -> None:
     order = order_of(item, buyer)
     payment = payment_of(order)
+    store_address(order_id=order.pk, values=ADDRESS)
     client.force_login(buyer)
     answer = client.post(f"/zh-hans/orders/{order.number}/pay/")
     assert answer["Location"] == path_in("zh-hans", payment.url)

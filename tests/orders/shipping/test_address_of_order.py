@@ -1,0 +1,165 @@
+"""Where an order goes: asked on the way to payment, set by the API, fixed once the goods have left."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import Settings
+from rest_framework.test import APIClient
+
+from orders import lifecycle
+from orders.models import Order, OrderStatus, Payment, ShippingAddress
+from orders.shipping.order_address import store_address
+from seckill.models import SaleItem
+from shop.models import Address, Product
+from tests.conftest import make_item
+from tests.orders.payments.payment_steps import order_of, press_pay, signed_in
+from tests.orders.shipping.addresses import ADDRESS
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LATER = ADDRESS | {"later": "yes"}
+
+
+@pytest.fixture
+def order(item: SaleItem, buyer: User, client: Client) -> Order:
+    client.force_login(buyer)
+    return order_of(item, buyer)
+
+
+def pay(client: Client, order: Order) -> Any:
+    return client.post(order.pay_path)
+
+
+def address_of(order: Order) -> dict[str, str]:
+    row = ShippingAddress.objects.get(order=order)
+    return {name: getattr(row, name) for name in ADDRESS}
+
+
+# --- the page between the button and the payment company ---
+
+
+def test_who_pays_is_asked_where_the_order_goes_and_led_on(client: Client, order: Order) -> None:
+    asked = pay(client, order)
+    assert asked["Location"] == f"{order.get_absolute_url()}address/"
+    assert not Payment.objects.exists()
+    page = client.get(asked["Location"]).content.decode()
+    assert "The price includes delivery." in page
+    assert 'autocomplete="shipping postal-code"' in page
+    assert client.post(asked["Location"], ADDRESS)["Location"].startswith("/pay/simulated/")
+    assert address_of(order) == ADDRESS
+
+
+def test_who_has_given_an_address_is_not_asked_again(client: Client, order: Order) -> None:
+    store_address(order_id=order.pk, values=ADDRESS)
+    assert pay(client, order)["Location"].startswith("/pay/simulated/")
+
+
+def test_a_shop_that_sends_nothing_asks_nothing(client: Client, order: Order, settings: Settings) -> None:
+    settings.SHIPPING_ADDRESS_REQUIRED = False
+    assert pay(client, order)["Location"].startswith("/pay/simulated/")
+
+
+def test_an_address_can_be_saved_without_paying_now(client: Client, order: Order) -> None:
+    assert client.post(order.address_path, LATER)["Location"] == order.get_absolute_url()
+    assert address_of(order) == ADDRESS
+    assert not Payment.objects.exists()
+
+
+def test_what_is_wrong_is_shown_at_the_field_and_nothing_is_saved(client: Client, order: Order) -> None:
+    page = client.post(f"/zh-hans{order.address_path}", ADDRESS | {"postcode": "?", "name": ""}).content.decode()
+    assert "请填写收货人姓名。" in page
+    assert "这不像是邮政编码" in page
+    assert 'value="Wensan Road 478"' in page
+    assert not ShippingAddress.objects.exists()
+
+
+def test_the_form_begins_with_the_address_of_the_last_order(
+    client: Client, product: Product, buyer: User, order: Order
+) -> None:
+    store_address(order_id=order.pk, values=ADDRESS | {"city": "Shanghai"})
+    item = make_item(product)
+    following = order_of(item, buyer)
+    assert 'value="Shanghai"' in client.get(following.address_path).content.decode()
+
+
+def test_the_form_begins_with_the_address_of_the_account_if_there_was_no_order(
+    client: Client, buyer: User, order: Order
+) -> None:
+    Address.objects.create(user=buyer, **ADDRESS | {"city": "Suzhou"}, is_default=True)
+    assert 'value="Suzhou"' in client.get(order.address_path).content.decode()
+
+
+def test_the_address_of_somebody_else_is_not_shown_or_changed(client: Client, order: Order, stranger: User) -> None:
+    store_address(order_id=order.pk, values=ADDRESS)
+    client.force_login(stranger)
+    assert client.get(order.address_path).status_code == 404
+    assert client.post(order.address_path, ADDRESS | {"city": "Elsewhere"}).status_code == 404
+    assert address_of(order) == ADDRESS
+
+
+def test_the_address_can_be_changed_until_the_goods_have_left(client: Client, order: Order) -> None:
+    store_address(order_id=order.pk, values=ADDRESS)
+    assert lifecycle.pay(order_id=order.pk)
+    assert client.post(order.address_path, ADDRESS | {"city": "Ningbo"})["Location"] == order.get_absolute_url()
+    assert address_of(order)["city"] == "Ningbo"
+    assert "Ningbo" in client.get(order.get_absolute_url()).content.decode()
+    assert lifecycle.ship(order_id=order.pk)
+    assert client.post(order.address_path, ADDRESS)["Location"] == order.get_absolute_url()
+    assert address_of(order)["city"] == "Ningbo"
+
+
+@pytest.mark.parametrize("status", set(OrderStatus) - {OrderStatus.AWAITING_PAYMENT, OrderStatus.PAID})
+def test_an_order_that_was_sent_or_has_ended_keeps_its_address(order: Order, status: OrderStatus) -> None:
+    Order.objects.filter(pk=order.pk).update(status=status, ended_at=order.created_at)
+    assert not store_address(order_id=order.pk, values=ADDRESS)
+    assert not ShippingAddress.objects.exists()
+
+
+# --- the API ---
+
+
+def put(api: APIClient, order: Order, **changes: str) -> Any:
+    path = f"/api/v1/orders/{order.number}/shipping-address/"
+    return api.put(path, ADDRESS | changes, format="json")
+
+
+def test_the_api_sets_the_address_and_shows_it(order: Order, buyer: User) -> None:
+    api = signed_in(buyer)
+    answer = put(api, order, phone="＋８６ 138 0013 8000", country="cn")
+    assert answer.status_code == 200
+    full = ADDRESS | {"line2": "", "region": "", "phone": "+86 138 0013 8000"}
+    assert answer.json()["shipping_address"] == full
+    assert api.get(f"/api/v1/orders/{order.number}/").json()["shipping_address"] == full
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"name": ""}, "name"),
+        ({"country": "ZZ"}, "country"),
+        ({"postcode": "!"}, "postcode"),
+        ({"phone": "x"}, "phone"),
+    ],
+)
+def test_the_api_says_which_field_is_wrong(order: Order, buyer: User, changes: dict[str, str], field: str) -> None:
+    answer = put(signed_in(buyer), order, **changes)
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+    assert field in str(answer.json()["errors"])
+
+
+def test_the_api_refuses_a_new_address_once_the_goods_have_left(order: Order, buyer: User) -> None:
+    lifecycle.pay(order_id=order.pk)
+    lifecycle.ship(order_id=order.pk)
+    answer = put(signed_in(buyer), order)
+    assert (answer.status_code, answer.json()["code"]) == (409, "address_fixed")
+
+
+def test_the_api_takes_a_payment_without_an_address_as_before(order: Order, buyer: User) -> None:
+    assert press_pay(signed_in(buyer), order.number).status_code == 201
+
+
+def test_strangers_find_nothing_at_the_address(order: Order, stranger: User) -> None:
+    assert put(signed_in(stranger), order).status_code == 404
+    assert put(APIClient(), order).status_code == 401
