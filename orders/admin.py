@@ -71,7 +71,7 @@ class AddressInline(ReadOnlyInline):
 class OrderAdmin(OrderPage):
     """Orders are read-only here. Staff change them by buttons and actions, which call `orders/lifecycle.py`."""
 
-    list_display = ["code", "customer", "status_label", "amount", "what", "created_at", "expires_at"]
+    list_display = ["short_number", "customer", "status_label", "amount", "what", "created_at", "expires_at"]
     list_filter = [
         "status",
         "created_at",
@@ -87,7 +87,7 @@ class OrderAdmin(OrderPage):
     list_max_show_all = LISTED_MAX
     inlines = [OrderLineInline, AddressInline, PaymentInline, MailInline]
     change_form_outer_after_template = "admin/orders/order/events.html"
-    readonly_fields = ["code", "number", "amount", "reason", "notice"]
+    readonly_fields = ["short_number", "number", "amount", "reason", "notice"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         orders: QuerySet[Order] = super().get_queryset(request)
@@ -101,7 +101,7 @@ class OrderAdmin(OrderPage):
     def get_fields(self, request: HttpRequest, obj: Order | None = None) -> list[Any]:
         return [
             *(["reason" if obj.attention in ATTENTION_TO_DO else "notice"] if obj and obj.attention else []),
-            ("code", "status"),
+            ("short_number", "status"),
             ("buyer", "amount") if obj and obj.buyer_id else ("email", "amount"),
             ("reserved_at", "expires_at"),
             ("created_at", "ended_at"),
@@ -115,6 +115,10 @@ class OrderAdmin(OrderPage):
     @display(description=_("status"), ordering="status", label=LABELS)  # type: ignore[untyped-decorator]
     def status_label(self, order: Order) -> tuple[str, str]:
         return order.status, order.get_status_display()
+
+    @admin.display(description=_("order number"), ordering="code")
+    def short_number(self, order: Order) -> str:
+        return order.shown_code
 
     @admin.display(description=_("buyer"), ordering="buyer__username")
     def customer(self, order: Order) -> str:

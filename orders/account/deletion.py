@@ -30,7 +30,7 @@ class NotNow(Exception):
     """The account cannot be deleted while `orders` are open."""
 
     def __init__(self, orders: list[Order]) -> None:
-        super().__init__([order.code for order in orders])
+        super().__init__([order.shown_code for order in orders])
         self.orders = orders
 
 

@@ -54,7 +54,7 @@ def invoice_of(order: Order) -> Invoice | None:
     if order.shipping_minor:
         lines.append(shipping_of(order))
     return Invoice(
-        number=f"{order.code[:4]}-{order.code[4:]}",
+        number=order.shown_code,
         date=order.ended_at,
         ordered_at=order.created_at,
         currency=order.currency,

@@ -246,7 +246,7 @@ def not_changed_text(change: StatusChange, orders: list[Order]) -> str:
 
 def numbers_of(orders: list[Order]) -> str:
     """The orders' numbers; the list's search finds them."""
-    named = ", ".join(order.code for order in orders[:NAMED_MAX])
+    named = ", ".join(order.shown_code for order in orders[:NAMED_MAX])
     return f"{named}, …" if len(orders) > NAMED_MAX else named
 
 

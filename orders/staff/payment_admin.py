@@ -97,10 +97,10 @@ class PaymentEventAdmin(ReadOnlyAdmin):
     readonly_fields = ["kind_text", "outcome_text", "paid", "order"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PaymentEvent]:
-        """The events with pk and number of their order: a query for each row would make a hundred."""
+        """The events with pk and code of their order: a query for each row would make a hundred."""
         orders = Order.objects.filter(payments__pk=OuterRef("payment_id"))
         events: QuerySet[PaymentEvent] = super().get_queryset(request)
-        return events.annotate(order_id=Subquery(orders.values("pk")), order_number=Subquery(orders.values("number")))
+        return events.annotate(order_id=Subquery(orders.values("pk")), order_code=Subquery(orders.values("code")))
 
     @display(description=_("kind"), ordering="kind")  # type: ignore[untyped-decorator]
     def kind_text(self, event: PaymentEvent) -> str:
@@ -116,7 +116,7 @@ class PaymentEventAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("order"))
     def order(self, event: Any) -> str:
-        return link_to(Order(pk=event.order_id, number=event.order_number)) if event.order_id else "–"
+        return link_to(Order(pk=event.order_id, code=event.order_code)) if event.order_id else "–"
 
 
 def events_of(order: Order) -> list[dict[str, Any]]:

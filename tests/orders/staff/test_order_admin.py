@@ -78,7 +78,7 @@ def counters_of(item: SaleItem) -> tuple[int | None, int, int]:
 
 def test_the_list_shows_who_bought_what_for_how_much(client: Client, order: Order) -> None:
     page = client.get(ORDERS).content.decode()
-    for text in (order.code, "buyer", "19.00 CNY", "1 × Longjing tea", "awaiting payment"):
+    for text in (order.shown_code, "buyer", "19.00 CNY", "1 × Longjing tea", "awaiting payment"):
         assert text in page
 
 
@@ -110,7 +110,7 @@ def test_a_recorded_payment_pays_the_order_and_sells_the_unit(client: Client, or
 
 def test_recording_a_payment_asks_for_amount_and_reference_first(client: Client, order: Order) -> None:
     page = client.post(ORDERS, chosen("record_payment", order)).content.decode()
-    for text in ("Record the payment of 1 order", order.code, "19.00 CNY is due.", "Reference"):
+    for text in ("Record the payment of 1 order", order.shown_code, "19.00 CNY is due.", "Reference"):
         assert text in page
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT
     assert not LogEntry.objects.exists()
@@ -163,7 +163,7 @@ def test_a_payment_that_comes_too_late_is_not_recorded(client: Client, order: Or
     Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     response = client.post(ORDERS, received(order), follow=True)
     assert messages_on(response) == [
-        f"1 order was not marked as paid: it was not awaiting payment, or its deadline had passed. ({order.code})"
+        f"1 order was not marked as paid: it was not awaiting payment, or its deadline had passed. ({order.shown_code})"
     ]
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT
 
@@ -185,7 +185,7 @@ def test_a_cancelled_order_puts_its_units_back_on_sale(client: Client, order: Or
 def test_a_paid_order_is_not_cancelled(client: Client, order: Order) -> None:
     client.post(ORDERS, received(order), follow=True)
     response = client.post(ORDERS, chosen("cancel_orders", order, confirmed="yes"), follow=True)
-    assert messages_on(response) == [f"1 order was not cancelled: it was not awaiting payment. ({order.code})"]
+    assert messages_on(response) == [f"1 order was not cancelled: it was not awaiting payment. ({order.shown_code})"]
     assert status_of(order) == OrderStatus.PAID
 
 
@@ -230,7 +230,7 @@ def test_nobody_adds_edits_or_deletes_an_order(client: Client, order: Order) -> 
 
 
 def test_a_paid_order_is_shipped_and_then_completed(client: Client, order: Order) -> None:
-    number = order.code
+    number = order.shown_code
     client.post(ORDERS, received(order))
     for action, words in (
         ("complete_orders", f"1 order was not marked as completed: it is not shipped yet. ({number})"),
@@ -256,7 +256,7 @@ def test_each_change_is_in_the_history_with_the_name_of_who_made_it(client: Clie
 def test_a_refund_asks_first_and_says_how_much_and_for_which_orders(client: Client, order: Order) -> None:
     client.post(ORDERS, received(order))
     page = client.post(ORDERS, chosen("refund_orders", order)).content.decode()
-    for text in ("Refund 1 order?", "Total: 19.00 CNY.", order.code, "recorded by staff"):
+    for text in ("Refund 1 order?", "Total: 19.00 CNY.", order.shown_code, "recorded by staff"):
         assert text in page
     assert "checked" not in page.partition('<input type="checkbox" name="units_back"')[2].partition(">")[0]
     assert status_of(order) == OrderStatus.PAID
@@ -285,7 +285,7 @@ def test_an_order_that_is_not_paid_is_not_refunded(client: Client, order: Order)
     assert 'name="units_back"' not in page
     response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"), follow=True)
     assert messages_on(response) == [
-        f"1 order was not refunded: it is not paid, or was already shipped. ({order.code})"
+        f"1 order was not refunded: it is not paid, or was already shipped. ({order.shown_code})"
     ]
 
 
@@ -315,7 +315,7 @@ def test_events_and_mails_have_lists_of_their_own(client: Client, order: Order) 
         assert client.get(EVENTS, query).context["cl"].result_count == count, query
     page = client.get(EVENTS).content.decode()
     assert "waiting for its payment" in page
-    assert order.code in page
+    assert order.shown_code in page
     assert client.get(f"{EVENTS}{PaymentEvent.objects.latest('pk').pk}/change/").status_code == 200
     for query, count in (({}, 1), ({"state": "due"}, 1), ({"state": "sent"}, 0), ({"q": "buyer"}, 1)):
         assert client.get(MAILS, query).context["cl"].result_count == count, query
@@ -353,7 +353,7 @@ def test_orders_that_need_attention_have_a_list_with_the_reason_until_they_are_r
     Order.objects.update(attention=Attention.REFUND_FAILS)
     page = client.get(LOOK_AT).content.decode()
     assert "The provider does not accept the refund." in page
-    assert order.code in page
+    assert order.shown_code in page
     assert badge() == "1"
     assert "The provider does not accept the refund." in client.get(f"{ORDERS}{order.pk}/change/").content.decode()
     # When somebody marks it as resolved

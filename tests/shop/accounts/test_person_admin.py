@@ -21,9 +21,9 @@ def test_the_page_shows_the_persons_orders(client: Client, shop_manager: User, b
     order = order_of(item, buyer)
     client.force_login(shop_manager)
     page = client.get(page_of(buyer)).content.decode()
-    for text in (order.code, "1 × Longjing tea", "awaiting payment", f"/admin/orders/order/{order.pk}/change/"):
+    for text in (order.shown_code, "1 × Longjing tea", "awaiting payment", f"/admin/orders/order/{order.pk}/change/"):
         assert text in page
-    assert order.code not in client.get(page_of(shop_manager)).content.decode()
+    assert order.shown_code not in client.get(page_of(shop_manager)).content.decode()
 
 
 def test_the_page_shows_nothing_of_the_password(client: Client, shop_manager: User, buyer: User) -> None:
@@ -62,7 +62,7 @@ def test_orders_are_shown_to_staff_who_may_see_orders(client: Client, buyer: Use
     clerk = User.objects.create_user("clerk", is_staff=True)
     clerk.user_permissions.set(Permission.objects.filter(codename__in=["view_user", "change_user"]))
     client.force_login(clerk)
-    assert order.code not in client.get(page_of(buyer)).content.decode()
+    assert order.shown_code not in client.get(page_of(buyer)).content.decode()
 
 
 def test_a_person_with_many_orders_costs_no_more_queries(
