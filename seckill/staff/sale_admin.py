@@ -214,7 +214,7 @@ class SaleAdmin(StaffAdmin):
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "title": _("Duplicate “%(sale)s”?") % {"sale": sale},
-            "items": sale.items.select_related("product").order_by("pk"),
+            "items": sale.items.select_related("variant__product").order_by("pk"),
             "sale_url": self.page_of(sale),
         }
         return TemplateResponse(request, "admin/seckill/sale/duplicate.html", context)

@@ -151,7 +151,7 @@ def test_an_order_is_found_by_mail_address_user_name_and_number(
     assert client.get(ORDERS, {"q": text}).context["cl"].result_count == 1
 
 
-@pytest.mark.parametrize("text", ["rival", "nobody@example.com", "ffffffff-0000", "zzz", "%", "\x00"])
+@pytest.mark.parametrize("text", ["rival", "nobody@example.com", "ffffffff-0000", "zzz", "%"])
 def test_another_text_finds_nothing(client: Client, order: Order, rival: User, text: str) -> None:
     assert client.get(ORDERS, {"q": text}).context["cl"].result_count == 0
 

@@ -36,7 +36,7 @@ def test_the_draft_has_the_same_items_and_terms_one_week_later(item: SaleItem) -
 
 
 def test_a_paused_sale_of_last_month_becomes_a_draft_that_can_be_published(product: Product) -> None:
-    old = make_item(product, opens_in_seconds=-30 * 24 * 3600, closes_in_seconds=-30 * 24 * 3600 + 60)
+    old = make_item(product, opens_in_seconds=-30 * 24 * 3600, closes_in_seconds=-30 * 24 * 3600 + 60, published=False)
     Sale.objects.update(paused=True)
     draft = duplicate(sale_id=old.sale_id)
     assert timezone.now() < draft.opens_at < timezone.now() + WEEK
