@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
-from orders.models import ATTENTION_TO_DO, Attention, Order, OrderLine, OrderStatus, ShippingAddress, with_lines
+from orders.models import ATTENTION_TO_DO, Attention, Order, OrderLine, OrderStatus, Refund, ShippingAddress, with_lines
 from orders.staff.bounded_choice import LISTED_MAX
 from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
@@ -61,6 +61,22 @@ class OrderLineInline(ReadOnlyInline):
         return format_html('<a href="{}" class="text-link">{}</a>', url, line.sale_item.sale)
 
 
+class RefundInline(ReadOnlyInline):
+    """What staff refunded, newest first."""
+
+    model = Refund
+    fields = readonly_fields = ("amount", "status", "reason", "made_by", "created_at", "last_error")
+    verbose_name_plural = _("refunds")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Refund]:
+        refunds: QuerySet[Refund] = super().get_queryset(request)
+        return refunds.select_related("made_by", "order")
+
+    @admin.display(description=_("amount"))
+    def amount(self, refund: Refund) -> str:
+        return amount_text(refund.amount_minor, refund.order.currency)
+
+
 class AddressInline(ReadOnlyInline):
     model = ShippingAddress
     fields = readonly_fields = ("name", "line1", "line2", "city", "region", "postcode", "country", "phone")
@@ -85,7 +101,7 @@ class OrderAdmin(OrderPage):
     search_help_text = _("Order number, mail address or user name")
     list_per_page = PER_PAGE
     list_max_show_all = LISTED_MAX
-    inlines = [OrderLineInline, AddressInline, PaymentInline, MailInline]
+    inlines = [OrderLineInline, AddressInline, PaymentInline, RefundInline, MailInline]
     change_form_outer_after_template = "admin/orders/order/events.html"
     readonly_fields = ["short_number", "number", "amount", "reason", "notice"]
 

@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from orders import lifecycle
-from orders.models import Order, OrderStatus, Payment, with_lines
+from orders.models import SOLD, Order, OrderStatus, Payment, with_lines
 from orders.staff.bounded_choice import Choice, first_of
 from orders.staff.payment_form import forms_for
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text
@@ -94,7 +94,7 @@ COMPLETE = StatusChange(
     ),
 )
 
-REFUNDABLE = Q(status=OrderStatus.PAID)
+REFUNDABLE = Q(status__in=SOLD)
 
 
 def refund_change(*, units_back: bool) -> StatusChange:
@@ -107,8 +107,8 @@ def refund_change(*, units_back: bool) -> StatusChange:
         else gettext_lazy("Refunded, units stay sold."),
         done_text=lambda n: ngettext("%(count)d order is being refunded.", "%(count)d orders are being refunded.", n),
         skipped_text=lambda n: ngettext(
-            "%(count)d order was not refunded: it is not paid, or was already shipped.",
-            "%(count)d orders were not refunded: they are not paid, or were already shipped.",
+            "%(count)d order was not refunded: it is not paid.",
+            "%(count)d orders were not refunded: they are not paid.",
             n,
         ),
     )
@@ -206,6 +206,7 @@ class OrderActions(ReadOnlyAdmin):
             total=total_of(refundable),
             count=count,
             others=len(choice.pks) - count,
+            sold=SOLD,
         )
 
     def ask(self, request: HttpRequest, choice: Choice, template: str, **more: Any) -> TemplateResponse:

@@ -1,13 +1,13 @@
 """The buttons on the page of an order, and the pages behind them: the actions of the list, for one order, and more."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q
+from django.db.models import F, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from orders import lifecycle
+from orders.lifecycle import RefundOutcome
 from orders.models import Order, OrderStatus, with_lines
 from orders.staff.order_actions import (
     CANCEL,
@@ -29,9 +30,8 @@ from orders.staff.order_actions import (
     not_changed_text,
 )
 from orders.staff.order_forms import NoteForm, TrackingForm
+from orders.staff.order_refund import RefundForm, history_of, make_refund
 from orders.staff.read_only_admin import may_see_orders
-
-SENT = (OrderStatus.SHIPPED, OrderStatus.COMPLETED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,28 @@ class OrderPage(OrderActions):
             return self.ask_with_form(request, order, forms.Form(), title=COMPLETE_TITLE, sentence=sentence)
         return self.listed_action(request, order, "complete_orders")
 
+    def refund(self, request: HttpRequest, order: Order) -> HttpResponse | None:
+        """Ask how much; all that is left ends the order."""
+        form = RefundForm(order, request.POST if request.method == "POST" else None)
+        if request.method == "POST" and not form.left_minor:
+            self.message_user(request, not_changed_text(REFUND, [order]), messages.WARNING)
+            return None
+        if request.method != "POST" or not form.is_valid():
+            sentence = _(
+                "Payments made through a payment company are refunded automatically. Payments that staff recorded "
+                "must be paid back by staff."
+            )
+            return self.ask_with_form(request, order, form, title=REFUND_TITLE, sentence=sentence)
+        outcome = make_refund(request, form)
+        if outcome is RefundOutcome.STARTED:
+            self.log_change(request, order, history_of(form))
+            self.message_user(request, history_of(form), messages.SUCCESS)
+        elif outcome is RefundOutcome.REPEATED:
+            self.message_user(request, _("This refund was made before; it is not made twice."), messages.INFO)
+        else:
+            self.message_user(request, _("Nothing was refunded: the order has changed meanwhile."), messages.WARNING)
+        return None
+
     def listed_action(self, request: HttpRequest, order: Order, name: str) -> HttpResponse | None:
         """An action of the list, with its own page that asks."""
         answer: HttpResponse | None = getattr(self, name)(request, Order.objects.filter(pk=order.pk))
@@ -99,13 +121,13 @@ class OrderPage(OrderActions):
     def tracking_view(self, request: HttpRequest, order_id: int) -> HttpResponse:
         """Correct carrier and tracking number of an order that was shipped."""
         order = self.order_to_change(request, order_id)
-        if order.status not in SENT:
+        if order.shipped_at is None:
             raise Http404
         initial = {"carrier": order.carrier, "tracking_number": order.tracking_number}
         form = TrackingForm(request.POST if request.method == "POST" else None, initial=initial)
         if request.method != "POST" or not form.is_valid():
             return self.ask_with_form(request, order, form, title=_("Tracking number"))
-        Order.objects.filter(pk=order.pk, status__in=SENT).update(**form.cleaned_data)
+        lifecycle.correct_tracking(order_id=order.pk, **form.cleaned_data)
         self.log_change(request, order, tracking_text(form.cleaned_data) or _("Tracking number removed."))
         self.message_user(request, _("The tracking number is saved."), messages.SUCCESS)
         return redirect(page_of(order))
@@ -166,7 +188,7 @@ class OrderPage(OrderActions):
                 for name, step in STEPS.items()
                 if is_possible(step.change.possible, order)
             ),
-            *([button(_("Tracking number"), "tracking", order.pk)] if order.status in SENT else []),
+            *([button(_("Tracking number"), "tracking", order.pk)] if order.shipped_at else []),
             button(_("Notes of the staff"), "notes", order.pk),
             slip,
         ]
@@ -174,6 +196,9 @@ class OrderPage(OrderActions):
 
 SHIP_TITLE = gettext_lazy("Mark as shipped")
 COMPLETE_TITLE = gettext_lazy("Mark as completed")
+REFUND_TITLE = gettext_lazy("Refund")
+# Also where the provider has refused the last part.
+REFUNDABLE_AGAIN = REFUND.possible | Q(status=OrderStatus.REFUND_DUE, refunded_minor__lt=F("amount_minor"))
 
 STEPS = {
     "record-payment": Step(
@@ -183,9 +208,7 @@ STEPS = {
     ),
     "ship": Step(SHIP_TITLE, OrderPage.ship, SHIP),
     "complete": Step(COMPLETE_TITLE, OrderPage.complete, COMPLETE),
-    "refund": Step(
-        gettext_lazy("Refund"), lambda page, request, order: page.listed_action(request, order, "refund_orders"), REFUND
-    ),
+    "refund": Step(REFUND_TITLE, OrderPage.refund, replace(REFUND, possible=REFUNDABLE_AGAIN)),
     "cancel": Step(
         gettext_lazy("Cancel and put units back on sale"),
         lambda page, request, order: page.listed_action(request, order, "cancel_orders"),

@@ -1,6 +1,7 @@
 """On the page of an order staff do what its status allows: the page asks first and says what was done, or why not."""
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -48,8 +49,8 @@ def test_the_buttons_are_those_that_the_status_allows(client: Client, order: Ord
     assert buttons_on_page(client, order) == ["record-payment", "cancel"]
     for status, buttons in (
         (OrderStatus.PAID, ["ship", "refund"]),
-        (OrderStatus.SHIPPED, ["complete"]),
-        (OrderStatus.COMPLETED, []),
+        (OrderStatus.SHIPPED, ["complete", "refund"]),
+        (OrderStatus.COMPLETED, ["refund"]),
         (OrderStatus.EXPIRED, []),
     ):
         Order.objects.update(status=status, ended_at=order.created_at)
@@ -62,7 +63,7 @@ def test_the_buttons_are_those_that_the_status_allows(client: Client, order: Ord
         (OrderStatus.AWAITING_PAYMENT, "record-payment", "19.00 CNY is due."),
         (OrderStatus.AWAITING_PAYMENT, "cancel", "Cancel 1 order?"),
         (OrderStatus.PAID, "ship", "The goods have left."),
-        (OrderStatus.PAID, "refund", "Refund 1 order?"),
+        (OrderStatus.PAID, "refund", "At most 19.00 CNY."),
         (OrderStatus.SHIPPED, "complete", "The buyer has received the goods."),
     ],
 )
@@ -98,17 +99,50 @@ def test_a_wrong_amount_is_asked_for_again(client: Client, order: Order) -> None
     assert Order.objects.get().status == OrderStatus.AWAITING_PAYMENT
 
 
-def test_cancelling_and_refunding_put_the_units_back(client: Client, order: Order, item: SaleItem) -> None:
+def test_cancelling_puts_the_units_back(client: Client, order: Order, item: SaleItem) -> None:
     assert messages_on(press(client, order, "cancel")) == ["1 order is cancelled."]
     item.refresh_from_db()
     assert item.taken == 0
 
 
-def test_a_refund_keeps_the_units_unless_staff_say_otherwise(client: Client, order: Order, item: SaleItem) -> None:
+def ask_refund(client: Client, order: Order, amount: str, **sent: Any) -> Any:
+    return press(client, order, "refund", refund_id=str(uuid4()), amount=amount, **sent)
+
+
+@pytest.mark.parametrize(("sent", "taken"), [({}, 1), ({"units_back": "on"}, 0)])
+def test_a_whole_refund_keeps_the_units_unless_staff_say_otherwise(
+    client: Client, order: Order, item: SaleItem, sent: dict[str, str], taken: int
+) -> None:
     pay(client, order)
-    assert messages_on(press(client, order, "refund")) == ["1 order is being refunded."]
+    assert messages_on(ask_refund(client, order, "19.00", reason="broken", **sent)) == ["Refund of 19.00 CNY. broken"]
     item.refresh_from_db()
-    assert item.taken == 1
+    order.refresh_from_db()
+    assert (item.taken, order.status) == (taken, OrderStatus.REFUNDED)
+    assert "broken" in client.get(f"{ORDERS}{order.pk}/change/").content.decode()
+
+
+def test_parts_of_an_order_that_was_sent_are_refunded_until_nothing_is_left(client: Client, order: Order) -> None:
+    pay(client, order)
+    press(client, order, "ship")
+    line = order.lines.get()
+    assert messages_on(ask_refund(client, order, "5.00", **{f"units-{line.pk}": "1"})) == ["Refund of 5.00 CNY."]
+    order.refresh_from_db()
+    assert (order.status, order.refunded_minor) == (OrderStatus.SHIPPED, 500)
+    for amount in ("14.01", "0", "-1", "1.001"):
+        page = ask_refund(client, order, amount).content.decode()
+        assert "Enter an amount above zero, and at most 14.00 CNY." in page, amount
+    ask_refund(client, order, "14.00")
+    order.refresh_from_db()
+    assert (order.status, order.refunded_minor) == (OrderStatus.REFUNDED, 1900)
+
+
+def test_a_refund_form_that_is_sent_twice_refunds_once(client: Client, order: Order) -> None:
+    pay(client, order)
+    refund_id = str(uuid4())
+    answers = [press(client, order, "refund", refund_id=refund_id, amount="5.00") for _ in range(2)]
+    assert messages_on(answers[1]) == ["This refund was made before; it is not made twice."]
+    order.refresh_from_db()
+    assert order.refunded_minor == 500
 
 
 @pytest.mark.parametrize("method", ["get", "post"])

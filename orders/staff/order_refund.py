@@ -1,0 +1,105 @@
+"""The page on which staff refund an order, all of it or a part."""
+
+from typing import Any, cast
+from uuid import uuid4
+
+from django import forms
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
+
+from orders import lifecycle
+from orders.lifecycle import RefundOutcome
+from orders.models import SOLD, Order, Refund
+from orders.refund_records import Wish, captured_payment, refundable_minor, units_left
+from orders.staff.read_only_admin import amount_text
+from shop.money import to_minor, to_text
+
+WRONG_AMOUNT = gettext_lazy("Enter an amount above zero, and at most %(amount)s.")
+
+
+class RefundForm(forms.Form):
+    """Filled with all that is left. `refund_id` makes a form that is sent twice one refund."""
+
+    refund_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+    amount = forms.DecimalField(
+        label=gettext_lazy("Amount to refund"),
+        widget=UnfoldAdminTextInputWidget(attrs={"inputmode": "decimal", "autocomplete": "off"}),
+    )
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        max_length=Refund._meta.get_field("reason").max_length,
+        required=False,
+        help_text=gettext_lazy("Only staff see it."),
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
+    )
+    units_back = forms.BooleanField(
+        label=gettext_lazy("Put the units back on sale"),
+        required=False,
+        help_text=gettext_lazy(
+            "Leave this unchecked if the goods are missing or damaged. Units of a flash sale go back only with the "
+            "whole order."
+        ),
+        widget=UnfoldBooleanWidget,
+    )
+
+    def __init__(self, order: Order, data: Any = None) -> None:
+        super().__init__(data)
+        self.order = order
+        self.left_minor = refundable_minor(order, captured_payment(order))
+        self.fields["amount"].initial = to_text(minor=self.left_minor, currency=order.currency)
+        self.fields["amount"].help_text = _("At most %(amount)s.") % {"amount": self.left_text}
+        left = units_left(order)
+        for line in order.lines.all():
+            self.fields[units_name(line.pk)] = forms.IntegerField(
+                label=_("Units of a part: %(product)s") % {"product": line.variant},
+                min_value=0,
+                max_value=left[line.pk],
+                initial=0,
+                required=False,
+                help_text=_("Which units a refund of a part is about. All of them, if all money is refunded."),
+                widget=UnfoldAdminIntegerFieldWidget,
+            )
+
+    @property
+    def left_text(self) -> str:
+        return amount_text(self.left_minor, self.order.currency)
+
+    def clean_amount(self) -> int:
+        """Minor units."""
+        try:
+            minor = to_minor(amount=self.cleaned_data["amount"], currency=self.order.currency)
+        except ValueError:
+            minor = 0
+        if not 0 < minor <= self.left_minor:
+            raise ValidationError(WRONG_AMOUNT % {"amount": self.left_text})
+        return minor
+
+
+def units_name(line_id: int) -> str:
+    return f"units-{line_id}"
+
+
+def make_refund(request: HttpRequest, form: RefundForm) -> RefundOutcome:
+    """All that is left ends the order; a part leaves it as it is."""
+    sent, order, made_by = form.cleaned_data, form.order, cast(User, request.user)
+    if Refund.objects.filter(pk=sent["refund_id"]).exists():
+        return RefundOutcome.REPEATED
+    more = {"units_back": sent["units_back"], "reason": sent["reason"], "made_by": made_by}
+    if sent["amount"] == form.left_minor and order.status in SOLD:
+        done = lifecycle.refund(order_id=order.pk, **more)
+        return RefundOutcome.STARTED if done else RefundOutcome.NOT_REFUNDABLE
+    units = {line.pk: sent.get(units_name(line.pk)) or 0 for line in order.lines.all()}
+    wish = Wish(refund_id=sent["refund_id"], amount_minor=sent["amount"], units_of_line=units, **more)
+    return lifecycle.refund_part(order_id=order.pk, wish=wish)
+
+
+def history_of(form: RefundForm) -> str:
+    """The line in the order's history."""
+    amount = amount_text(form.cleaned_data["amount"], form.order.currency)
+    reason = form.cleaned_data["reason"]
+    text = _("Refund of %(amount)s.") % {"amount": amount}
+    return f"{text} {reason}".strip()
