@@ -9,13 +9,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 
-from orders.models import Order
+from orders.models import Order, OrderLine, OrderStatus, Payment
 from seckill.models import SaleItem
+from shop.models import Address
 from tests.orders.payments.payment_steps import order_of, payment_of
 
 pytestmark = pytest.mark.django_db
@@ -51,6 +54,8 @@ SIGNED_IN: dict[str, dict[str, str]] = {
             *("account_email", "account_change_password", "account_set_password", "account_reauthenticate"),
             *("mfa_index", "mfa_reauthenticate", "mfa_activate_totp", "mfa_deactivate_totp"),
             *("mfa_view_recovery_codes", "mfa_generate_recovery_codes", "mfa_download_recovery_codes"),
+            *("account", "account-data", "account-export", "account-delete", "usersessions_list"),
+            *("addresses", "address-new", "tokens", "token-new", "token-revoke"),
         )
     },
 }
@@ -66,7 +71,14 @@ OWNED = {
     "order-address": {"number": "order"},
     "order-cancel": {"number": "order"},
     "reservation": {"reservation_id": "reservation"},
+    "order-invoice": {"number": "paid order"},
+    "order-invoice-pdf": {"number": "paid order"},
+    "address": {"address_id": "address"},
+    "address-delete": {"address_id": "address"},
+    "session-end": {"session_id": "session"},
 }
+# Only a POST does something there; other methods lead to the list of one's own, whatever the address names.
+POST_ONLY = {"session-end": "usersessions_list"}
 
 WHAT_TO_DO = """
 These addresses are in no list of tests/shop/test_owner_checks.py: {missing}
@@ -93,8 +105,35 @@ OF_ADMIN = sorted({route for _, route in ALL if route.startswith("admin/")} - {"
 @pytest.fixture
 def things(item: SaleItem, buyer: User) -> dict[str, Any]:
     """Things of the buyer, by the names that the lists above use."""
-    order = order_of(item, buyer)
-    return {"order": order.number, "reservation": order.reservation_id, "item": item.pk}
+    order, now = order_of(item, buyer), timezone.now()
+    paid = Order.objects.create(
+        buyer=buyer,
+        status=OrderStatus.PAID,
+        amount_minor=1900,
+        currency="CNY",
+        reserved_at=now,
+        expires_at=now,
+        ended_at=now,
+        settled_at=now,
+    )
+    paid.refresh_from_db()
+    OrderLine.objects.create(order=paid, variant=item.variant, units=1, unit_price_minor=1900)
+    address = Address.objects.create(user=buyer, name="A", line1="B", city="C", postcode="1", country="CN")
+    session = UserSession.objects.create(user=buyer, ip="192.0.2.1", session_key="owner-check", user_agent="x")
+    return {
+        "order": order.number,
+        "paid order": paid.number,
+        "reservation": order.reservation_id,
+        "item": item.pk,
+        "address": address.pk,
+        "session": session.pk,
+    }
+
+
+def everything() -> list[Any]:
+    """All that belongs to the buyer, to see that nothing has changed."""
+    rows = (Order.objects, Payment.objects, Address.objects, UserSession.objects.filter(session_key="owner-check"))
+    return [list(found.order_by("pk").values()) for found in rows]
 
 
 def url_of(name: str, parameters: dict[str, str], things: dict[str, Any]) -> str:
@@ -121,11 +160,14 @@ def test_a_stranger_finds_nothing_and_changes_nothing(
     client: Client, stranger: User, things: dict[str, Any], name: str
 ) -> None:
     client.force_login(stranger)
-    before = Order.objects.values().get()
+    before = everything()
     for method, answer in answers(client, url_of(name, OWNED[name], things)):
+        if method != "post" and name in POST_ONLY and answer.status_code == 302:
+            assert answer["Location"] == reverse(POST_ONLY[name])
+            continue
         assert answer.status_code in (404, UNKNOWN_METHOD), f"{method} {name}: {answer.status_code}"
         assert str(things["order"]) not in answer.text.replace(answer.request["PATH_INFO"], "")
-    assert Order.objects.values().get() == before
+    assert everything() == before
 
 
 @pytest.mark.parametrize("name", OWNED)
@@ -139,7 +181,7 @@ def test_the_owner_does_find_it(client: Client, buyer: User, things: dict[str, A
 @pytest.mark.parametrize("name", [*OWNED, *SIGNED_IN])
 def test_somebody_who_is_not_signed_in_is_asked_to(client: Client, things: dict[str, Any], name: str) -> None:
     url = url_of(name, {**SIGNED_IN, **OWNED}[name], things)
-    before = Order.objects.values().get()
+    before = everything()
     for method, answer in answers(client, url):
         if answer.status_code == UNKNOWN_METHOD:
             continue
@@ -149,7 +191,7 @@ def test_somebody_who_is_not_signed_in_is_asked_to(client: Client, things: dict[
         else:
             assert answer.status_code == 302, f"{method} {name}: {answer.status_code}"
             assert answer["Location"].startswith(reverse(settings.LOGIN_URL)), f"{method} {name}"
-    assert Order.objects.values().get() == before
+    assert everything() == before
 
 
 @pytest.mark.parametrize("who", ["nobody", "a buyer"])
@@ -160,12 +202,12 @@ def test_the_admin_is_for_staff(
     if who == "a buyer":
         client.force_login(buyer)
     url = "/" + re.sub(r"<[^>]+>", "1", route).replace("(?P1.*)$", "anything/")
-    before = Order.objects.values().get()
+    before = everything()
     for method, answer in answers(client, url):
         assert answer.status_code in (302, 403, 404, UNKNOWN_METHOD), f"{method} {url}: {answer.status_code}"
         if answer.status_code == 302:
             assert "login" in answer["Location"] or "password" in answer["Location"], f"{method} {url}"
-    assert Order.objects.values().get() == before
+    assert everything() == before
 
 
 def test_a_payment_page_is_known_to_who_has_its_reference_alone(client: Client, item: SaleItem, buyer: User) -> None:
