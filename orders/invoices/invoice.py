@@ -22,6 +22,11 @@ class InvoiceLine:
     amount_minor: int
     tax_percent: Decimal | None
 
+    @property
+    def percent_text(self) -> str:
+        """13, 5.5, or a dash where there is no rate."""
+        return "–" if self.tax_percent is None else f"{short(self.tax_percent)} %"
+
 
 @dataclass(frozen=True, kw_only=True)
 class IncludedTax:
@@ -29,6 +34,10 @@ class IncludedTax:
 
     percent: Decimal
     amount_minor: int
+
+    @property
+    def percent_text(self) -> str:
+        return short(self.percent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,3 +122,8 @@ def included_minor(gross_minor: int, percent: Decimal) -> int:
     """The tax of `percent` that is in an amount: 19 % of 11900 is 1900."""
     tax = gross_minor * percent / (100 + percent)
     return int(tax.quantize(Decimal(1), rounding=ROUND_HALF_UP))
+
+
+def short(percent: Decimal) -> str:
+    """Without zeros at the end: 13.00 is 13, 5.50 is 5.5."""
+    return f"{percent.normalize():f}"

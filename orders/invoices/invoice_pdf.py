@@ -83,7 +83,7 @@ def lines(invoice: Invoice) -> Flowable:
             text(line.name),
             text(str(line.units), RIGHT),
             text(money(line.unit_price_minor, invoice.currency), RIGHT),
-            text("–" if line.tax_percent is None else f"{line.tax_percent:g} %", RIGHT),
+            text(line.percent_text, RIGHT),
             text(money(line.amount_minor, invoice.currency), RIGHT),
         ]
         for line in invoice.lines
@@ -95,7 +95,7 @@ def lines(invoice: Invoice) -> Flowable:
 def sums(invoice: Invoice) -> Flowable:
     rows = [[text(_("Total"), TOTAL), text(money(invoice.total_minor, invoice.currency), TOTAL)]]
     for tax in invoice.taxes:
-        label = _("Included tax, %(percent)s %%") % {"percent": f"{tax.percent:g}"}
+        label = _("Included tax, %(percent)s %%") % {"percent": tax.percent_text}
         rows.append([text(label, LABEL_RIGHT), text(money(tax.amount_minor, invoice.currency), LABEL_RIGHT)])
     return Table(rows, colWidths=["78%", "22%"])
 

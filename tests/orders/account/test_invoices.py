@@ -9,7 +9,7 @@ from django.utils import translation
 from pytest_django import Settings
 
 from orders.account.deletion import delete_account
-from orders.invoices.invoice import included_minor, invoice_of, taxes_in
+from orders.invoices.invoice import included_minor, invoice_of, short, taxes_in
 from orders.invoices.invoice_pdf import invoice_pdf
 from orders.models import Order, OrderLine, OrderStatus, ShippingAddress
 from seckill.models import SaleItem
@@ -101,6 +101,11 @@ def test_the_invoice_of_somebody_who_left_names_nobody(buyer: User, paid: Order)
 )
 def test_the_tax_that_is_in_an_amount(gross: int, percent: str, tax: int) -> None:
     assert included_minor(gross, Decimal(percent)) == tax
+
+
+@pytest.mark.parametrize(("percent", "text"), [("13.00", "13"), ("10.00", "10"), ("5.50", "5.5"), ("0.00", "0")])
+def test_a_rate_is_written_without_needless_zeros(percent: str, text: str) -> None:
+    assert short(Decimal(percent)) == text
 
 
 def test_a_rate_is_rounded_once_and_goods_without_a_rate_have_no_tax(paid: Order) -> None:
