@@ -2,16 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
-from babel.dates import format_datetime
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils import timezone, translation
+from django.utils import translation
 from django.utils.translation import gettext as _
+
+from shop.zone import named_time
 
 # What allauth knows about a mail, for example `email` and `password_reset_url`.
 Facts = dict[str, Any]
@@ -149,7 +149,7 @@ def change(facts: Facts, subject: str, sentence: str) -> AccountMailText:
         subject=subject,
         sentences=[sentence],
         facts=[
-            (_("When"), time_text(facts["timestamp"])),
+            (_("When"), named_time(facts["timestamp"])),
             (_("IP address"), facts["ip"]),
             (_("Browser"), facts["user_agent"]),
         ],
@@ -157,12 +157,6 @@ def change(facts: Facts, subject: str, sentence: str) -> AccountMailText:
         url=settings.SHOP_URL + reverse("account"),
         if_not_you=_("If it was not you, choose a new password now and end the other sessions of your account."),
     )
-
-
-def time_text(at: datetime) -> str:
-    """A time in the shop's zone, with the zone's name."""
-    locale = translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)
-    return format_datetime(at, "long", tzinfo=timezone.get_default_timezone(), locale=locale)
 
 
 # By the names of allauth's templates. The shop has no sign-in codes, no security keys and no accounts of other sites.

@@ -15,9 +15,9 @@ from django.views.decorators.cache import never_cache
 @login_required
 def end(request: HttpRequest, session_id: int) -> HttpResponse:
     """Whoever is there is signed out with their next click. The current session ends by signing out."""
+    session = get_object_or_404(UserSession, pk=session_id, user_id=request.user.pk)
     if request.method != "POST":
         return redirect("usersessions_list")
-    session = get_object_or_404(UserSession, pk=session_id, user_id=request.user.pk)
     if session.is_current():
         get_adapter().logout(request)
         return redirect("home")
