@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from orders.account.person_data import mail_addresses
-from orders.models import Cart, Order, OrderStatus, Payment, ShippingAddress
+from orders.models import Cart, Order, OrderStatus, Payment, Refund, ShippingAddress
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
 
 # Nothing more happens with these by itself.
@@ -37,7 +37,8 @@ class NotNow(Exception):
 def open_orders(user_id: int) -> QuerySet[Order]:
     """Those that are not finished: to be paid, to be sent, on their way, or to be refunded."""
     undecided = Q(status=OrderStatus.EXPIRED, payments__status=Payment.Status.CAPTURED)
-    unfinished = ~Q(status__in=FINISHED) | Q(payments__status__in=MONEY_OPEN) | undecided
+    money_open = Q(payments__status__in=MONEY_OPEN) | Q(refunds__status=Refund.Status.DUE)
+    unfinished = ~Q(status__in=FINISHED) | money_open | undecided
     return Order.objects.filter(unfinished, buyer_id=user_id).distinct()
 
 

@@ -69,7 +69,7 @@ def orders_of(user: User) -> QuerySet[Order]:
     return (
         Order.objects.filter(buyer=user)
         .select_related("shipping_address")
-        .prefetch_related(with_lines(), "payments", "mails")
+        .prefetch_related(with_lines(), "payments", "refunds", "mails")
     )
 
 
@@ -110,6 +110,10 @@ def order_data(order: Order) -> dict[str, Any]:
                 "captured_at": payment.captured_at,
             }
             for payment in order.payments.all()
+        ],
+        "refunds": [
+            {"amount": amount(refund.amount_minor), "status": refund.status, "made_at": refund.created_at}
+            for refund in order.refunds.all()
         ],
         "mails": [{"kind": mail.kind, "sent_at": mail.sent_at} for mail in order.mails.all()],
     }

@@ -42,7 +42,10 @@ class IncludedTax:
 
 @dataclass(frozen=True, kw_only=True)
 class Invoice:
-    """Amounts are minor units of `currency` and include the tax. `date` is when the order was paid."""
+    """Amounts are minor units of `currency` and include the tax. `date` is when the order was paid.
+
+    `refunded_minor` is what has been refunded of the total, or is being refunded.
+    """
 
     number: str
     date: datetime
@@ -53,6 +56,7 @@ class Invoice:
     lines: list[InvoiceLine]
     taxes: list[IncludedTax]
     total_minor: int
+    refunded_minor: int
 
 
 def invoice_of(order: Order) -> Invoice | None:
@@ -72,6 +76,7 @@ def invoice_of(order: Order) -> Invoice | None:
         lines=lines,
         taxes=taxes_in(lines),
         total_minor=order.amount_minor,
+        refunded_minor=order.refunded_minor,
     )
 
 

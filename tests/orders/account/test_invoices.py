@@ -53,6 +53,14 @@ def test_the_page_names_seller_buyer_lines_taxes_and_total(client: Client, buyer
     assert "其中税额（13%）" in client.get(f"/zh-hans/orders/{paid.number}/invoice/").content.decode()
 
 
+def test_what_was_refunded_is_said(client: Client, buyer: User, paid: Order) -> None:
+    client.force_login(buyer)
+    assert "Refunded" not in client.get(f"/orders/{paid.number}/invoice/").content.decode()
+    Order.objects.update(refunded_minor=600)
+    assert "−CN¥6.00" in client.get(f"/orders/{paid.number}/invoice/").content.decode()
+    assert client.get(f"/orders/{paid.number}/invoice.pdf").status_code == 200
+
+
 @pytest.mark.parametrize("prefix", ["", "/zh-hans"])
 def test_the_pdf_is_a_file_with_both_fonts(client: Client, buyer: User, paid: Order, prefix: str) -> None:
     client.force_login(buyer)

@@ -10,7 +10,7 @@ from django.test import Client
 
 from orders import lifecycle
 from orders.account.deletion import delete_account
-from orders.models import Cart, CartLine, Order, OrderStatus, Payment, ShippingAddress
+from orders.models import Cart, CartLine, Order, OrderStatus, Payment, Refund, ShippingAddress
 from seckill.models import SaleItem
 from shop.accounts.tokens import new_token
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
@@ -153,6 +153,15 @@ def test_money_that_came_late_keeps_the_account_until_it_is_decided(
     assert "these orders are not finished" in signed_in.post("/accounts/delete/").content.decode()
     Payment.objects.update(status=Payment.Status.REFUNDED)
     Order.objects.update(status=OrderStatus.REFUNDED)
+    assert "Your account is deleted" in signed_in.post("/accounts/delete/").content.decode()
+
+
+def test_a_refund_that_is_not_made_yet_keeps_the_account(signed_in: Client, person: User, item: SaleItem) -> None:
+    order = order_of(person, item, OrderStatus.COMPLETED)
+    Refund.objects.create(order=order, amount_minor=500)
+    assert "these orders are not finished" in signed_in.post("/accounts/delete/").content.decode()
+    assert signed_in.get("/accounts/data/export/").json()["orders"][0]["refunds"][0]["amount"] == "5.00"
+    Refund.objects.update(status=Refund.Status.REFUNDED)
     assert "Your account is deleted" in signed_in.post("/accounts/delete/").content.decode()
 
 
