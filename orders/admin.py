@@ -17,8 +17,9 @@ from orders.staff.order_page import OrderPage
 from orders.staff.order_search import find_orders
 from orders.staff.payment_admin import PaymentEventAdmin, PaymentInline, events_of
 from orders.staff.read_only_admin import ReadOnlyInline, amount_text
+from orders.staff.shipping_admin import ShippingMethodAdmin
 
-__all__ = ["MailAdmin", "OrderAdmin", "OrderToLookAtAdmin", "PaymentEventAdmin"]
+__all__ = ["MailAdmin", "OrderAdmin", "OrderToLookAtAdmin", "PaymentEventAdmin", "ShippingMethodAdmin"]
 
 # The theme writes some six kilobytes for each row.
 PER_PAGE = 25

@@ -13,28 +13,43 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from shop import zone
+from shop.languages.columns import label_in_language
 
 if TYPE_CHECKING:
     # django-unfold has no types; its classes extend these.
     from django.contrib import admin
 
     UnfoldModelAdmin = admin.ModelAdmin[Any]
-    TabularInline = admin.TabularInline[Any, Any]
+    UnfoldTabularInline = admin.TabularInline[Any, Any]
 else:
     from unfold.admin import ModelAdmin as UnfoldModelAdmin
-    from unfold.admin import TabularInline
+    from unfold.admin import TabularInline as UnfoldTabularInline
 
 __all__ = ["ModelAdmin", "StaffAdmin", "TabularInline"]
 
 
 class ModelAdmin(UnfoldModelAdmin):
-    """Each field for a time names its zone."""
+    """Each field for a time names its zone, each field for a text in one language names the language."""
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None and isinstance(db_field, models.DateTimeField):
             field.help_text = f"{field.help_text} {zone.field_hint()}".strip()
-        return field
+        return with_language(field, db_field)
+
+
+class TabularInline(UnfoldTabularInline):
+    """As ModelAdmin."""
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        return with_language(super().formfield_for_dbfield(db_field, request, **kwargs), db_field)
+
+
+def with_language(field: Any, db_field: Any) -> Any:
+    """The form field of a language's column with its label: "Options (English)"."""
+    if field is not None and hasattr(db_field, "translated_field"):
+        field.label = label_in_language(db_field)
+    return field
 
 
 class StaffAdmin(ModelAdmin):

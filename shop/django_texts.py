@@ -46,6 +46,7 @@ OF_THE_ADMIN = (
     gettext_noop("Select action"),
     gettext_noop("Select action to run"),
     gettext_noop("Select value"),
+    gettext_noop("Select format"),
     gettext_noop("Run"),
     gettext_noop("Add row"),
     gettext_noop("Apply Filters"),

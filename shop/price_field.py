@@ -17,11 +17,15 @@ DIGITS_MAX = 12
 
 
 class PriceField(forms.DecimalField):
-    """A price above zero in settings.CURRENCY; its clean value and its initial value are minor units."""
+    """A price above zero in settings.CURRENCY; its clean value and its initial value are minor units.
+
+    With `free`, zero is a price too.
+    """
 
     widget = UnfoldAdminTextInputWidget
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, *, free: bool = False, **kwargs: Any) -> None:
+        self.free = free
         super().__init__(max_digits=DIGITS_MAX, **kwargs)
 
     def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
@@ -45,7 +49,9 @@ class PriceField(forms.DecimalField):
         amount: Decimal | None = super().clean(value)
         if amount is None:
             return None
-        if amount <= 0:
+        if amount < 0 and self.free:
+            raise ValidationError(_("The price must not be negative."), code="min_value")
+        if amount <= 0 and not self.free:
             raise ValidationError(_("The price must be above zero."), code="min_value")
         try:
             return to_minor(amount=amount, currency=settings.CURRENCY)

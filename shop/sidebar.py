@@ -78,6 +78,12 @@ NAVIGATION = [
                 page="orders_paymentevent_changelist",
                 permission="orders.view_order",
             ),
+            entry(
+                _("Shipping"),
+                icon="local_shipping",
+                page="orders_shippingmethod_changelist",
+                permission="orders.view_shippingmethod",
+            ),
             entry(_("Mails"), icon="mail", page="orders_mail_changelist", permission="orders.view_order"),
         ],
     },

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.conf import settings
+from django.utils.text import capfirst
 from modeltranslation.utils import build_localized_fieldname
 
 
@@ -19,6 +20,11 @@ def in_default_language(path: str) -> str:
 def column_in(language: str, path: str) -> str:
     """`name`, `zh-hans` → `name_zh_hans`."""
     return build_localized_fieldname(path, language)
+
+
+def label_in_language(column: Any) -> str:
+    """The label of a form field for a language's column: "Options (English)"."""
+    return f"{capfirst(column.translated_field.verbose_name)} ({dict(settings.LANGUAGES)[column.language]})"
 
 
 def language_tabs(*paths: str) -> list[tuple[str, dict[str, Any]]]:

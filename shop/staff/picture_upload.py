@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Max
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
+from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -32,6 +33,10 @@ class DropZone(forms.ClearableFileInput):
 
     class Media:
         js = ["shop/pictures.js"]
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        """From the project's templates; those of Django's widgets are elsewhere."""
+        return render_to_string(self.template_name, {"name": name, "id": (attrs or {}).get("id", "")})
 
 
 class PicturesField(forms.ImageField):

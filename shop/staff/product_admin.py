@@ -7,7 +7,7 @@ from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.db.models import Max, Min, OuterRef, Prefetch, QuerySet, Subquery, Sum
 from django.http import HttpRequest
-from django.utils.translation import gettext
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
@@ -48,13 +48,16 @@ class ProductAdmin(WithProductTables, WithHistory, StaffAdmin):
     inlines = [VariantInline, PictureInline]
     history_parts = [(Variant, "product")]
 
+    class Media:
+        css = {"all": ["shop/products.css"]}
+
     def get_fieldsets(self, request: HttpRequest, obj: Product | None = None) -> list[Any]:
         fieldsets = [
             *language_tabs("name", "description", "option_names"),
             (None, {"fields": ["slug", "category", "tax_rate", "is_active"]}),
         ]
         if self.may_save(request, obj):
-            fieldsets.append((gettext("Pictures"), {"fields": ["new_pictures"]}))
+            fieldsets.append((None, {"classes": ["new-pictures"], "fields": ["new_pictures"]}))
         return fieldsets
 
     def may_save(self, request: HttpRequest, obj: Product | None) -> bool:
@@ -62,7 +65,7 @@ class ProductAdmin(WithProductTables, WithHistory, StaffAdmin):
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "category":
-            return CategoryField(label=_("category").capitalize(), empty_label="–")
+            return CategoryField(label=capfirst(_("category")), empty_label="–")
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
@@ -70,7 +73,7 @@ class ProductAdmin(WithProductTables, WithHistory, StaffAdmin):
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         original = getattr(db_field, "translated_field", None)
         if field is not None and original is not None:
-            field.label = str(original.verbose_name).capitalize()
+            field.label = capfirst(original.verbose_name)
         return field
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Product]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
@@ -51,6 +52,7 @@ class StockForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["low_stock_at"].widget.attrs["placeholder"] = settings.LOW_STOCK_AT
         self.initial["seen"] = self.instance.available + self.instance.held
 
     def clean(self) -> dict[str, Any]:

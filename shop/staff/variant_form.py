@@ -43,12 +43,11 @@ class StockText(forms.Widget):
 
 def stock_text(variant: Variant) -> SafeString:
     url = reverse("admin:shop_variant_change", args=[variant.pk])
-    figures = _("%(available)d available, %(held)d held, %(sold)d sold") % {
-        "available": variant.available,
-        "held": variant.held,
-        "sold": variant.sold,
-    }
-    return format_html('<a href="{}" class="text-link" title="{}">{}</a>', url, _("Change the stock"), figures)
+    available = _("%(units)d available") % {"units": variant.available}
+    others = _("%(held)d held, %(sold)d sold") % {"held": variant.held, "sold": variant.sold}
+    return format_html(
+        '<a href="{}" class="text-link" title="{}">{}<br>{}</a>', url, _("Change the stock"), available, others
+    )
 
 
 class VariantForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -131,6 +130,7 @@ class VariantInline(OfProduct, TabularInline):
     formset = VariantFormSet
     ordering_field = "position"
     hide_ordering_field = True
+    hide_title = True
 
     def get_extra(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> int:
         return 0 if obj else 1

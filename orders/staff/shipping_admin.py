@@ -1,0 +1,169 @@
+"""Shipping methods in the admin: where to, at what price, and examples of what a parcel costs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from orders.models import ShippingMethod, ShippingPrice
+from orders.staff.shipping_form import ShippingMethodForm, ShippingPriceForm, ShippingPriceFormSet
+from shop.admin_base import StaffAdmin, TabularInline
+from shop.countries import country_name
+from shop.languages.columns import in_all_languages
+from shop.money import decimals_of
+from shop.price_field import price_text
+from shop.staff.history_pages import WithHistory
+
+EXAMPLE_GRAMS = (100, 500, 1_000, 2_000, 5_000, 10_000, 30_000)
+# In whole units of the currency.
+EXAMPLE_TOTALS = (10, 50, 100, 200, 500, 1_000)
+# In the list; a method may go to two hundred.
+COUNTRIES_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    parcel: str
+    price: str
+
+
+class ShippingPriceInline(TabularInline):
+    """Whoever may change the method may change its prices."""
+
+    model = ShippingPrice
+    form = ShippingPriceForm
+    formset = ShippingPriceFormSet
+    verbose_name_plural = gettext_lazy("prices: grams, or the total of the goods")
+    hide_title = True
+
+    def get_extra(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> int:
+        return 0 if obj else 1
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        return ["up_to", "price_minor"] if self.has_change_permission(request, obj) else ["bound", "price"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        return [] if self.has_change_permission(request, obj) else ["bound", "price"]
+
+    @admin.display(description=gettext_lazy("Up to"))
+    def bound(self, price: ShippingPrice) -> str:
+        return bound_text(price)
+
+    @admin.display(description=gettext_lazy("Price"))
+    def price(self, price: ShippingPrice) -> str:
+        return price_text(price.price_minor)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("orders.view_shippingmethod") or self.has_change_permission(request, obj)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("orders.change_shippingmethod" if obj else "orders.add_shippingmethod")
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_add_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_add_permission(request, obj)
+
+
+@admin.register(ShippingMethod)
+class ShippingMethodAdmin(WithHistory, StaffAdmin):
+    form = ShippingMethodForm
+    list_display = ["title", "goes_to", "basis", "costs", "is_active"]
+    list_select_related = ["tax_rate"]
+    inlines = [ShippingPriceInline]
+    history_parts = [(ShippingPrice, "method")]
+    change_form_outer_after_template = "admin/orders/shippingmethod/examples.html"
+
+    def get_fieldsets(self, request: HttpRequest, obj: ShippingMethod | None = None) -> list[Any]:
+        return [
+            (None, {"fields": [*in_all_languages("name"), "code", "is_active", "position"]}),
+            (_("Where to"), {"fields": ["countries"]}),
+            (_("What it costs"), {"fields": ["basis", "free_from_minor", "tax_rate"]}),
+        ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ShippingMethod]:
+        methods: QuerySet[ShippingMethod] = super().get_queryset(request)
+        return methods.prefetch_related("prices")
+
+    @admin.display(description=gettext_lazy("name"), ordering="name")
+    def title(self, method: ShippingMethod) -> str:
+        return str(method)
+
+    @admin.display(description=gettext_lazy("countries"))
+    def goes_to(self, method: ShippingMethod) -> str:
+        if not method.countries:
+            return _("all countries")
+        names = ", ".join(country_name(code) for code in method.countries[:COUNTRIES_SHOWN])
+        return names if len(method.countries) <= COUNTRIES_SHOWN else f"{names}, …"
+
+    @admin.display(description=gettext_lazy("Price"))
+    def costs(self, method: ShippingMethod) -> str:
+        prices = [price.price_minor for price in method.prices.all()]
+        if not prices:
+            return _("no price")
+        lowest, highest = price_text(min(prices)), price_text(max(prices))
+        return lowest if lowest == highest else f"{lowest} – {highest}"
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        method = form.instance
+        if method.is_active and not method.prices.exists():
+            text = _("“%(method)s” has no price, so buyers are not offered it.") % {"method": method}
+            self.message_user(request, text, messages.WARNING)
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: ShippingMethod | None = None,
+    ) -> HttpResponse:
+        if obj is not None:
+            context["examples"] = examples_of(obj)
+            context["free_from"] = None if obj.free_from_minor is None else price_text(obj.free_from_minor)
+        return super().render_change_form(request, context, add, change, form_url, obj)
+
+
+def examples_of(method: ShippingMethod) -> list[Example]:
+    """What parcels cost by the saved prices; goods below the total from which sending is free."""
+    prices = list(method.prices.all())
+    if method.basis == ShippingMethod.Basis.WEIGHT:
+        return [Example(weight_text(grams), example_price(grams, prices)) for grams in EXAMPLE_GRAMS]
+    unit = 10 ** decimals_of(settings.CURRENCY)
+    totals = [total * unit for total in EXAMPLE_TOTALS]
+    return [
+        Example(
+            price_text(total),
+            price_text(0)
+            if method.free_from_minor is not None and total >= method.free_from_minor
+            else example_price(total, prices),
+        )
+        for total in totals
+    ]
+
+
+def example_price(measure: int, prices: list[ShippingPrice]) -> str:
+    """The narrowest band that holds it."""
+    fitting = [price for price in prices if price.up_to is None or measure <= price.up_to]
+    narrowest = min(fitting, key=lambda price: (price.up_to is None, price.up_to or 0), default=None)
+    return price_text(narrowest.price_minor) if narrowest else _("not offered")
+
+
+def bound_text(price: ShippingPrice) -> str:
+    if price.up_to is None:
+        return _("no limit")
+    if price.method.basis == ShippingMethod.Basis.WEIGHT:
+        return weight_text(price.up_to)
+    return price_text(price.up_to)
+
+
+def weight_text(grams: int) -> str:
+    return f"{grams / 1000:g} kg" if grams >= 1000 else f"{grams} g"

@@ -1,0 +1,124 @@
+"""Checkouts, staff and sales move the units of two variants at once: nothing is lost, nobody waits in a circle."""
+
+import random
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from django.db import connection
+from django.db.models import Sum
+
+from shop.models import StockChange, Variant
+from shop.staff.stock_step import Count, Difference, StockRefused, take
+from shop.stock.movements import EFFECTS, NotEnoughUnits, move
+from tests.products import make_product, variant_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Kind = StockChange.Kind
+THREADS = 8
+UNITS = 100
+
+
+def two_variants() -> tuple[int, int]:
+    tea, cup = (
+        variant_of(make_product(slug=slug, name=slug, price_minor=100, units=UNITS)).pk for slug in ("tea", "cup")
+    )
+    return tea, cup
+
+
+def test_a_thousand_moves_of_two_variants_in_opposite_orders_take_exactly_what_is_there() -> None:
+    tea, cup = two_variants()
+    start = Barrier(THREADS)
+
+    def buy(thread: int) -> Counter[str]:
+        start.wait()
+        answers: Counter[str] = Counter()
+        for number in range(1000 // THREADS):
+            lines = {tea: 1, cup: 1} if (thread + number) % 2 else {cup: 1, tea: 1}
+            try:
+                move(kind=Kind.HELD, units_of=lines, reference=f"{thread}-{number}")
+                answers["held"] += 1
+            except NotEnoughUnits:
+                answers["too few"] += 1
+        connection.close()
+        return answers
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        answers = sum(pool.map(buy, range(THREADS)), Counter())
+    assert answers == {"held": UNITS, "too few": 1000 - UNITS}
+    for variant in Variant.objects.all():
+        assert (variant.available, variant.held) == (0, UNITS)
+        assert journal_of(variant) == counters_of(variant)
+
+
+def test_the_journal_agrees_with_the_counters_after_random_steps_of_many_threads() -> None:
+    variants = two_variants()
+    start = Barrier(THREADS)
+
+    def work(seed: int) -> None:
+        chance = random.Random(seed)
+        start.wait()
+        for _ in range(40):
+            random_step(chance, variants)
+        connection.close()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(work, range(THREADS)))
+    for variant in Variant.objects.all():
+        assert journal_of(variant) == counters_of(variant)
+        assert links_of(variant)
+
+
+def random_step(chance: random.Random, variants: tuple[int, int]) -> None:
+    """One step of a checkout, a sale or the staff. It may be refused."""
+    order = chance.sample(variants, 2)
+    kind = chance.choice([Kind.HELD, Kind.RELEASED, Kind.SOLD, Kind.SOLD_LATE, Kind.TO_SALE, Kind.FROM_SALE, None])
+    units = chance.randint(1, 4)
+    if kind in (Kind.RELEASED, Kind.SOLD):
+        # Only what a checkout of this thread has held can leave its hold.
+        try:
+            move(kind=Kind.HELD, units_of=dict.fromkeys(order, units))
+        except NotEnoughUnits:
+            return
+        move(kind=kind, units_of=dict.fromkeys(order, units))
+    elif kind is None:
+        steps: list[Count | Difference] = [Difference(chance.randint(1, 9)), Difference(-chance.randint(1, 9))]
+        step = chance.choice([*steps, Count(chance.randint(0, 150), seen=None)])
+        try:
+            take(step, variant_id=order[0], reason="random step", made_by=None)
+        except StockRefused:
+            return
+    else:
+        try:
+            move(kind=kind, units_of=dict.fromkeys(order, units))
+        except NotEnoughUnits:
+            return
+
+
+def journal_of(variant: Variant) -> tuple[int, int, int]:
+    """What the counters must be by the sum of all entries."""
+    available = held = sold = 0
+    for row in StockChange.objects.filter(variant=variant).order_by().values("kind").annotate(moved=Sum("units")):
+        if row["kind"] == Kind.COUNTED:
+            available += row["moved"]
+            continue
+        effect = EFFECTS[Kind(row["kind"])]
+        available += effect.available * row["moved"]
+        held += effect.held * row["moved"]
+        sold += effect.sold * row["moved"]
+    return available, held, sold
+
+
+def counters_of(variant: Variant) -> tuple[int, int, int]:
+    return variant.available, variant.held, variant.sold
+
+
+def links_of(variant: Variant) -> bool:
+    """Each entry begins where the one before it ended: nothing moved between them unseen."""
+    entries = list(StockChange.objects.filter(variant=variant).order_by("pk"))
+    return all(
+        (later.available_before, later.held_before) == (earlier.available_after, earlier.held_after)
+        for earlier, later in zip(entries, entries[1:], strict=False)
+    )

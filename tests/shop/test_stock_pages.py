@@ -1,0 +1,180 @@
+"""Staff count and change the stock while people buy; every unit is in the journal."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from shop.models import Product, StockChange, Variant
+from shop.stock.low_stock import badge
+from shop.stock.movements import move
+from tests.products import make_product, variant_of
+from tests.shop.product_page import messages_on
+
+Kind = StockChange.Kind
+STOCK = "/admin/shop/variant/"
+JOURNAL = "/admin/shop/stockchange/"
+
+
+@pytest.fixture
+def variant(db: None) -> Variant:
+    """Ten units, two of which a checkout holds."""
+    variant = variant_of(make_product(slug="mug", name="Mug", price_minor=4900, units=10))
+    move(kind=Kind.HELD, units_of={variant.pk: 2}, reference="ABCD2345")
+    variant.refresh_from_db()
+    return variant
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, shop_manager: User) -> None:
+    client.force_login(shop_manager)
+
+
+def page_of(variant: Variant) -> str:
+    return reverse("admin:shop_variant_change", args=[variant.pk])
+
+
+def step(how: str, units: int | str, *, seen: int = 10, reason: str = "delivery 4711") -> dict[str, Any]:
+    """What the browser posts; `seen` are the units that the page showed."""
+    return {"how": how, "units": units, "reason": reason, "seen": seen, "low_stock_at": ""}
+
+
+def error_of(response: Any, field: str = "units") -> str:
+    (error,) = response.context["adminform"].form.errors[field]
+    return str(error)
+
+
+def test_a_change_by_a_number_is_applied_to_what_is_there_now(client: Client, variant: Variant) -> None:
+    move(kind=Kind.HELD, units_of={variant.pk: 3})
+    assert client.post(page_of(variant), step("change", 20)).status_code == 302
+    variant.refresh_from_db()
+    assert (variant.available, variant.held) == (25, 5)
+
+
+def test_a_count_includes_the_units_that_checkouts_hold(client: Client, variant: Variant) -> None:
+    assert client.post(page_of(variant), step("count", 12)).status_code == 302
+    variant.refresh_from_db()
+    assert (variant.available, variant.held) == (10, 2)
+
+
+def test_a_count_against_a_stock_that_has_changed_is_refused_and_can_be_saved_once_more(
+    client: Client, variant: Variant
+) -> None:
+    move(kind=Kind.SOLD, units_of={variant.pk: 2})
+    response = client.post(page_of(variant), step("count", 12))
+    sentence = "The stock has changed from 10 to 8 in the meantime. Check your count and save again, or change the"
+    assert error_of(response).startswith(sentence)
+    variant.refresh_from_db()
+    assert variant.available == 8
+    shown_again = response.context["adminform"].form["seen"].value()
+    assert client.post(page_of(variant), step("count", 12, seen=shown_again)).status_code == 302
+    variant.refresh_from_db()
+    assert variant.available == 12
+
+
+def test_a_count_below_what_checkouts_hold_is_refused(client: Client, variant: Variant) -> None:
+    response = client.post(page_of(variant), step("count", 1))
+    assert error_of(response) == "Checkouts hold 2 units, so the stock cannot be lower."
+
+
+def test_no_more_can_be_taken_away_than_is_available(client: Client, variant: Variant) -> None:
+    response = client.post(page_of(variant), step("change", -9))
+    assert error_of(response) == "Only 8 units are available; checkouts hold 2 more."
+    assert client.post(page_of(variant), step("change", -8)).status_code == 302
+
+
+def test_a_change_needs_a_reason(client: Client, variant: Variant) -> None:
+    response = client.post(page_of(variant), step("change", 1, reason=""))
+    assert error_of(response, "reason") == "Say why the stock changes."
+
+
+def test_the_journal_says_who_changed_what_and_why(client: Client, variant: Variant, shop_manager: User) -> None:
+    client.post(page_of(variant), step("change", -3, reason="broken"))
+    entry = StockChange.objects.order_by("-pk")[0]
+    assert (entry.kind, entry.units, entry.available_before, entry.available_after) == ("changed", -3, 8, 5)
+    assert (entry.reason, entry.made_by) == ("broken", shop_manager)
+    assert "broken" in client.get(page_of(variant)).content.decode()
+
+
+def test_the_limit_is_set_without_touching_the_stock(client: Client, variant: Variant) -> None:
+    client.post(page_of(variant), step("change", "") | {"low_stock_at": 9})
+    variant.refresh_from_db()
+    assert (variant.low_stock_at, variant.available, StockChange.objects.count()) == (9, 8, 2)
+
+
+@pytest.mark.parametrize("term", ["SKU-mug", "ABCD2345", "abcd2345"])
+def test_the_journal_is_searched_by_sku_and_by_order(client: Client, variant: Variant, term: str) -> None:
+    other = variant_of(make_product(slug="cup", name="Cup", price_minor=100, units=1))
+    found = client.get(JOURNAL, {"q": term}).context["cl"].queryset
+    assert found.exists()
+    assert not found.filter(variant=other).exists()
+
+
+def test_nobody_can_write_into_the_journal(client: Client, variant: Variant) -> None:
+    entry = StockChange.objects.order_by("pk")[0]
+    for page in ("add/", f"{entry.pk}/delete/"):
+        assert client.post(f"{JOURNAL}{page}", {"post": "yes"}).status_code == 403
+    client.post(f"{JOURNAL}{entry.pk}/change/", {"units": 5})
+    entry.refresh_from_db()
+    assert entry.units == 10
+
+
+class TestLowStock:
+    def test_a_variant_without_a_limit_of_its_own_has_that_of_the_shop(
+        self, variant: Variant, settings: Settings
+    ) -> None:
+        settings.LOW_STOCK_AT = 7
+        assert badge() == ""
+        settings.LOW_STOCK_AT = 8
+        assert badge() == "1"
+
+    def test_its_own_limit_goes_before(self, variant: Variant, settings: Settings) -> None:
+        Variant.objects.update(low_stock_at=3)
+        settings.LOW_STOCK_AT = 8
+        assert badge() == ""
+
+    def test_what_is_not_for_sale_is_not_low(self, variant: Variant, settings: Settings) -> None:
+        settings.LOW_STOCK_AT = 8
+        Product.objects.update(is_active=False)
+        assert badge() == ""
+
+    def test_the_list_shows_them_alone(self, client: Client, variant: Variant, settings: Settings) -> None:
+        settings.LOW_STOCK_AT = 8
+        make_product(slug="plenty", name="Plenty", price_minor=100, units=100)
+        assert [row.sku for row in client.get(STOCK, {"stock": "low"}).context["cl"].queryset] == ["SKU-mug"]
+
+
+class TestPermissions:
+    @pytest.fixture
+    def keeper(self, client: Client) -> User:
+        """Counts the stock, and changes nothing else."""
+        keeper = User.objects.create_user("keeper", is_staff=True)
+        codenames = ["view_variant", "add_stockchange", "view_stockchange"]
+        keeper.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+        client.force_login(keeper)
+        return keeper
+
+    def test_a_keeper_of_the_stock_changes_the_stock_but_no_product(
+        self, client: Client, keeper: User, variant: Variant
+    ) -> None:
+        assert client.post(page_of(variant), step("change", 5)).status_code == 302
+        assert client.get(f"/admin/shop/product/{variant.product_id}/change/").status_code == 403
+
+    def test_who_may_only_see_the_stock_cannot_change_it(self, client: Client, keeper: User, variant: Variant) -> None:
+        keeper.user_permissions.set(Permission.objects.filter(codename="view_variant"))
+        assert client.get(page_of(variant)).status_code == 200
+        assert client.post(page_of(variant), step("change", 5)).status_code == 403
+        variant.refresh_from_db()
+        assert variant.available == 8
+
+    def test_nobody_adds_or_deletes_a_variant_here(self, client: Client, variant: Variant) -> None:
+        assert client.get(f"{STOCK}add/").status_code == 403
+        assert client.post(f"{STOCK}{variant.pk}/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_the_page_says_what_is_there_now(client: Client, variant: Variant) -> None:
+    response = client.post(page_of(variant), step("change", 5) | {"_continue": "1"}, follow=True)
+    assert messages_on(response) == ["Saved. “Mug” has 13 available units now."]
