@@ -29,6 +29,7 @@ from seckill.store import StoreUnreachable
 from shop.admin_base import StaffAdmin
 from shop.languages.columns import in_all_languages
 from shop.price_field import price_text
+from shop.staff.history_pages import WithHistory
 from shop.zone import time_with_offset
 
 ALREADY_PUBLISHED = _("“%(sale)s” is already published. Nothing was changed.")
@@ -38,11 +39,12 @@ TERMS = ["opens_at", "closes_at", "hold_seconds"]
 
 
 @admin.register(Sale)
-class SaleAdmin(StaffAdmin):
+class SaleAdmin(WithHistory, StaffAdmin):
     list_display = ["title", "phase", "opens_at", "closes_at", "item_count"]
     list_filter = [PhaseFilter]
     search_fields = [*in_all_languages("name", "items__variant__product__name"), "items__variant__sku"]
     actions = ["publish_selected", "delete_selected"]
+    history_parts = [(SaleItem, "sale")]
     actions_detail = ["publish", "duplicate_sale"]
     change_form_outer_before_template = "admin/seckill/sale/items.html"
     change_form_outer_after_template = "admin/seckill/sale/journal.html"

@@ -5,15 +5,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import unquote
+from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db import models
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy
 
 from shop.admin_base import ModelAdmin
+from shop.languages.columns import in_default_language, label_in_language
 from shop.price_field import price_text
 
 # Of each kind of row. An older entry stays in the database.
@@ -52,7 +56,7 @@ class WithHistory(ModelAdmin):
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         pk = self.opts.pk.to_python(unquote(object_id))
-        entries = entries_of(self.model, {"id": pk})
+        entries = entries_of(self.model, {"id": pk}) + notes_of(self.model, pk)
         for model, path in self.history_parts:
             entries += entries_of(model, {f"{path}_id": pk})
         obj = self.get_object(request, unquote(object_id))
@@ -89,6 +93,19 @@ def entries_of(model: type[models.Model], which: dict[str, Any]) -> list[Entry]:
     ][:ENTRIES_MAX]
 
 
+def notes_of(model: type[models.Model], pk: Any) -> list[Entry]:
+    """What buttons have written into Django's log in words, for example that a sale was published."""
+    content_type = ContentType.objects.get_for_model(model, for_concrete_model=False)
+    notes = LogEntry.objects.filter(content_type=content_type, object_id=str(pk)).exclude(
+        # Django's own entries are lists of names of fields, in JSON.
+        Q(change_message="") | Q(change_message__startswith="[")
+    )
+    return [
+        Entry(at=note.action_time, by=str(note.user), what=note.object_repr, kind=note.change_message)
+        for note in notes.select_related("user").order_by("-pk")[:ENTRIES_MAX]
+    ]
+
+
 def with_former(records: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
     """Each record, newest first, with the one before it of the same row; None for the first one."""
     for place, record in enumerate(records):
@@ -104,10 +121,9 @@ def changes_between(former: Any, record: Any, model: type[models.Model]) -> Iter
 
 
 def label_of(column: Any) -> str:
-    label = str(column.verbose_name)
-    if column.name == "price_minor":
-        label = gettext("Price")
-    return str(capfirst(label))
+    if hasattr(column, "translated_field"):
+        return label_in_language(column)
+    return capfirst(gettext("Price") if column.name == "price_minor" else str(column.verbose_name))
 
 
 def value_text(column: Any, value: Any) -> str:
@@ -124,7 +140,7 @@ def value_text(column: Any, value: Any) -> str:
 
 def name_of(record: Any) -> str:
     """What the row was called then."""
-    for name in ("sku", "name", "slug", "variant", "code"):
-        if hasattr(record, name) and getattr(record, name):
-            return str(getattr(record, name))
+    for name in ("sku", in_default_language("name"), "variant", "method"):
+        if value := getattr(record, name, None):
+            return str(value)
     return str(record.id)

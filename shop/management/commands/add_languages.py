@@ -1,0 +1,37 @@
+"""Adds the columns of languages that were added to SHOP_LANGUAGES, to the catalogue and to its history.
+
+django-modeltranslation's own command leaves the history out, and a row whose history cannot be written cannot be saved.
+"""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.db import connection, models, transaction
+from modeltranslation.translator import translator
+
+
+class Command(BaseCommand):
+    help = "Adds the columns of the languages in SHOP_LANGUAGES that the database does not have yet."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        added = 0
+        with transaction.atomic(), connection.schema_editor() as editor:
+            for model in translator.get_registered_models(abstract=False):
+                for table in (model, *history_of(model)):
+                    for column in missing_columns(table, of=model):
+                        editor.add_field(table, column)
+                        added += 1
+                        self.stdout.write(f"{table._meta.db_table}.{column.column}")
+        self.stdout.write(f"{added} columns added")
+
+
+def history_of(model: Any) -> list[Any]:
+    return [model.history.model] if hasattr(model, "history") else []
+
+
+def missing_columns(table: type[models.Model], *, of: type[models.Model]) -> list[models.Field[Any, Any]]:
+    """The columns for texts in one language that the table lacks in the database."""
+    with connection.cursor() as cursor:
+        there = {column.name for column in connection.introspection.get_table_description(cursor, table._meta.db_table)}
+    texts = {column.name for columns in translator.get_options_for_model(of).all_fields.values() for column in columns}
+    return [column for column in table._meta.local_concrete_fields if column.name in texts - there]

@@ -1,0 +1,111 @@
+"""Staff set up how orders are sent, and see what a parcel costs."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from orders.models import ShippingMethod, ShippingPrice
+from tests.shop.product_page import messages_on
+
+METHODS = "/admin/orders/shippingmethod/"
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, shop_manager: User) -> None:
+    client.force_login(shop_manager)
+
+
+def filled(*bands: tuple[str, str], **changes: Any) -> dict[str, Any]:
+    """What the browser posts for a new method with these bands (up to, price)."""
+    data: dict[str, Any] = {
+        "name_en": "Post",
+        "name_zh_hans": "邮政",
+        "code": "post",
+        "is_active": "on",
+        "position": 0,
+        "countries": ["CN", "DE"],
+        "basis": "weight",
+        "free_from_minor": "",
+        "prices-TOTAL_FORMS": len(bands),
+        "prices-INITIAL_FORMS": 0,
+    }
+    for number, (up_to, price) in enumerate(bands):
+        data |= {f"prices-{number}-up_to": up_to, f"prices-{number}-price_minor": price}
+    return data | changes
+
+
+def errors_of_bands(response: Any) -> list[dict[str, list[str]]]:
+    return [dict(form.errors) for form in response.context["inline_admin_formsets"][0].formset.forms]
+
+
+def prices(method: ShippingMethod) -> list[tuple[int | None, int]]:
+    return list(method.prices.values_list("up_to", "price_minor"))
+
+
+def test_a_method_by_weight_has_its_bounds_in_grams_and_its_prices_in_minor_units(client: Client) -> None:
+    assert client.post(f"{METHODS}add/", filled(("1000", "12.5"), ("", "0"))).status_code == 302
+    method = ShippingMethod.objects.get()
+    assert method.countries == ["CN", "DE"]
+    assert prices(method) == [(1000, 1250), (None, 0)]
+
+
+def test_a_method_by_total_has_its_bounds_as_amounts(client: Client) -> None:
+    client.post(f"{METHODS}add/", filled(("99.90", "12"), ("", "0"), basis="total"))
+    method = ShippingMethod.objects.get()
+    assert prices(method) == [(9990, 1200), (None, 0)]
+    page = client.get(reverse("admin:orders_shippingmethod_change", args=[method.pk])).content.decode()
+    assert 'value="99.90"' in page
+
+
+@pytest.mark.parametrize(
+    ("bands", "errors"),
+    [
+        ([("1000", "-1")], [{"price_minor": ["The price must not be negative."]}]),
+        ([("1000", "")], [{"price_minor": ["This field is required."]}]),
+        ([("0", "1")], [{"up_to": ["Ensure this value is greater than or equal to 1."]}]),
+        ([("", "1"), ("", "2")], [{}, {"up_to": ["There is a price for this already."]}]),
+    ],
+)
+def test_a_wrong_band_is_refused_at_its_field(
+    client: Client, bands: list[tuple[str, str]], errors: list[dict[str, list[str]]]
+) -> None:
+    assert errors_of_bands(client.post(f"{METHODS}add/", filled(*bands))) == errors
+
+
+def test_countries_are_chosen_by_their_names(client: Client) -> None:
+    page = client.get(f"{METHODS}add/").content.decode()
+    assert '<option value="DE">Germany</option>' in page
+    response = client.post(f"{METHODS}add/", filled(("", "1"), countries=["XX"]))
+    assert "countries" in response.context["adminform"].form.errors
+
+
+def test_examples_show_what_a_parcel_costs(client: Client) -> None:
+    method = ShippingMethod.objects.create(code="post", name="Post", free_from_minor=20_000)
+    ShippingPrice.objects.create(method=method, up_to=1000, price_minor=1250)
+    ShippingPrice.objects.create(method=method, up_to=5000, price_minor=2000)
+    response = client.get(reverse("admin:orders_shippingmethod_change", args=[method.pk]))
+    examples = {example.parcel: example.price for example in response.context["examples"]}
+    assert (examples["500 g"], examples["1 kg"], examples["2 kg"]) == ("12.50 CNY", "12.50 CNY", "20.00 CNY")
+    assert examples["10 kg"] == "not offered"
+    assert "200.00 CNY" in response.content.decode()
+
+
+def test_a_method_without_a_price_is_saved_with_a_warning(client: Client) -> None:
+    response = client.post(f"{METHODS}add/", filled(), follow=True)
+    assert "“Post” has no price, so buyers are not offered it." in messages_on(response)
+
+
+def test_who_may_only_look_reads_the_prices_as_text(client: Client) -> None:
+    method = ShippingMethod.objects.create(code="post", name="Post")
+    ShippingPrice.objects.create(method=method, up_to=1000, price_minor=1250)
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.set(Permission.objects.filter(codename="view_shippingmethod"))
+    client.force_login(viewer)
+    url = reverse("admin:orders_shippingmethod_change", args=[method.pk])
+    page = client.get(url).content.decode()
+    assert "12.50 CNY" in page
+    assert "1250" not in page
+    assert client.post(url, filled()).status_code == 403

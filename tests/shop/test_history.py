@@ -1,0 +1,95 @@
+"""Every change of the catalogue is kept: who changed what, when, from what to what."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from orders.models import ShippingMethod
+from seckill.models import SaleItem
+from shop.models import Category, Product, Variant
+from shop.stock.movements import move
+from tests.conftest import make_item
+from tests.products import variant_of
+from tests.seckill.staff.filled_form import form_of, row_of_saved
+from tests.shop.product_page import page_of, saved_page
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, shop_manager: User) -> None:
+    client.force_login(shop_manager)
+
+
+def history_of(client: Client, row: Any) -> list[tuple[str, str, str, str, str]]:
+    """Each changed field on the page, newest first: what, by whom, field, old, new."""
+    url = reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_history", args=[row.pk])
+    return [
+        (entry.what, entry.by, change.field, change.old, change.new)
+        for entry in client.get(url).context["entries"]
+        for change in entry.changes
+    ]
+
+
+def test_the_history_of_a_product_has_its_variants_with_old_and_new_values(client: Client, product: Product) -> None:
+    client.post(page_of(product), saved_page(product, price_minor="88.00") | {"name_zh_hans": "明前龙井"})
+    assert set(history_of(client, product)) >= {
+        ("Variant · SKU-longjing", "manager", "Price", "99.00 CNY", "88.00 CNY"),
+        ("Product · Longjing tea", "manager", "Name (简体中文)", "龙井茶", "明前龙井"),
+    }
+
+
+def test_saving_without_a_change_adds_nothing_to_the_page(client: Client, product: Product) -> None:
+    url = reverse("admin:shop_product_history", args=[product.pk])
+    page = saved_page(product) | {"category": product.category_id, "name_zh_hans": "龙井茶"}
+    client.post(page_of(product), page | {"variants-0-weight_grams": 0})
+    before = len(client.get(url).context["entries"])
+    client.post(page_of(product), page | {"variants-0-weight_grams": 0})
+    assert len(client.get(url).context["entries"]) == before
+
+
+def test_what_was_deleted_can_still_be_read(client: Client, product: Product) -> None:
+    client.post(reverse("admin:shop_product_delete", args=[product.pk]), {"post": "yes"})
+    assert not Product.objects.exists()
+    entries = client.get(reverse("admin:shop_product_history", args=[product.pk])).context["entries"]
+    assert ("Product · Longjing tea", "deleted") in [(entry.what, entry.kind) for entry in entries]
+
+
+def test_units_that_move_are_in_the_journal_and_not_here(client: Client, product: Product) -> None:
+    before = Variant.history.count()  # type: ignore[attr-defined]
+    move(kind="held", units_of={variant_of(product).pk: 1})  # type: ignore[arg-type]
+    assert Variant.history.count() == before  # type: ignore[attr-defined]
+
+
+def test_a_category_has_one(client: Client, product: Product) -> None:
+    category = Category.objects.get()
+    url = reverse("admin:shop_category_change", args=[category.pk])
+    client.post(url, {"name_en": "Teas", "name_zh_hans": "茶", "slug": "tea", "position": 0})
+    assert ("Category · Teas", "manager", "Name (English)", "Tea", "Teas") in history_of(client, category)
+
+
+def test_a_shipping_method_has_one(client: Client, db: None) -> None:
+    method = ShippingMethod.objects.create(code="post", name="Post")
+    url = reverse("admin:orders_shippingmethod_change", args=[method.pk])
+    form = {"name_en": "Post", "code": "post", "position": 0, "basis": "weight", "free_from_minor": "99"}
+    client.post(url, form | {"prices-TOTAL_FORMS": 0, "prices-INITIAL_FORMS": 0})
+    assert ("Shipping method · Post", "manager", "Free from", "–", "99.00 CNY") in history_of(client, method)
+
+
+def test_a_draft_of_a_sale_has_one_with_its_items(client: Client, product: Product) -> None:
+    item = make_item(product, published=False, opens_in_seconds=3600, closes_in_seconds=7200)
+    url = reverse("admin:seckill_sale_change", args=[item.sale_id])
+    row = row_of_saved(item, price_minor="18.00")
+    assert client.post(url, form_of(item.sale, row, name="Winter sale")).status_code == 302
+    changes = history_of(client, item.sale)
+    assert ("Sale item · Longjing tea", "manager", "Price", "19.00 CNY", "18.00 CNY") in changes
+    assert ("Sale · Winter sale", "manager", "Name (English)", "Spring sale", "Winter sale") in changes
+    assert SaleItem.objects.get().price_minor == 1800
+
+
+def test_who_may_not_see_products_sees_no_history_of_them(client: Client, product: Product) -> None:
+    cook = User.objects.create_user("cook", is_staff=True)
+    cook.user_permissions.set(Permission.objects.filter(codename="view_category"))
+    client.force_login(cook)
+    assert client.get(reverse("admin:shop_product_history", args=[product.pk])).status_code == 403

@@ -1,0 +1,236 @@
+"""Tables of products, variants and stock come in with a preview, errors by line, and all rows or none."""
+
+import csv
+from io import BytesIO, StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from openpyxl import Workbook, load_workbook
+from pytest_django import Settings
+
+from seckill.models import SaleItem
+from shop.models import Product, StockChange, Variant
+from shop.stock.movements import move
+from tests.products import variant_of
+from tests.shop.product_page import messages_on
+
+PRODUCTS = "/admin/shop/product/"
+STOCK = "/admin/shop/variant/"
+CSV, XLSX = "0", "1"
+PRODUCT_TABLE, VARIANT_TABLE = "0", "1"
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, shop_manager: User) -> None:
+    client.force_login(shop_manager)
+
+
+def upload(client: Client, page: str, *rows: dict[str, Any], table: str = "0", **form: Any) -> Any:
+    """The first step: the answer is the preview, or the form with its errors."""
+    file = SimpleUploadedFile("table.csv", csv_of(*rows).encode("utf-8-sig"), "text/csv")
+    data = {"format": CSV, "resource": table, "import_file": file} | form
+    return client.post(f"{page}import/", data)
+
+
+def confirm(client: Client, page: str, preview: Any) -> Any:
+    """The second step, as the button of the preview posts it."""
+    return client.post(f"{page}process_import/", preview.context["confirm_form"].initial, follow=True)
+
+
+def bring(client: Client, page: str, *rows: dict[str, Any], table: str = "0") -> None:
+    preview = upload(client, page, *rows, table=table)
+    assert not errors_by_line(preview)
+    confirm(client, page, preview)
+
+
+def errors_by_line(preview: Any) -> dict[int, list[str]]:
+    result = preview.context["result"]
+    errors = {row.number: [str(message) for message in row.error.messages] for row in result.invalid_rows}
+    return errors | {row.number: [str(error.error) for error in row.errors] for row in result.error_rows}
+
+
+def csv_of(*rows: dict[str, Any]) -> str:
+    text = StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def export(client: Client, page: str, *, table: str = "0", file_format: str = CSV) -> Any:
+    return client.post(f"{page}export/", {"format": file_format, "resource": table}).content
+
+
+def exported(client: Client, page: str, *, table: str = "0") -> list[dict[str, str]]:
+    return list(csv.DictReader(StringIO(export(client, page, table=table).decode("utf-8-sig"))))
+
+
+class TestProducts:
+    def test_a_preview_changes_nothing_and_the_confirmation_imports(self, client: Client, product: Product) -> None:
+        rows = [
+            {"slug": "longjing", "name_en": "Longjing", "category": "tea", "is_active": "1"},
+            {"slug": "oolong", "name_en": "Oolong", "category": "tea", "is_active": "1"},
+        ]
+        preview = upload(client, PRODUCTS, *rows)
+        assert not errors_by_line(preview)
+        assert Product.objects.count() == 1
+        confirm(client, PRODUCTS, preview)
+        assert sorted(Product.objects.values_list("slug", "category__slug")) == [("longjing", "tea"), ("oolong", "tea")]
+        product.refresh_from_db()
+        assert product.name == "Longjing"
+
+    def test_an_error_names_its_line_and_nothing_can_be_confirmed(self, client: Client, product: Product) -> None:
+        rows = [
+            {"slug": "oolong", "name_en": "Oolong", "category": "tea"},
+            {"slug": "bad slug", "name_en": "Bad", "category": "coffee"},
+        ]
+        preview = upload(client, PRODUCTS, *rows)
+        (line, messages) = next(iter(errors_by_line(preview).items()))
+        assert line == 2
+        assert "There is no category “coffee”." in messages
+        assert "confirm_form" not in preview.context
+        assert Product.objects.count() == 1
+
+    def test_what_was_exported_comes_back_without_a_change(self, client: Client, product: Product) -> None:
+        Product.objects.update(name_en="=2+5", name_zh_hans="'-龙井", description_en="+49 30 1\n@home")
+        before = Product.objects.values("name_en", "name_zh_hans", "description_en").get()
+        bring(client, PRODUCTS, *exported(client, PRODUCTS))
+        assert Product.objects.values("name_en", "name_zh_hans", "description_en").get() == before
+
+
+class TestVariants:
+    def test_prices_are_decimals_and_the_stock_stays_as_it_is(self, client: Client, product: Product) -> None:
+        Variant.objects.update(available=7, held=2, sold=4)
+        (row,) = exported(client, PRODUCTS, table=VARIANT_TABLE)
+        assert row["price"] == "99.00"
+        bring(client, PRODUCTS, row | {"price": "88.5"}, table=VARIANT_TABLE)
+        variant = variant_of(product)
+        assert (variant.price_minor, variant.available, variant.held, variant.sold) == (8850, 7, 2, 4)
+
+    def test_the_rules_of_the_form_hold_here_too(self, client: Client, item: SaleItem, product: Product) -> None:
+        rows = [
+            {"sku": "SKU-longjing", "product": "longjing", "price": "18.99", "options_en": ""},
+            {"sku": "NEW", "product": "longjing", "price": "1.999", "options_en": ""},
+            {"sku": "OTHER", "product": "longjing", "price": "50", "options_en": ""},
+            {"sku": "WRONG", "product": "longjing", "price": "50", "options_en": "M"},
+        ]
+        errors = errors_by_line(upload(client, PRODUCTS, *rows, table=VARIANT_TABLE))
+        assert "The published sale “Spring sale” sells this product for 19.00 CNY." in errors[1][0]
+        assert errors[2] == ["A price in CNY has at most 2 decimals."]
+        assert errors[3] == ["Another variant has the same options."]
+        assert errors[4][0].startswith("This product has no options.")
+
+
+class TestStock:
+    @pytest.fixture
+    def variant(self, product: Product) -> Variant:
+        Variant.objects.update(available=8, held=2)
+        return variant_of(product)
+
+    def test_counts_and_changes_go_into_the_journal(self, client: Client, variant: Variant, shop_manager: User) -> None:
+        (row,) = exported(client, STOCK)
+        assert (row["in_stock"], row["available"], row["held"]) == ("10", "8", "2")
+        bring(client, STOCK, row | {"count": "12", "reason": "stocktaking"})
+        variant.refresh_from_db()
+        assert variant.available == 10
+        entry = StockChange.objects.order_by("-pk")[0]
+        assert (entry.kind, entry.units, entry.reason, entry.made_by) == ("counted", 2, "stocktaking", shop_manager)
+
+    def test_a_count_against_an_old_table_is_refused_and_a_change_is_not(
+        self, client: Client, variant: Variant
+    ) -> None:
+        (row,) = exported(client, STOCK)
+        move(kind=StockChange.Kind.SOLD, units_of={variant.pk: 1})
+        errors = errors_by_line(upload(client, STOCK, row | {"count": "12"}))
+        assert errors[1][0].startswith("The stock has changed from 10 to 9 in the meantime.")
+        bring(client, STOCK, row | {"change": "-3"})
+        variant.refresh_from_db()
+        assert variant.available == 5
+
+    def test_units_that_were_bought_between_preview_and_confirmation_are_seen(
+        self, client: Client, variant: Variant
+    ) -> None:
+        preview = upload(client, STOCK, {"sku": variant.sku, "change": "-8"})
+        move(kind=StockChange.Kind.HELD, units_of={variant.pk: 1})
+        response = confirm(client, STOCK, preview)
+        assert "Line 1: Only 7 units are available; checkouts hold 3 more." in messages_on(response)
+        variant.refresh_from_db()
+        assert variant.available == 7
+
+    @pytest.mark.parametrize(
+        ("row", "sentence"),
+        [
+            ({"sku": "NOBODY", "change": "1"}, "There is no variant with the SKU “NOBODY”."),
+            ({"sku": "SKU-longjing", "change": "many"}, "“many” in “change” is no whole number."),
+            ({"sku": "SKU-longjing", "count": "-1"}, "A count cannot be negative."),
+            ({"sku": "SKU-longjing", "count": "1", "change": "1"}, "Fill in “count” or “change”, not both."),
+            ({"sku": "SKU-longjing", "count": "1"}, "Checkouts hold 2 units, so the stock cannot be lower."),
+        ],
+    )
+    def test_a_wrong_line_is_refused(
+        self, client: Client, variant: Variant, row: dict[str, str], sentence: str
+    ) -> None:
+        assert errors_by_line(upload(client, STOCK, row)) == {1: [sentence]}
+
+    def test_lines_that_are_not_filled_in_are_skipped(self, client: Client, variant: Variant) -> None:
+        entries = StockChange.objects.count()
+        bring(client, STOCK, *exported(client, STOCK))
+        assert StockChange.objects.count() == entries
+
+
+class TestFiles:
+    def test_a_cell_that_a_spreadsheet_would_compute_is_marked(self, client: Client, product: Product) -> None:
+        Product.objects.update(name_en='=HYPERLINK("http://evil.example","x")')
+        assert "'=HYPERLINK" in export(client, PRODUCTS).decode("utf-8-sig")
+        book = load_workbook(BytesIO(export(client, PRODUCTS, file_format=XLSX)))
+        cells = [cell for row in book.active.iter_rows() for cell in row]
+        assert not [cell for cell in cells if cell.data_type == "f"]
+
+    def test_an_xlsx_is_read(self, client: Client, product: Product) -> None:
+        book = Workbook()
+        book.active.append(["sku", "change", "reason"])
+        book.active.append(["SKU-longjing", 5, "delivery"])
+        book.active.append([None, None, None])
+        data = BytesIO()
+        book.save(data)
+        before = variant_of(product).available
+        file = SimpleUploadedFile("table.xlsx", data.getvalue())
+        preview = upload(client, STOCK, {"sku": ""}, import_file=file, format=XLSX)
+        assert not errors_by_line(preview)
+        confirm(client, STOCK, preview)
+        assert variant_of(product).available == before + 5
+
+    def test_a_file_that_is_too_large_is_not_read(self, client: Client, db: None, settings: Settings) -> None:
+        settings.IMPORT_BYTES_MAX = 10
+        response = upload(client, PRODUCTS, {"slug": "oolong", "name_en": "Oolong"})
+        (error,) = response.context["form"].errors["import_file"]
+        assert error.startswith("The file may have 10")
+
+    def test_a_table_with_too_many_rows_is_not_imported(self, client: Client, db: None, settings: Settings) -> None:
+        settings.IMPORT_ROWS_MAX = 1
+        rows = [{"slug": f"tea-{number}", "name_en": "Tea"} for number in range(2)]
+        assert upload(client, PRODUCTS, *rows).context["form"].errors["import_file"]
+
+    def test_what_is_no_table_is_refused(self, client: Client, db: None) -> None:
+        file = SimpleUploadedFile("table.xlsx", b"no zip at all")
+        response = upload(client, PRODUCTS, {"slug": ""}, import_file=file, format=XLSX)
+        assert response.context["form"].errors["import_file"]
+
+    def test_an_upload_whose_preview_is_too_old_must_come_again(self, client: Client, product: Product) -> None:
+        old = {"import_file_name": "0" * 32, "original_file_name": "table.csv", "format": CSV, "resource": "0"}
+        response = client.post(f"{PRODUCTS}process_import/", old, follow=True)
+        assert messages_on(response) == ["The preview was too long ago. Upload the file again."]
+
+
+@pytest.mark.parametrize("page", [PRODUCTS, STOCK])
+def test_who_may_only_look_exports_but_does_not_import(client: Client, product: Product, page: str) -> None:
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.set(Permission.objects.filter(codename__in=["view_product", "view_variant"]))
+    client.force_login(viewer)
+    assert client.get(f"{page}export/").status_code == 200
+    assert client.get(f"{page}import/").status_code == 403
+    assert client.post(f"{page}process_import/", {}).status_code == 403
+    assert f"{page}import/" not in client.get(page).content.decode()
