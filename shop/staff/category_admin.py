@@ -3,8 +3,8 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from shop.admin_base import StaffAdmin
@@ -28,7 +28,7 @@ class CategoryAdmin(WithHistory, StaffAdmin):
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "parent":
-            return CategoryField(label=_("parent category").capitalize(), empty_label=_("None: at the top"))
+            return CategoryField(label=capfirst(_("parent category")), empty_label=_("None: at the top"))
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def reason_to_keep(self, obj: Category) -> str | None:
@@ -48,7 +48,3 @@ class TaxRateAdmin(WithHistory, StaffAdmin):
         if obj.products.exists():
             return _("“%(rate)s” is the rate of products, so it cannot be deleted.") % {"rate": obj}
         return None
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[TaxRate]:
-        rates: QuerySet[TaxRate] = super().get_queryset(request)
-        return rates
