@@ -6,13 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import Sum
+from django.test import Client
 
 from shop.models import StockChange, Variant
 from shop.staff.stock_step import Count, Difference, StockRefused, take
 from shop.stock.movements import EFFECTS, NotEnoughUnits, move
 from tests.products import make_product, variant_of
+from tests.shop.product_page import page_of, saved_page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -69,6 +72,34 @@ def test_the_journal_agrees_with_the_counters_after_random_steps_of_many_threads
     for variant in Variant.objects.all():
         assert journal_of(variant) == counters_of(variant)
         assert links_of(variant)
+
+
+def test_saving_a_product_while_its_units_move_loses_no_unit(shop_manager: User) -> None:
+    """A form writes all columns of a variant, so the row must not change between its reading and its writing."""
+    product = make_product(slug="pot", name="Pot", price_minor=9900, units=UNITS)
+    start = Barrier(2)
+
+    def save() -> None:
+        client = Client()
+        client.force_login(shop_manager)
+        start.wait()
+        for number in range(15):
+            page = saved_page(product, price_minor=f"{90 + number}.00")
+            assert client.post(page_of(product), page).status_code == 302
+        connection.close()
+
+    def buy() -> None:
+        start.wait()
+        for _ in range(UNITS):
+            move(kind=Kind.SOLD_LATE, units_of={variant_of(product).pk: 1})
+        connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(save), pool.submit(buy)]:
+            done.result()
+    variant = variant_of(product)
+    assert counters_of(variant) == journal_of(variant) == (0, 0, UNITS)
+    assert variant.price_minor == 10400
 
 
 def random_step(chance: random.Random, variants: tuple[int, int]) -> None:
