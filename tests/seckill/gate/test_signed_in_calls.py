@@ -39,8 +39,9 @@ OF_ONE_PASS = re.compile(rb'"(pass|expires_at)": ?"[^"]*"')
 
 
 @pytest.fixture
-def lane() -> Iterator[Lane]:
-    """Without Django's handlers that close a connection in a transaction, after each request."""
+def lane(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lane]:
+    """Without Django's handlers that close a connection in a transaction, after each request, or renew an old one."""
+    monkeypatch.setattr(connection, "close_at", None)
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     yield Lane()
