@@ -130,7 +130,7 @@ def test_the_header_is_reached_by_keyboard_in_the_order_in_which_it_is_seen(
             """() => {
                 const element = document.activeElement, box = element.getBoundingClientRect();
                 return {
-                    name: element.textContent.trim(),
+                    name: element.innerText.trim(),
                     seen: box.top >= 0 && box.left >= 0 && box.right <= innerWidth && box.height > 0,
                     ring: getComputedStyle(element).outlineStyle,
                 };
