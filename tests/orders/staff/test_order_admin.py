@@ -284,9 +284,7 @@ def test_an_order_that_is_not_paid_is_not_refunded(client: Client, order: Order)
     assert "1 of the selected orders is not paid and will not change." in page
     assert 'name="units_back"' not in page
     response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"), follow=True)
-    assert messages_on(response) == [
-        f"1 order was not refunded: it is not paid. ({order.shown_code})"
-    ]
+    assert messages_on(response) == [f"1 order was not refunded: it is not paid. ({order.shown_code})"]
 
 
 @pytest.mark.django_db(transaction=True)
