@@ -203,7 +203,8 @@ class SaleAdmin(WithHistory, StaffAdmin):
     )
     def duplicate_sale(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask first; a POST makes a draft and leads to it."""
-        sale = self.get_object(request, unquote(object_id))
+        with transaction.atomic():
+            sale = self.get_object(request, unquote(object_id))
         if sale is None:
             raise Http404
         if request.method == "POST":

@@ -51,6 +51,8 @@ def test_the_hour_of_the_day_stays_when_summer_time_ends() -> None:
         assert timezone.localtime(later(before, 1)).hour == timezone.localtime(before).hour
 
 
+# Without the test's own transaction: the page needs one of its own.
+@pytest.mark.django_db(transaction=True)
 def test_the_page_of_the_sale_asks_first_and_leads_to_the_draft(
     client: Client, shop_manager: User, item: SaleItem
 ) -> None:
