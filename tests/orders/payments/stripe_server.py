@@ -31,6 +31,7 @@ class StripeServer:
     session_status: str = "open"
     refund_status: str = "succeeded"
     lost_answers: int = 0
+    refunds: list[dict[str, Any]] = field(default_factory=list)
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
     forms: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -51,9 +52,10 @@ class StripeServer:
             return 200, self.stored(parts[3])
         if parts[:3] == ["v1", "checkout", "sessions"]:
             return 200, self.stored(parts[3])
+        if asked.path == "/v1/refunds" and asked.method == "GET":
+            return 200, {"object": "list", "url": "/v1/refunds", "has_more": False, "data": self.refunds}
         if asked.path == "/v1/refunds":
-            refund = {"id": "re_1", "object": "refund", "status": self.refund_status, "failure_reason": None}
-            return 200, {**refund, "amount": 1900, "currency": "cny"}
+            return self.refunded(asked)
         return 404, {"error": {"type": "invalid_request_error", "message": "no such thing"}}
 
     def opened(self, asked: Asked) -> tuple[int, dict[str, Any]]:
@@ -66,6 +68,24 @@ class StripeServer:
             self.lost_answers -= 1
             return 502, {"error": {"type": "api_error", "message": "bad gateway"}}
         return 200, session
+
+    def refunded(self, asked: Asked) -> tuple[int, dict[str, Any]]:
+        """A refund of the amount asked for, or of all."""
+        metadata = {name[9:-1]: value for name, value in asked.form.items() if name.startswith("metadata[")}
+        refund = {
+            "id": f"re_{len(self.refunds) + 1}",
+            "object": "refund",
+            "status": self.refund_status,
+            "failure_reason": None,
+            "amount": int(asked.form.get("amount", 1900)),
+            "currency": "cny",
+            "metadata": metadata,
+        }
+        self.refunds.append(refund)
+        if self.lost_answers:
+            self.lost_answers -= 1
+            return 502, {"error": {"type": "api_error", "message": "bad gateway"}}
+        return 200, refund
 
     def session(self, asked: Asked) -> dict[str, Any]:
         """The same session for the same idempotency key."""

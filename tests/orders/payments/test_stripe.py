@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import stripe
@@ -20,10 +21,11 @@ from django.test import Client
 from django.utils import translation
 
 from orders import lifecycle, tasks
-from orders.models import Order, OrderStatus, Payment, PaymentEvent
+from orders.models import Order, OrderStatus, Payment, PaymentEvent, Refund
 from orders.payments import provider_choice
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer
 from orders.payments.stripe_checkout import StripeProvider
+from orders.refund_records import Wish
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.orders.payments.payment_steps import figures, let_deadlines_pass, order_of, payment_of, press_pay, signed_in
@@ -276,6 +278,85 @@ def test_a_refund_that_fails_later_is_shown(server: StripeServer, order: Order, 
     tasks.move_refunds()
     send_webhook(refund_event(payment, "refund.failed", object="refund", status="failed"))
     assert (status_of(order), order.attention) == (OrderStatus.REFUND_DUE, "refund_fails")
+
+
+@pytest.fixture
+def part(server: StripeServer, order: Order, payment: Payment) -> Refund:
+    """A refund of 5.00 of the 19.00 that Stripe captured."""
+    send_webhook(event(payment))
+    server.session_status = "complete"
+    wish = Wish(refund_id=uuid4(), amount_minor=500, units_of_line={}, units_back=False)
+    assert lifecycle.refund_part(order_id=order.pk, wish=wish) is lifecycle.RefundOutcome.STARTED
+    return Refund.objects.get()
+
+
+def part_state(part: Refund, order: Order) -> tuple[str, str, int]:
+    part.refresh_from_db()
+    return part.status, status_of(order), order.refunded_minor
+
+
+def make_part_due() -> None:
+    Refund.objects.exclude(next_attempt_at=None).update(next_attempt_at="2000-01-01T00:00Z")
+
+
+def test_a_part_is_asked_for_by_its_amount_under_a_key_of_its_own(
+    server: StripeServer, order: Order, part: Refund
+) -> None:
+    assert tasks.move_refunds() == 1
+    asked = server.asked[-1]
+    assert (asked.path, asked.form["payment_intent"], asked.form["amount"]) == ("/v1/refunds", "pi_1", "500")
+    assert (asked.idempotency_key, asked.form["metadata[refund]"]) == (f"refund-{part.pk}", str(part.pk))
+    # Under this name it would be a refund of the whole.
+    assert "metadata[payment]" not in asked.form
+    assert part_state(part, order) == ("refunded", OrderStatus.PAID, 500)
+    assert part.provider_reference == "re_1"
+
+
+def test_a_part_whose_answer_was_lost_is_found_again_and_not_paid_twice(
+    server: StripeServer, order: Order, part: Refund
+) -> None:
+    server.lost_answers = 1
+    assert tasks.move_refunds() == 0
+    make_part_due()
+    assert tasks.move_refunds() == 1
+    assert len(server.refunds) == 1
+    assert part_state(part, order) == ("refunded", OrderStatus.PAID, 500)
+
+
+def part_event(part: Refund, type_: str, status: str) -> dict[str, Any]:
+    known = {"refund": str(part.pk), "part_of": str(part.payment_id)}
+    assert part.payment is not None
+    return refund_event(part.payment, type_, object="refund", status=status, metadata=known) | {"id": f"evt_{status}"}
+
+
+def test_a_slow_part_is_completed_by_its_event_alone(server: StripeServer, order: Order, part: Refund) -> None:
+    server.refund_status = "pending"
+    assert tasks.move_refunds() == 0
+    assert part.payment is not None
+    # The charge names the sum of its refunds: ours is in it already.
+    send_webhook(refund_event(part.payment, "charge.refunded", refunded=False, amount_refunded=500))
+    assert part_state(part, order) == ("due", OrderStatus.PAID, 500)
+    send_webhook(part_event(part, "refund.updated", "succeeded"))
+    assert part_state(part, order) == ("refunded", OrderStatus.PAID, 500)
+
+
+def test_a_part_that_fails_later_can_be_refunded_again(server: StripeServer, order: Order, part: Refund) -> None:
+    tasks.move_refunds()
+    send_webhook(part_event(part, "refund.failed", "failed"))
+    assert part_state(part, order) == ("failed", OrderStatus.PAID, 0)
+    assert order.attention == "refund_fails"
+
+
+def test_a_refusal_before_stripe_was_asked_for_the_refund_is_no_answer(
+    server: StripeServer, provider: StripeProvider, part: Refund
+) -> None:
+    # The list of refunds could not be read, so an earlier call may have paid.
+    server.faults = [None, (401, "invalid_request_error", "")]
+    with pytest.raises(ProviderUnreachable):
+        provider.refund_part(refund=part)
+    server.faults = [None, None, (400, "invalid_request_error", "")]
+    with pytest.raises(ProviderRefused):
+        provider.refund_part(refund=part)
 
 
 def test_a_charge_that_is_already_refunded_counts_as_refunded(

@@ -1,0 +1,176 @@
+"""What mails about an order show: one look, both languages, the number, the link, the parcel, what was refunded."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from email.message import EmailMessage
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+from pytest_django import Settings
+
+from orders import lifecycle, tasks
+from orders.mails import sending
+from orders.models import Mail, Order, OrderLine, OrderStatus, ShippingAddress
+from orders.refund_records import Wish
+from seckill.models import SaleItem
+from shop.models import BuyerLanguage
+from tests.orders.mails.mail_server import MailServer, mail_server
+from tests.orders.shipping.addresses import ADDRESS
+from tests.products import buyer_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def server(settings: Settings) -> Iterator[MailServer]:
+    with mail_server() as server:
+        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_TIMEOUT = "127.0.0.1", server.port, 1
+        settings.SHOP_URL, settings.SHOP_NAME = "http://shop.example.com", "Tea & Co"
+        yield server
+
+
+@pytest.fixture
+def order(buyer: User, item: SaleItem) -> Order:
+    """Two units for 38.00, delivery for 10.00, taxes included."""
+    User.objects.filter(pk=buyer.pk).update(email="buyer@example.com")
+    now = timezone.now()
+    order = Order.objects.create(
+        buyer=buyer,
+        amount_minor=4800,
+        shipping_minor=1000,
+        shipping_name="Express",
+        shipping_tax_percent=13,
+        currency="CNY",
+        reserved_at=now,
+        expires_at=now + timedelta(minutes=15),
+    )
+    OrderLine.objects.create(order=order, variant=item.variant, units=2, unit_price_minor=1900, tax_percent=13)
+    ShippingAddress.objects.create(order=order, **ADDRESS)
+    order.refresh_from_db()
+    return order
+
+
+def parts(message: EmailMessage) -> tuple[str, str]:
+    """The text and the HTML of a mail."""
+    text, html = message.get_body(("plain",)), message.get_body(("html",))
+    assert text is not None
+    assert html is not None
+    return text.get_content(), html.get_content()
+
+
+def sent(server: MailServer) -> tuple[str, str]:
+    server.received.clear()
+    assert tasks.send_mails() == 1
+    (message,) = server.received
+    return parts(message)
+
+
+def test_a_confirmation_has_lines_sums_taxes_and_the_address(server: MailServer, order: Order) -> None:
+    lifecycle.pay(order_id=order.pk)
+    text, html = sent(server)
+    for part in (text, html):
+        for words in (
+            "Longjing tea",
+            "2 × CN¥19.00",
+            "CN¥38.00",
+            "Express",
+            "CN¥10.00",
+            "CN¥48.00",
+            "Includes 13% tax",
+            "CN¥5.52",
+            order.shown_code,
+            "Wang Xiaoming",
+            "Wensan Road 478",
+            f"http://shop.example.com/orders/{order.number}/",
+        ):
+            assert words in part, words
+    assert "Tea & Co" in text
+    assert "Tea &amp; Co" in html
+
+
+def test_times_in_mails_name_their_zone(server: MailServer, order: Order, settings: Settings) -> None:
+    settings.TIME_ZONE = "Asia/Shanghai"
+    lifecycle.pay(order_id=order.pk)
+    assert all("UTC+08:00" in part for part in sent(server))
+
+
+def test_a_sent_order_names_carrier_and_number_and_links_the_parcel(server: MailServer, order: Order) -> None:
+    lifecycle.pay(order_id=order.pk)
+    sent(server)
+    lifecycle.ship(order_id=order.pk, carrier="DHL", tracking_number="JD 1<2")
+    text, html = sent(server)
+    assert server.received[0]["Subject"] == "On its way: 2 × Longjing tea"
+    assert "Carrier: DHL" in text
+    assert "JD 1<2" in text
+    assert 'href="https://www.dhl.com/global-en/home/tracking.html?tracking-id=JD%201%3C2"' in html
+    assert "JD 1&lt;2" in html
+
+
+def test_a_number_that_was_corrected_before_the_mail_left_is_in_the_mail(server: MailServer, order: Order) -> None:
+    lifecycle.pay(order_id=order.pk)
+    sent(server)
+    lifecycle.ship(order_id=order.pk, carrier="DHL", tracking_number="WRONG1")
+    lifecycle.correct_tracking(order_id=order.pk, carrier="DHL", tracking_number="RIGHT1")
+    text, _ = sent(server)
+    assert "RIGHT1" in text
+    assert "WRONG1" not in text
+
+
+def refund(order: Order, amount_minor: int) -> None:
+    wish = Wish(refund_id=uuid4(), amount_minor=amount_minor, units_of_line={}, units_back=False)
+    assert lifecycle.refund_part(order_id=order.pk, wish=wish) is lifecycle.RefundOutcome.STARTED
+
+
+def test_each_refund_of_a_part_has_its_own_mail(server: MailServer, order: Order) -> None:
+    lifecycle.pay(order_id=order.pk)
+    sent(server)
+    refund(order, 500)
+    refund(order, 700)
+    server.received.clear()
+    assert tasks.send_mails() == 2
+    first, second = (parts(message)[0] for message in server.received)
+    assert "We refund CN¥5.00 to you." in first
+    assert "We refund CN¥7.00 to you." in second
+    assert "That is a part of the CN¥48.00 that you paid." in first
+    assert len({message["Message-ID"] for message in server.received}) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "words"),
+    [
+        (Mail.Kind.PAID, OrderStatus.PAID, ["感谢您的订单", "商品", "合计", "含 13% 税", "收货地址", "订单号"]),
+        (Mail.Kind.SHIPPED, OrderStatus.SHIPPED, ["您的订单已发货", "运单号"]),
+        (Mail.Kind.EXPIRED, OrderStatus.EXPIRED, ["您的订单已过期"]),
+        (Mail.Kind.REFUNDED, OrderStatus.REFUNDED, ["您的退款", "我们已将 ¥48.00"]),
+    ],
+)
+def test_every_mail_is_whole_in_chinese(
+    server: MailServer, order: Order, kind: Mail.Kind, status: str, words: list[str]
+) -> None:
+    BuyerLanguage.objects.create(user=buyer_of(order), language="zh-hans")
+    changes = {"status": status, "ended_at": timezone.now()}
+    if kind == Mail.Kind.SHIPPED:
+        changes |= {"shipped_at": timezone.now(), "carrier": "顺丰", "tracking_number": "SF1"}
+    Order.objects.filter(pk=order.pk).update(**changes)
+    sending.enqueue(order_ids=[order.pk], kind=kind)
+    text, html = sent(server)
+    for word in words:
+        assert word in text, word
+        assert word in html, word
+    assert order.shown_code in text
+    assert f"http://shop.example.com/zh-hans/orders/{order.number}/" in text
+    assert '<html lang="zh-hans">' in html
+
+
+def test_the_html_can_be_read_in_the_dark_and_on_a_phone(server: MailServer, order: Order) -> None:
+    lifecycle.pay(order_id=order.pk)
+    _, html = sent(server)
+    assert "prefers-color-scheme: dark" in html
+    assert 'name="color-scheme" content="light dark"' in html
+    assert "max-width:600px" in html
+    # Mail programs load nothing from elsewhere.
+    assert "<img" not in html
+    assert "<script" not in html
