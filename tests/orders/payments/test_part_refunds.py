@@ -341,6 +341,7 @@ def ordinary(buyer: User, product: Product) -> Order:
         ended_at="2026-01-01T00:05Z",
     )
     OrderLine.objects.create(order=order, variant=variant, units=2, unit_price_minor=9900)
+    order.refresh_from_db()
     return order
 
 
