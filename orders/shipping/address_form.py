@@ -46,9 +46,9 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
             "line1": _("Street and house number"),
             "line2": _("Building, floor, company (if any)"),
             "city": _("City"),
-            "region": _("Province or state"),
+            "region": _("Province or state (optional)"),
             "postcode": _("Postcode"),
-            "phone": _("Phone"),
+            "phone": _("Phone (optional)"),
         }
         help_texts = {"phone": _("Only for questions of the carrier.")}
 

@@ -12,10 +12,11 @@ from orders import lifecycle
 from orders.models import Order, OrderStatus, Payment, ShippingAddress
 from orders.shipping.order_address import store_address
 from seckill.models import SaleItem
-from shop.models import Address, Product
+from shop.models import Address
 from tests.conftest import make_item
 from tests.orders.payments.payment_steps import order_of, press_pay, signed_in
 from tests.orders.shipping.addresses import ADDRESS
+from tests.products import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -75,12 +76,9 @@ def test_what_is_wrong_is_shown_at_the_field_and_nothing_is_saved(client: Client
     assert not ShippingAddress.objects.exists()
 
 
-def test_the_form_begins_with_the_address_of_the_last_order(
-    client: Client, product: Product, buyer: User, order: Order
-) -> None:
+def test_the_form_begins_with_the_address_of_the_last_order(client: Client, buyer: User, order: Order) -> None:
     store_address(order_id=order.pk, values=ADDRESS | {"city": "Shanghai"})
-    item = make_item(product)
-    following = order_of(item, buyer)
+    following = order_of(make_item(make_product(name="Teapot", slug="teapot", price_minor=9900)), buyer)
     assert 'value="Shanghai"' in client.get(following.address_path).content.decode()
 
 
