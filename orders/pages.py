@@ -49,7 +49,7 @@ RELOAD_LATER_SECONDS = 30
 @login_required
 @require_safe
 def orders(request: HttpRequest) -> HttpResponse:
-    page = Paginator(orders_of(request), PAGE_SIZE).get_page(request.GET.get("page"))
+    page = Paginator(with_pictures(Order.objects.filter(buyer_id=request.user.pk)), PAGE_SIZE).get_page(request.GET.get("page"))
     awaiting = any(order.status == OrderStatus.AWAITING_PAYMENT for order in page)
     template = "orders/_orders.html" if request.htmx else "orders/orders.html"  # type: ignore[attr-defined]
     return render(request, template, {"page": page, "awaiting": awaiting})
@@ -231,6 +231,9 @@ def orders_of(request: HttpRequest) -> QuerySet[Order]:
 
 def with_all_shown(orders: QuerySet[Order]) -> QuerySet[Order]:
     """With what the page of an order shows, in a constant number of queries."""
-    return orders.select_related("shipping_address").prefetch_related(
-        with_lines(), "lines__variant__product__pictures", "payments", "refunds"
-    )
+    return with_pictures(orders).select_related("shipping_address").prefetch_related("payments", "refunds")
+
+
+def with_pictures(orders: QuerySet[Order]) -> QuerySet[Order]:
+    """With what a list shows of each order."""
+    return orders.prefetch_related(with_lines(), "lines__variant__product__pictures")

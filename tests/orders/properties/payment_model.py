@@ -88,7 +88,7 @@ class PaymentModel(SaleModel):
         if page.status != Status.CAPTURED:
             return EventOutcome.NOTHING
         page.status, page.undecided = Status.REFUNDED, False
-        if order.status == OrderStatus.PAID:
+        if order.status in (OrderStatus.PAID, OrderStatus.SHIPPED):
             order.status, order.units_back = OrderStatus.REFUNDED, False
         elif order.status == OrderStatus.EXPIRED:
             order.status, order.settled = OrderStatus.REFUNDED, False

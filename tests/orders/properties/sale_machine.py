@@ -175,7 +175,7 @@ class SaleMachine(RuleBasedStateMachine):
     def refund(self, taken: tuple[str, int], units_back: bool, dies: str) -> None:
         order = self.model.orders.get(taken[0])
         if order:
-            due = order.status == OrderStatus.PAID
+            due = order.status in (OrderStatus.PAID, OrderStatus.SHIPPED)
             with self.world.dying_at(dies):
                 assert lifecycle.refund(order_id=self.world.order_id(taken[0]), units_back=units_back) is due
             if due:
