@@ -15,7 +15,7 @@ from seckill.models import SaleItem
 from shop.accounts.tokens import new_token
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
 from tests.orders.staff.test_bounds import make_orders
-from tests.shop.accounts.account_steps import confirmed, is_signed_in, sign_in
+from tests.shop.accounts.account_steps import confirmed, enter_password_again, is_signed_in, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,8 +43,9 @@ def person(buyer: User, item: SaleItem) -> User:
 
 @pytest.fixture
 def signed_in(client: Client, person: User) -> Client:
-    """The person's own browser, where the password was just entered."""
+    """The person's own browser, where the password was just entered again."""
     assert sign_in(client, login="buyer", password="buyer-password").status_code == 302
+    enter_password_again(client, "buyer-password")
     return client
 
 
@@ -173,7 +174,8 @@ def test_deleting_asks_for_the_password(client: Client, person: User) -> None:
 
 
 def test_staff_cannot_delete_themselves_by_accident(client: Client, shop_manager: User) -> None:
-    sign_in(client, login="manager", password="manager-password")
+    client.force_login(shop_manager)
+    enter_password_again(client, "manager-password")
     assert "belongs to the staff" in client.post("/accounts/delete/").content.decode()
     shop_manager.refresh_from_db()
     assert shop_manager.is_active

@@ -17,7 +17,7 @@ from shop.accounts.tokens import new_token
 from shop.countries import country_choices
 from shop.models import Address, ApiToken
 from tests.seckill.staff.filled_form import messages_on
-from tests.shop.accounts.account_steps import is_signed_in, sign_in
+from tests.shop.accounts.account_steps import enter_password_again, is_signed_in, sign_in
 
 pytestmark = pytest.mark.django_db
 
@@ -138,7 +138,8 @@ def test_countries_have_names_and_no_groups_among_them(language: str) -> None:
 
 
 def test_a_token_is_shown_once_and_opens_the_api(client: Client, buyer: User) -> None:
-    sign_in(client, login="buyer", password="buyer-password")
+    client.force_login(buyer)
+    enter_password_again(client, "buyer-password")
     page = client.post("/accounts/tokens/new/").content.decode()
     (token,) = [part.split("<")[0] for part in page.split('<code class="secret">')[1:]]
     me = Client().get("/api/v1/me/", headers={"Authorization": f"Bearer {token}"})
