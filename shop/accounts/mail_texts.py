@@ -33,7 +33,12 @@ class AccountMailText:
 def account_message(template_prefix: str, *, to: str, facts: Facts) -> EmailMultiAlternatives:
     """The mail for which allauth has a template of this name."""
     text = MAIL_TEXTS[template_prefix](facts)
-    context = {"text": text, "language": translation.get_language(), "shop_url": settings.SHOP_URL}
+    context = {
+        "text": text,
+        "language": translation.get_language(),
+        "shop_name": settings.SHOP_NAME,
+        "shop_url": settings.SHOP_URL,
+    }
     message = EmailMultiAlternatives(
         subject=text.subject, body=render_to_string("account/mail/message.txt", context).strip() + "\n", to=[to]
     )
@@ -59,7 +64,7 @@ def confirm_address(facts: Facts) -> AccountMailText:
 def welcome(facts: Facts) -> AccountMailText:
     text = confirm_address(facts)
     return AccountMailText(
-        subject=_("Welcome to Stampede: please confirm your e-mail address"),
+        subject=_("Welcome to %(shop)s: please confirm your e-mail address") % {"shop": settings.SHOP_NAME},
         name=text.name,
         sentences=[_("Welcome! Your account “%(name)s” is ready.") % {"name": text.name}, *text.sentences],
         button=text.button,
