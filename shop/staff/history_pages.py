@@ -13,8 +13,10 @@ from django.db import models
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.decorators import method_decorator
 from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy
+from django.views.decorators.http import require_safe
 
 from shop.admin_base import ModelAdmin
 from shop.languages.columns import in_default_language, label_in_language
@@ -50,6 +52,7 @@ class WithHistory(ModelAdmin):
 
     history_parts: Sequence[tuple[type[models.Model], str]] = ()
 
+    @method_decorator(require_safe)
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:

@@ -52,7 +52,8 @@ class StockForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["low_stock_at"].widget.attrs["placeholder"] = settings.LOW_STOCK_AT
+        if "low_stock_at" in self.fields:  # not for who may only look
+            self.fields["low_stock_at"].widget.attrs["placeholder"] = settings.LOW_STOCK_AT
         self.initial["seen"] = self.instance.available + self.instance.held
 
     def clean(self) -> dict[str, Any]:

@@ -72,6 +72,8 @@ class WithTables(TablePages):
     import_form_class = BoundedImportForm
     export_form_class = ExportForm
     tmp_storage_class = CachedUpload
+    # The history and the journal of the stock say more than Django's log would.
+    skip_admin_log = True
     # Spreadsheet programs know by it that the file is in UTF-8.
     to_encoding = "utf-8-sig"
     resource_classes: list[Any] = []
