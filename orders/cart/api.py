@@ -1,0 +1,101 @@
+"""`/api/v1/cart/`: the cart of whoever is signed in, or of a guest by the header Cart-Token."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import ErrorDetail, ValidationError
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from orders.cart.cart_contents import contents_of, mark_prices_seen
+from orders.cart.cart_holder import Holder, find_cart, open_cart, parse_token
+from orders.cart.cart_lines import UNITS_MAX, replace_lines
+from orders.cart.serializers import CartSerializer, WantedCartSerializer, shown_cart
+from orders.models import Cart
+from shop.http.base_view import JsonAPIView
+from shop.http.client_address import client_network
+from shop.http.openapi import refusals
+from shop.http.rate_limits import take
+from shop.models import Variant
+
+TOKEN_HEADER = "Cart-Token"
+
+CART_TOKEN = OpenApiParameter(
+    TOKEN_HEADER, str, OpenApiParameter.HEADER, description="Of a guest's cart, as an earlier answer gave it."
+)
+
+
+class CartView(JsonAPIView):
+    """The cart of the buyer or guest, with prices of now and what has changed since it was last asked for."""
+
+    permission_classes = (AllowAny,)
+
+    @extend_schema(
+        parameters=[CART_TOKEN],
+        responses={200: CartSerializer, **refusals("authentication_failed", "not_acceptable")},
+    )
+    def get(self, request: Request) -> Response:
+        """The cart. It asks nothing of the stock: units are held at the checkout. Each change is told once."""
+        return answer(find_cart(holder_of(request)))
+
+    @extend_schema(
+        parameters=[CART_TOKEN],
+        request=WantedCartSerializer,
+        responses={
+            200: CartSerializer,
+            **refusals(
+                *("invalid", "parse_error", "authentication_failed", "csrf_failed", "too_many_attempts"),
+                *("body_too_large", "unsupported_media_type"),
+            ),
+        },
+    )
+    def put(self, request: Request) -> Response:
+        """Replace all lines of the cart. A guest's first call gives the token that the next ones send."""
+        take(action="cart", rate=settings.CART_LIMIT, key=client_network(request._request))
+        body = WantedCartSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        with transaction.atomic():
+            cart = open_cart(holder_of(request))
+            replace_lines(cart=cart, units_of=variants_of(body.validated_data["lines"], cart=cart))
+        return answer(cart)
+
+
+def holder_of(request: Request) -> Holder:
+    return Holder(buyer_id=request.user.pk, token=parse_token(request.headers.get(TOKEN_HEADER, "")))
+
+
+def variants_of(lines: list[dict[str, Any]], *, cart: Cart) -> dict[Variant, int]:
+    """The units wanted of each variant; two lines of one are added up. Raises ValidationError.
+
+    What is no longer sold may stay in the cart, and cannot be added to one.
+    """
+    skus = {line["sku"] for line in lines}
+    found = {variant.sku: variant for variant in Variant.objects.select_related("product").filter(sku__in=skus)}
+    in_cart = set(cart.lines.values_list("variant_id", flat=True))
+    units_of: dict[Variant, int] = {}
+    errors: list[dict[str, Any]] = []
+    for line in lines:
+        variant = found.get(line["sku"])
+        is_sold = variant is not None and variant.is_active and variant.product.is_active
+        if variant is None or not (is_sold or variant.pk in in_cart):
+            errors.append({"sku": [ErrorDetail(_("The shop does not sell this."), code="not_sold")]})
+            continue
+        errors.append({})
+        units_of[variant] = min(units_of.get(variant, 0) + line["units"], UNITS_MAX)
+    if any(errors):
+        raise ValidationError({"lines": errors})
+    return units_of
+
+
+def answer(cart: Cart | None) -> Response:
+    contents = contents_of(cart)
+    body = shown_cart(cart, contents)
+    mark_prices_seen(cart, contents.lines)
+    headers = {"Cache-Control": "no-store"}
+    if body["token"]:
+        headers[TOKEN_HEADER] = body["token"]
+    return Response(body, headers=headers)

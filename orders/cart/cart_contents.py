@@ -1,0 +1,119 @@
+"""What a cart shows: its lines with prices of now, what changed since they were last shown, and the total."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from orders.models import Cart, CartLine
+from shop.models import Variant
+
+
+class LineChange(StrEnum):
+    """What is different from what the buyer saw, in the order of its weight."""
+
+    NO_LONGER_SOLD = "no_longer_sold"
+    TOO_FEW_LEFT = "too_few_left"
+    PRICE_CHANGED = "price_changed"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLine:
+    """A line of a cart. `left` are the units that can be bought now."""
+
+    variant: Variant
+    units: int
+    seen_price_minor: int
+    left: int
+
+    @property
+    def is_sold(self) -> bool:
+        return self.variant.is_active and self.variant.product.is_active
+
+    @property
+    def unit_price_minor(self) -> int:
+        return self.variant.price_minor
+
+    @property
+    def amount_minor(self) -> int:
+        return self.units * self.unit_price_minor
+
+    @property
+    def changes(self) -> list[LineChange]:
+        if not self.is_sold:
+            return [LineChange.NO_LONGER_SOLD]
+        found = [LineChange.TOO_FEW_LEFT] if self.left < self.units else []
+        return [*found, LineChange.PRICE_CHANGED] if self.seen_price_minor != self.unit_price_minor else found
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the line cannot be bought as it is."""
+        return not self.is_sold or self.left < self.units
+
+    # For templates, which cannot compare with an enum's member.
+    @property
+    def no_longer_sold(self) -> bool:
+        return not self.is_sold
+
+    @property
+    def too_few_left(self) -> bool:
+        return LineChange.TOO_FEW_LEFT in self.changes
+
+    @property
+    def price_changed(self) -> bool:
+        return LineChange.PRICE_CHANGED in self.changes
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """Lines that are no longer sold are shown and not counted."""
+
+    lines: Sequence[ShownLine] = ()
+
+    @property
+    def sold_lines(self) -> list[ShownLine]:
+        return [line for line in self.lines if line.is_sold]
+
+    @property
+    def units(self) -> int:
+        return sum(line.units for line in self.sold_lines)
+
+    @property
+    def total_minor(self) -> int:
+        return sum(line.amount_minor for line in self.sold_lines)
+
+    @property
+    def weight_grams(self) -> int:
+        return sum(line.units * line.variant.weight_grams for line in self.sold_lines)
+
+    @property
+    def changed(self) -> list[ShownLine]:
+        return [line for line in self.lines if line.changes]
+
+    @property
+    def can_be_bought(self) -> bool:
+        return bool(self.lines) and not any(line.blocks for line in self.lines)
+
+
+def contents_of(cart: Cart | None) -> Contents:
+    """In three queries, whatever the number of lines."""
+    if cart is None:
+        return Contents()
+    lines = cart.lines.select_related("variant__product__tax_rate").prefetch_related("variant__product__pictures")
+    return Contents(
+        [ShownLine(line.variant, line.units, line.seen_price_minor, line.variant.available) for line in lines]
+    )
+
+
+def units_in_cart(buyer_id: int) -> int:
+    """How many units the buyer's cart has, for the header of a page."""
+    lines = CartLine.objects.filter(cart__buyer_id=buyer_id, variant__is_active=True, variant__product__is_active=True)
+    return sum(lines.values_list("units", flat=True))
+
+
+def mark_prices_seen(cart: Cart | None, lines: Iterable[ShownLine]) -> None:
+    """The buyer is being shown these lines, with what changed: the next time, nothing will have changed."""
+    if cart is None:
+        return
+    for line in lines:
+        if line.seen_price_minor != line.unit_price_minor:
+            CartLine.objects.filter(cart=cart, variant=line.variant).update(seen_price_minor=line.unit_price_minor)

@@ -1,0 +1,100 @@
+"""Whose cart it is: a buyer's, or that of a guest, who is known by a token alone."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from orders.cart.cart_lines import LINES_MAX
+from orders.models import Cart, CartLine
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who asks. A buyer who has just signed in may still carry the token of a guest's cart."""
+
+    buyer_id: int | None = None
+    token: UUID | None = None
+
+    @property
+    def owner(self) -> str:
+        """The holder's name for idempotent calls; empty for a guest without a cart."""
+        if self.buyer_id is not None:
+            return f"buyer:{self.buyer_id}"
+        return f"cart:{self.token}" if self.token else ""
+
+
+def parse_token(text: str) -> UUID | None:
+    """The token in a cookie or a header; None for anything else."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def find_cart(holder: Holder) -> Cart | None:
+    """The holder's cart. A guest's cart that a buyer still carries is merged into theirs first."""
+    if holder.buyer_id is None:
+        return guest_cart(holder.token)
+    if holder.token is not None:
+        merge_guest_cart(buyer_id=holder.buyer_id, token=holder.token)
+    return Cart.objects.filter(buyer_id=holder.buyer_id).first()
+
+
+def open_cart(holder: Holder) -> Cart:
+    """The holder's cart, locked until the transaction ends; a new one where there is none.
+
+    A guest cannot choose a token: one that no cart has gives a new cart with a new token.
+    """
+    found = find_cart(holder)
+    if found is None and holder.buyer_id is not None:
+        found, _is_new = Cart.objects.get_or_create(buyer_id=holder.buyer_id)
+    locked = lock_cart(found) if found else None
+    return locked or lock_new_cart(holder)
+
+
+def lock_new_cart(holder: Holder) -> Cart:
+    """Where the cart went away between reading and locking: it was merged, or swept."""
+    if holder.buyer_id is None:
+        return Cart.objects.create()
+    cart, _is_new = Cart.objects.select_for_update().get_or_create(buyer_id=holder.buyer_id)
+    return cart
+
+
+def lock_cart(cart: Cart) -> Cart | None:
+    """The cart, locked until the transaction ends; None if it has gone. Whoever changes its lines locks it first."""
+    return Cart.objects.select_for_update().filter(pk=cart.pk, buyer_id=cart.buyer_id).first()
+
+
+def guest_cart(token: UUID | None) -> Cart | None:
+    """A buyer's cart has a token too, but nobody gets to it with that."""
+    return Cart.objects.filter(token=token, buyer=None).first() if token else None
+
+
+def merge_guest_cart(*, buyer_id: int, token: UUID) -> bool:
+    """Move the lines of a guest's cart into the buyer's, once, and drop the guest's. Whether there was one.
+
+    Of a variant in both carts the larger number of units counts, never the sum: most often it is the same wish.
+    """
+    if guest_cart(token) is None:
+        return False
+    Cart.objects.get_or_create(buyer_id=buyer_id)
+    with transaction.atomic():
+        # Both at once and in the order of their ids: two merges never wait for each other in a circle.
+        both = Q(buyer_id=buyer_id) | Q(token=token, buyer=None)
+        carts = list(Cart.objects.select_for_update().filter(both).order_by("pk"))
+        mine = next((cart for cart in carts if cart.buyer_id == buyer_id), None)
+        guests = next((cart for cart in carts if cart.buyer_id is None), None)
+        if mine is None or guests is None:
+            return False
+        lines = {line.variant_id: line for line in mine.lines.all()}
+        for line in guests.lines.all():
+            if (own := lines.get(line.variant_id)) is not None:
+                CartLine.objects.filter(pk=own.pk).update(units=max(own.units, line.units))
+            elif len(lines) < LINES_MAX:
+                CartLine.objects.filter(pk=line.pk).update(cart=mine)
+                lines[line.variant_id] = line
+        guests.delete()
+        mine.save(update_fields=["changed_at"])
+    return True

@@ -1,0 +1,79 @@
+"""The shapes of the cart's JSON."""
+
+from typing import Any
+
+from django.conf import settings
+from rest_framework import serializers
+
+from orders.cart.cart_contents import Contents, LineChange, ShownLine
+from orders.cart.cart_lines import LINES_MAX, UNITS_MAX
+from orders.models import Cart
+from shop.http.serializers import StrictSerializer, WholeNumberField
+from shop.money import to_text
+
+SKU_LENGTH_MAX = 64
+
+
+class WantedLineSerializer(StrictSerializer):
+    sku = serializers.CharField(max_length=SKU_LENGTH_MAX)
+    units = WholeNumberField(min_value=1, max_value=UNITS_MAX)
+
+
+class WantedCartSerializer(StrictSerializer):
+    lines = serializers.ListField(
+        child=WantedLineSerializer(),
+        max_length=LINES_MAX,
+        help_text="All lines of the cart: what is not here is removed.",
+    )
+
+
+class CartLineSerializer(serializers.Serializer[Any]):
+    sku = serializers.CharField()
+    product = serializers.CharField(help_text="The product's slug.")
+    name = serializers.CharField()
+    options = serializers.ListField(child=serializers.CharField())
+    units = serializers.IntegerField()
+    unit_price = serializers.CharField()
+    amount = serializers.CharField()
+    changes = serializers.ListField(
+        child=serializers.ChoiceField([change.value for change in LineChange]),
+        help_text="What is different from what the cart said before.",
+    )
+    old_unit_price = serializers.CharField(allow_null=True, help_text="With `price_changed`: what it was before.")
+    left = serializers.IntegerField(allow_null=True, help_text="With `too_few_left`: how many can be bought.")
+
+
+class CartSerializer(serializers.Serializer[Any]):
+    token = serializers.UUIDField(
+        allow_null=True, help_text="Of a guest's cart: send it as the header Cart-Token. It is as good as a key."
+    )
+    lines = CartLineSerializer(many=True)
+    units = serializers.IntegerField()
+    total = serializers.CharField(help_text="Of the lines that are sold, taxes included, without delivery.")
+    currency = serializers.CharField()
+
+
+def shown_cart(cart: Cart | None, contents: Contents) -> dict[str, Any]:
+    return {
+        "token": str(cart.token) if cart is not None and cart.buyer_id is None else None,
+        "lines": [shown_line(line) for line in contents.lines],
+        "units": contents.units,
+        "total": to_text(minor=contents.total_minor, currency=settings.CURRENCY),
+        "currency": settings.CURRENCY,
+    }
+
+
+def shown_line(line: ShownLine) -> dict[str, Any]:
+    price_changed = LineChange.PRICE_CHANGED in line.changes
+    return {
+        "sku": line.variant.sku,
+        "product": line.variant.product.slug,
+        "name": str(line.variant.product),
+        "options": line.variant.option_values,
+        "units": line.units,
+        "unit_price": to_text(minor=line.unit_price_minor, currency=settings.CURRENCY),
+        "amount": to_text(minor=line.amount_minor, currency=settings.CURRENCY),
+        "changes": [change.value for change in line.changes],
+        "old_unit_price": to_text(minor=line.seen_price_minor, currency=settings.CURRENCY) if price_changed else None,
+        "left": line.left if LineChange.TOO_FEW_LEFT in line.changes else None,
+    }

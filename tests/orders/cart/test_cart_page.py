@@ -1,0 +1,161 @@
+"""The cart as a page, without JavaScript: from the form of a public page to steppers, and the cookies it leaves."""
+
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from orders.cart.cart_lines import LINES_MAX, UNITS_MAX
+from orders.models import Cart, CartLine
+from shop.accounts.sign_in_hint import hint_of
+from shop.models import Variant
+from tests.orders.checkout.checkout_steps import add_to_cart, goods
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def browser() -> Client:
+    """As a real one: forms without a token are refused."""
+    return Client(enforce_csrf_checks=True)
+
+
+def text_of(client: Client, path: str = "/cart/") -> str:
+    return client.get(path).content.decode()
+
+
+def change(client: Client, **form: object) -> object:
+    client.get("/cart/")
+    return client.post("/cart/change/", {"csrfmiddlewaretoken": client.cookies["csrftoken"].value, **form})
+
+
+def test_looking_leaves_no_cart_and_no_cookie_of_one(browser: Client) -> None:
+    assert "Your cart is empty." in text_of(browser)
+    assert not {"cart", "cart_units"} & set(browser.cookies)
+    assert not Cart.objects.exists()
+
+
+def test_a_form_of_a_public_page_needs_no_token_and_sets_the_cookies(browser: Client) -> None:
+    goods("tea")
+    answer = add_to_cart(browser, "tea", 2)
+    assert (answer.status_code, answer["Location"]) == (302, "/cart/")
+    cookie = browser.cookies["cart"]
+    assert (cookie["httponly"], cookie["samesite"], cookie.value) == (True, "Lax", str(Cart.objects.get().token))
+    assert browser.cookies["cart_units"].value == ".2"
+    assert "In your cart: Tea" in text_of(browser)
+    # The same again adds to the line.
+    add_to_cart(browser, "tea", 3)
+    assert CartLine.objects.get().units == 5
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "none"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {},
+    ],
+)
+def test_a_form_that_is_not_known_to_be_the_shops_is_asked_about(browser: Client, headers: dict[str, str]) -> None:
+    goods("tea")
+    answer = browser.post("/cart/add/", {"sku": "SKU-tea", "units": "2"}, headers=headers)
+    assert answer["Location"] == "/cart/add/confirm/?sku=SKU-tea&units=2"
+    assert not Cart.objects.exists()
+    page = browser.get(answer["Location"])
+    assert "Add to the cart?" in page.content.decode()
+    # Without the page's token nothing is added, and with it all is as asked.
+    assert browser.post("/cart/add/confirm/", {"sku": "SKU-tea", "units": "2"}).status_code == 403
+    token = browser.cookies["csrftoken"].value
+    browser.post("/cart/add/confirm/", {"sku": "SKU-tea", "units": "2", "csrfmiddlewaretoken": token})
+    assert CartLine.objects.get().units == 2
+
+
+def test_an_old_browser_that_sends_its_origin_is_believed(browser: Client) -> None:
+    goods("tea")
+    browser.post("/cart/add/", {"sku": "SKU-tea"}, headers={"Origin": "http://testserver"})
+    assert CartLine.objects.get().units == 1
+
+
+@pytest.mark.parametrize(
+    ("sku", "units"),
+    [("SKU-none", "1"), ("SKU-t\0a", "1"), ("x" * 5000, "1"), ("SKU-tea", "0"), ("SKU-tea", "-1"), ("SKU-tea", "two")],
+)
+def test_a_hostile_form_adds_nothing(browser: Client, sku: str, units: str) -> None:
+    goods("tea")
+    form = {"sku": sku, "units": units}
+    answer = browser.post("/cart/add/", form, headers={"Sec-Fetch-Site": "same-origin"}, follow=True)
+    assert answer.status_code == 200
+    assert not CartLine.objects.exists()
+
+
+def test_units_are_stepped_typed_and_removed(browser: Client) -> None:
+    tea, cup = goods("tea"), goods("cup")
+    add_to_cart(browser, "tea", 2)
+    add_to_cart(browser, "cup", 1)
+    shown = {f"units-{tea.pk}": "2", f"units-{cup.pk}": "1"}
+
+    def units() -> dict[str, int]:
+        return {line.variant.sku: line.units for line in CartLine.objects.all()}
+
+    change(browser, **shown, more=str(tea.pk))
+    assert units() == {"SKU-tea": 3, "SKU-cup": 1}
+    change(browser, **shown, fewer=str(cup.pk))
+    assert units() == {"SKU-tea": 2, "SKU-cup": 1}
+    change(browser, **{**shown, f"units-{tea.pk}": "1000"})
+    assert units() == {"SKU-tea": UNITS_MAX, "SKU-cup": 1}
+    change(browser, **{**shown, f"units-{tea.pk}": "9" * 400, f"units-{10**30}": "1", "units-x": "1"})
+    assert units() == {"SKU-tea": UNITS_MAX, "SKU-cup": 1}
+    change(browser, **shown, remove=str(tea.pk))
+    assert units() == {"SKU-cup": 1}
+    assert browser.cookies["cart_units"].value == ".1"
+    change(browser, **{f"units-{cup.pk}": "0"})
+    assert units() == {}
+    assert browser.cookies["cart_units"].value == ""
+
+
+def test_the_page_says_what_changed_and_leads_on_only_when_all_can_be_bought(browser: Client) -> None:
+    tea = goods("tea", units=3)
+    add_to_cart(browser, "tea", 5)
+    Variant.objects.filter(pk=tea.pk).update(price_minor=900)
+    page = text_of(browser)
+    assert "Only 3 left" in page
+    assert "Price changed from CN¥10.00 to CN¥9.00" in page
+    assert "/checkout/" not in page
+    Variant.objects.filter(pk=tea.pk).update(is_active=False)
+    assert "No longer sold" in text_of(browser)
+    Variant.objects.filter(pk=tea.pk).update(is_active=True)
+    change(browser, **{f"units-{tea.pk}": "3"})
+    page = text_of(browser, "/zh-hans/cart/")
+    assert "去结算" in page
+    assert "¥27.00" in page
+
+
+def test_signing_in_keeps_the_cart_and_drops_the_cookie(client: Client, buyer: User) -> None:
+    goods("tea")
+    add_to_cart(client, "tea", 2)
+    client.force_login(buyer)
+    assert "Tea" in text_of(client)
+    assert client.cookies["cart"].value == ""
+    assert client.cookies["cart_units"].value == f"{hint_of(str(buyer.pk))}.2"
+    assert CartLine.objects.get().cart.buyer == buyer
+
+
+def test_a_forged_cookie_opens_nothing(client: Client, buyer: User) -> None:
+    goods("tea")
+    mine = Cart.objects.create(buyer=buyer)
+    for forged in (str(mine.token), str(uuid4()), "nonsense", "\x01"):
+        client.cookies["cart"] = forged
+        assert "Your cart is empty." in text_of(client)
+
+
+def test_a_full_cart_takes_no_other_product(browser: Client) -> None:
+    for number in range(LINES_MAX + 1):
+        goods(f"tea-{number}")
+        answer = add_to_cart(browser, f"tea-{number}")
+    assert answer.status_code == 302
+    assert "Your cart is full" in text_of(browser)
+    assert CartLine.objects.count() == LINES_MAX
