@@ -1,5 +1,6 @@
 """The status of a reservation, and the buyer's orders. For the owner only: anybody else gets 404."""
 
+import json
 from typing import Any, cast
 from uuid import UUID
 
@@ -8,16 +9,18 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, RetrieveAPIView
 from rest_framework.pagination import CursorPagination
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from orders import cancelling
+from orders import cancelling, idempotent_calls
 from orders.cancelling import CancelAnswer, CancelOutcome
+from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, Call, CallState
 from orders.models import Order, OrderStatus, Payment, with_lines
 from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable
@@ -41,20 +44,10 @@ from shop.http.problems import problem
 
 # When to try again if the payment provider did not answer.
 PROVIDER_RETRY_SECONDS = 5
-# The length of Payment.idempotency_key.
-KEY_LENGTH_MAX = 255
 
 RECORD_LOST = gettext_lazy(
     "You may have paid for this order already, so we do not charge you again. "
     "The shop will check it; please contact us."
-)
-
-IDEMPOTENCY_KEY = OpenApiParameter(
-    "Idempotency-Key",
-    str,
-    OpenApiParameter.HEADER,
-    required=True,
-    description="Chosen by the client: a new one for each operation, the same one when it repeats a call.",
 )
 
 
@@ -108,7 +101,10 @@ class OrderView(RetrieveAPIView[Order]):
 
 
 class PayView(JsonAPIView):
-    """Open a payment page for an order. While one is open, every call returns that page, whatever its key."""
+    """Open a payment page for an order. While one is open, every call returns that page, whatever its key.
+
+    A repeated call gets the payment as it stands now, since its first answer may name a page that has been closed.
+    """
 
     @extend_schema(
         parameters=[IDEMPOTENCY_KEY],
@@ -118,7 +114,7 @@ class PayView(JsonAPIView):
             201: PaymentSerializer,
             **refusals(
                 *TOKEN_REFUSALS,
-                *("csrf_failed", "not_found", "idempotency_key_missing", "invalid", "parse_error", "body_too_large"),
+                *("csrf_failed", "not_found", *KEY_REFUSALS, "invalid", "parse_error", "body_too_large"),
                 *("unsupported_media_type", "not_awaiting_payment", "time_over", "no_provider"),
                 *("record_lost", "provider_unreachable"),
             ),
@@ -126,13 +122,25 @@ class PayView(JsonAPIView):
     )
     def post(self, request: Request, number: UUID) -> HttpResponse:
         order = get_object_or_404(orders_of(request), number=number)
-        key = idempotency_key(request)
+        key = idempotent_calls.key_of(request)
         if key is None:
-            return key_missing()
+            return idempotent_calls.key_missing()
         body = PayRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        provider_name = body.validated_data.get("provider")
         remember_language(request)
+        call = call_of(request, order, key)
+        begun = idempotent_calls.begin(call)
+        if begun.state in (CallState.RUNNING, CallState.OTHER_PAYLOAD):
+            return idempotent_calls.key_refused(begun.state)
+        try:
+            response = self.pay(request, order, key, body.validated_data.get("provider"))
+        except BaseException:
+            idempotent_calls.give_up(call)
+            raise
+        end_call(call, response, answer=None)
+        return response
+
+    def pay(self, request: Request, order: Order, key: str, provider_name: str | None) -> HttpResponse:
         try:
             start = sessions.start(order_id=order.pk, idempotency_key=key, provider_name=provider_name)
         except ProviderUnreachable:
@@ -145,7 +153,7 @@ class PayView(JsonAPIView):
         response = Response(shown(request, order, start.payment), status=201 if opened else 200)
         response["Cache-Control"] = "no-store"
         if not opened:
-            response["Idempotent-Replayed"] = "true"
+            response[REPLAYED_HEADER] = "true"
         return response
 
 
@@ -159,14 +167,30 @@ class CancelView(JsonAPIView):
             200: OrderSerializer,
             **refusals(
                 *TOKEN_REFUSALS,
-                *("csrf_failed", "not_found", "idempotency_key_missing", "not_awaiting_payment", "cancelled_too_often"),
+                *("csrf_failed", "not_found", *KEY_REFUSALS, "not_awaiting_payment", "cancelled_too_often"),
             ),
         },
     )
     def post(self, request: Request, number: UUID) -> HttpResponse:
         order = get_object_or_404(orders_of(request), number=number)
-        if idempotency_key(request) is None:
-            return key_missing()
+        key = idempotent_calls.key_of(request)
+        if key is None:
+            return idempotent_calls.key_missing()
+        call = call_of(request, order, key)
+        begun = idempotent_calls.begin(call)
+        if begun.state is CallState.REPLAYED:
+            return Response(begun.answer, headers={"Cache-Control": "no-store", REPLAYED_HEADER: "true"})
+        if begun.state is not CallState.NEW:
+            return idempotent_calls.key_refused(begun.state)
+        try:
+            response = self.cancel(request, order)
+        except BaseException:
+            idempotent_calls.give_up(call)
+            raise
+        end_call(call, response, answer=json_of(response))
+        return response
+
+    def cancel(self, request: Request, order: Order) -> HttpResponse:
         answer = cancelling.cancel(order=order)
         if answer.outcome is CancelOutcome.TOO_OFTEN:
             return cancelled_too_often(answer)
@@ -174,6 +198,25 @@ class CancelView(JsonAPIView):
         if order.status != OrderStatus.CANCELLED:
             return not_payable(StartOutcome.NOT_AWAITING_PAYMENT, order)
         return Response(OrderSerializer(order).data, headers={"Cache-Control": "no-store"})
+
+
+def call_of(request: Request, order: Order, key: str) -> Call:
+    """The key is the client's; two orders may have calls with the same one."""
+    owner = f"buyer:{request.user.pk}:{order.pk}:{request.path.rstrip('/').rpartition('/')[2]}"
+    return Call(owner=owner, key=key, fingerprint=idempotent_calls.fingerprint_of(request))
+
+
+def end_call(call: Call, response: HttpResponse, *, answer: Any) -> None:
+    """Keep what was done for those who repeat the call. A refusal is not kept."""
+    if response.status_code < 300:
+        idempotent_calls.finish(call, status=response.status_code, answer=answer)
+    else:
+        idempotent_calls.give_up(call)
+
+
+def json_of(response: HttpResponse) -> Any:
+    """The answer in types that a JSON column holds."""
+    return json.loads(JSONRenderer().render(response.data)) if isinstance(response, Response) else None
 
 
 def shown(request: Request, order: Order, payment: Payment) -> dict[str, Any]:
@@ -184,21 +227,6 @@ def shown(request: Request, order: Order, payment: Payment) -> dict[str, Any]:
         "url": request.build_absolute_uri(payment.url) if pending else "",
         "expires_at": rfc3339(order.expires_at.timestamp() * 1000),
     }
-
-
-def idempotency_key(request: Request) -> str | None:
-    """The Idempotency-Key header; None if it is missing or not valid."""
-    key = request.headers.get("Idempotency-Key", "").strip()
-    return key if 0 < len(key) <= KEY_LENGTH_MAX and key.isprintable() else None
-
-
-def key_missing() -> HttpResponse:
-    return problem(
-        status=400,
-        code="idempotency_key_missing",
-        title=_("The Idempotency-Key is missing"),
-        detail=_("Send an Idempotency-Key header of 1 to 255 characters. Use the same key when you repeat the call."),
-    )
 
 
 def not_payable(outcome: StartOutcome, order: Order) -> HttpResponse:
