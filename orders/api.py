@@ -128,7 +128,7 @@ class PayView(JsonAPIView):
         body = PayRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         remember_language(request)
-        call = call_of(request, order, key)
+        call = call_of(request, order, key, fingerprint=idempotent_calls.fingerprint_of(request))
         begun = idempotent_calls.begin(call)
         if begun.state in (CallState.RUNNING, CallState.OTHER_PAYLOAD):
             return idempotent_calls.key_refused(begun.state)
@@ -176,6 +176,7 @@ class CancelView(JsonAPIView):
         key = idempotent_calls.key_of(request)
         if key is None:
             return idempotent_calls.key_missing()
+        # A call without a body asks for the same whatever is sent with it.
         call = call_of(request, order, key)
         begun = idempotent_calls.begin(call)
         if begun.state is CallState.REPLAYED:
@@ -200,10 +201,10 @@ class CancelView(JsonAPIView):
         return Response(OrderSerializer(order).data, headers={"Cache-Control": "no-store"})
 
 
-def call_of(request: Request, order: Order, key: str) -> Call:
+def call_of(request: Request, order: Order, key: str, *, fingerprint: str = "") -> Call:
     """The key is the client's; two orders may have calls with the same one."""
     owner = f"buyer:{request.user.pk}:{order.pk}:{request.path.rstrip('/').rpartition('/')[2]}"
-    return Call(owner=owner, key=key, fingerprint=idempotent_calls.fingerprint_of(request))
+    return Call(owner=owner, key=key, fingerprint=fingerprint)
 
 
 def end_call(call: Call, response: HttpResponse, *, answer: Any) -> None:

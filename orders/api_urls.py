@@ -2,11 +2,16 @@ from django.urls import path
 
 from orders import api
 from orders.address_api import OrderAddressView
+from orders.cart.api import CartView
+from orders.checkout.api import CheckoutView, ShippingMethodsView
 from orders.me import MeView
 from orders.payments.webhook import WebhookView
 
 urlpatterns = [
     path("me/", MeView.as_view(), name="api-me"),
+    path("cart/", CartView.as_view(), name="api-cart"),
+    path("shipping-methods/", ShippingMethodsView.as_view(), name="api-shipping-methods"),
+    path("checkout/", CheckoutView.as_view(), name="api-checkout"),
     path("reservations/<uuid:reservation_id>/", api.ReservationStatusView.as_view(), name="api-reservation"),
     path("orders/", api.OrderListView.as_view(), name="api-orders"),
     path("orders/<uuid:number>/", api.OrderView.as_view(), name="api-order"),

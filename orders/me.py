@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from orders.cart.cart_contents import units_in_cart
 from orders.models import Order, OrderStatus
 from seckill import ledger
 from seckill.models import published_items
@@ -41,6 +42,7 @@ class MeSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     language = serializers.CharField(allow_null=True, help_text="Of mails to the buyer; null if not known yet.")
     holds = HoldSerializer(many=True, help_text="Orders that await payment, the first to expire first; at most 20.")
+    cart_units = serializers.IntegerField(help_text="Units in the cart.")
     items = ItemUnitsSerializer(
         many=True, required=False, help_text="Of the sale asked for; not there while the store does not answer."
     )
@@ -59,6 +61,7 @@ class MeView(APIView):
             "name": request.user.get_username(),
             "language": stored_language(user_id=buyer_id),
             "holds": open_holds(buyer_id),
+            "cart_units": units_in_cart(buyer_id),
         }
         sale_id = sale_asked_for(request)
         if sale_id is not None and (items := units_of(buyer_id, sale_id)) is not None:

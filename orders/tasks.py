@@ -7,7 +7,8 @@ from typing import Any
 import structlog
 from celery import shared_task
 
-from orders import intake, lifecycle, settlement
+from orders import idempotent_calls, intake, lifecycle, settlement
+from orders.cart import old_carts
 from orders.mails import sending
 from orders.metrics import remember_audit
 from orders.payments import inbox, late_money, part_refunds, refunds, sessions
@@ -215,6 +216,18 @@ def archive_sales() -> int:
     except StoreUnreachable as error:
         log.warning("archiving_waits_for_store", error=str(error))
         return 0
+
+
+@sweep()
+def clear_old_rows() -> int:
+    """Every hour: remove guests' carts and answers to repeated calls that nobody will ask for any more."""
+    started, count = time.monotonic(), 0
+    while time.monotonic() - started < BUDGET_SECONDS:
+        removed = old_carts.remove_old_carts() + idempotent_calls.forget_old_calls()
+        count += removed
+        if not removed:
+            break
+    return count
 
 
 @sweep()

@@ -85,6 +85,21 @@ if SECKILL_CALLS_PER_SECOND < 1:
 GATE: bool = env.bool("GATE", default=True)
 # How often a buyer may cancel orders for one item.
 CANCEL_LIMIT: str = rate(env, "CANCEL_LIMIT", default="5/10minutes")
+# How often carts are changed from one client address, by people and programs together.
+CART_LIMIT: str = rate(env, "CART_LIMIT", default="120/minute")
+# How long units are held for an order of the ordinary shop that is not paid yet.
+CHECKOUT_HOLD_SECONDS: int = env.int("CHECKOUT_HOLD_SECONDS", default=1800)
+if CHECKOUT_HOLD_SECONDS < 60:
+    raise ImproperlyConfigured("CHECKOUT_HOLD_SECONDS must be at least 60: nobody can pay faster.")
+# How often one account, and one client address, may place an order.
+CHECKOUT_LIMIT: str = rate(env, "CHECKOUT_LIMIT", default="10/10minutes")
+CHECKOUT_LIMIT_BY_ADDRESS: str = rate(env, "CHECKOUT_LIMIT_BY_ADDRESS", default="30/10minutes")
+# How many orders of the ordinary shop one buyer, or one mail address, may have unpaid at a time.
+CHECKOUT_UNPAID_MAX: int = env.int("CHECKOUT_UNPAID_MAX", default=3)
+if CHECKOUT_UNPAID_MAX < 1:
+    raise ImproperlyConfigured("CHECKOUT_UNPAID_MAX must be at least 1: with 0 nobody could order.")
+# How often a link to a guest's order may be asked for, by one client address and for one order.
+FIND_ORDER_LIMIT: str = rate(env, "FIND_ORDER_LIMIT", default="5/10minutes")
 # Sales open only on stores that keep what buyers are told (seckill/durability.py). This lets them open on weaker ones.
 SECKILL_ALLOW_WEAK_DURABILITY: bool = env.bool("SECKILL_ALLOW_WEAK_DURABILITY", default=False)
 # Installs `bench`, whose commands make buyers, passes and sales for load tests. Never on in a real shop.

@@ -8,14 +8,14 @@ from rest_framework import serializers
 from orders.cart.cart_contents import Contents, LineChange, ShownLine
 from orders.cart.cart_lines import LINES_MAX, UNITS_MAX
 from orders.models import Cart
-from shop.http.serializers import StrictSerializer, WholeNumberField
+from shop.http.serializers import StrictSerializer, StringField, WholeNumberField
 from shop.money import to_text
 
 SKU_LENGTH_MAX = 64
 
 
 class WantedLineSerializer(StrictSerializer):
-    sku = serializers.CharField(max_length=SKU_LENGTH_MAX)
+    sku = StringField(max_length=SKU_LENGTH_MAX)
     units = WholeNumberField(min_value=1, max_value=UNITS_MAX)
 
 

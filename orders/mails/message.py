@@ -62,7 +62,9 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
 
 
 def message_name(mail: Mail) -> str:
-    """Each refund of a part is a message of its own."""
+    """A guest may ask for the link again, and each refund of a part is a message of its own."""
+    if mail.kind == Mail.Kind.LINK:
+        return f"{mail.kind}-{mail.created_at:%Y%m%d%H%M%S}"
     return f"{mail.kind}-{mail.refund_id.hex}" if mail.refund_id else mail.kind
 
 
@@ -143,11 +145,22 @@ def refunding(mail: Mail) -> MailText | None:
     return MailText(subject=subject, heading=_("Your refund"), sentences=sentences)
 
 
+def sending_link(mail: Mail) -> MailText | None:
+    """The guest has asked for the way to the order; the mail's button leads there."""
+    sentences = [
+        _("Here is the link to your order. Whoever has it can see, pay and cancel the order, so keep it to yourself."),
+        _("If you have not asked for it, somebody has mistyped an address. Then you need not do anything."),
+    ]
+    subject = _("Your order %(code)s") % {"code": mail.order.shown_code}
+    return MailText(subject=subject, heading=_("The link to your order"), sentences=sentences)
+
+
 MAIL_TEXTS: dict[Mail.Kind, Callable[[Mail], MailText | None]] = {
     Mail.Kind.PAID: confirmation,
     Mail.Kind.SHIPPED: shipping,
     Mail.Kind.EXPIRED: expiry,
     Mail.Kind.REFUNDED: refunding,
+    Mail.Kind.LINK: sending_link,
 }
 
 

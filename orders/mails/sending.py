@@ -28,8 +28,9 @@ from shop import daily_count, failpoints
 
 log = structlog.get_logger(__name__)
 
-# A buyer who has paid waits for the confirmation; that an order expired can be heard later.
-SENT_FIRST = (Mail.Kind.PAID, Mail.Kind.REFUNDED, Mail.Kind.SHIPPED, Mail.Kind.EXPIRED)
+# A guest sits before the screen and waits for the link; a buyer who has paid waits for the confirmation; that an order
+# expired can be heard later.
+SENT_FIRST = (Mail.Kind.LINK, Mail.Kind.PAID, Mail.Kind.REFUNDED, Mail.Kind.SHIPPED, Mail.Kind.EXPIRED)
 # How long a claimed mail is left to the worker that claimed it. Longer than the time limit of a task.
 CLAIMED_FOR = timedelta(minutes=5)
 # When to try again if the server cannot be reached. Only one mail is tried, and the attempt is not counted.
@@ -60,6 +61,12 @@ def enqueue(*, order_ids: Iterable[int], kind: Mail.Kind, refund: Refund | None 
     Mail.objects.bulk_create(
         (Mail(order_id=pk, kind=kind, refund=refund, next_attempt_at=Now()) for pk in pks), ignore_conflicts=True
     )
+
+
+def enqueue_link(*, order: Order) -> None:
+    """Queue the mail with the link to a guest's order, also where one was sent before."""
+    again = {"sent_at": None, "next_attempt_at": Now(), "attempts": 0, "last_error": "", "created_at": Now()}
+    Mail.objects.update_or_create(order=order, kind=Mail.Kind.LINK, defaults=again)
 
 
 def retry_unsent(*, mail_ids: Iterable[int]) -> int:

@@ -19,6 +19,7 @@ class Mail(models.Model):
         SHIPPED = "shipped", _("shipped")
         EXPIRED = "expired", _("expiry")
         REFUNDED = "refunded", _("refund")
+        LINK = "link", _("link to a guest's order")
 
     order = models.ForeignKey(Order, models.CASCADE, related_name="mails", verbose_name=_("order"))
     kind = models.CharField(_("kind"), max_length=10, choices=Kind)

@@ -5,9 +5,11 @@ import uuid
 from django.conf import settings
 from django.db import models
 from django.db.models import Func, Prefetch, Q
+from django.db.models.functions import Upper
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from orders.guest_links import guest_path
 from seckill.models import SaleItem
 from shop.countries import country_name
 from shop.models import Product, Variant
@@ -147,6 +149,8 @@ class Order(models.Model):
                 name="orders_order_unsettled",
                 condition=Q(settled_at=None) & ~Q(status=OrderStatus.AWAITING_PAYMENT),
             ),
+            # A guest's orders are counted, and found, by the address.
+            models.Index(Upper("email"), name="orders_order_of_guest", condition=Q(buyer=None)),
             models.Index(fields=["-id"], name="orders_order_attention", condition=~Q(attention="")),
         ]
 
@@ -154,7 +158,8 @@ class Order(models.Model):
         return self.shown_code
 
     def get_absolute_url(self) -> str:
-        return reverse("order", args=[self.number])
+        """Of a guest's order the signed link, which is as good as a key: it goes to the guest alone."""
+        return reverse("order", args=[self.number]) if self.buyer_id else guest_path(self.number)
 
     @property
     def pay_path(self) -> str:

@@ -37,6 +37,7 @@ def schedule(*, simulated: bool) -> dict[str, dict[str, Any]]:
         "audit_sales": 60.0,
         "forget_ended_holds": 10.0,
         "archive_sales": 600.0,
+        "clear_old_rows": 3600.0,
         "apply_waiting_events": 1.0,
         "move_refunds": 1.0,
         "close_sessions": 1.0,

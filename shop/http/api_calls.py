@@ -96,6 +96,47 @@ done
 """,
     ),
     Call(
+        "Cart and checkout",
+        "GET",
+        "/api/v1/cart/",
+        "The cart",
+        'curl -s $API/cart/ -H "Authorization: Bearer $TOKEN" | field "[\'units\']"',
+    ),
+    Call(
+        "Cart and checkout",
+        "PUT",
+        "/api/v1/cart/",
+        "Change the cart",
+        """
+# Without a token of an account, the answer has the token of a guest's cart, for the header Cart-Token.
+curl -s -X PUT $API/cart/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \\
+  -d "{\\"lines\\": [{\\"sku\\": \\"$SKU\\", \\"units\\": 2}]}" | field "['total']"
+""",
+    ),
+    Call(
+        "Cart and checkout",
+        "GET",
+        "/api/v1/shipping-methods/",
+        "Ways of sending",
+        """
+METHOD=$(curl -s "$API/shipping-methods/?country=CN" -H "Authorization: Bearer $TOKEN" \\
+  | field "[0]['code']")
+""",
+    ),
+    Call(
+        "Cart and checkout",
+        "POST",
+        "/api/v1/checkout/",
+        "Order what is in the cart",
+        """
+# A guest sends an e-mail address too, and pays at the page whose address is the order's “url”.
+curl -s $API/checkout/ -H "Authorization: Bearer $TOKEN" -H "Idempotency-Key: checkout-1" -H "$JSON" \\
+  -d "{\\"shipping_method\\": \\"$METHOD\\", \\"shipping_address\\": {\\"name\\": \\"Lin Wei\\",
+       \\"line1\\": \\"1 Nanjing Road\\", \\"city\\": \\"Shanghai\\", \\"postcode\\": \\"200001\\",
+       \\"country\\": \\"CN\\"}}" | field "['code']"
+""",
+    ),
+    Call(
         "Orders",
         "GET",
         "/api/v1/orders/",

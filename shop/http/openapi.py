@@ -17,8 +17,8 @@ INTRODUCTION = """\
 Flash sales that never oversell and never lose a confirmed reservation.
 
 **To buy**, make the calls of this page from top to bottom: sign in, choose an item, get a pass, reserve with it, wait
-for the order, pay. Each call has an example for a shell with curl. Set `BUYER` and `PASSWORD` to those of an account,
-then:
+for the order, pay. Each call has an example for a shell with curl. Set `BUYER` and `PASSWORD` to those of an account
+and `SKU` to the number of a variant, then:
 
 ```
 {preparation}

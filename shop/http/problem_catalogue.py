@@ -114,13 +114,56 @@ EXPLAINED = [
         _("Fewer units are left than were asked for."),
         _("Ask for at most as many units as “left” says."),
     ),
-    # The order
+    # The checkout
     Explained(
         "idempotency_key_missing",
         400,
         _("The header Idempotency-Key is missing or not valid."),
         _("Send 1 to 255 printable characters: new ones for each operation, the same when you repeat a call."),
     ),
+    Explained(
+        "idempotency_key_running",
+        409,
+        _("The first call with this Idempotency-Key is still running."),
+        _("Repeat the call after as many seconds as Retry-After says. It gets the answer of the first one."),
+    ),
+    Explained(
+        "idempotency_key_reused",
+        422,
+        _("The Idempotency-Key was sent with another call, which asked for something else."),
+        _("Send a new key for each operation."),
+    ),
+    Explained(
+        "cart_empty",
+        409,
+        _("There is nothing in the cart to order."),
+        _("Put something into the cart: PUT /api/v1/cart/."),
+    ),
+    Explained(
+        "stock_changed",
+        409,
+        _("Some lines of the cart have fewer units left than wanted, or are no longer sold. Nothing was ordered."),
+        _("Show the buyer the “lines”, change the cart and check out again."),
+    ),
+    Explained(
+        "price_changed",
+        409,
+        _("A price is not the one that the cart last said. Nothing was ordered."),
+        _("Read the cart, show the buyer the new prices and check out again."),
+    ),
+    Explained(
+        "shipping_not_offered",
+        409,
+        _("The shop does not send this cart to this country in this way. Nothing was ordered."),
+        _("Choose one of GET /api/v1/shipping-methods/."),
+    ),
+    Explained(
+        "too_many_unpaid",
+        409,
+        _("The buyer, or the guest's address, has as many unpaid orders as one may have."),
+        _("Ask the buyer to pay or to cancel one of them."),
+    ),
+    # The order
     Explained(
         "not_awaiting_payment",
         409,

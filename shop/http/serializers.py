@@ -27,6 +27,15 @@ class WholeNumberField(serializers.IntegerField):
         return data
 
 
+class StringField(serializers.CharField):
+    """A JSON string: not 5, which DRF would turn into one."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
 class ProblemSerializer(serializers.Serializer[Any]):
     """An error as RFC 9457, `application/problem+json`. Programs should act on `code`."""
 

@@ -111,8 +111,13 @@ def lanes() -> list[Lane]:
         Lane("live", path=r"/api/v1/(sale-items|sales)/\d+/live/", threads=2, waiting_seconds_max=2),
         # Payment providers that report money. No message needs an answer of a provider, so a slow one fills nothing.
         Lane("webhooks", path=r"/api/v1/payments/[^/]+/webhook/", threads=2, waiting_seconds_max=5),
-        # Orders, and paying for them. More threads than may wait for a slow provider (CALLS_MAX of call_bound.py).
-        Lane("orders", path=r"(/api/v1|/[a-z]+-[a-z]+)?/(orders|pay)/(?s:.*)", threads=6, waiting_seconds_max=5),
+        # Checkouts and orders. More threads than may wait for a slow payment provider (CALLS_MAX of call_bound.py).
+        Lane(
+            "orders",
+            path=r"(/api/v1|/[a-z]+-[a-z]+)?/(orders|pay|checkout)/(?s:.*)",
+            threads=6,
+            waiting_seconds_max=5,
+        ),
         Lane("admin", path=r"/admin/(?s:.*)", threads=2, waiting_seconds_max=5),
         # Everything else. At an opening these are passes, sale pages and the status of reservations.
         Lane("pages", path=r"(?s:.*)", threads=8, waiting_seconds_max=2),

@@ -46,6 +46,7 @@ def test_the_buyer_sees_name_language_and_what_is_to_be_paid(
     assert body["holds"][0]["item"] == item.pk
     assert body["holds"][0]["units"] == sum(line.units for line in order.lines.all())
     assert "items" not in body
+    assert body["cart_units"] == 0
 
 
 def test_what_the_buyer_has_of_a_sale_is_said_on_request(

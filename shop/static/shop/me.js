@@ -48,9 +48,24 @@ document.querySelector("[data-sign-out]")?.addEventListener("submit", ({ current
   if (token) currentTarget.elements.csrfmiddlewaretoken.value = token;
 });
 
+// How many units are in the cart. The cookie says it for guests, and on ordinary pages for a buyer, whose answer of the
+// shop counts for more: the cart may have been changed on another device.
+export function showCartUnits(units) {
+  const badge = document.querySelector("[data-cart-units]");
+  if (!badge) return;
+  badge.hidden = !units;
+  badge.textContent = units || "";
+}
+
+export function cartUnitsOfCookie() {
+  const [whose, units] = (document.cookie.match(/(?:^|; )cart_units=([^;]+)/)?.[1] ?? "").split(".");
+  return whose === buyer ? Number(units) || 0 : 0;
+}
+
 // What the header says. Without an answer it stays as it was.
 export function showInHeader(me) {
   if (!me) return;
+  showCartUnits(me.cart_units);
   const name = document.querySelector("[data-user-name]");
   if (name) name.textContent = me.name;
   const badge = document.querySelector("[data-open-holds]");

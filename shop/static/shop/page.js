@@ -2,7 +2,7 @@
 
 import { start } from "./countdown.js";
 import { locale } from "./locale.js";
-import { askMeUntilAnswered, buyer, showInHeader } from "./me.js";
+import { askMeUntilAnswered, buyer, cartUnitsOfCookie, showCartUnits, showInHeader } from "./me.js";
 import { sampleDate } from "./server_clock.js";
 
 // The page may come from two caches, of which each keeps it for a second.
@@ -20,6 +20,8 @@ function localTimes() {
 
 localTimes();
 start();
+// The cart and the checkout know it themselves.
+if (document.querySelector("[data-cart-units][hidden]")) showCartUnits(cartUnitsOfCookie());
 document.addEventListener("htmx:afterSettle", localTimes);
 
 // The home page is the same for everybody: it knows neither who reads it nor how late it is. The page of a sale asks by

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def browser() -> Client:
+def shopper() -> Client:
     """As a real one: forms without a token are refused."""
     return Client(enforce_csrf_checks=True)
 
@@ -30,22 +30,22 @@ def change(client: Client, **form: object) -> object:
     return client.post("/cart/change/", {"csrfmiddlewaretoken": client.cookies["csrftoken"].value, **form})
 
 
-def test_looking_leaves_no_cart_and_no_cookie_of_one(browser: Client) -> None:
-    assert "Your cart is empty." in text_of(browser)
-    assert not {"cart", "cart_units"} & set(browser.cookies)
+def test_looking_leaves_no_cart_and_no_cookie_of_one(shopper: Client) -> None:
+    assert "Your cart is empty." in text_of(shopper)
+    assert not {"cart", "cart_units"} & set(shopper.cookies)
     assert not Cart.objects.exists()
 
 
-def test_a_form_of_a_public_page_needs_no_token_and_sets_the_cookies(browser: Client) -> None:
+def test_a_form_of_a_public_page_needs_no_token_and_sets_the_cookies(shopper: Client) -> None:
     goods("tea")
-    answer = add_to_cart(browser, "tea", 2)
+    answer = add_to_cart(shopper, "tea", 2)
     assert (answer.status_code, answer["Location"]) == (302, "/cart/")
-    cookie = browser.cookies["cart"]
+    cookie = shopper.cookies["cart"]
     assert (cookie["httponly"], cookie["samesite"], cookie.value) == (True, "Lax", str(Cart.objects.get().token))
-    assert browser.cookies["cart_units"].value == ".2"
-    assert "In your cart: Tea" in text_of(browser)
+    assert shopper.cookies["cart_units"].value == ".2"
+    assert "In your cart: Tea" in text_of(shopper)
     # The same again adds to the line.
-    add_to_cart(browser, "tea", 3)
+    add_to_cart(shopper, "tea", 3)
     assert CartLine.objects.get().units == 5
 
 
@@ -60,23 +60,23 @@ def test_a_form_of_a_public_page_needs_no_token_and_sets_the_cookies(browser: Cl
         {},
     ],
 )
-def test_a_form_that_is_not_known_to_be_the_shops_is_asked_about(browser: Client, headers: dict[str, str]) -> None:
+def test_a_form_that_is_not_known_to_be_the_shops_is_asked_about(shopper: Client, headers: dict[str, str]) -> None:
     goods("tea")
-    answer = browser.post("/cart/add/", {"sku": "SKU-tea", "units": "2"}, headers=headers)
+    answer = shopper.post("/cart/add/", {"sku": "SKU-tea", "units": "2"}, headers=headers)
     assert answer["Location"] == "/cart/add/confirm/?sku=SKU-tea&units=2"
     assert not Cart.objects.exists()
-    page = browser.get(answer["Location"])
+    page = shopper.get(answer["Location"])
     assert "Add to the cart?" in page.content.decode()
     # Without the page's token nothing is added, and with it all is as asked.
-    assert browser.post("/cart/add/confirm/", {"sku": "SKU-tea", "units": "2"}).status_code == 403
-    token = browser.cookies["csrftoken"].value
-    browser.post("/cart/add/confirm/", {"sku": "SKU-tea", "units": "2", "csrfmiddlewaretoken": token})
+    assert shopper.post("/cart/add/confirm/", {"sku": "SKU-tea", "units": "2"}).status_code == 403
+    token = shopper.cookies["csrftoken"].value
+    shopper.post("/cart/add/confirm/", {"sku": "SKU-tea", "units": "2", "csrfmiddlewaretoken": token})
     assert CartLine.objects.get().units == 2
 
 
-def test_an_old_browser_that_sends_its_origin_is_believed(browser: Client) -> None:
+def test_an_old_browser_that_sends_its_origin_is_believed(shopper: Client) -> None:
     goods("tea")
-    browser.post("/cart/add/", {"sku": "SKU-tea"}, headers={"Origin": "http://testserver"})
+    shopper.post("/cart/add/", {"sku": "SKU-tea"}, headers={"Origin": "http://testserver"})
     assert CartLine.objects.get().units == 1
 
 
@@ -84,52 +84,52 @@ def test_an_old_browser_that_sends_its_origin_is_believed(browser: Client) -> No
     ("sku", "units"),
     [("SKU-none", "1"), ("SKU-t\0a", "1"), ("x" * 5000, "1"), ("SKU-tea", "0"), ("SKU-tea", "-1"), ("SKU-tea", "two")],
 )
-def test_a_hostile_form_adds_nothing(browser: Client, sku: str, units: str) -> None:
+def test_a_hostile_form_adds_nothing(shopper: Client, sku: str, units: str) -> None:
     goods("tea")
     form = {"sku": sku, "units": units}
-    answer = browser.post("/cart/add/", form, headers={"Sec-Fetch-Site": "same-origin"}, follow=True)
+    answer = shopper.post("/cart/add/", form, headers={"Sec-Fetch-Site": "same-origin"}, follow=True)
     assert answer.status_code == 200
     assert not CartLine.objects.exists()
 
 
-def test_units_are_stepped_typed_and_removed(browser: Client) -> None:
+def test_units_are_stepped_typed_and_removed(shopper: Client) -> None:
     tea, cup = goods("tea"), goods("cup")
-    add_to_cart(browser, "tea", 2)
-    add_to_cart(browser, "cup", 1)
+    add_to_cart(shopper, "tea", 2)
+    add_to_cart(shopper, "cup", 1)
     shown = {f"units-{tea.pk}": "2", f"units-{cup.pk}": "1"}
 
     def units() -> dict[str, int]:
         return {line.variant.sku: line.units for line in CartLine.objects.all()}
 
-    change(browser, **shown, more=str(tea.pk))
+    change(shopper, **shown, more=str(tea.pk))
     assert units() == {"SKU-tea": 3, "SKU-cup": 1}
-    change(browser, **shown, fewer=str(cup.pk))
+    change(shopper, **shown, fewer=str(cup.pk))
     assert units() == {"SKU-tea": 2, "SKU-cup": 1}
-    change(browser, **{**shown, f"units-{tea.pk}": "1000"})
+    change(shopper, **{**shown, f"units-{tea.pk}": "1000"})
     assert units() == {"SKU-tea": UNITS_MAX, "SKU-cup": 1}
-    change(browser, **{**shown, f"units-{tea.pk}": "9" * 400, f"units-{10**30}": "1", "units-x": "1"})
+    change(shopper, **{**shown, f"units-{tea.pk}": "9" * 400, f"units-{10**30}": "1", "units-x": "1"})
     assert units() == {"SKU-tea": UNITS_MAX, "SKU-cup": 1}
-    change(browser, **shown, remove=str(tea.pk))
+    change(shopper, **shown, remove=str(tea.pk))
     assert units() == {"SKU-cup": 1}
-    assert browser.cookies["cart_units"].value == ".1"
-    change(browser, **{f"units-{cup.pk}": "0"})
+    assert shopper.cookies["cart_units"].value == ".1"
+    change(shopper, **{f"units-{cup.pk}": "0"})
     assert units() == {}
-    assert browser.cookies["cart_units"].value == ""
+    assert shopper.cookies["cart_units"].value == ""
 
 
-def test_the_page_says_what_changed_and_leads_on_only_when_all_can_be_bought(browser: Client) -> None:
+def test_the_page_says_what_changed_and_leads_on_only_when_all_can_be_bought(shopper: Client) -> None:
     tea = goods("tea", units=3)
-    add_to_cart(browser, "tea", 5)
+    add_to_cart(shopper, "tea", 5)
     Variant.objects.filter(pk=tea.pk).update(price_minor=900)
-    page = text_of(browser)
+    page = text_of(shopper)
     assert "Only 3 left" in page
     assert "Price changed from CN¥10.00 to CN¥9.00" in page
     assert "/checkout/" not in page
     Variant.objects.filter(pk=tea.pk).update(is_active=False)
-    assert "No longer sold" in text_of(browser)
+    assert "No longer sold" in text_of(shopper)
     Variant.objects.filter(pk=tea.pk).update(is_active=True)
-    change(browser, **{f"units-{tea.pk}": "3"})
-    page = text_of(browser, "/zh-hans/cart/")
+    change(shopper, **{f"units-{tea.pk}": "3"})
+    page = text_of(shopper, "/zh-hans/cart/")
     assert "去结算" in page
     assert "¥27.00" in page
 
@@ -152,10 +152,10 @@ def test_a_forged_cookie_opens_nothing(client: Client, buyer: User) -> None:
         assert "Your cart is empty." in text_of(client)
 
 
-def test_a_full_cart_takes_no_other_product(browser: Client) -> None:
+def test_a_full_cart_takes_no_other_product(shopper: Client) -> None:
     for number in range(LINES_MAX + 1):
         goods(f"tea-{number}")
-        answer = add_to_cart(browser, f"tea-{number}")
+        answer = add_to_cart(shopper, f"tea-{number}")
     assert answer.status_code == 302
-    assert "Your cart is full" in text_of(browser)
+    assert "Your cart is full" in text_of(shopper)
     assert CartLine.objects.count() == LINES_MAX

@@ -139,7 +139,7 @@ def test_the_examples_buy_something_when_they_are_run_from_top_to_bottom(
         # `-x` names the command that failed.
         run = subprocess.run(
             ["bash", "-euxo", "pipefail", "-c", "\n".join(commands)],
-            env={"PATH": "/usr/bin:/bin", "BUYER": "buyer", "PASSWORD": "a-good-password"},
+            env={"PATH": "/usr/bin:/bin", "BUYER": "buyer", "PASSWORD": "a-good-password", "SKU": "SKU-longjing"},
             capture_output=True,
             text=True,
             timeout=60,

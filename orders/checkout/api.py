@@ -1,0 +1,166 @@
+"""Ways of sending, and the checkout: what is in the cart becomes an order."""
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.urls import reverse
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import ErrorDetail, ValidationError
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from orders import idempotent_calls
+from orders.cart.api import CART_TOKEN, holder_of
+from orders.cart.cart_contents import contents_of
+from orders.cart.cart_holder import find_cart
+from orders.cart.serializers import shown_line
+from orders.checkout.checkout_limits import count_checkout
+from orders.checkout.placement import Placement, PlaceOutcome, Wish, place_once
+from orders.checkout.serializers import CheckoutSerializer, ShippingMethodSerializer
+from orders.checkout.shipping_prices import offers_for
+from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, Call, CallState
+from orders.serializers import OrderSerializer
+from orders.shipping.address_checks import address_errors, tidy
+from shop.buyer_language import remember_language
+from shop.countries import country_choices
+from shop.http.base_view import JsonAPIView
+from shop.http.openapi import refusals
+from shop.http.problems import problem
+from shop.money import to_text
+
+
+class ShippingMethodsView(APIView):
+    """How the shop sends what is in the cart to a country, and for what price."""
+
+    permission_classes = (AllowAny,)
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("country", str, required=True, description="ISO 3166, two letters: CN."),
+            CART_TOKEN,
+        ],
+        responses={200: ShippingMethodSerializer(many=True), **refusals("invalid", "authentication_failed")},
+    )
+    def get(self, request: Request) -> Response:
+        """The ways of sending what is in the cart to a country. None: the shop does not send it there."""
+        country = tidy("country", request.query_params.get("country", ""))
+        if country not in dict(country_choices()):
+            raise ValidationError({"country": address_errors({"country": country or "-"})["country"]})
+        contents = contents_of(find_cart(holder_of(request)))
+        offers = offers_for(country=country, weight_grams=contents.weight_grams, total_minor=contents.total_minor)
+        body = [
+            {
+                "code": offer.code,
+                "name": offer.name,
+                "price": to_text(minor=offer.price_minor, currency=settings.CURRENCY),
+                "currency": settings.CURRENCY,
+            }
+            for offer in offers
+        ]
+        return Response(body, headers={"Cache-Control": "no-store"})
+
+
+class CheckoutView(JsonAPIView):
+    """Order what is in the cart, once for each Idempotency-Key. The units are held until the order's deadline.
+
+    All lines or none: where stock or a price changed since the cart was last asked for, nothing is ordered, and the
+    answer lists the lines that changed. A guest pays and cancels at the page of the order's `url`.
+    """
+
+    permission_classes = (AllowAny,)
+
+    @extend_schema(
+        parameters=[IDEMPOTENCY_KEY, CART_TOKEN],
+        request=CheckoutSerializer,
+        responses={
+            201: OrderSerializer,
+            **refusals(
+                *KEY_REFUSALS,
+                *("invalid", "parse_error", "authentication_failed", "csrf_failed", "body_too_large"),
+                *("unsupported_media_type", "too_many_attempts"),
+                *("cart_empty", "stock_changed", "price_changed", "shipping_not_offered", "too_many_unpaid"),
+            ),
+        },
+    )
+    def post(self, request: Request) -> HttpResponse:
+        key = idempotent_calls.key_of(request)
+        if key is None:
+            return idempotent_calls.key_missing()
+        body = CheckoutSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        holder = holder_of(request)
+        if holder.buyer_id is None and not body.validated_data.get("email"):
+            raise ValidationError({"email": [ErrorDetail(_("A guest needs an e-mail address."), code="required")]})
+        if not holder.owner:
+            return refusal(Placement(PlaceOutcome.CART_EMPTY))
+        count_checkout(request._request, buyer_id=holder.buyer_id)
+        remember_language(request)
+        wish = Wish(
+            holder=holder,
+            email=body.validated_data.get("email", ""),
+            address=dict(body.validated_data["shipping_address"]),
+            shipping_method=body.validated_data["shipping_method"],
+            language=get_language() or settings.LANGUAGE_CODE,
+            note=body.validated_data["note"],
+        )
+        call = Call(owner=holder.owner, key=key, fingerprint=idempotent_calls.fingerprint_of(request))
+        result = place_once(wish, call)
+        if result.refusal is not None:
+            return refusal(result.refusal)
+        if result.state in (CallState.RUNNING, CallState.OTHER_PAYLOAD):
+            return idempotent_calls.key_refused(result.state)
+        headers = {"Cache-Control": "no-store", "Location": location_of(result.answer, holder.buyer_id)}
+        if result.state is CallState.REPLAYED:
+            headers[REPLAYED_HEADER] = "true"
+        return Response(result.answer, status=result.status, headers=headers)
+
+
+def location_of(order: dict[str, Any], buyer_id: int | None) -> str:
+    """A guest has no orders in the API, and the page of the order instead."""
+    return reverse("api-order", args=[order["number"]]) if buyer_id is not None else str(order["url"])
+
+
+def refusal(placement: Placement) -> HttpResponse:
+    """The problem that says why nothing was ordered, with the lines that changed."""
+    lines = [shown_line(line) for line in placement.lines]
+    if placement.outcome is PlaceOutcome.STOCK_CHANGED:
+        return problem(
+            status=409,
+            code="stock_changed",
+            title=_("The stock has changed"),
+            detail=_("Some products have fewer units left than you want, or are no longer sold. Nothing was ordered."),
+            lines=lines,
+        )
+    if placement.outcome is PlaceOutcome.PRICE_CHANGED:
+        return problem(
+            status=409,
+            code="price_changed",
+            title=_("A price has changed"),
+            detail=_("A price has changed since you last saw it. Nothing was ordered."),
+            lines=lines,
+        )
+    if placement.outcome is PlaceOutcome.SHIPPING_NOT_OFFERED:
+        return problem(
+            status=409,
+            code="shipping_not_offered",
+            title=_("Not sent this way"),
+            detail=_("The shop does not send this cart to this country in this way. Nothing was ordered."),
+        )
+    if placement.outcome is PlaceOutcome.TOO_MANY_UNPAID:
+        return problem(
+            status=409, code="too_many_unpaid", title=_("Too many unpaid orders"), detail=too_many_unpaid_text()
+        )
+    return problem(
+        status=409, code="cart_empty", title=_("The cart is empty"), detail=_("There is nothing in the cart to order.")
+    )
+
+
+def too_many_unpaid_text() -> str:
+    return _("You have %(count)d unpaid orders. Pay or cancel one of them before you order again.") % {
+        "count": settings.CHECKOUT_UNPAID_MAX
+    }

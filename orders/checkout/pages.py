@@ -1,0 +1,194 @@
+"""The checkout as a page: address, delivery, summary. Everything works without JavaScript."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from orders.cart.cart_contents import Contents, ShownLine, contents_of, mark_prices_seen
+from orders.cart.cart_cookie import holder_of, keep_cookies
+from orders.cart.cart_holder import find_cart
+from orders.checkout.api import too_many_unpaid_text
+from orders.checkout.checkout_form import CheckoutForms
+from orders.checkout.checkout_limits import count_checkout
+from orders.checkout.placement import Placement, PlaceOutcome, Wish, place_once
+from orders.checkout.shipping_prices import ShippingOffer, countries_sent_to, offers_for
+from orders.idempotent_calls import KEY_LENGTH_MAX, Call
+from orders.included_taxes import tax_shares
+from orders.models import Order
+from orders.shipping.address_form import as_initial
+from orders.shipping.order_address import likely_address
+from shop.accounts.address_book import addresses_of
+from shop.buyer_language import remember_language
+from shop.http.problems import limit_reached
+from shop.http.rate_limits import LimitReached
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the form says of delivery: the country, and an offer with the price that was shown."""
+
+    country: str
+    shipping: str
+
+    @property
+    def method(self) -> str:
+        return self.shipping.partition(":")[0]
+
+    @property
+    def seen_price_minor(self) -> int | None:
+        price = self.shipping.partition(":")[2]
+        return int(price) if price.isascii() and price.isdigit() and len(price) < 16 else None
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def checkout(request: HttpRequest) -> HttpResponse:
+    """The page, and placing the order. `refresh` shows delivery and summary anew, for what the form says."""
+    if request.method == "POST" and "refresh" not in request.POST:
+        forms = forms_of(request, data=request.POST)
+        return order_now(request, forms) if forms.is_valid() else show(request, forms, choice_in(request.POST))
+    if request.method == "POST":
+        return show(request, forms_of(request, initial=request.POST.dict()), choice_in(request.POST))
+    forms = forms_of(request, initial=first_values(request))
+    return show(request, forms, Choice(str(forms.address.initial.get("country", "")), ""))
+
+
+def forms_of(request: HttpRequest, **values: Any) -> CheckoutForms:
+    return CheckoutForms(is_guest=request.user.pk is None, countries=countries_sent_to(), **values)
+
+
+def choice_in(posted: QueryDict) -> Choice:
+    return Choice(posted.get("country", ""), posted.get("shipping", ""))
+
+
+def first_values(request: HttpRequest) -> dict[str, Any]:
+    """The address that was chosen from the saved ones, or the default one, or where the last order went."""
+    buyer_id = request.user.pk
+    if buyer_id is None:
+        return {}
+    wanted = uuid_in(request.GET.get("address", ""))
+    saved = addresses_of(buyer_id)
+    chosen = saved.filter(pk=wanted).first() if wanted else None
+    return as_initial(chosen or likely_address(buyer_id=buyer_id))
+
+
+def uuid_in(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def show(
+    request: HttpRequest,
+    forms: CheckoutForms,
+    choice: Choice,
+    *,
+    refusal: str = "",
+    changed: tuple[ShownLine, ...] = (),
+    status: int = 200,
+) -> HttpResponse:
+    """The page with prices of now. A cart that cannot be bought as it is goes back to the cart, which says why."""
+    cart = find_cart(holder_of(request))
+    contents = contents_of(cart)
+    if not contents.can_be_bought:
+        return redirect("cart")
+    newly = contents.changed
+    mark_prices_seen(cart, contents.lines)
+    offers = offers_of(contents, choice.country)
+    chosen = next((offer for offer in offers if offer.code == choice.method), offers[0] if offers else None)
+    key = request.POST.get("key", "")
+    context = {
+        "forms": forms,
+        "saved_addresses": addresses_of(request.user.pk) if request.user.pk else [],
+        "contents": contents,
+        "changed": changed or newly,
+        "refusal": refusal,
+        "country_chosen": bool(choice.country),
+        "offers": offers,
+        "chosen": chosen,
+        "shipping_minor": chosen.price_minor if chosen else 0,
+        "total_minor": contents.total_minor + (chosen.price_minor if chosen else 0),
+        "taxes": taxes_in(contents, chosen),
+        "key": key if is_sound(key) else str(uuid4()),
+        "cart_units": contents.units,
+        "hold_seconds": settings.CHECKOUT_HOLD_SECONDS,
+    }
+    response = render(request, "orders/checkout/checkout.html", context, status=status)
+    keep_cookies(response, request, cart=cart, units=contents.units)
+    return response
+
+
+def offers_of(contents: Contents, country: str) -> list[ShippingOffer]:
+    """None while no country is chosen."""
+    if not country:
+        return []
+    return offers_for(country=country, weight_grams=contents.weight_grams, total_minor=contents.total_minor)
+
+
+def taxes_in(contents: Contents, offer: ShippingOffer | None) -> list[Any]:
+    lines = [
+        (line.amount_minor, rate.percent if (rate := line.variant.product.tax_rate) else None)
+        for line in contents.lines
+    ]
+    return tax_shares([*lines, (offer.price_minor, offer.tax_percent)] if offer else lines)
+
+
+def order_now(request: HttpRequest, forms: CheckoutForms) -> HttpResponse:
+    """Place the order and go to it. The form's key makes one order of a form that is sent twice."""
+    holder = holder_of(request)
+    choice, key, seen = choice_in(request.POST), request.POST.get("key", ""), request.POST.get("seen_total", "")
+    try:
+        count_checkout(request, buyer_id=holder.buyer_id)
+    except LimitReached as error:
+        return limit_reached(request, error)
+    remember_language(request)
+    wish = Wish(
+        holder=holder,
+        email=forms.email,
+        address=forms.address_values,
+        shipping_method=choice.method,
+        language=get_language() or settings.LANGUAGE_CODE,
+        note=forms.note,
+        seen_total_minor=int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 16 else None,
+        seen_shipping_minor=choice.seen_price_minor,
+    )
+    # Whatever else the form says: who has sent it gets the order that came of it.
+    call = Call(owner=f"web:{holder.owner}", key=key if is_sound(key) else str(uuid4()))
+    result = place_once(wish, call, wait=True)
+    if result.refusal is not None:
+        return show_refusal(request, forms, choice, result.refusal)
+    order = get_object_or_404(Order, number=result.answer["number"])
+    response = redirect(order)
+    cart = find_cart(holder)
+    keep_cookies(response, request, cart=cart, units=contents_of(cart).units)
+    return response
+
+
+def show_refusal(request: HttpRequest, forms: CheckoutForms, choice: Choice, placement: Placement) -> HttpResponse:
+    """What was wrong, with what the buyer has typed still in the form. Nothing has changed."""
+    if placement.outcome is PlaceOutcome.CART_EMPTY:
+        messages.warning(request, _("Your cart is empty. If you have just ordered, your order is placed once."))
+        return redirect("cart")
+    if placement.outcome is PlaceOutcome.STOCK_CHANGED:
+        context = {"lines": placement.lines}
+        return render(request, "orders/checkout/stock_changed.html", context, status=409)
+    texts = {
+        PlaceOutcome.PRICE_CHANGED: _("A price has changed since you last saw it. Please look at the new total."),
+        PlaceOutcome.SHIPPING_NOT_OFFERED: _("Please choose how we send your order."),
+        PlaceOutcome.TOO_MANY_UNPAID: too_many_unpaid_text(),
+    }
+    return show(request, forms, choice, refusal=texts[placement.outcome], changed=tuple(placement.lines), status=409)
+
+
+def is_sound(key: str) -> bool:
+    return 0 < len(key) <= KEY_LENGTH_MAX and key.isprintable()

@@ -1,0 +1,204 @@
+"""Placing an order: what is in a cart becomes an order whose units are held until its deadline.
+
+The page and the API both call `place_once`. It locks in this order, as everything does that needs several of them:
+the key of the call, the cart, a guest's mail address, the order, the variants by their ids (`shop/stock/movements.py`).
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+from rest_framework.renderers import JSONRenderer
+
+from orders.cart.cart_contents import Contents, ShownLine, contents_of
+from orders.cart.cart_holder import Holder, find_cart, lock_cart
+from orders.cart.cart_lines import touch
+from orders.checkout.shipping_prices import ShippingOffer, offers_for
+from orders.idempotent_calls import Call, CallResult, Refused, run_once
+from orders.models import Cart, Order, OrderLine, OrderStatus, ShippingAddress, with_lines
+from orders.payments.provider.timing import database_now
+from orders.serializers import OrderSerializer
+from orders.units_in_stock import move_units
+from shop import failpoints
+from shop.models import StockChange
+from shop.stock.movements import NotEnoughUnits
+
+
+class PlaceOutcome(StrEnum):
+    """The answer to a buyer who wants to order, in the order of the checks. Only `placed` changes anything."""
+
+    CART_EMPTY = "cart_empty"
+    STOCK_CHANGED = "stock_changed"
+    PRICE_CHANGED = "price_changed"
+    SHIPPING_NOT_OFFERED = "shipping_not_offered"
+    TOO_MANY_UNPAID = "too_many_unpaid"
+    PLACED = "placed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What a buyer or guest sends off. `address` has the columns of ShippingAddress.
+
+    `email` is a guest's. `seen_shipping_minor` and `seen_total_minor` (of the goods) are what a page showed; None means
+    that the price of the carts' lines alone is compared.
+    """
+
+    holder: Holder
+    address: dict[str, str]
+    shipping_method: str
+    language: str
+    email: str = ""
+    note: str = ""
+    seen_total_minor: int | None = None
+    seen_shipping_minor: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """`order` is set with `placed`; `lines` are those that changed, with `stock_changed` and `price_changed`."""
+
+    outcome: PlaceOutcome
+    order: Order | None = None
+    lines: Sequence[ShownLine] = ()
+
+
+class GivenUp(Exception):
+    """The transaction must be rolled back: some units went to others since the cart was read."""
+
+    def __init__(self, lines: Sequence[ShownLine]) -> None:
+        super().__init__("too few units")
+        self.lines = lines
+
+
+def place_once(wish: Wish, call: Call, *, wait: bool = False) -> CallResult:
+    """Place the order of a call that may be repeated, once: order and answer are one transaction.
+
+    The answer is the order's JSON; the refusal is a Placement. With `wait`, a repeated call waits for the first one.
+    """
+
+    def work() -> tuple[int, Any]:
+        placement = place_order(wish)
+        if placement.order is None:
+            raise Refused(placement)
+        answer = json_of(placement.order)
+        failpoints.reach("checkout.before_commit")
+        return 201, answer
+
+    result = run_once(call, work, wait=wait)
+    failpoints.reach("checkout.after_commit")
+    return result
+
+
+def json_of(order: Order) -> Any:
+    """As the API shows it, in types that a JSON column holds."""
+    shown = Order.objects.prefetch_related(with_lines()).select_related("shipping_address").get(pk=order.pk)
+    return json.loads(JSONRenderer().render(OrderSerializer(shown).data))
+
+
+def place_order(wish: Wish) -> Placement:
+    """All of the order or nothing."""
+    try:
+        with transaction.atomic():
+            return place(wish)
+    except GivenUp as given_up:
+        return Placement(PlaceOutcome.STOCK_CHANGED, lines=given_up.lines)
+
+
+def place(wish: Wish) -> Placement:
+    found = find_cart(wish.holder)
+    cart = lock_cart(found) if found else None
+    contents = contents_of(cart)
+    if cart is None or not contents.lines:
+        return Placement(PlaceOutcome.CART_EMPTY)
+    if not contents.can_be_bought:
+        return Placement(PlaceOutcome.STOCK_CHANGED, lines=contents.changed)
+    if contents.changed or wish.seen_total_minor not in (None, contents.total_minor):
+        return Placement(PlaceOutcome.PRICE_CHANGED, lines=contents.changed)
+    offer = offer_wished(wish, contents)
+    if offer is None:
+        return Placement(PlaceOutcome.SHIPPING_NOT_OFFERED)
+    if wish.seen_shipping_minor not in (None, offer.price_minor):
+        return Placement(PlaceOutcome.PRICE_CHANGED)
+    if unpaid_orders(wish) >= settings.CHECKOUT_UNPAID_MAX:
+        return Placement(PlaceOutcome.TOO_MANY_UNPAID)
+    order = create_order(wish, contents, offer)
+    try:
+        move_units(order_ids=[order.pk], kind=StockChange.Kind.HELD)
+    except NotEnoughUnits as lacking:
+        raise GivenUp(lines_lacking(contents, lacking)) from lacking
+    empty(cart)
+    return Placement(PlaceOutcome.PLACED, order=order)
+
+
+def offer_wished(wish: Wish, contents: Contents) -> ShippingOffer | None:
+    offers = offers_for(
+        country=wish.address["country"], weight_grams=contents.weight_grams, total_minor=contents.total_minor
+    )
+    return next((offer for offer in offers if offer.code == wish.shipping_method), None)
+
+
+def unpaid_orders(wish: Wish) -> int:
+    """How many ordinary orders of this buyer, or of this guest's mail address, await payment.
+
+    A buyer's checkouts come one after the other, since they lock the same cart. Guests with one address may have
+    several carts, so the address is locked.
+    """
+    unpaid = Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, reservation_id=None)
+    if wish.holder.buyer_id is not None:
+        return unpaid.filter(buyer_id=wish.holder.buyer_id).count()
+    digest = blake2b(wish.email.lower().encode(), digest_size=8, person=b"guest-checkout").digest()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [int.from_bytes(digest, signed=True)])
+    return unpaid.filter(buyer=None, email__iexact=wish.email).count()
+
+
+def create_order(wish: Wish, contents: Contents, offer: ShippingOffer) -> Order:
+    """The order with its lines and its address. Names and prices of delivery are kept as they were."""
+    order = Order(
+        buyer_id=wish.holder.buyer_id,
+        email="" if wish.holder.buyer_id is not None else wish.email,
+        language=wish.language,
+        amount_minor=contents.total_minor + offer.price_minor,
+        currency=settings.CURRENCY,
+        shipping_name=offer.name,
+        shipping_minor=offer.price_minor,
+        shipping_tax_percent=offer.tax_percent,
+        reserved_at=timezone.now(),
+        # Deadlines are compared with PostgreSQL's clock.
+        expires_at=database_now() + timedelta(seconds=settings.CHECKOUT_HOLD_SECONDS),
+        buyer_note=wish.note,
+    )
+    order.save(force_insert=True)
+    OrderLine.objects.bulk_create(
+        OrderLine(
+            order=order,
+            variant=line.variant,
+            units=line.units,
+            unit_price_minor=line.unit_price_minor,
+            tax_percent=rate.percent if (rate := line.variant.product.tax_rate) else None,
+        )
+        for line in contents.lines
+    )
+    ShippingAddress.objects.create(order=order, **wish.address)
+    return order
+
+
+def lines_lacking(contents: Contents, lacking: NotEnoughUnits) -> list[ShownLine]:
+    """The lines that others took units of, with what is left of each."""
+    return [
+        replace(line, left=lacking.available[line.variant.pk])
+        for line in contents.lines
+        if line.variant.pk in lacking.available
+    ]
+
+
+def empty(cart: Cart) -> None:
+    cart.lines.all().delete()
+    touch(cart)

@@ -1,0 +1,67 @@
+"""Which ways of sending a shop offers for a parcel, and what each costs."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from orders.models import ShippingMethod, ShippingPrice
+
+# A shop that has set up no method at all sends free of charge.
+FREE = "free"
+
+
+@dataclass(frozen=True, slots=True)
+class ShippingOffer:
+    """One way of sending with its price, in minor units of the shop's currency."""
+
+    code: str
+    name: str
+    price_minor: int
+    tax_percent: Decimal | None
+
+    @property
+    def choice(self) -> str:
+        """The offer in a form: also with its price, so that the buyer pays what was shown."""
+        return f"{self.code}:{self.price_minor}"
+
+
+def offers_for(*, country: str, weight_grams: int, total_minor: int) -> list[ShippingOffer]:
+    """What is offered for goods of this weight and total, sent to `country` (ISO 3166), in the order of the admin.
+
+    A method is left out where it does not go to the country, or has no price for so heavy or so dear a parcel.
+    """
+    methods = list(active_methods().prefetch_related("prices").select_related("tax_rate"))
+    if not methods:
+        return [ShippingOffer(FREE, _("Free delivery"), 0, None)]
+    offers = []
+    for method in methods:
+        if method.countries and country not in method.countries:
+            continue
+        measure = weight_grams if method.basis == ShippingMethod.Basis.WEIGHT else total_minor
+        price_minor = price_for(measure, list(method.prices.all()))
+        if price_minor is None:
+            continue
+        if method.free_from_minor is not None and total_minor >= method.free_from_minor:
+            price_minor = 0
+        percent = method.tax_rate.percent if method.tax_rate else None
+        offers.append(ShippingOffer(method.code, str(method), price_minor, percent))
+    return offers
+
+
+def price_for(measure: int, prices: list[ShippingPrice]) -> int | None:
+    """The price of the narrowest band that holds `measure`; None if there is none."""
+    fitting = [price for price in prices if price.up_to is None or measure <= price.up_to]
+    narrowest = min(fitting, key=lambda price: (price.up_to is None, price.up_to or 0), default=None)
+    return narrowest.price_minor if narrowest else None
+
+
+def active_methods() -> QuerySet[ShippingMethod]:
+    return ShippingMethod.objects.filter(is_active=True)
+
+
+def countries_sent_to() -> frozenset[str] | None:
+    """The codes of the countries to which the shop sends; None means all, where one method has no list."""
+    lists = list(active_methods().values_list("countries", flat=True))
+    return frozenset(code for codes in lists for code in codes) if lists and all(lists) else None

@@ -1,0 +1,125 @@
+"""The whole ordinary purchase in a real browser: a guest on a phone in Chinese, a buyer on a desktop in English."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from orders.models import Order, OrderStatus, ShippingMethod, ShippingPrice
+from tests.browser.test_buying import width_of
+from tests.orders.checkout.checkout_steps import assert_stock_agrees, goods, units_in
+from tests.processes import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SignIn = Callable[[BrowserContext, User], None]
+
+GUESTS_ORDER = re.compile(r"/orders/guest/[0-9a-f]{32}\.[\w-]+/")
+
+
+def put_in(page: Page, shop: str, slug: str, units: int) -> None:
+    """By the page that browsers get which do not say where a form comes from."""
+    page.goto(f"{shop}/cart/add/confirm/?sku=SKU-{slug}&units={units}")
+    page.click("main form button")
+    page.wait_for_url("**/cart/")
+
+
+def fill_in(page: Page, **values: str) -> None:
+    for name, value in values.items():
+        page.fill(f"[name={name}]", value)
+
+
+def assert_accessible(page: Page) -> None:
+    found = Axe().run(page).response["violations"]
+    serious = [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")]
+    assert not serious, page.url
+
+
+def wait_until_paid(page: Page, text: str) -> None:
+    def is_paid() -> bool:
+        page.reload()
+        return text in (page.locator(".status").text_content() or "")
+
+    wait_until(is_paid, seconds_max=40)
+
+
+def test_a_guest_buys_on_a_phone_in_chinese_without_javascript(live_shop: str, browser: Browser) -> None:
+    tea, cup = goods("tea", price_minor=1000), goods("cup", price_minor=500)
+    phone = browser.new_context(
+        java_script_enabled=False, locale="zh-CN", viewport={"width": 360, "height": 740}, is_mobile=True
+    )
+    page, shop = phone.new_page(), f"{live_shop}/zh-hans"
+    put_in(page, shop, "tea", 1)
+    put_in(page, shop, "cup", 1)
+    # One more of the first line.
+    page.locator("button[name=more]").first.click()
+    expect(page.locator("#cart-total")).to_have_text("¥25.00")
+    assert width_of(page) == 360
+    page.get_by_role("link", name="去结算").click()
+    assert width_of(page) == 360
+    # Something is forgotten first.
+    page.click("#order-now")
+    expect(page.locator("[role=alert]").first).to_contain_text("请更正下方标出的内容。")
+    fill_in(page, email="guest@example.com", name="林薇", line1="南京路 1 号", city="上海", postcode="200001")
+    page.click("#order-now")
+    page.wait_for_url(GUESTS_ORDER)
+    order = page.url
+    assert width_of(page) == 360
+    expect(page.locator(".status")).to_have_text("待付款")
+    assert (units_in(tea)[1], units_in(cup)[1]) == (2, 1)
+    page.click("#pay")
+    page.wait_for_url("**/pay/simulated/*/")
+    page.click("button[value=pay]")
+    page.wait_for_url(GUESTS_ORDER)
+    assert page.url.startswith(order)
+    wait_until_paid(page, "已付款")
+    for variant in (tea, cup):
+        assert_stock_agrees(variant)
+    phone.close()
+
+
+def test_a_buyer_buys_on_a_desktop_in_english(live_shop: str, page: Page, sign_in: SignIn, buyer: User) -> None:
+    goods("tea", price_minor=1000)
+    for code, country, price_minor in (("near", "CN", 500), ("far", "DE", 9000)):
+        method = ShippingMethod.objects.create(code=code, name=code.title(), countries=[country])
+        ShippingPrice.objects.create(method=method, price_minor=price_minor)
+    # A guest's cart is still there after signing in.
+    put_in(page, live_shop, "tea", 2)
+    expect(page.locator("[data-cart-units]")).to_have_text("2")
+    page.goto(live_shop)
+    expect(page.locator("[data-cart-units]")).to_have_text("2")
+    sign_in(page.context, buyer)
+    page.goto(f"{live_shop}/cart/")
+    expect(page.locator("#cart-total")).to_have_text("CN¥20.00")
+    assert_accessible(page)
+    page.goto(live_shop)
+    expect(page.locator("[data-cart-units]")).to_have_text("2")
+
+    # With scripts, delivery and total follow the country at once.
+    page.goto(f"{live_shop}/checkout/")
+    assert_accessible(page)
+    expect(page.locator("#checkout-total")).to_have_text("CN¥25.00")
+    page.select_option("[name=country]", "DE")
+    expect(page.locator("#checkout-total")).to_have_text("CN¥110.00")
+    expect(page.locator("#delivery")).to_contain_text("Far")
+    page.select_option("[name=country]", "CN")
+    expect(page.locator("#checkout-total")).to_have_text("CN¥25.00")
+    fill_in(page, name="Lin Wei", line1="1 Nanjing Road", city="Shanghai", postcode="200001")
+    page.click("#order-now")
+    page.wait_for_url(re.compile(r"/orders/[0-9a-f-]{36}/$"))
+    assert_accessible(page)
+    expect(page.locator(".facts")).to_contain_text("1 Nanjing Road")
+    page.click("#pay")
+    page.wait_for_url("**/pay/simulated/*/")
+    page.click("button[value=pay]")
+    page.wait_for_url("**/orders/**")
+    expect(page.locator(".status")).to_have_text("paid", timeout=30_000)
+    assert Order.objects.get().status == OrderStatus.PAID
+    page.goto(f"{live_shop}/cart/")
+    expect(page.locator("main")).to_contain_text("Your cart is empty.")
+    assert_accessible(page)
+    page.goto(f"{live_shop}/orders/find/")
+    assert_accessible(page)

@@ -1,0 +1,268 @@
+"""The checkout as pages, without JavaScript: a guest and a buyer order, pay and cancel; what goes wrong is said."""
+
+import re
+from uuid import uuid4
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.core import mail as outbox
+from django.core.signing import Signer
+from django.test import Client
+
+from orders.guest_links import guest_path, signed_number
+from orders.mails import sending
+from orders.models import Mail, Order, OrderStatus, Payment, ShippingMethod, ShippingPrice
+from shop.models import Address, Variant
+from tests.orders.checkout.checkout_steps import (
+    ADDRESS,
+    GUEST,
+    add_to_cart,
+    assert_stock_agrees,
+    form_of,
+    goods,
+    units_in,
+)
+from tests.orders.payments.payment_steps import message, send_webhook
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def guest_order(client: Client, **units_of: int) -> Order:
+    for slug, units in units_of.items():
+        add_to_cart(client, slug, units)
+    answer = client.post("/checkout/", form_of(client))
+    assert answer.status_code == 302, answer.content.decode()
+    return Order.objects.latest("pk")
+
+
+def test_a_guest_orders_pays_and_reads_that_it_is_paid(client: Client) -> None:
+    # Given two lines in the cart of a guest
+    tea, cup = goods("tea", price_minor=1000), goods("cup", price_minor=500)
+    add_to_cart(client, "tea", 2)
+    add_to_cart(client, "cup", 1)
+
+    # When they fill in the checkout and order
+    page = client.get("/checkout/").content.decode()
+    assert "CN¥25.00" in page
+    assert "Free delivery" in page
+    answer = client.post("/checkout/", form_of(client))
+
+    # Then they come to the order, at a link that is theirs alone
+    order = Order.objects.get()
+    assert answer["Location"] == guest_path(order.number)
+    assert (units_in(tea), units_in(cup)) == ((8, 2, 0), (9, 1, 0))
+    page_of_order = client.get(answer["Location"])
+    text = page_of_order.content.decode()
+    assert all(part in text for part in (order.shown_code, GUEST, "Shanghai", "Keep the address of this page"))
+    assert page_of_order["Referrer-Policy"] == "same-origin"
+    assert "no-store" in page_of_order["Cache-Control"]
+    assert "noindex" in page_of_order["X-Robots-Tag"]
+
+    # When they pay at the company's page and come back
+    to_company = client.post(f"{answer['Location']}pay/")
+    assert to_company["Location"].startswith("/pay/simulated/")
+    back = client.post(to_company["Location"], {"action": "pay"})
+    assert back["Location"] == f"{answer['Location']}?payment=returned"
+    send_webhook(message(Payment.objects.get(), reservation=None))
+
+    # Then the order is paid, the units are sold, and a mail is owed to the guest
+    assert "We have received your payment" in client.get(back["Location"]).content.decode()
+    assert (units_in(tea), units_in(cup)) == ((8, 0, 2), (9, 0, 1))
+    assert_stock_agrees(tea)
+    assert_stock_agrees(cup)
+    assert Mail.objects.get().kind == Mail.Kind.PAID
+    sending.send_due(seconds_max=5)
+    (sent,) = outbox.outbox
+    assert sent.to == [GUEST]
+    assert guest_path(order.number) in sent.body
+    assert "Hello Lin Wei," in sent.body
+    # The cart is empty again.
+    assert "Your cart is empty." in client.get("/cart/").content.decode()
+
+
+def test_a_guest_cancels(client: Client) -> None:
+    tea = goods("tea")
+    path = guest_path(guest_order(client, tea=3).number)
+    assert "Cancel this order?" in client.get(f"{path}cancel/").content.decode()
+    assert client.post(f"{path}cancel/")["Location"] == path
+    assert Order.objects.get().status == OrderStatus.CANCELLED
+    assert units_in(tea) == (10, 0, 0)
+
+
+def test_a_buyer_orders_with_the_saved_address_and_finds_the_order_in_the_account(client: Client, buyer: User) -> None:
+    goods("tea")
+    Address.objects.create(user=buyer, is_default=True, **ADDRESS)
+    other = Address.objects.create(user=buyer, **{**ADDRESS, "name": "Office"})
+    client.force_login(buyer)
+    add_to_cart(client, "tea", 1)
+    page = client.get("/checkout/")
+    assert 'value="Lin Wei"' in page.content.decode()
+    assert 'name="email"' not in page.content.decode()
+    assert 'value="Office"' in client.get(f"/checkout/?address={other.pk}").content.decode()
+    answer = client.post("/checkout/", form_of(client))
+    order = Order.objects.get()
+    assert answer["Location"] == f"/orders/{order.number}/"
+    assert order.shown_code in client.get(answer["Location"]).content.decode()
+    assert client.get("/orders/").status_code == 200
+
+
+def test_a_strangers_saved_address_is_not_shown(client: Client, buyer: User, stranger: User) -> None:
+    goods("tea")
+    theirs = Address.objects.create(user=buyer, **{**ADDRESS, "name": "Secret"})
+    client.force_login(stranger)
+    add_to_cart(client, "tea")
+    for wanted in (str(theirs.pk), "nonsense", str(uuid4())):
+        assert "Secret" not in client.get(f"/checkout/?address={wanted}").content.decode()
+
+
+@pytest.mark.parametrize("change", ["no signature", "another number", "another salt", "cut"])
+def test_only_a_signed_link_opens_a_guests_order(client: Client, buyer: User, change: str) -> None:
+    goods("tea")
+    order = guest_order(client, tea=1)
+    signed = signed_number(order.number)
+    forged = {
+        "no signature": order.number.hex,
+        "another number": f"{uuid4().hex}.{signed.partition('.')[2]}",
+        "another salt": Signer(salt="another", sep=".").sign(order.number.hex),
+        "cut": signed[:-1],
+    }[change]
+    for visitor in (Client(), client):
+        for page in ("", "pay/", "cancel/"):
+            assert visitor.get(f"/orders/guest/{forged}/{page}").status_code == 404
+            assert visitor.post(f"/orders/guest/{forged}/{page}").status_code in (404, 405)
+    # Nor does signing in, nor the number alone; and an order of an account has no such link.
+    client.force_login(buyer)
+    assert client.get(f"/orders/{order.number}/").status_code == 404
+    Order.objects.filter(pk=order.pk).update(buyer=buyer)
+    assert client.get(f"/orders/guest/{signed}/").status_code == 404
+
+
+def test_a_guest_never_sees_the_order_of_another_guest(client: Client) -> None:
+    goods("tea")
+    first = guest_order(client, tea=1)
+    second = guest_order(Client(), tea=1)
+    text = client.get(guest_path(first.number)).content.decode()
+    assert str(second.number) not in text
+    assert second.shown_code not in text
+
+
+def test_a_form_that_is_sent_twice_makes_one_order_and_leads_to_it(client: Client) -> None:
+    goods("tea")
+    add_to_cart(client, "tea")
+    form = form_of(client)
+    first, second = client.post("/checkout/", form), client.post("/checkout/", {**form, "note": "changed since"})
+    assert first["Location"] == second["Location"]
+    # Another tab has another key; the cart is empty by now.
+    third = client.post("/checkout/", {**form, "key": str(uuid4())}, follow=True)
+    assert "Your cart is empty. If you have just ordered" in third.content.decode()
+    assert Order.objects.count() == 1
+
+
+def test_a_new_price_is_shown_and_asked_about_with_what_was_typed_kept(client: Client) -> None:
+    goods("tea", price_minor=1000)
+    add_to_cart(client, "tea", 2)
+    form = form_of(client)
+    Variant.objects.update(price_minor=1100)
+    answer = client.post("/checkout/", form)
+    text = answer.content.decode()
+    assert answer.status_code == 409
+    assert "A price has changed" in text
+    assert "Price changed from CN¥10.00 to CN¥11.00" in text
+    assert "CN¥22.00" in text
+    assert 'value="Lin Wei"' in text
+    assert not Order.objects.exists()
+    assert client.post("/checkout/", form_of(client)).status_code == 302
+
+
+def test_a_stock_that_is_gone_is_shown_line_by_line(client: Client) -> None:
+    goods("tea", units=2)
+    add_to_cart(client, "tea", 2)
+    form = form_of(client)
+    guest_order(Client(), tea=1)
+    answer = client.post("/checkout/", form)
+    text = answer.content.decode()
+    assert answer.status_code == 409
+    assert "Only 1 left" in text
+    # The cart says so too, and there is no way past it.
+    assert client.get("/checkout/")["Location"] == "/cart/"
+    assert "Only 1 left" in client.get("/cart/").content.decode()
+
+
+def test_delivery_and_total_follow_the_country(client: Client) -> None:
+    goods("tea", price_minor=1000)
+    for code, country, price_minor in (("near", "CN", 500), ("far", "DE", 9000)):
+        method = ShippingMethod.objects.create(code=code, name=code.title(), countries=[country])
+        ShippingPrice.objects.create(method=method, price_minor=price_minor)
+    add_to_cart(client, "tea")
+    assert "CN¥15.00" in client.get("/checkout/").content.decode()
+    there = client.post("/checkout/", {**ADDRESS, "country": "DE", "refresh": "1"}).content.decode()
+    assert "CN¥100.00" in there
+    assert "Near" not in there
+    # Only countries to which the shop sends are offered.
+    assert re.findall(r'<option value="(\w\w)"', there) == ["CN", "DE"]
+    # The way that was chosen for another country is asked about again.
+    form = form_of(client)
+    answer = client.post("/checkout/", {**form, "country": "DE"})
+    assert (answer.status_code, "Please choose how we send your order." in answer.content.decode()) == (409, True)
+    # And a price of the form that is not the shop's is not taken.
+    assert client.post("/checkout/", {**form, "shipping": "near:0"}).status_code == 409
+    assert client.post("/checkout/", {**form, "seen_total": "1"}).status_code == 409
+    assert not Order.objects.exists()
+
+
+def test_what_is_missing_is_marked(client: Client) -> None:
+    goods("tea")
+    add_to_cart(client, "tea")
+    answer = client.post("/checkout/", {"country": "CN", "email": "no", "phone": "call me"})
+    text = answer.content.decode()
+    assert "Please correct what is marked below." in text
+    assert text.count('aria-invalid="true"') == 6
+    assert not Order.objects.exists()
+    assert "请更正下方标出的内容。" in client.post("/zh-hans/checkout/", {}).content.decode()
+
+
+@pytest.mark.parametrize("text", ["<script>alert(1)</script>", "x" * 5000, "a\0b", "💥 ' OR 1=1"])
+def test_hostile_text_is_refused_or_shown_as_text(client: Client, text: str) -> None:
+    goods("tea")
+    add_to_cart(client, "tea")
+    answer = client.post("/checkout/", {**form_of(client), "name": text, "key": text, "shipping": text}, follow=True)
+    assert answer.status_code in (200, 409)
+    assert "<script>alert" not in answer.content.decode()
+
+
+def test_an_empty_cart_has_no_checkout(client: Client) -> None:
+    assert client.get("/checkout/")["Location"] == "/cart/"
+    assert client.post("/checkout/", {**ADDRESS, "email": GUEST}, follow=True).status_code == 200
+    assert not Order.objects.exists()
+
+
+def test_too_many_orders_have_to_wait(client: Client, settings: LazySettings) -> None:
+    settings.CHECKOUT_LIMIT_BY_ADDRESS = "1/minute"
+    goods("tea")
+    guest_order(client, tea=1)
+    add_to_cart(client, "tea")
+    answer = client.post("/checkout/", form_of(client))
+    assert answer.status_code == 429
+    assert int(answer["Retry-After"]) > 0
+
+
+def test_the_link_is_sent_again_to_whoever_knows_number_and_address(client: Client, settings: LazySettings) -> None:
+    goods("tea")
+    order = guest_order(client, tea=1)
+    settings.FIND_ORDER_LIMIT = "4/minute"
+    shy = f" {order.code[:4].lower()}-{order.code[4:].lower()} "
+    answers = [
+        Client().post("/orders/find/", {"code": code, "email": email}).content.decode()
+        for code, email in ((shy, GUEST.upper()), (order.code, "stranger@example.com"), ("AAAAAAAA", GUEST))
+    ]
+    # The answers do not say whether there is such an order.
+    assert len({re.sub(r'(csrfmiddlewaretoken" value="|data-now-ms=")[^"]*', "", answer) for answer in answers}) == 1
+    assert Mail.objects.get().kind == Mail.Kind.LINK
+    sending.send_due(seconds_max=5)
+    assert guest_path(order.number) in outbox.outbox[0].body
+    # Once more: the same mail, sent again.
+    Client().post("/orders/find/", {"code": order.code, "email": GUEST})
+    sending.send_due(seconds_max=5)
+    assert len(outbox.outbox) == 2
+    assert Client().post("/orders/find/", {"code": order.code, "email": GUEST}).status_code == 429

@@ -1,0 +1,130 @@
+"""Many checkouts at once: exactly what is there is sold, nobody meets a deadlock, and the journal agrees.
+
+CHECKOUT_RACES says how many carts race for the goods, LAST_UNIT_RACES how many last units two buyers want at once; the
+defaults keep `make test` short. The promise is tried with 1,000 of each.
+"""
+
+import os
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+
+import pytest
+
+from orders import lifecycle
+from orders.cart.cart_holder import Holder
+from orders.checkout.placement import PlaceOutcome, Wish, place_once, place_order
+from orders.idempotent_calls import Call, CallState
+from orders.models import Cart, CartLine, Order, OrderStatus
+from shop.models import Variant
+from tests.orders.checkout.checkout_steps import assert_stock_agrees, goods, units_in, wish_of
+from tests.orders.payments.payment_steps import run_and_close
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CARTS = int(os.environ.get("CHECKOUT_RACES", "150"))
+LAST_UNITS = int(os.environ.get("LAST_UNIT_RACES", "25"))
+THREADS = 20
+
+
+def carts_with(count: int, lines: Sequence[tuple[Variant, int]], *, reverse_every_second: bool = True) -> list[Wish]:
+    """Guests with these lines, every second one in the opposite order."""
+    carts = Cart.objects.bulk_create(Cart() for _ in range(count))
+    CartLine.objects.bulk_create(
+        CartLine(cart=cart, variant=variant, units=units, seen_price_minor=variant.price_minor)
+        for number, cart in enumerate(carts)
+        for variant, units in (reversed(lines) if number % 2 and reverse_every_second else lines)
+    )
+    return [wish_of(Holder(token=cart.token), email=f"guest-{number}@example.com") for number, cart in enumerate(carts)]
+
+
+def all_at_once(work: Callable[[Wish], str], wishes: Sequence[Wish]) -> Counter[str]:
+    """How often each answer came. An exception is an answer too, so that none is missed."""
+    waiting: SimpleQueue[Wish] = SimpleQueue()
+    answers: list[str] = []
+    barrier = threading.Barrier(min(THREADS, len(wishes)))
+    for wish in wishes:
+        waiting.put(wish)
+
+    def take_all() -> None:
+        barrier.wait(timeout=60)
+        while True:
+            try:
+                wish = waiting.get_nowait()
+            except Empty:
+                return
+            try:
+                answers.append(work(wish))
+            except Exception as error:
+                answers.append(repr(error))
+
+    threads = [threading.Thread(target=run_and_close(take_all)) for _ in range(barrier.parties)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=300)
+    assert len(answers) == len(wishes)
+    return Counter(answers)
+
+
+def order(wish: Wish) -> str:
+    return place_order(wish).outcome
+
+
+def test_two_lines_in_opposite_order_sell_exactly_what_is_there() -> None:
+    units = CARTS // 10
+    tea, cup = goods("tea", units=units), goods("cup", units=units)
+    answers = all_at_once(order, carts_with(CARTS, [(tea, 1), (cup, 1)]))
+    assert answers == {PlaceOutcome.PLACED: units, PlaceOutcome.STOCK_CHANGED: CARTS - units}
+    for variant in (tea, cup):
+        assert units_in(variant) == (0, units, 0)
+        assert_stock_agrees(variant)
+    # And while some pay and some cancel, others buy what comes back.
+    more = carts_with(units, [(cup, 1), (tea, 1)])
+    ends = list(Order.objects.values_list("pk", flat=True))
+
+    def end_or_buy(wish: Wish) -> str:
+        pk = ends.pop()
+        ended = lifecycle.cancel(order_id=pk) if pk % 2 else lifecycle.pay(order_id=pk)
+        assert ended
+        return place_order(wish).outcome
+
+    answers = all_at_once(end_or_buy, more)
+    assert set(answers) <= {PlaceOutcome.PLACED, PlaceOutcome.STOCK_CHANGED}
+    for variant in (tea, cup):
+        assert_stock_agrees(variant)
+    cancelled = Order.objects.filter(status=OrderStatus.CANCELLED).count()
+    assert units_in(tea)[0] == cancelled - answers[PlaceOutcome.PLACED]
+
+
+def test_the_last_unit_is_sold_once() -> None:
+    wishes = []
+    variants = [goods(f"last-{number}", units=1) for number in range(LAST_UNITS)]
+    for variant in variants:
+        wishes += carts_with(2, [(variant, 1)])
+    answers = all_at_once(order, wishes)
+    assert answers == {PlaceOutcome.PLACED: LAST_UNITS, PlaceOutcome.STOCK_CHANGED: LAST_UNITS}
+    for variant in variants:
+        assert units_in(variant) == (0, 1, 0)
+        assert_stock_agrees(variant)
+
+
+def test_calls_that_are_repeated_at_once_order_once_each() -> None:
+    """A page waits for the first call and gets its answer; the API is told that it is running."""
+    tea = goods("tea", units=100)
+    wishes = carts_with(5, [(tea, 1)])
+
+    def call(wish: Wish) -> str:
+        result = place_once(wish, Call(owner=wish.holder.owner, key="key"), wait=random.random() < 0.5)
+        return result.state
+
+    repeated = wishes * 8
+    random.shuffle(repeated)
+    answers = all_at_once(call, repeated)
+    assert set(answers) <= {CallState.NEW, CallState.REPLAYED, CallState.RUNNING}
+    assert answers[CallState.NEW] == 5
+    assert Order.objects.count() == 5
+    assert units_in(tea) == (95, 5, 0)
+    assert_stock_agrees(tea)
