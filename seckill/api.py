@@ -17,9 +17,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, RetrieveAPIView
-from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -40,6 +39,7 @@ from seckill.serializers import (
 from seckill.timestamps import now_ms, rfc3339, to_ms
 from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
+from shop.http.link_pages import LinkPages
 from shop.http.openapi import TOKEN_REFUSALS, refusals
 from shop.http.problems import problem
 from shop.money import to_text
@@ -167,25 +167,6 @@ def pass_body(*, item_id: int, buyer_id: int) -> dict[str, Any]:
     }
 
 
-class SalePages(PageNumberPagination):
-    """Pages of a plain list. The addresses of the other pages are in the header `Link` (RFC 8288)."""
-
-    page_size = 20
-
-    def get_page_number(self, request: Request, paginator: Any) -> Any:
-        if request.query_params.get(self.page_query_param) == "":
-            raise NotFound
-        return super().get_page_number(request, paginator)
-
-    def get_paginated_response(self, data: Any) -> Response:
-        addresses = {"prev": self.get_previous_link(), "next": self.get_next_link()}
-        links = [f'<{address}>; rel="{name}"' for name, address in addresses.items() if address]
-        return Response(data, headers={"Link": ", ".join(links)} if links else None)
-
-    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        return schema
-
-
 class SaleListView(ListAPIView[Sale]):
     """Published and listed sales with their items, the latest opening first, 20 on a page.
 
@@ -195,7 +176,7 @@ class SaleListView(ListAPIView[Sale]):
     authentication_classes = ()
     permission_classes = ()
     serializer_class = SaleSerializer
-    pagination_class = SalePages
+    pagination_class = LinkPages
     queryset = Sale.objects.none()
 
     def get_queryset(self) -> QuerySet[Sale]:

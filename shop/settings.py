@@ -267,6 +267,7 @@ CACHES = {
     "default": redis_cache(REDIS_URL, timeout_seconds=1.0),
     # For connecting and for answering: even where both run out, the buyer gets `unavailable` within two seconds.
     "seckill": redis_cache(SECKILL_REDIS_URL, timeout_seconds=0.9),
+    "none": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
 }
 SESSION_ENGINE = "shop.session_store"
 
@@ -289,8 +290,13 @@ MEDIA_URL = env.str("MEDIA_URL", default="/media/")
 # Renditions of a picture are made when it is saved, never while a page is shown.
 IMAGEKIT_DEFAULT_CACHEFILE_STRATEGY = "imagekit.cachefiles.strategies.Optimistic"
 IMAGEKIT_CACHEFILE_DIR = "renditions"
+# Whether a rendition exists is asked of the storage: saving a picture must not need the cache server.
+IMAGEKIT_CACHE_BACKEND = "none"
 STORAGES = {
-    "default": {"BACKEND": env.str("MEDIA_STORAGE", default="django.core.files.storage.FileSystemStorage")},
+    "default": {
+        "BACKEND": env.str("MEDIA_STORAGE", default="django.core.files.storage.FileSystemStorage"),
+        "OPTIONS": env.json("MEDIA_STORAGE_OPTIONS", default={}),
+    },
     "staticfiles": {"BACKEND": "shop.configuration.static_files.HashedStaticFiles"},
 }
 
@@ -317,7 +323,7 @@ CSRF_FAILURE_VIEW = "shop.http.problems.csrf_failure"
 # No form of the shop is larger; the API has its own, smaller bound (shop/http/parsers.py).
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 
-CONTENT_SECURITY_POLICY = content_policy(providers=PAYMENT_PROVIDERS)
+CONTENT_SECURITY_POLICY = content_policy(providers=PAYMENT_PROVIDERS, media_url=MEDIA_URL)
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}

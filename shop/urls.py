@@ -25,6 +25,7 @@ urlpatterns = [
     path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
     path("admin/", admin.site.urls),
     path("i18n/setlang/", choose_language, name="set_language"),
+    path("", include("shop.pictures.urls")),
     path("api/v1/", include(api)),
     path(
         "api/schema/",
@@ -44,6 +45,7 @@ urlpatterns = [
     *i18n_patterns(
         path("accounts/", include("shop.accounts.urls")),
         path("", include("seckill.urls")),
+        path("", include("shop.catalogue.urls")),
         path("", include("orders.urls")),
         prefix_default_language=False,
     ),

@@ -1,4 +1,4 @@
-"""The queue of each Celery task, and how often beat sends it. The tasks are in `orders/tasks.py`."""
+"""The queue of each Celery task, and how often beat sends it. The tasks are in `tasks.py` of `orders` and `shop`."""
 
 from typing import Any
 
@@ -12,6 +12,9 @@ ROUTES = {
     "orders.tasks.watch_store": {"queue": "repair"},
     "orders.tasks.audit_sales": {"queue": "repair"},
     "orders.tasks.archive_sales": {"queue": "repair"},
+    # These look at many files.
+    "shop.tasks.sweep_pictures": {"queue": "repair"},
+    "shop.tasks.draw_demo_pictures": {"queue": "repair"},
     "orders.tasks.send_mails": {"queue": "mail"},
     "orders.tasks.apply_waiting_events": {"queue": "expiry"},
     # These wait for other companies, and other tasks should not wait for them.
@@ -44,7 +47,9 @@ def schedule(*, simulated: bool) -> dict[str, dict[str, Any]]:
     }
     if simulated:
         every_seconds["deliver_simulated_events"] = 1.0
+    tasks = {f"orders.tasks.{name}": seconds for name, seconds in every_seconds.items()}
+    tasks["shop.tasks.sweep_pictures"] = 24 * 3600.0
     return {
-        name: {"task": f"orders.tasks.{name}", "schedule": seconds, "options": {"expires": 7200}}
-        for name, seconds in every_seconds.items()
+        task.rpartition(".")[2]: {"task": task, "schedule": seconds, "options": {"expires": 7200}}
+        for task, seconds in tasks.items()
     }

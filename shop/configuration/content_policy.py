@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from csp.constants import NONE, SELF
 
 
-def content_policy(*, providers: Sequence[str]) -> dict[str, Any]:
+def content_policy(*, providers: Sequence[str], media_url: str) -> dict[str, Any]:
+    """`media_url` is the setting: where product pictures are, here or at another host."""
+    media = urlsplit(media_url)
     return {
         "DIRECTIVES": {
             "default-src": [SELF],
-            "img-src": [SELF, "data:"],
+            "img-src": [SELF, "data:", *([f"{media.scheme or 'https'}://{media.netloc}"] if media.netloc else [])],
             "object-src": [NONE],
             "base-uri": [NONE],
             "frame-ancestors": [NONE],

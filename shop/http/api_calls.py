@@ -35,6 +35,15 @@ TOKEN=$(curl -s $API/auth/token/ -H "$JSON" \\
     ),
     Call("Sign in", "GET", "/api/v1/me/", "Who is signed in", 'curl -s $API/me/ -H "Authorization: Bearer $TOKEN"'),
     Call(
+        "Catalogue",
+        "GET",
+        "/api/v1/products/",
+        "List or search products",
+        'PRODUCT=$(curl -s "$API/products/?search=tea&ordering=price" | field "[0][\'slug\']")',
+    ),
+    Call("Catalogue", "GET", "/api/v1/products/{slug}/", "A product", "curl -s $API/products/$PRODUCT/"),
+    Call("Catalogue", "GET", "/api/v1/categories/", "List the categories", "curl -s $API/categories/"),
+    Call(
         "Sales",
         "GET",
         "/api/v1/sales/",

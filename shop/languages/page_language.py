@@ -14,7 +14,8 @@ from django.utils import translation
 from django.utils.cache import patch_vary_headers
 
 # Everything else is a page. `shop/urls.py` has the same division.
-ONE_ADDRESS = ("/api/", "/admin/", "/static/", "/i18n/", "/healthz", "/readyz", "/metrics")
+PICTURES = (settings.MEDIA_URL,) if settings.MEDIA_URL.startswith("/") else ()
+ONE_ADDRESS = ("/api/", "/admin/", "/static/", "/i18n/", "/healthz", "/readyz", "/metrics", *PICTURES)
 OTHER_LANGUAGES = [code for code, _name in settings.LANGUAGES if code != settings.LANGUAGE_CODE]
 PREFIX = re.compile(rf"/({'|'.join(OTHER_LANGUAGES)})(?=/|$)")
 

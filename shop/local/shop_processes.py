@@ -33,7 +33,7 @@ def steps(*, settings: RunSettings) -> list[Process]:
 def processes(*, settings: RunSettings, broker_url: str) -> list[Process]:
     """Web, workers and beat, and the loading of the demo data, which needs only the tables."""
     return [
-        _manage(settings, "load_demo", title="demo data"),
+        _manage(settings, "load_demo", "--pictures-later", title="demo data"),
         _web(settings=settings),
         _worker(settings=settings, broker_url=broker_url, name="worker", queues="drain,expiry,celery"),
         # Tasks that wait for other companies have their own worker: a slow mail server must not delay orders.

@@ -1,5 +1,6 @@
 from shop.models.catalogue import Category, Picture, Product, TaxRate, Variant
 from shop.models.people import AccountMail, Address, ApiToken, BuyerLanguage
+from shop.models.search_entry import SearchEntry, SearchWord, write_entries
 from shop.models.stock_journal import StockChange
 
 __all__ = [
@@ -10,7 +11,10 @@ __all__ = [
     "Category",
     "Picture",
     "Product",
+    "SearchEntry",
+    "SearchWord",
     "StockChange",
     "TaxRate",
     "Variant",
+    "write_entries",
 ]

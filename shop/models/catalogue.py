@@ -1,20 +1,31 @@
 """What the shop sells. Names and texts have a column for each language of the shop (shop/translation.py)."""
 
+from typing import Any
+
+from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.core.files.storage import default_storage
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models
+from django.db import models, transaction
 from django.db.models import F, Q
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
-from imagekit.models import ImageSpecField, ProcessedImageField
+from imagekit.models import ImageSpecField
 from imagekit.processors import ResizeToFill, ResizeToFit, Transpose
 from modeltranslation.manager import MultilingualManager
+from modeltranslation.utils import build_localized_fieldname
+
+from shop.models.picture_field import PictureField, new_picture_name
+from shop.models.search_entry import write_entries
 
 # Categories are shown as a tree of at most so many levels: deeper ones do not fit on a phone.
 CATEGORY_LEVELS_MAX = 3
 
 # Separates the names of a product's options, "Size / Colour", and a variant's values for them, "M / Red".
 OPTION_SEPARATOR = "/"
+
+# What is made from a picture when it is saved: fields of Picture.
+RENDITIONS = ("large", "medium", "small")
 
 
 class Category(models.Model):
@@ -43,6 +54,14 @@ class Category(models.Model):
 
     def __str__(self) -> str:
         return self.name or self.slug
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        former = Category.objects.filter(pk=self.pk).first() if self.pk else None
+        super().save(*args, **kwargs)
+        # Products are found by the names of their category and of those above it.
+        if former is not None and searched_of(former) != searched_of(self):
+            below = Q(category=self) | Q(category__parent=self) | Q(category__parent__parent=self)
+            write_entries(Product.objects.filter(below))
 
     def get_absolute_url(self) -> str:
         return reverse("category", args=[self.slug])
@@ -118,8 +137,18 @@ class Product(models.Model):
     def __str__(self) -> str:
         return self.name or self.slug
 
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        super().save(*args, **kwargs)
+        write_entries(Product.objects.filter(pk=self.pk))
+
     def get_absolute_url(self) -> str:
         return reverse("product", args=[self.slug])
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        files = [file for picture in self.pictures.all() for file in picture.files]
+        deleted = super().delete(*args, **kwargs)
+        delete_files(files)
+        return deleted
 
 
 class Variant(models.Model):
@@ -164,6 +193,10 @@ class Variant(models.Model):
     def __str__(self) -> str:
         return f"{self.product} · {self.options}" if self.options else str(self.product)
 
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        super().save(*args, **kwargs)
+        write_entries(Product.objects.filter(pk=self.product_id))
+
     def get_absolute_url(self) -> str:
         return self.product.get_absolute_url()
 
@@ -177,9 +210,9 @@ class Picture(models.Model):
     """A picture of a product. What was uploaded is turned upright, made smaller and saved without its metadata."""
 
     product = models.ForeignKey(Product, models.CASCADE, related_name="pictures", verbose_name=_("product"))
-    image = ProcessedImageField(
+    image = PictureField(
         verbose_name=_("picture"),
-        upload_to="products/%Y/%m/",
+        upload_to=new_picture_name,
         processors=[Transpose(), ResizeToFit(2000, 2000, upscale=False)],
         format="WEBP",
         options={"quality": 85},
@@ -207,6 +240,39 @@ class Picture(models.Model):
 
     def __str__(self) -> str:
         return self.alt or str(self.product)
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        former = Picture.objects.filter(pk=self.pk).first() if self.pk else None
+        super().save(*args, **kwargs)
+        if former is not None and former.image.name != self.image.name:
+            delete_files(former.files)
+
+    @property
+    def files(self) -> list[str]:
+        """The names of its files in the storage: the picture and what was made from it."""
+        return [self.image.name, *(getattr(self, size).name for size in RENDITIONS)] if self.image else []
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        files = self.files
+        deleted = super().delete(*args, **kwargs)
+        delete_files(files)
+        return deleted
+
+
+def delete_files(names: list[str]) -> None:
+    """After the commit, since a transaction that is rolled back keeps its pictures. `sweep_pictures` repeats it where a
+    process was killed in between, and for rows that were deleted in bulk."""
+
+    def delete() -> None:
+        for name in names:
+            default_storage.delete(name)
+
+    transaction.on_commit(delete, robust=True)
+
+
+def searched_of(category: Category) -> list[Any]:
+    names = [getattr(category, build_localized_fieldname("name", code)) for code, _name in settings.LANGUAGES]
+    return [*names, category.parent_id]
 
 
 def split_options(text: str | None) -> list[str]:

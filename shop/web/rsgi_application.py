@@ -62,9 +62,9 @@ class ViewAnswers(Protocol):
 class PublicPages(Protocol):
     """Answers some requests in the event loop. `shop/web/shells.py` does."""
 
-    def find(self, *, method: str, path: str, host: str, headers: Any) -> Answer | None: ...
+    def find(self, *, method: str, path: str, host: str, headers: Any, query: str) -> Answer | None: ...
 
-    async def answer(self, *, method: str, path: str, host: str, headers: Any) -> Answer | None: ...
+    async def answer(self, *, method: str, path: str, host: str, headers: Any, query: str) -> Answer | None: ...
 
 
 class RsgiApplication:
@@ -100,9 +100,11 @@ class RsgiApplication:
             if self._shells is not None and not (path := scope.path).startswith("/api/"):
                 method, headers = scope.method, scope.headers
                 host = scope.authority or headers.get("host") or ""
-                answer = self._shells.find(method=method, path=path, host=host, headers=headers)
+                asked: Any = {"method": method, "path": path, "host": host, "headers": headers}
+                asked["query"] = scope.query_string
+                answer = self._shells.find(**asked)
                 # A page that is not in memory, or too old, has to be waited for.
-                answer = answer or await self._shells.answer(method=method, path=path, host=host, headers=headers)
+                answer = answer or await self._shells.answer(**asked)
             protocol.response_bytes(*(answer or await self._answer(scope, protocol)))
 
     async def _answer(self, scope: Scope, protocol: HTTPProtocol) -> Answer:

@@ -27,8 +27,14 @@ from shop.web.rsgi_application import Answer, call_wsgi
 
 log = structlog.get_logger(__name__)
 
-# The home page and the pages of sales, in each language.
-PATH = re.compile(rf"/(?:(?:{'|'.join(OTHER_LANGUAGES)})/)?(?:sales/[1-9][0-9]{{0,17}}/)?")
+# The home page and the pages of sales, products and categories, in each language. With a query too, except for lists:
+# what a list shows depends on it (`LIST`).
+SLUG = r"[-a-zA-Z0-9_]{1,200}"
+PATH = re.compile(
+    rf"/(?:(?:{'|'.join(OTHER_LANGUAGES)})/)?"
+    rf"(?:sales/[1-9][0-9]{{0,17}}/|products/(?:{SLUG}/)?|categories/{SLUG}/)?"
+)
+LIST = re.compile(rf"/(?:(?:{'|'.join(OTHER_LANGUAGES)})/)?(?:products/|categories/{SLUG}/)")
 # How old a page may be that is served without asking Django.
 FRESH_SECONDS = 1.0
 # While one thread renders a page, others get the last one if it is not older than this. Rendering takes milliseconds.
@@ -83,16 +89,19 @@ class Shells:
         self._kept: dict[str, Shell] = {}
         self._renderings: dict[str, asyncio.Future[Answer]] = {}
 
-    def find(self, *, method: str, path: str, host: str, headers: Headers) -> Answer | None:
+    def find(self, *, method: str, path: str, host: str, headers: Headers, query: str = "") -> Answer | None:
         """The page, if it need not be rendered now; else None, and `answer` says more."""
+        if query and LIST.fullmatch(path):
+            return None
         shell = self._kept.get(key_of(path, headers.get("cookie")) if path == "/" else path)
         if shell is None or time.monotonic() >= shell.ask_again_s or not is_for_memory(method, host, headers):
             return None
         return shell.answer(headers)
 
-    async def answer(self, *, method: str, path: str, host: str, headers: Headers) -> Answer | None:
+    async def answer(self, *, method: str, path: str, host: str, headers: Headers, query: str = "") -> Answer | None:
         """The page; None if Django must answer: no public page, another method, a host that is not ours, no TLS."""
-        if PATH.fullmatch(path) is None or not is_for_memory(method, host, headers):
+        # There are too many parts of lists to keep them.
+        if PATH.fullmatch(path) is None or (query and LIST.fullmatch(path)) or not is_for_memory(method, host, headers):
             return None
         if found := self.find(method=method, path=path, host=host, headers=headers):
             return found

@@ -6,42 +6,26 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from django.utils import timezone
 
 from seckill.models import Sale, SaleItem, published_sales
 from seckill.publication import CannotPublish, publish_sale
 from seckill.store import StoreUnreachable
-from shop.models import Category, Product, StockChange, Variant
-from shop.stock.movements import move
+from shop.demo.loading import deliver, load_goods, load_pictures
+from shop.demo.long_lists import load_many
+from shop.models import Variant
+from shop.tasks import draw_demo_pictures
 from shop.zone import time_with_offset
 
 # Time to read the page, and still within the first minute.
 OPENS_IN = timedelta(seconds=45)
 LASTS = timedelta(hours=2)
+# Ordinary units of a product that are left while its sale runs.
+UNITS_BESIDE_THE_SALE = 30
 # If a sale opens this soon, no other is created.
 SOON = timedelta(minutes=10)
-
-CATEGORIES = [
-    ("tea", "Tea", "茶"),
-    ("kitchen", "Kitchen", "厨房"),
-    ("desk", "Desk", "书桌"),
-    ("outdoors", "Outdoors", "户外"),
-]
-
-
-@dataclass(frozen=True, slots=True)
-class DemoProduct:
-    """A product of the demo shop; the price is in 分."""
-
-    slug: str
-    category: str
-    price_minor: int
-    name: str
-    name_zh: str
-    description: str
-    description_zh: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,80 +38,6 @@ class DemoItem:
     per_buyer_max: int = 1
 
 
-PRODUCTS = [
-    DemoProduct(
-        "longjing-tea",
-        "tea",
-        16800,
-        "Longjing tea, first harvest",
-        "明前龙井",
-        "100 g in a tin, picked before April.",
-        "100 克罐装，清明前采摘。",
-    ),
-    DemoProduct(
-        "gaiwan",
-        "tea",
-        12900,
-        "Porcelain gaiwan",
-        "白瓷盖碗",
-        "150 ml, thin-walled, from Jingdezhen.",
-        "150 毫升薄胎，产自景德镇。",
-    ),
-    DemoProduct(
-        "cast-iron-wok",
-        "kitchen",
-        29900,
-        "Cast-iron wok",
-        "铸铁炒锅",
-        "32 cm, seasoned, for every kind of stove.",
-        "32 厘米，已开锅，各种炉灶通用。",
-    ),
-    DemoProduct(
-        "chef-knife",
-        "kitchen",
-        39900,
-        "Chef's knife",
-        "主厨刀",
-        "Forged from one piece of steel.",
-        "整块钢锻造而成。",
-    ),
-    DemoProduct(
-        "mechanical-keyboard",
-        "desk",
-        59900,
-        "Mechanical keyboard",
-        "机械键盘",
-        "75 keys, quiet switches, two cables.",
-        "75 键静音轴，附两条连接线。",
-    ),
-    DemoProduct(
-        "desk-lamp",
-        "desk",
-        24900,
-        "Desk lamp",
-        "护眼台灯",
-        "Warm to cool light, without flicker.",
-        "色温可调，无频闪。",
-    ),
-    DemoProduct(
-        "headphones",
-        "desk",
-        89900,
-        "Noise-cancelling headphones",
-        "降噪耳机",
-        "Forty hours on one charge.",
-        "一次充电可用四十小时。",
-    ),
-    DemoProduct(
-        "day-pack",
-        "outdoors",
-        32900,
-        "Day pack, 22 litres",
-        "22 升双肩包",
-        "Keeps the rain out and the back dry.",
-        "防雨透气，背负舒适。",
-    ),
-]
 OPENING_ITEMS = [
     DemoItem("headphones", 9900, quantity=100),
     DemoItem("longjing-tea", 3900, quantity=500, per_buyer_max=3),
@@ -143,9 +53,12 @@ TOMORROW_ITEMS = [
 class Command(BaseCommand):
     help = "Load products, people, and a sale that opens within a minute. Safe to repeat at any time."
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--pictures-later", action="store_true", help="a Celery worker draws them")
+        parser.add_argument("--products", type=int, default=0, help="so many more, for long lists")
+
     def handle(self, *args: Any, **options: Any) -> None:
-        with transaction.atomic():
-            load_products()
+        load_goods()
         self.load_people()
         now = timezone.now()
         if not published_sales().filter(opens_at__lte=now + SOON, closes_at__gt=now).exists():
@@ -154,6 +67,13 @@ class Command(BaseCommand):
             # On the hour, as a shop would announce it.
             opens_at = (timezone.localtime(now) + timedelta(days=1)).replace(minute=0, second=0, microsecond=0)
             self.make_sale("Tomorrow's sale", "明日秒杀", TOMORROW_ITEMS, opens_at=opens_at)
+        # After the sales, which must not wait for it.
+        if options["pictures_later"]:
+            draw_demo_pictures.delay()
+        elif made := load_pictures():
+            self.stdout.write(f"{made} pictures were drawn.")
+        if made := load_many(options["products"]):
+            self.stdout.write(f"{made} products were made for long lists.")
 
     def load_people(self) -> None:
         admin_password = os.environ.get("STAMPEDE_ADMIN_PASSWORD")
@@ -174,9 +94,11 @@ class Command(BaseCommand):
         taken = SaleItem.objects.filter(sale__opens_at__lt=closes_at, sale__closes_at__gt=opens_at)
         variants = {
             variant.product.slug: variant
-            for variant in Variant.objects.exclude(sale_items__in=taken)
+            for variant in Variant.objects.exclude(product__variants__sale_items__in=taken)
             .select_related("product")
             .filter(product__slug__in=[demo_item.slug for demo_item in demo_items])
+            # The first variant of a product stays in the dictionary.
+            .order_by("-position", "-pk")
         }
         items = [
             SaleItem(
@@ -196,6 +118,8 @@ class Command(BaseCommand):
             sale = Sale.objects.create(name=name, name_zh_hans=name_zh, opens_at=opens_at, closes_at=closes_at)
             for item in items:
                 item.sale = sale
+                # The sale takes its units out of the ordinary stock.
+                deliver(variant=item.variant, units=(item.quantity or 0) + UNITS_BESIDE_THE_SALE)
             SaleItem.objects.bulk_create(items)
         try:
             publish_sale(sale_id=sale.pk)
@@ -206,28 +130,6 @@ class Command(BaseCommand):
         except StoreUnreachable as error:
             self.stderr.write(f"The reservation store does not answer ({error}); the sale opens as soon as it does.")
         self.stdout.write(f"“{name}” opens at {time_with_offset(opens_at)}.")
-
-
-def load_products() -> None:
-    """Create missing products. Existing ones are not changed: a manager may have edited them."""
-    categories = {
-        slug: Category.objects.get_or_create(slug=slug, defaults={"name": name, "name_zh_hans": name_zh})[0]
-        for slug, name, name_zh in CATEGORIES
-    }
-    for product in PRODUCTS:
-        saved, created = Product.objects.get_or_create(
-            slug=product.slug,
-            defaults={
-                "name": product.name,
-                "name_zh_hans": product.name_zh,
-                "description": product.description,
-                "description_zh_hans": product.description_zh,
-                "category": categories[product.category],
-            },
-        )
-        if created:
-            variant = Variant.objects.create(product=saved, sku=product.slug, price_minor=product.price_minor)
-            move(kind=StockChange.Kind.CHANGED, units_of={variant.pk: 1_000}, reason="demo data")
 
 
 def load_person(username: str, password: str, **values: Any) -> None:

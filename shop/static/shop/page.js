@@ -24,9 +24,9 @@ start();
 if (document.querySelector("[data-cart-units][hidden]")) showCartUnits(cartUnitsOfCookie());
 document.addEventListener("htmx:afterSettle", localTimes);
 
-// The home page is the same for everybody: it knows neither who reads it nor how late it is. The page of a sale asks by
+// A public page is the same for everybody: it knows neither who reads it nor how late it is. The page of a sale asks by
 // itself (seckill/sale.js).
-if (document.getElementById("sales")) {
+if (document.getElementById("page")?.dataset.public !== undefined && !document.getElementById("sale")) {
   sampleDate();
   if (buyer) askMeUntilAnswered().then(showInHeader, () => {});
 }

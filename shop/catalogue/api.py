@@ -1,0 +1,123 @@
+"""The catalogue over HTTP. The same for everybody; names and texts in the language of Accept-Language."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.generics import ListAPIView, RetrieveAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.urls import remove_query_param, replace_query_param
+from rest_framework.views import APIView
+
+from shop.catalogue.category_tree import CategoryTree
+from shop.catalogue.listing import Ordering, Wish, find_page, visible_products, with_parts
+from shop.catalogue.serializers import CategorySerializer, ProductListParameters, ProductSerializer
+from shop.http.link_pages import link_header
+from shop.http.openapi import refusals
+from shop.models import Category, Product
+from shop.web.public_answer import public_answer
+
+PAGE_SIZE = 20
+
+IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match", location="header", description="The ETag of the last answer: 304 if nothing has changed since."
+)
+LANGUAGE = OpenApiParameter("Accept-Language", location="header", description="The language of names and texts.")
+UNCHANGED = {304: OpenApiResponse(description="Nothing has changed.")}
+
+
+@method_decorator(public_answer, name="dispatch")
+class ProductListView(APIView):
+    """Products of the shop, 20 on a page. The header `Link` has the addresses of the previous and the next page.
+
+    `Total-Count` says how many there are. A search forgives a typo where nothing has what was typed.
+    """
+
+    authentication_classes = ()
+    permission_classes = ()
+
+    @extend_schema(
+        operation_id="products_list",
+        parameters=[ProductListParameters, LANGUAGE, IF_NONE_MATCH],
+        responses={200: ProductSerializer(many=True), **UNCHANGED, **refusals("invalid", "not_found")},
+    )
+    def get(self, request: Request) -> HttpResponse:
+        parameters = ProductListParameters(data=request.query_params)
+        parameters.is_valid(raise_exception=True)
+        asked = parameters.validated_data
+        number = asked["page"]
+        page = find_page(wish_of(asked), page=number, size=PAGE_SIZE)
+        if number > 1 and not page.count:
+            raise NotFound
+        data = ProductSerializer(page.products, many=True).data
+        links = link_header(
+            previous=page_address(request, number - 1) if number > 1 else None,
+            next_=page_address(request, number + 1) if number * PAGE_SIZE < page.count else None,
+        )
+        return Response(data, headers={**(links or {}), "Total-Count": str(page.count)})
+
+
+def wish_of(asked: dict[str, Any]) -> Wish:
+    category_ids = None
+    if slug := asked.get("category"):
+        tree = CategoryTree()
+        category = tree.find(slug)
+        if category is None:
+            raise ValidationError({"category": _("There is no category “%(slug)s”.") % {"slug": slug}})
+        category_ids = tree.ids_in(category)
+    return Wish(
+        typed=asked.get("search"),
+        category_ids=category_ids,
+        min_price_minor=asked.get("min_price"),
+        max_price_minor=asked.get("max_price"),
+        ordering=Ordering(asked["ordering"]) if "ordering" in asked else None,
+    )
+
+
+def page_address(request: Request, number: int) -> str:
+    address = request.build_absolute_uri()
+    return remove_query_param(address, "page") if number == 1 else replace_query_param(address, "page", number)
+
+
+@method_decorator(public_answer, name="dispatch")
+class ProductView(RetrieveAPIView[Product]):
+    """One product with its variants, their prices and the units in stock."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    serializer_class = ProductSerializer
+    queryset = Product.objects.none()
+    lookup_field = "slug"
+
+    def get_queryset(self) -> "QuerySet[Product]":
+        return with_parts(visible_products())
+
+    @extend_schema(
+        parameters=[LANGUAGE, IF_NONE_MATCH],
+        responses={200: ProductSerializer, **UNCHANGED, **refusals("not_found")},
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().get(request, *args, **kwargs)
+
+
+@method_decorator(public_answer, name="dispatch")
+class CategoryListView(ListAPIView[Category]):
+    """All categories in their order, without pages. `parent` makes them a tree."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    serializer_class = CategorySerializer
+    pagination_class = None
+    queryset = Category.objects.select_related("parent")
+
+    @extend_schema(
+        parameters=[LANGUAGE, IF_NONE_MATCH],
+        responses={200: CategorySerializer(many=True), **UNCHANGED, **refusals("unavailable")},
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().get(request, *args, **kwargs)

@@ -1,0 +1,110 @@
+"""Which products a list shows, and in which order. The pages and the API both ask here."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from django.db.models import Count, Exists, F, Min, OuterRef, Prefetch, QuerySet, Subquery, Window
+
+from shop.models import Picture, Product, Variant
+from shop.search.query import search
+
+
+class Ordering(StrEnum):
+    """The words of the API."""
+
+    RELEVANCE = "relevance"
+    NEWEST = "newest"
+    CHEAPEST = "price"
+    DEAREST = "-price"
+    NAME = "name"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What somebody wants to see. One variant must be within the prices, and with `only_available` in stock."""
+
+    typed: str | None = None
+    category_ids: list[int] | None = None
+    min_price_minor: int | None = None
+    max_price_minor: int | None = None
+    only_available: bool = False
+    # None: by relevance where something was typed, else the newest first.
+    ordering: Ordering | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProductPage:
+    """Some products of a list, and how many it has. `forgiven`: nothing has what was typed, and these come close."""
+
+    products: list[Product] = field(default_factory=list)
+    count: int = 0
+    forgiven: bool = False
+
+
+def visible_products() -> "QuerySet[Product]":
+    """Those that are shown and have a variant that can be bought."""
+    return Product.objects.filter(Exists(buyable_variants().filter(product=OuterRef("pk"))), is_active=True)
+
+
+def buyable_variants() -> "QuerySet[Variant]":
+    return Variant.objects.filter(is_active=True)
+
+
+def find_page(wish: Wish, *, page: int, size: int) -> ProductPage:
+    """Page number `page`, from 1. Empty with a count of 0 where there is none, or beyond the last one."""
+    products, forgiven = wished(wish)
+    # Only numbers are sorted and counted, in one pass. The products of the page are fetched by their numbers.
+    first = (page - 1) * size
+    rows = list(
+        in_order(products, wish).annotate(count=Window(Count("pk"))).values_list("pk", "count")[first : first + size]
+    )
+    if not rows:
+        return ProductPage(forgiven=forgiven)
+    found = {product.pk: product for product in with_parts(visible_products().filter(pk__in=[pk for pk, _ in rows]))}
+    return ProductPage([found[pk] for pk, _ in rows if pk in found], rows[0][1], forgiven)
+
+
+def wished(wish: Wish) -> "tuple[QuerySet[Product], bool]":
+    products = Product.objects.filter(search_entry__is_visible=True)
+    if wish.min_price_minor is not None or wish.max_price_minor is not None or wish.only_available:
+        products = products.filter(Exists(wished_variants(wish).filter(product=OuterRef("pk"))))
+    if wish.category_ids is not None:
+        products = products.filter(category__in=wish.category_ids)
+    if wish.typed is None:
+        return products, False
+    found = search(products, wish.typed)
+    return found.products, found.forgiven
+
+
+def wished_variants(wish: Wish) -> "QuerySet[Variant]":
+    variants = buyable_variants()
+    if wish.min_price_minor is not None:
+        variants = variants.filter(price_minor__gte=wish.min_price_minor)
+    if wish.max_price_minor is not None:
+        variants = variants.filter(price_minor__lte=wish.max_price_minor)
+    return variants.filter(available__gt=0) if wish.only_available else variants
+
+
+def in_order(products: "QuerySet[Product]", wish: Wish) -> "QuerySet[Product]":
+    """Always in one order, so that no product is on two pages of a list."""
+    ordering = wish.ordering or (Ordering.NEWEST if wish.typed is None else Ordering.RELEVANCE)
+    match ordering:
+        case Ordering.RELEVANCE if wish.typed is not None:
+            # The newest first, among equals.
+            return products.order_by(F("rank").desc(), "-pk")
+        case Ordering.NAME:
+            return products.order_by("name", "pk")
+        case Ordering.CHEAPEST | Ordering.DEAREST:
+            prices = buyable_variants().filter(product=OuterRef("pk")).order_by().values("product")
+            products = products.annotate(lowest=Subquery(prices.annotate(lowest=Min("price_minor")).values("lowest")))
+            lowest = F("lowest")
+            return products.order_by(lowest.desc() if ordering is Ordering.DEAREST else lowest.asc(), "pk")
+    return products.order_by("-pk")
+
+
+def with_parts(products: "QuerySet[Product]") -> "QuerySet[Product]":
+    """With variants, pictures and category, in three queries for any number of products."""
+    return products.select_related("category").prefetch_related(
+        Prefetch("variants", buyable_variants().order_by("position", "pk")),
+        Prefetch("pictures", Picture.objects.order_by("position", "pk")),
+    )

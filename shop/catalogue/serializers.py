@@ -1,0 +1,136 @@
+"""The JSON of the catalogue, and the parameters of its lists."""
+
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from shop.catalogue.listing import Ordering
+from shop.http.serializers import StrictSerializer
+from shop.models import Category, Picture, Product, Variant
+from shop.models.catalogue import split_options
+from shop.money import to_minor, to_text
+from shop.pictures.addresses import whole_address
+from shop.price_field import DIGITS_MAX, too_many_decimals
+from shop.search.query import QUERY_CHARACTERS_MAX
+
+
+class AmountParameter(serializers.DecimalField):
+    """An amount in the shop's currency; minor units inside."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_digits=DIGITS_MAX, decimal_places=None, min_value=Decimal(0), required=False, **kwargs)
+
+    def to_internal_value(self, data: Any) -> Any:
+        amount = super().to_internal_value(data)
+        try:
+            return to_minor(amount=amount, currency=settings.CURRENCY)
+        except ValueError:
+            raise serializers.ValidationError(too_many_decimals(settings.CURRENCY), "max_decimal_places") from None
+
+
+class ProductListParameters(StrictSerializer):
+    search = serializers.CharField(
+        max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Words in any language of the shop, or an SKU."
+    )
+    category = serializers.SlugField(required=False, help_text="A category's slug; those below it count too.")
+    min_price = AmountParameter(help_text="Some variant costs at least this.")
+    max_price = AmountParameter(help_text="Some variant costs at most this.")
+    ordering = serializers.ChoiceField(
+        [word.value for word in Ordering],
+        required=False,
+        help_text="By default `relevance` in a search, else `newest`. Without a search, `relevance` is `newest`.",
+    )
+    page = serializers.IntegerField(min_value=1, max_value=10_000, default=1)
+
+    def to_internal_value(self, data: Any) -> Any:
+        if repeated := [name for name in data if len(data.getlist(name)) > 1]:
+            raise serializers.ValidationError({name: [_("Give this once.")] for name in repeated})
+        return super().to_internal_value(data)
+
+
+class CategorySerializer(serializers.ModelSerializer[Category]):
+    name = serializers.CharField(source="__str__")
+    parent = serializers.SerializerMethodField(  # type: ignore[assignment]
+        help_text="The slug of the category above; null at the top."
+    )
+
+    class Meta:
+        model = Category
+        fields = ("slug", "name", "parent")
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_parent(self, category: Category) -> str | None:
+        return category.parent.slug if category.parent else None
+
+
+class PictureSerializer(serializers.ModelSerializer[Picture]):
+    url = serializers.SerializerMethodField()
+    alt = serializers.SerializerMethodField(help_text="What is to be seen, for people who cannot see it.")
+
+    class Meta:
+        model = Picture
+        fields = ("url", "alt")
+
+    def get_url(self, picture: Picture) -> str:
+        return whole_address(picture.large.url)
+
+    def get_alt(self, picture: Picture) -> str:
+        return picture.alt or str(self.context["product"])
+
+
+class OptionSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(help_text="For example “Size”.")
+    value = serializers.CharField(help_text="For example “M”.")
+
+
+class VariantSerializer(serializers.ModelSerializer[Variant]):
+    options = serializers.SerializerMethodField()
+    price = serializers.SerializerMethodField(help_text="A decimal string.")
+    currency = serializers.SerializerMethodField()
+    available = serializers.IntegerField(help_text="Units in stock.")
+
+    class Meta:
+        model = Variant
+        fields = ("sku", "options", "price", "currency", "available")
+
+    @extend_schema_field(OptionSerializer(many=True))
+    def get_options(self, variant: Variant) -> list[dict[str, str]]:
+        names = split_options(self.context["product"].option_names)
+        return [{"name": name, "value": value} for name, value in zip(names, variant.option_values, strict=False)]
+
+    def get_price(self, variant: Variant) -> str:
+        return to_text(minor=variant.price_minor, currency=settings.CURRENCY)
+
+    def get_currency(self, variant: Variant) -> str:
+        return settings.CURRENCY
+
+
+class ProductSerializer(serializers.ModelSerializer[Product]):
+    name = serializers.CharField(source="__str__")
+    description = serializers.SerializerMethodField()
+    category = serializers.SerializerMethodField(help_text="The category's slug.")
+    images = serializers.SerializerMethodField()
+    variants = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Product
+        fields = ("slug", "name", "description", "category", "images", "variants")
+
+    def get_description(self, product: Product) -> str:
+        return product.description or ""
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_category(self, product: Product) -> str | None:
+        return product.category.slug if product.category else None
+
+    @extend_schema_field(PictureSerializer(many=True))
+    def get_images(self, product: Product) -> Any:
+        return PictureSerializer(product.pictures.all(), many=True, context={"product": product}).data
+
+    @extend_schema_field(VariantSerializer(many=True))
+    def get_variants(self, product: Product) -> Any:
+        return VariantSerializer(product.variants.all(), many=True, context={"product": product}).data

@@ -1,0 +1,47 @@
+"""Whether an upload is a picture that the shop can keep. It is decoded completely, so that saving cannot fail later."""
+
+import warnings
+from typing import IO, Any
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from PIL import Image, ImageFile, features
+
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", *(["AVIF"] if features.check("avif") else []))
+# Below what the web server takes for a whole form (shop/web/rsgi_application.py).
+FILE_BYTES_MAX = 9_000_000
+# A decoded pixel takes four bytes: a phone's 48 megapixels are 200 MB for a second. A small file may claim far more.
+PIXELS_MAX = 50_000_000
+
+
+def check_picture(file: IO[Any]) -> None:
+    """Raises ValidationError with words for whoever uploaded it. The file is left at its start."""
+    if getattr(file, "size", 0) > FILE_BYTES_MAX:
+        raise ValidationError(_("The picture may have at most %(max)d MB.") % {"max": FILE_BYTES_MAX // 1_000_000})
+    file.seek(0)
+    try:
+        with warnings.catch_warnings():
+            # About what is in a file that somebody has sent, for example broken metadata.
+            warnings.simplefilter("ignore")
+            with Image.open(file, formats=FORMATS) as picture:
+                check_size(picture)
+                picture.load()
+    except ValidationError:
+        raise
+    except Exception as error:
+        # Decoders raise whatever comes to them: OSError, SyntaxError, struct.error, DecompressionBombError.
+        raise ValidationError(
+            _("This is no picture, or it is damaged. Upload a file in one of these formats: %(formats)s.")
+            % {"formats": ", ".join(FORMATS)}
+        ) from error
+    finally:
+        file.seek(0)
+
+
+def check_size(picture: ImageFile.ImageFile) -> None:
+    """Before it is decoded: the header says how large it will be."""
+    if picture.width * picture.height > PIXELS_MAX:
+        raise ValidationError(
+            _("The picture may have at most %(max)d megapixels; this one has %(width)d × %(height)d pixels.")
+            % {"max": PIXELS_MAX // 1_000_000, "width": picture.width, "height": picture.height}
+        )

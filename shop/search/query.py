@@ -1,0 +1,118 @@
+"""What a person typed, as a question to the search entries (shop/models/search_entry.py).
+
+First exactly: every word must be there, with any ending. Only where that finds nothing, forgivingly: words that begin
+so, words that a typo may have been meant to be (shop/search/spelling.py), Chinese with one character wrong.
+"""
+
+from dataclasses import dataclass
+
+from django.contrib.postgres.search import CombinedSearchQuery, SearchQuery, SearchRank
+from django.db.models import F, QuerySet
+
+from shop.models import Product
+from shop.models.search_entry import sku_lexeme
+from shop.models.search_words import dictionaries, fold, pairs_of, quoted, runs_in, words_in
+from shop.search.spelling import meant_words
+
+# A page's search field has as many. Pasted books are cut.
+QUERY_CHARACTERS_MAX = 100
+WORDS_MAX = 12
+# Of a run of Chinese characters, so many are compared with one of them wrong.
+RUN_CHARACTERS_MAX = 12
+RUN_CHARACTERS_MIN = 3
+# Shorter beginnings are those of too many words.
+PREFIX_CHARACTERS_MIN = 3
+
+
+class Lexemes(SearchQuery):
+    """A tsquery in its own notation. No dictionary and no rule of the database's locale changes its words."""
+
+    template = "%(expressions)s::tsquery"
+
+    def __init__(self, notation: str) -> None:
+        super().__init__(notation, search_type="raw")
+
+
+# One question, or several combined.
+Query = SearchQuery | CombinedSearchQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`products` has the annotation `rank`. `forgiven`: nothing has what was typed, and these come close."""
+
+    products: "QuerySet[Product]"
+    forgiven: bool = False
+
+
+def search(products: "QuerySet[Product]", typed: str) -> Found:
+    """Those of the products that have all that was typed, or else those that come close. Nothing for nothing."""
+    text = fold(typed.replace("\0", " ")[:QUERY_CHARACTERS_MAX])
+    exact = exact_query(text)
+    if exact is None:
+        return Found(products.none().annotate(rank=F("pk")))
+    found = matching(products, exact)
+    if found.exists():
+        return Found(found)
+    close = close_query(text)
+    return Found(matching(products, close), forgiven=True) if close is not None else Found(found)
+
+
+def matching(products: "QuerySet[Product]", query: Query) -> "QuerySet[Product]":
+    rank = SearchRank(F("search_entry__title"), query)
+    return products.filter(search_entry__document=query).annotate(rank=rank)
+
+
+def exact_query(text: str) -> Query | None:
+    """All words and all pairs of characters of a folded text; None if there are none."""
+    parts = [word_query(word) for word in words_of(text)]
+    for run in runs_in(text):
+        parts.append(Lexemes(" & ".join(quoted(piece) for piece in pairs_of(run) or [run])))
+    if not parts:
+        return None
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole & part
+    return whole | Lexemes(quoted(sku_lexeme(" ".join(text.split()))))
+
+
+def close_query(text: str) -> Query | None:
+    """The same with forgiveness; None if nothing can be forgiven."""
+    words, runs = words_of(text), runs_in(text)
+    parts = [forgiving_word_query(word, meant) for word, meant in meant_words(words).items()]
+    parts += [Lexemes(forgiving_run(run)) for run in runs]
+    if not parts:
+        return None
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole & part
+    return whole
+
+
+def words_of(text: str) -> list[str]:
+    return list(dict.fromkeys(words_in(text)))[:WORDS_MAX]
+
+
+def word_query(word: str) -> Query:
+    """A word as any language of the shop would write it."""
+    first, *others = [SearchQuery(word, config=dictionary, search_type="plain") for dictionary in dictionaries()]
+    for other in others:
+        first = first | other
+    return first
+
+
+def forgiving_word_query(word: str, meant: list[str]) -> Query:
+    query = word_query(word)
+    for other in meant:
+        query = query | word_query(other)
+    return query | Lexemes(f"{quoted(word)}:*") if len(word) >= PREFIX_CHARACTERS_MIN else query
+
+
+def forgiving_run(run: str) -> str:
+    """All characters in any order, of which one may be wrong; the notation of a tsquery."""
+    run = run[:RUN_CHARACTERS_MAX]
+    characters = [quoted(character) for character in run]
+    if len(characters) < RUN_CHARACTERS_MIN:
+        return " & ".join(characters)
+    ways = [" & ".join(characters[:at] + characters[at + 1 :]) for at in range(len(characters))]
+    return " | ".join(f"({way})" for way in ways)

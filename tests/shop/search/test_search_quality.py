@@ -1,0 +1,110 @@
+"""What buyers type, and what they must find: both languages, endings, typos, numbers, and hostile input."""
+
+from typing import Any
+
+import pytest
+from django.db.models import F
+
+from shop.demo.loading import load_goods
+from shop.models import Category, Product
+from shop.search.query import search
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _catalogue(db: None, django_capture_on_commit_callbacks: Any) -> None:
+    """The demo goods, without their pictures. The words for typos are written after the commit."""
+    with django_capture_on_commit_callbacks(execute=True):
+        load_goods()
+
+
+def found(typed: str) -> list[str]:
+    products = search(Product.objects.all(), typed).products
+    return list(products.order_by(F("rank").desc(), "slug").values_list("slug", flat=True))
+
+
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        # English: any capitals, any order, any ending, words of the category and of the options
+        ("headphones", "headphones"),
+        ("HEADPHONE", "headphones"),
+        ("noise cancelled headphone", "headphones"),
+        ("the desk lamps", "desk-lamp"),
+        ("lamp for the desk", "desk-lamp"),
+        ("keyboard quiet", "mechanical-keyboard"),
+        ("stationery notebook", "notebook"),
+        # Chinese: words, parts of words, single characters, words without the space that would be between others
+        ("龙井", "longjing-tea"),
+        ("明前龙井", "longjing-tea"),
+        ("降噪耳机", "headphones"),
+        ("耳机", "headphones"),
+        ("台灯", "desk-lamp"),
+        ("护眼 台灯", "desk-lamp"),
+        ("台灯护眼", "desk-lamp"),
+        ("机械键盘静音", "mechanical-keyboard"),
+        ("毯", "wool-throw"),
+        # Both in one, full width, accents
+        ("22 升双肩包", "day-pack"),
+        ("ｈｅａｄｐｈｏｎｅｓ", "headphones"),
+        ("notebøøk", "notebook"),
+        ("nótebook", "notebook"),
+        # One typo: a letter wrong, missing, too many, two exchanged
+        ("headphobes", "headphones"),
+        ("headhpones", "headphones"),
+        ("headphons", "headphones"),
+        ("keybaord", "mechanical-keyboard"),
+        ("keyyboard", "mechanical-keyboard"),
+        ("mecanical keyboard", "mechanical-keyboard"),
+        ("lapm desk", "desk-lamp"),
+        ("longjin", "longjing-tea"),
+        ("wok", "cast-iron-wok"),
+        ("龙景茶 明前", "longjing-tea"),
+        ("降燥耳机", "headphones"),
+        # The beginning of a word
+        ("headph", "headphones"),
+        ("mechan", "mechanical-keyboard"),
+        # SKUs, whole and in part
+        ("HEADPHONES-SAND", "headphones"),
+        ("headphones-sand", "headphones"),
+        ("VASE-24", "stoneware-vase"),
+    ],
+)
+def test_the_first_product_is_what_was_meant(typed: str, first: str) -> None:
+    assert found(typed)[:1] == [first]
+
+
+@pytest.mark.parametrize("typed", ["unicorn", "xqzw", "独角兽", "龘", "zzzz zzzz", "headphones unicorn", "9999999"])
+def test_what_the_shop_does_not_have_is_not_found(typed: str) -> None:
+    assert found(typed) == []
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("", " ", "'", '"', "''", "\\", "%", "_", "%%%", "&", "|", "!", ":*", "<->", "()", "((", "a & | b"),
+        *("tea' OR 1=1 --", "\0", "tea\0pot", "\ud800", "\u202e", "🍵", "\t\n", "tea:*A", "'龙'", "龙'井"),
+        *("=", "-", "--", "the", "a", "1", "0x"),
+        *("x" * 10_000, "龙" * 10_000, "tea " * 3_000, "é" * 5_000, "'" * 10_000, "%" * 9_999, "Ａ\u0301" * 100),
+    ],
+)
+def test_hostile_input_is_only_text(typed: str) -> None:
+    assert isinstance(found(typed), list)
+
+
+def test_a_name_counts_more_than_a_category_and_that_more_than_a_description() -> None:
+    tea = Category.objects.get(slug="tea")
+    samovars = Category.objects.create(slug="samovars", name="Samovars", parent=tea)
+    Product.objects.create(slug="by-description", name="Spoon", description="Goes with a samovar.")
+    Product.objects.create(slug="by-category", name="Cup", category=samovars)
+    Product.objects.create(slug="by-name", name="Samovar")
+    assert found("samovar") == ["by-name", "by-category", "by-description"]
+
+
+def test_only_what_was_asked_for_counts_as_exact() -> None:
+    everything = Product.objects.all()
+    assert not search(everything, "headphones").forgiven
+    assert search(everything, "headphobes").forgiven
+    # A search in a part of the catalogue finds nothing else.
+    assert not search(Product.objects.filter(category__slug="bags"), "headphones").products.exists()
