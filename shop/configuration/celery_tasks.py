@@ -12,9 +12,9 @@ ROUTES = {
     "orders.tasks.watch_store": {"queue": "repair"},
     "orders.tasks.audit_sales": {"queue": "repair"},
     "orders.tasks.archive_sales": {"queue": "repair"},
-    # These look at many files.
-    "shop.tasks.sweep_pictures": {"queue": "repair"},
-    "shop.tasks.draw_demo_pictures": {"queue": "repair"},
+    # These take seconds, and are as little urgent as mails.
+    "shop.tasks.sweep_pictures": {"queue": "mail"},
+    "shop.tasks.draw_demo_pictures": {"queue": "mail"},
     "orders.tasks.send_mails": {"queue": "mail"},
     "orders.tasks.apply_waiting_events": {"queue": "expiry"},
     # These wait for other companies, and other tasks should not wait for them.

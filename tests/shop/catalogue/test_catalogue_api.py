@@ -1,0 +1,155 @@
+"""The catalogue over the API: what it answers, in which language, and that nonsense is refused."""
+
+from typing import Any
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+from rest_framework.test import APIClient
+
+from shop.models import Category, Product, Variant
+from tests.products import make_product, variant_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shirt(product: Product) -> Product:
+    """A product with two options, in a category below another."""
+    clothing = Category.objects.create(slug="clothing", name="Clothing", name_zh_hans="服饰")
+    tops = Category.objects.create(slug="tops", name="Tops", name_zh_hans="上衣", parent=clothing)
+    shirt = make_product(
+        slug="shirt",
+        name="Linen shirt",
+        name_zh_hans="亚麻衬衫",
+        option_names="Size / Colour",
+        option_names_zh_hans="尺码 / 颜色",
+        price_minor=29900,
+        units=7,
+        category=tops,
+    )
+    variant = variant_of(shirt)
+    variant.options, variant.options_zh_hans = "M / Red", "M / 红色"
+    variant.save()
+    return shirt
+
+
+def test_a_product_has_its_variants_with_options_price_and_stock(api: APIClient, shirt: Product) -> None:
+    answer = api.get("/api/v1/products/shirt/")
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "slug": "shirt",
+        "name": "Linen shirt",
+        "description": "",
+        "category": "tops",
+        "images": [],
+        "variants": [
+            {
+                "sku": "SKU-shirt",
+                "options": [{"name": "Size", "value": "M"}, {"name": "Colour", "value": "Red"}],
+                "price": "299.00",
+                "currency": "CNY",
+                "available": 7,
+            }
+        ],
+    }
+    chinese = api.get("/api/v1/products/shirt/", headers={"accept-language": "zh-CN"})
+    assert chinese.json()["name"] == "亚麻衬衫"
+    assert chinese.json()["variants"][0]["options"][1] == {"name": "颜色", "value": "红色"}
+    assert chinese["ETag"] != answer["ETag"]
+
+
+def test_categories_are_a_tree(api: APIClient, shirt: Product) -> None:
+    categories = {category["slug"]: category for category in api.get("/api/v1/categories/").json()}
+    assert categories["tops"] == {"slug": "tops", "name": "Tops", "parent": "clothing"}
+    assert categories["clothing"]["parent"] is None
+
+
+@pytest.mark.parametrize(
+    ("query", "slugs"),
+    [
+        ("", ["shirt", "longjing"]),
+        ("?search=shirts", ["shirt"]),
+        ("?search=衬衫", ["shirt"]),
+        ("?search=SKU-longjing", ["longjing"]),
+        ("?category=clothing", ["shirt"]),
+        ("?category=tea", ["longjing"]),
+        ("?min_price=100", ["shirt"]),
+        ("?max_price=100.00", ["longjing"]),
+        ("?min_price=99&max_price=299", ["shirt", "longjing"]),
+        ("?ordering=price", ["longjing", "shirt"]),
+        ("?ordering=-price", ["shirt", "longjing"]),
+        ("?ordering=name", ["shirt", "longjing"]),
+        ("?ordering=relevance", ["shirt", "longjing"]),
+        ("?search=unicorn", []),
+    ],
+)
+def test_the_list_is_searched_filtered_and_sorted(
+    api: APIClient, shirt: Product, query: str, slugs: list[str]
+) -> None:
+    answer = api.get(f"/api/v1/products/{query}")
+    assert [product["slug"] for product in answer.json()] == slugs
+    assert answer["Total-Count"] == str(len(slugs))
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        *(("colour=red", "colour"), ("min_price=x", "min_price"), ("min_price=-1", "min_price"), ("page=0", "page")),
+        *(("max_price=NaN", "max_price"), ("max_price=1e400", "max_price"), ("max_price=0.001", "max_price")),
+        *(("ordering=up", "ordering"), ("ordering=", "ordering"), ("category=none", "category"), ("page=x", "page")),
+        *(("category=a%20b", "category"), ("search=%00", "search"), (f"search={'x' * 101}", "search")),
+        *(("search=", "search"), ("page=1&page=2", "page"), ("page=99999999999", "page")),
+    ],
+)
+def test_nonsense_is_refused_and_named(api: APIClient, shirt: Product, query: str, field: str) -> None:
+    answer = api.get(f"/api/v1/products/?{query}")
+    assert answer.status_code == 400
+    assert answer["Content-Type"] == "application/problem+json"
+    assert [error["field"] for error in answer.json()["errors"]] == [field]
+
+
+def test_a_list_has_pages(api: APIClient) -> None:
+    for number in range(21):
+        make_product(slug=f"p{number}", name="Lamp", price_minor=1)
+    first = api.get("/api/v1/products/?search=lamp")
+    assert len(first.json()) == 20
+    assert first["Link"] == '<http://testserver/api/v1/products/?page=2&search=lamp>; rel="next"'
+    second = api.get("/api/v1/products/?search=lamp&page=2")
+    assert [product["slug"] for product in second.json()] == ["p0"]
+    assert second["Link"] == '<http://testserver/api/v1/products/?search=lamp>; rel="prev"'
+    assert api.get("/api/v1/products/?page=3").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["products/", "products/?search=shirt", "products/shirt/", "categories/"])
+def test_an_answer_may_be_cached_and_asked_for_again(api: APIClient, shirt: Product, path: str) -> None:
+    answer = api.get(f"/api/v1/{path}")
+    assert answer["Cache-Control"] == "public, max-age=1"
+    assert answer["Vary"] == "Accept-Language"
+    again = api.get(f"/api/v1/{path}", headers={"if-none-match": answer["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert again["Vary"] == "Accept-Language"
+    shirt.name = "Cotton shirt"
+    shirt.save()
+    Category.objects.filter(slug="tops").update(name="Shirts", name_en="Shirts")
+    assert api.get(f"/api/v1/{path}", headers={"if-none-match": answer["ETag"]}).status_code == 200
+
+
+def test_what_is_hidden_is_not_there(api: APIClient, shirt: Product) -> None:
+    shirt.is_active = False
+    shirt.save()
+    refusal = api.get("/api/v1/products/shirt/")
+    assert (refusal.status_code, refusal.json()["code"]) == (404, "not_found")
+    assert [product["slug"] for product in api.get("/api/v1/products/").json()] == ["longjing"]
+
+
+def test_the_number_of_queries_is_constant(
+    api: APIClient, shirt: Product, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    calls: dict[str, Any] = {"products/": 4, "products/?search=shirt": 5, "products/shirt/": 3, "categories/": 1}
+    for more in (0, 19):
+        for number in range(more):
+            product = make_product(slug=f"p{number}", name="A shirt", price_minor=1)
+            Variant.objects.create(product=product, sku=f"second-{number}", price_minor=2)
+        for path, queries in calls.items():
+            with django_assert_num_queries(queries):
+                assert api.get(f"/api/v1/{path}").status_code == 200

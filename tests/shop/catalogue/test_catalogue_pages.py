@@ -1,0 +1,205 @@
+"""The pages of the catalogue: what they show, how lists are filtered, sorted and cut into pages."""
+
+import json
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from seckill.models import Sale, SaleItem
+from shop.catalogue.pages import PAGE_SIZE, Pages
+from shop.models import Category, Product, Variant
+from tests.conftest import make_item
+from tests.products import make_product, variant_of
+
+pytestmark = pytest.mark.django_db
+
+
+def page(client: Client, address: str, *, status: int = 200) -> str:
+    answer = client.get(address)
+    assert answer.status_code == status, answer
+    return answer.content.decode()
+
+
+def names_in(text: str) -> list[str]:
+    """The products of a list, in the order in which they are shown."""
+    return [unescape(name) for name in re.findall(r'class="product-name"><a href="[^"]+">([^<]*)</a>', text)]
+
+
+@pytest.fixture
+def cups(db: None) -> Category:
+    """A category below another, with three products."""
+    teaware = Category.objects.create(slug="teaware", name="Teaware", name_zh_hans="茶具")
+    cups = Category.objects.create(slug="cups", name="Cups", name_zh_hans="茶杯", parent=teaware)
+    make_product(slug="b", name="Blue cup", name_zh_hans="蓝杯", price_minor=2000, category=cups)
+    make_product(slug="a", name="Amber cup", name_zh_hans="琥珀杯", price_minor=1000, category=cups)
+    make_product(slug="c", name="Clear cup", name_zh_hans="透明杯", price_minor=3000, category=cups, units=0)
+    return cups
+
+
+def test_a_product_is_shown_with_its_price_stock_and_way_back(client: Client, cups: Category) -> None:
+    text = page(client, "/products/b/")
+    assert "<h1" in text
+    assert "CN¥20.00" in text
+    assert "In stock" in text
+    trail = re.findall(r'<li><a href="([^"]+)">', text[text.index("breadcrumbs") : text.index("</ol>")])
+    assert trail == ["/products/", "/categories/teaware/", "/categories/cups/"]
+    chinese = page(client, "/zh-hans/products/b/")
+    assert "蓝杯" in chinese
+    assert "¥20.00" in chinese
+    assert "/zh-hans/categories/cups/" in chinese
+
+
+def test_variants_are_choices_with_their_own_price_and_stock(client: Client, cups: Category) -> None:
+    product = Product.objects.get(slug="b")
+    product.option_names = "Size"
+    product.save()
+    first = variant_of(product)
+    first.options = "Small"
+    first.save()
+    Variant.objects.create(product=product, sku="LARGE", options="Large", price_minor=5000, position=1)
+    Variant.objects.create(product=product, sku="HIDDEN", options="Huge", price_minor=1, position=2, is_active=False)
+    text = page(client, "/products/b/")
+    assert "<legend>Size</legend>" in text
+    assert "from CN¥20.00" in text
+    inputs = re.findall(r'<input type="radio" name="sku" value="([^"]+)"([^>]*)>', text)
+    assert inputs == [("SKU-b", " checked"), ("LARGE", " disabled")]
+    assert "CN¥50.00" in text
+    assert "HIDDEN" not in text
+
+
+def test_a_product_that_is_hidden_or_cannot_be_bought_has_no_page(client: Client, cups: Category) -> None:
+    page(client, "/products/none/", status=404)
+    product = Product.objects.get(slug="b")
+    product.is_active = False
+    product.save()
+    page(client, "/products/b/", status=404)
+    Variant.objects.filter(product__slug="a").update(is_active=False)
+    page(client, "/products/a/", status=404)
+    assert names_in(page(client, "/products/")) == ["Clear cup"]
+
+
+def test_a_category_has_the_products_of_those_below_it(client: Client, cups: Category) -> None:
+    make_product(slug="other", name="Lamp", price_minor=1)
+    for slug in ("cups", "teaware"):
+        assert names_in(page(client, f"/categories/{slug}/")) == ["Clear cup", "Amber cup", "Blue cup"]
+    page(client, "/categories/none/", status=404)
+    empty = Category.objects.create(slug="empty", name="Empty")
+    assert "There is nothing here yet" in page(client, empty.get_absolute_url())
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("sort=price", ["Amber cup", "Blue cup", "Clear cup"]),
+        ("sort=-price", ["Clear cup", "Blue cup", "Amber cup"]),
+        ("sort=name", ["Amber cup", "Blue cup", "Clear cup"]),
+        ("sort=newest", ["Clear cup", "Amber cup", "Blue cup"]),
+        ("available=on", ["Amber cup", "Blue cup"]),
+        ("min_price=20", ["Clear cup", "Blue cup"]),
+        ("max_price=19.99", ["Amber cup"]),
+        ("min_price=15&max_price=25.5&sort=price", ["Blue cup"]),
+        ("min_price=40", []),
+        # What cannot be read is left out, and the page says why.
+        ("min_price=abc", ["Clear cup", "Amber cup", "Blue cup"]),
+        ("min_price=-1&max_price=1e99&sort=up", ["Clear cup", "Amber cup", "Blue cup"]),
+        ("min_price=NaN&max_price=0.001", ["Clear cup", "Amber cup", "Blue cup"]),
+    ],
+)
+def test_a_list_is_filtered_and_sorted(client: Client, cups: Category, query: str, names: list[str]) -> None:
+    found = names_in(page(client, f"/categories/cups/?{query}"))
+    assert sorted(found) == sorted(names) if "sort" not in query else found == names
+
+
+def test_a_list_has_pages_that_keep_the_filters(client: Client) -> None:
+    for number in range(PAGE_SIZE * 2 + 1):
+        make_product(slug=f"p{number}", name=f"Lamp {number:02}", price_minor=100 + number)
+    first = page(client, "/products/?sort=price&available=on")
+    assert len(names_in(first)) == PAGE_SIZE
+    assert f"{PAGE_SIZE * 2 + 1} products" in first
+    assert "?sort=price&amp;available=on&amp;page=2" in first
+    last = page(client, "/products/?sort=price&page=3")
+    assert names_in(last) == [f"Lamp {PAGE_SIZE * 2:02}"]
+    for number in ("4", "0", "-1", "x", "99999", "１"):
+        page(client, f"/products/?page={number}", status=404)
+
+
+def test_the_numbers_of_pages_have_gaps() -> None:
+    assert Pages(1, 1).numbers == [1]
+    assert Pages(1, 4).numbers == [1, 2, 3, 4]
+    assert Pages(10, 20).numbers == [1, None, 8, 9, 10, 11, 12, None, 20]
+
+
+def test_the_search_says_what_it_found(client: Client, cups: Category) -> None:
+    assert names_in(page(client, "/search/?q=amber")) == ["Amber cup"]
+    assert names_in(page(client, "/zh-hans/search/?q=琥珀")) == ["琥珀杯"]
+    assert "We found nothing for “&lt;b&gt;”" in page(client, "/search/", status=200) + page(client, "/search/?q=<b>")
+    assert "What are you looking for?" in page(client, "/search/?q=+")
+    assert "What are you looking for?" in page(client, "/search/")
+    assert names_in(page(client, f"/search/?q={'cup ' * 5_000}")) == ["Clear cup", "Amber cup", "Blue cup"]
+    for hostile in ("%00", "%27", "%25", "%FF", "%ED%A0%80", "%F0%9F%8D%B5", "%5C", "q&q=1", "'; DROP TABLE"):
+        page(client, f"/search/?q={hostile}")
+
+
+def test_a_product_in_a_sale_says_so(client: Client, product: Product) -> None:
+    item = make_item(product, opens_in_seconds=3600, closes_in_seconds=7200)
+    text = page(client, "/products/longjing/")
+    assert f'href="/sales/{item.sale_id}/#item-{item.pk}"' in text
+    assert "CN¥19.00" in text
+    assert "opens in" in text
+    now = timezone.now()
+    Sale.objects.update(opens_at=now - timedelta(hours=1), closes_at=now + timedelta(hours=1))
+    assert "Open now" in page(client, "/products/longjing/")
+    # Neither a draft, nor one that only people with the link know, nor one that is over
+    for change in ({"published_at": None}, {"listed": False}, {"closes_at": now}):
+        before = Sale.objects.values().get()
+        Sale.objects.update(**change)
+        assert "Spring sale" not in page(client, "/products/longjing/")
+        Sale.objects.filter(pk=before["id"]).update(**{name: before[name] for name in change})
+    assert SaleItem.objects.count() == 1
+
+
+def test_search_engines_get_the_product_as_data(client: Client, product: Product) -> None:
+    product.description = "</script><b>"
+    product.save()
+    text = page(client, "/products/longjing/")
+    (block,) = re.findall(r'<script type="application/ld\+json">(.*?)</script>', text, re.DOTALL)
+    data = json.loads(block)
+    assert data["name"] == "Longjing tea"
+    assert data["description"] == "</script><b>"
+    (offer,) = data["offers"]
+    assert (offer["price"], offer["priceCurrency"], offer["availability"]) == ("99.00", "CNY", "InStock")
+
+
+def test_the_home_page_shows_products_below_the_sales(client: Client, product: Product) -> None:
+    make_item(product)
+    text = page(client, "/")
+    assert text.index("Spring sale") < text.index("From the shop")
+    assert names_in(text) == ["Longjing tea"]
+
+
+@pytest.mark.parametrize("address", ["/products/b/", "/categories/cups/", "/products/", "/search/?q=cup"])
+def test_a_page_of_the_catalogue_is_for_everybody(client: Client, cups: Category, address: str) -> None:
+    answer = client.get(address)
+    assert answer["Cache-Control"] == "public, max-age=1"
+    assert not answer.cookies
+    assert "Vary" not in answer
+    assert client.get(address, headers={"if-none-match": answer["ETag"]}).status_code == 304
+    assert client.post(address).status_code == 405
+
+
+def test_the_number_of_queries_is_constant(
+    client: Client, cups: Category, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    addresses = {"/products/b/": 5, "/categories/cups/": 6, "/products/?sort=price&available=on": 6}
+    for size in (3, 40):
+        for number in range(Product.objects.count(), size):
+            product = make_product(slug=f"p{number}", name=f"Cup {number}", price_minor=1, category=cups)
+            Variant.objects.create(product=product, sku=f"second-{number}", price_minor=2)
+        for address, queries in addresses.items():
+            with django_assert_num_queries(queries):
+                page(client, address)

@@ -1,0 +1,192 @@
+"""Pictures that are uploaded: what is taken, what becomes of it, what is refused in words, and where its files go."""
+
+import struct
+import zlib
+from datetime import timedelta
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from PIL import Image
+from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
+
+from shop.models import Picture, Product
+from shop.models.picture_check import FILE_BYTES_MAX, FORMATS
+from shop.models.picture_field import PictureFormField
+from shop.pictures import sweep
+from shop.pictures.local_files import CACHE_CONTROL
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def media(settings: Settings, tmp_path: Path) -> Path:
+    settings.MEDIA_ROOT = str(tmp_path)
+    return tmp_path
+
+
+def image_bytes(format: str = "PNG", size: tuple[int, int] = (60, 40), **options: object) -> bytes:
+    """The left half red, the right half blue."""
+    picture = Image.new("RGB", size, "red")
+    picture.paste("blue", (size[0] // 2, 0, size[0], size[1]))
+    file = BytesIO()
+    picture.save(file, format, **options)
+    return file.getvalue()
+
+
+def upload(product: Product, content: bytes) -> Picture:
+    return Picture.objects.create(product=product, image=ContentFile(content, "holiday in Paris.jpg"))
+
+
+def files_of(media: Path) -> set[str]:
+    return {path.relative_to(media).as_posix() for path in media.rglob("*") if path.is_file()}
+
+
+def clean(content: bytes, name: str = "picture.png") -> str:
+    """What the form says; empty if it takes the file."""
+    field = PictureFormField()
+    try:
+        field.clean(SimpleUploadedFile(name, content))
+    except Exception as error:
+        return " ".join(getattr(error, "messages", [repr(error)]))
+    return ""
+
+
+def test_a_photo_is_turned_upright_and_loses_its_metadata(product: Product) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # the camera was held on its side
+    exif.get_ifd(0x8825)[2] = (48.0, 51.0, 24.0)
+    exif[0x010F] = "a camera"
+    picture = upload(product, image_bytes("JPEG", (600, 400), exif=exif, quality=95))
+    for name in picture.files:
+        with default_storage.open(name) as file, Image.open(file) as saved:
+            assert saved.format == "WEBP"
+            assert not saved.getexif()
+            assert not {"exif", "xmp", "icc_profile"} & set(saved.info)
+    with default_storage.open(picture.image.name) as file, Image.open(file) as saved:
+        assert saved.size == (400, 600)
+        red, _green, blue = saved.convert("RGB").getpixel((200, 20))  # type: ignore[misc]
+        assert red > 200 > 100 > blue
+    assert "Paris" not in picture.image.name
+
+
+def test_each_size_is_made_when_the_picture_is_saved(product: Product, media: Path) -> None:
+    picture = upload(product, image_bytes(size=(3000, 1500)))
+    assert files_of(media) == set(picture.files)
+    sizes = []
+    for name in picture.files:
+        with default_storage.open(name) as file, Image.open(file) as saved:
+            sizes.append(saved.size)
+    assert sizes == [(2000, 1000), (1200, 600), (640, 640), (200, 200)]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_usual_formats_are_taken(product: Product, format: str) -> None:
+    assert clean(image_bytes(format)) == ""
+    assert upload(product, image_bytes(format)).image.name.endswith(".webp")
+
+
+def bomb() -> bytes:
+    """A PNG of 60,000 × 60,000 pixels in some kilobytes, which would take 14 GB."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+    data = zlib.compress(b"\0" * 1_000_000)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (SVG, "no picture"),
+        (b"", "empty"),
+        (b"GIF89a", "no picture"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "no picture"),
+        (image_bytes("BMP"), "no picture"),
+        (image_bytes("TIFF"), "no picture"),
+        (image_bytes("JPEG", (800, 800))[:2_000], "no picture"),
+        (image_bytes("PNG", (800, 800))[:-200], "no picture"),
+        (b"\0" * (FILE_BYTES_MAX + 1), "at most 9 MB"),
+        (bomb(), "megapixels"),
+        (image_bytes("PNG", (8_000, 7_000)), "at most 50 megapixels"),
+    ],
+    ids=["svg", "empty", "torn-gif", "eps", "bmp", "tiff", "torn-jpeg", "torn-png", "too-many-bytes", "bomb", "too-large"],
+)
+def test_what_is_no_picture_or_too_large_is_refused_in_words(content: bytes, words: str) -> None:
+    assert words in clean(content)
+
+
+def test_a_broken_upload_is_a_sentence_in_the_admin(
+    client: Client, shop_manager: object, product: Product, media: Path
+) -> None:
+    client.force_login(shop_manager)  # type: ignore[arg-type]
+    form = {
+        "name_en": "Longjing tea",
+        "slug": "longjing",
+        "variants-TOTAL_FORMS": "0",
+        "variants-INITIAL_FORMS": "0",
+        "pictures-TOTAL_FORMS": "1",
+        "pictures-INITIAL_FORMS": "0",
+        "pictures-0-product": str(product.pk),
+        "pictures-0-position": "0",
+        "pictures-0-image": SimpleUploadedFile("a.svg", SVG, "image/svg+xml"),
+    }
+    answer = client.post(f"/admin/shop/product/{product.pk}/change/", form)
+    assert answer.status_code == 200
+    assert "This is no picture" in answer.content.decode()
+    assert not files_of(media)
+
+
+def test_files_go_after_the_commit(
+    product: Product, media: Path, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    picture, other = upload(product, image_bytes()), upload(product, image_bytes())
+    with django_capture_on_commit_callbacks() as callbacks:
+        picture.delete()
+        assert len(files_of(media)) == 8
+    for callback in callbacks:
+        callback()
+    assert files_of(media) == set(other.files)
+    with django_capture_on_commit_callbacks(execute=True):
+        other.image = ContentFile(image_bytes("JPEG"), "new.jpg")
+        other.save()
+    assert files_of(media) == set(other.files)
+    with django_capture_on_commit_callbacks(execute=True):
+        product.delete()
+    assert not files_of(media)
+
+
+def test_files_of_no_row_are_swept(product: Product, media: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, lost = upload(product, image_bytes()), upload(product, image_bytes())
+    Picture.objects.filter(pk=lost.pk).delete()
+    # Not yet: they may be of a transaction that is about to commit.
+    assert sweep.sweep_files() == 0
+    monkeypatch.setattr(sweep, "AGE_MIN", timedelta(0))
+    assert sweep.sweep_files() == 4
+    assert files_of(media) == set(kept.files)
+
+
+def test_the_shop_serves_its_pictures_and_nothing_else(client: Client, product: Product, media: Path) -> None:
+    picture = upload(product, image_bytes())
+    answer = client.get(picture.medium.url)
+    assert answer.status_code == 200
+    assert answer["Content-Type"] == "image/webp"
+    assert answer["Cache-Control"] == CACHE_CONTROL
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert not answer.cookies
+    assert answer.content == Path(media / picture.medium.name).read_bytes()
+    (media / "secret.txt").write_text("secret")
+    (media / "products" / "secret.webp").write_text("secret")
+    hidden = ("secret.txt", "products/secret.webp", "../settings.py", "products/../secret.txt", "products/", "", "%00")
+    for name in hidden:
+        assert client.get(f"/media/{name}").status_code == 404, name
+    assert client.post(picture.medium.url).status_code == 405
