@@ -3,21 +3,22 @@
 import warnings
 from typing import IO, Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext as _
 from PIL import Image, ImageFile, features
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", *(["AVIF"] if features.check("avif") else []))
-# Below what the web server takes for a whole form (shop/web/rsgi_application.py).
-FILE_BYTES_MAX = 9_000_000
 # A decoded pixel takes four bytes: a phone's 48 megapixels are 200 MB for a second. A small file may claim far more.
 PIXELS_MAX = 50_000_000
 
 
 def check_picture(file: IO[Any]) -> None:
     """Raises ValidationError with words for whoever uploaded it. The file is left at its start."""
-    if getattr(file, "size", 0) > FILE_BYTES_MAX:
-        raise ValidationError(_("The picture may have at most %(max)d MB.") % {"max": FILE_BYTES_MAX // 1_000_000})
+    if getattr(file, "size", 0) > settings.PICTURE_BYTES_MAX:
+        bound = filesizeformat(settings.PICTURE_BYTES_MAX)
+        raise ValidationError(_("A picture may have %(max)s at most.") % {"max": bound})
     file.seek(0)
     try:
         with warnings.catch_warnings():

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from shop.admin_base import TabularInline
 from shop.languages.columns import in_all_languages
 from shop.models import Picture, Product
+from shop.models.picture_field import PictureFormField
 from shop.staff.product_permissions import OfProduct
 
 # In one form: each is decoded and scaled while the request waits.
@@ -39,7 +40,7 @@ class DropZone(forms.ClearableFileInput):
         return render_to_string(self.template_name, {"name": name, "id": (attrs or {}).get("id", "")})
 
 
-class PicturesField(forms.ImageField):
+class PicturesField(PictureFormField):
     """The clean value is a list of checked files."""
 
     widget = DropZone

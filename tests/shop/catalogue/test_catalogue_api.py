@@ -83,9 +83,7 @@ def test_categories_are_a_tree(api: APIClient, shirt: Product) -> None:
         ("?search=unicorn", []),
     ],
 )
-def test_the_list_is_searched_filtered_and_sorted(
-    api: APIClient, shirt: Product, query: str, slugs: list[str]
-) -> None:
+def test_the_list_is_searched_filtered_and_sorted(api: APIClient, shirt: Product, query: str, slugs: list[str]) -> None:
     answer = api.get(f"/api/v1/products/{query}")
     assert [product["slug"] for product in answer.json()] == slugs
     assert answer["Total-Count"] == str(len(slugs))
