@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from shop.models import Product, Variant
 
@@ -69,4 +68,4 @@ def stock_text(units: int) -> str:
         return _("Sold out")
     if units > FEW_UNITS:
         return _("In stock")
-    return ngettext("Only %(count)d left", "Only %(count)d left", units) % {"count": units}
+    return _("Only %(count)d left") % {"count": units}

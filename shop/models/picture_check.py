@@ -27,8 +27,8 @@ def check_picture(file: IO[Any]) -> None:
             with Image.open(file, formats=FORMATS) as picture:
                 check_size(picture)
                 picture.load()
-    except ValidationError:
-        raise
+    except (ValidationError, Image.DecompressionBombError):
+        raise too_large() from None
     except Exception as error:
         # Decoders raise whatever comes to them: OSError, SyntaxError, struct.error, DecompressionBombError.
         raise ValidationError(
@@ -42,7 +42,11 @@ def check_picture(file: IO[Any]) -> None:
 def check_size(picture: ImageFile.ImageFile) -> None:
     """Before it is decoded: the header says how large it will be."""
     if picture.width * picture.height > PIXELS_MAX:
-        raise ValidationError(
-            _("The picture may have at most %(max)d megapixels; this one has %(width)d × %(height)d pixels.")
-            % {"max": PIXELS_MAX // 1_000_000, "width": picture.width, "height": picture.height}
-        )
+        raise too_large()
+
+
+def too_large() -> ValidationError:
+    return ValidationError(
+        _("A picture may have at most %(max)d megapixels. Make it smaller and upload it again.")
+        % {"max": PIXELS_MAX // 1_000_000}
+    )

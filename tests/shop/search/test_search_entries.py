@@ -1,5 +1,7 @@
 """What can be searched follows what is saved, wherever it is saved from."""
 
+from typing import Any
+
 import pytest
 from django.core.management import call_command
 from django.db import connection
@@ -17,9 +19,15 @@ def found(typed: str) -> set[str]:
     return set(search(Product.objects.all(), typed).products.values_list("slug", flat=True))
 
 
+def set_chinese(row: Any, **texts: str) -> None:
+    for field, text in texts.items():
+        setattr(row, f"{field}_zh_hans", text)
+    row.save()
+
+
 def test_a_renamed_product_is_found_by_its_new_name_alone(product: Product) -> None:
-    product.name, product.name_zh_hans = "Biluochun tea", "碧螺春"
-    product.save()
+    product.name = "Biluochun tea"
+    set_chinese(product, name="碧螺春")
     assert found("biluochun") == found("碧螺春") == {"longjing"}
     assert not found("longjin")
     assert not found("龙井茶")
@@ -27,8 +35,8 @@ def test_a_renamed_product_is_found_by_its_new_name_alone(product: Product) -> N
 
 def test_a_renamed_or_moved_category_is_found_with_its_products(product: Product) -> None:
     category = Category.objects.get()
-    category.name, category.name_zh_hans = "Hot drinks", "热饮"
-    category.save()
+    category.name = "Hot drinks"
+    set_chinese(category, name="热饮")
     assert found("hot drink") == found("热饮") == {"longjing"}
     category.parent = Category.objects.create(slug="food", name="Groceries", name_zh_hans="食品")
     category.save()
