@@ -47,7 +47,7 @@ class ProductListView(APIView):
         responses={200: ProductSerializer(many=True), **UNCHANGED, **refusals("invalid", "not_found")},
     )
     def get(self, request: Request) -> HttpResponse:
-        parameters = ProductListParameters(data=request.query_params)
+        parameters = ProductListParameters(data=dict(request.query_params.lists()))
         parameters.is_valid(raise_exception=True)
         asked = parameters.validated_data
         number = asked["page"]

@@ -47,9 +47,10 @@ class ProductListParameters(StrictSerializer):
     page = serializers.IntegerField(min_value=1, max_value=10_000, default=1)
 
     def to_internal_value(self, data: Any) -> Any:
-        if repeated := [name for name in data if len(data.getlist(name)) > 1]:
+        """`data` is that of the address, by name all values that were given."""
+        if repeated := [name for name, values in data.items() if len(values) > 1]:
             raise serializers.ValidationError({name: [_("Give this once.")] for name in repeated})
-        return super().to_internal_value(data)
+        return super().to_internal_value({name: values[0] for name, values in data.items()})
 
 
 class CategorySerializer(serializers.ModelSerializer[Category]):

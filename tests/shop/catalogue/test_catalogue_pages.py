@@ -137,7 +137,7 @@ def test_the_numbers_of_pages_have_gaps() -> None:
 def test_the_search_says_what_it_found(client: Client, cups: Category) -> None:
     assert names_in(page(client, "/search/?q=amber")) == ["Amber cup"]
     assert names_in(page(client, "/zh-hans/search/?q=琥珀")) == ["琥珀杯"]
-    assert "We found nothing for “&lt;b&gt;”" in page(client, "/search/", status=200) + page(client, "/search/?q=<b>")
+    assert "We found nothing for “&lt;zzz&gt;”" in page(client, "/search/?q=<zzz>")
     assert "What are you looking for?" in page(client, "/search/?q=+")
     assert "What are you looking for?" in page(client, "/search/")
     assert names_in(page(client, f"/search/?q={'cup ' * 5_000}")) == ["Clear cup", "Amber cup", "Blue cup"]
@@ -197,7 +197,7 @@ def test_a_page_of_the_catalogue_is_for_everybody(client: Client, cups: Category
 def test_the_number_of_queries_is_constant(
     client: Client, cups: Category, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    addresses = {"/products/b/": 5, "/categories/cups/": 6, "/products/?sort=price&available=on": 6}
+    addresses = {"/products/b/": 6, "/categories/cups/": 6, "/products/?sort=price&available=on": 6}
     for size in (3, 40):
         for number in range(Product.objects.count(), size):
             product = make_product(slug=f"p{number}", name=f"Cup {number}", price_minor=1, category=cups)
