@@ -49,7 +49,8 @@ RELOAD_LATER_SECONDS = 30
 @login_required
 @require_safe
 def orders(request: HttpRequest) -> HttpResponse:
-    page = Paginator(with_pictures(Order.objects.filter(buyer_id=request.user.pk)), PAGE_SIZE).get_page(request.GET.get("page"))
+    own = with_pictures(Order.objects.filter(buyer_id=request.user.pk))
+    page = Paginator(own, PAGE_SIZE).get_page(request.GET.get("page"))
     awaiting = any(order.status == OrderStatus.AWAITING_PAYMENT for order in page)
     template = "orders/_orders.html" if request.htmx else "orders/orders.html"  # type: ignore[attr-defined]
     return render(request, template, {"page": page, "awaiting": awaiting})

@@ -13,14 +13,13 @@ from typing import Any
 import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from shop.configuration import allauth_options, celery_tasks, trying_out
 from shop.configuration.content_policy import content_policy
 from shop.configuration.languages import shop_languages
 from shop.configuration.log_lines import logging_settings
 from shop.configuration.rates import rate
+from shop.configuration.store_clients import connection_options, redis_cache
 from shop.money import UnknownCurrency, known_currency
 from shop.sidebar import ACCOUNT_LINKS, NAVIGATION
 
@@ -224,44 +223,7 @@ DATABASES: dict[str, Any] = {
         "CONN_HEALTH_CHECKS": True,
     }
 }
-# A host that loses its power in a transaction must not keep the rows of a sale locked for the two hours of the kernel's
-# default: the server notices a dead client within 25 s, and ends a transaction that is idle for 30 s.
-DATABASE_SESSION_TIMEOUTS = {
-    "idle_in_transaction_session_timeout": "30s",
-    "tcp_keepalives_idle": 10,
-    "tcp_keepalives_interval": 5,
-    "tcp_keepalives_count": 3,
-}
-DATABASES["default"]["OPTIONS"] = {
-    "connect_timeout": 2,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 15_000,
-    "options": " ".join(f"-c {name}={value}" for name, value in DATABASE_SESSION_TIMEOUTS.items()),
-    **DATABASES["default"].get("OPTIONS", {}),
-}
-
-
-def redis_cache(url: str, *, timeout_seconds: float) -> dict[str, Any]:
-    """A django-redis cache that gives up after `timeout_seconds` and never repeats a command by itself.
-
-    redis-py repeats failed commands by default. Whether a command may be repeated is ours to decide, so retry is 0.
-    """
-    return {
-        "BACKEND": "django_redis.cache.RedisCache",
-        "LOCATION": url,
-        # Values of version 1 were pickled; those of each version are seen only by processes that can read them.
-        "VERSION": 2,
-        "OPTIONS": {
-            "CLIENT_CLASS": "django_redis.client.DefaultClient",
-            "SERIALIZER": "shop.configuration.plain_json.PlainJSONSerializer",
-            "SOCKET_CONNECT_TIMEOUT": timeout_seconds,
-            "SOCKET_TIMEOUT": timeout_seconds,
-            "CONNECTION_POOL_KWARGS": {"retry": Retry(NoBackoff(), 0), "socket_keepalive": True},
-        },
-    }
-
+DATABASES["default"]["OPTIONS"] = connection_options(DATABASES["default"].get("OPTIONS", {}))
 
 CACHES = {
     "default": redis_cache(REDIS_URL, timeout_seconds=1.0),

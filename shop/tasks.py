@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from shop.demo.loading import draw_some_pictures
-from shop.pictures.sweep import sweep_files
+from shop.pictures.orphan_files import sweep_files
 
 
 @shared_task

@@ -14,9 +14,9 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from shop.configuration.store_clients import redis_cache
 from shop.local.process import Process
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
-from shop.settings import redis_cache
 
 # Many times what a start takes, for a busy machine.
 START_SECONDS = 20.0

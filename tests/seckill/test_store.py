@@ -24,8 +24,8 @@ from bench.faults.proxy import Proxy
 from seckill import item_state, ledger, store_failures
 from seckill.store import CircuitBreaker, StoreUnreachable, store
 from seckill.store_failures import Cause, FailureLog
+from shop.configuration.store_clients import redis_cache
 from shop.models import Product
-from shop.settings import redis_cache
 from tests.conftest import make_item
 from tests.live_shop import live_web
 from tests.own_store import OwnStore, as_reservation_store, free_port, running

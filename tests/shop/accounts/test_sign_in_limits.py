@@ -13,8 +13,8 @@ from django.test import Client
 from pytest_django import Settings
 from structlog.testing import capture_logs
 
+from shop.configuration.store_clients import redis_cache
 from shop.http import rate_limits
-from shop.settings import redis_cache
 from tests.own_store import free_port
 
 pytestmark = pytest.mark.django_db

@@ -20,7 +20,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 from shop.models import Picture, Product
 from shop.models.picture_check import FORMATS
 from shop.models.picture_field import PictureFormField
-from shop.pictures import sweep
+from shop.pictures import orphan_files
 from shop.pictures.local_files import CACHE_CONTROL
 from tests.shop.product_page import page_of, saved_page
 
@@ -162,9 +162,9 @@ def test_files_of_no_row_are_swept(product: Product, media: Path, monkeypatch: p
     kept, lost = upload(product, image_bytes()), upload(product, image_bytes())
     Picture.objects.filter(pk=lost.pk).delete()
     # Not yet: they may be of a transaction that is about to commit.
-    assert sweep.sweep_files() == 0
-    monkeypatch.setattr(sweep, "AGE_MIN", timedelta(0))
-    assert sweep.sweep_files() == 4
+    assert orphan_files.sweep_files() == 0
+    monkeypatch.setattr(orphan_files, "AGE_MIN", timedelta(0))
+    assert orphan_files.sweep_files() == 4
     assert files_of(media) == set(kept.files)
 
 
