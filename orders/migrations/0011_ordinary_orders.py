@@ -243,4 +243,10 @@ class Migration(migrations.Migration):
             model_name='shippingprice',
             constraint=models.CheckConstraint(condition=models.Q(('up_to', None), ('up_to__gt', 0), _connector='OR'), name='orders_shippingprice_up_to_positive'),
         ),
+        # Here and not where the column is removed: going back, it is filled again before it must have a value.
+        migrations.AlterField(
+            model_name='orderline',
+            name='product',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, to='shop.product'),
+        ),
     ]

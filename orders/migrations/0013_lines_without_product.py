@@ -8,11 +8,6 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AlterField(
-            "orderline",
-            "product",
-            models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, to="shop.product"),
-        ),
-        migrations.AlterField(
             model_name='orderline',
             name='variant',
             field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='order_lines', to='shop.variant', verbose_name='product'),

@@ -75,7 +75,8 @@ class ShippingPriceFormSet(BaseInlineFormSet):
             row = getattr(form, "cleaned_data", {})
             if not row or row.get("DELETE") or "up_to" not in row:
                 continue
-            if row["up_to"] in seen:
+            bound = row["up_to"]
+            if bound in seen:
                 form.add_error("up_to", _("There is a price for this already."))
-            seen.add(row["up_to"])
+            seen.add(bound)
         super().clean()

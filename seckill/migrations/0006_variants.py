@@ -32,4 +32,10 @@ class Migration(migrations.Migration):
             name='variant',
             field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='sale_items', to='shop.variant', verbose_name='product'),
         ),
+        # Here and not where the column is removed: going back, it is filled again before it must have a value.
+        migrations.AlterField(
+            model_name='saleitem',
+            name='product',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, to='shop.product'),
+        ),
     ]

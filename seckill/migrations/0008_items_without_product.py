@@ -7,12 +7,6 @@ class Migration(migrations.Migration):
     dependencies = [("seckill", "0007_items_of_variants")]
 
     operations = [
-        # Null where going back adds it, until the migration before has filled it.
-        migrations.AlterField(
-            "saleitem",
-            "product",
-            models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, to="shop.product"),
-        ),
         migrations.AlterField(
             model_name='saleitem',
             name='variant',

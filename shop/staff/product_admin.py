@@ -150,6 +150,12 @@ class ProductAdmin(WithProductTables, WithHistory, StaffAdmin):
                 named = {"sale": item.sale, "price": price_text(item.price_minor)}
                 self.message_user(request, text % named, messages.WARNING)
 
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """What belongs to a product is deleted with it, although its own admin allows no deleting."""
+        listed, counts, lacking, protected = super().get_deleted_objects(objs, request)
+        parts = {model._meta.verbose_name for model in (Variant, StockChange, Picture)}
+        return listed, counts, lacking - parts, protected
+
     def reason_to_keep(self, obj: Product) -> str | None:
         if obj.variants.filter(order_lines__isnull=False).exists():
             return _("“%(product)s” has orders, so it cannot be deleted. Hide it from the shop instead.") % {

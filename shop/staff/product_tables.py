@@ -34,7 +34,11 @@ class PriceCell(Cell):
     """A decimal amount; a spreadsheet may hand it over as a number."""
 
     def clean(self, value: Any, row: Any = None, **options: Any) -> Any:
-        return PriceField().clean("" if value is None else str(value))
+        try:
+            return PriceField().clean("" if value is None else str(value))
+        except ValidationError as refusal:
+            # The library writes the messages of a ValueError at the field, and goes on to the next one.
+            raise ValueError(" ".join(refusal.messages)) from None
 
     def render(self, value: Any, obj: Any = None, **options: Any) -> str:
         return "" if value is None else str(PriceField().prepare_value(value))
@@ -47,11 +51,11 @@ class ExistingCell(ForeignKeyWidget):  # type: ignore[misc]
         try:
             return super().clean(value, row=row, **options)
         except self.model.DoesNotExist:
-            raise ValidationError(
+            raise ValueError(
                 _("There is no %(what)s “%(value)s”.") % {"what": self.model._meta.verbose_name, "value": value}
             ) from None
         except self.model.MultipleObjectsReturned:
-            raise ValidationError(
+            raise ValueError(
                 _("“%(value)s” is the name of several %(what)s.")
                 % {"what": self.model._meta.verbose_name_plural, "value": value}
             ) from None

@@ -84,12 +84,16 @@ class VariantFormSet(BaseInlineFormSet):
     """The rules between the rows, and between them and the options of the product. Errors stand at their field."""
 
     def clean(self) -> None:
+        # First: Django would refuse too, and name every row that stands in the way.
+        for form in self.forms:
+            if self._should_delete_form(form):  # type: ignore[attr-defined]
+                self.check_deletion(form)
         super().clean()
         seen: set[tuple[str, ...]] = set()
         for form in self.forms:
             if self._should_delete_form(form):  # type: ignore[attr-defined]
-                self.check_deletion(form)
-            elif form.is_valid() and (form.has_changed() or form.instance.pk):
+                continue
+            if form.is_valid() and (form.has_changed() or form.instance.pk):
                 self.check_options(form, seen)
         self.suggest_skus()
 

@@ -29,7 +29,7 @@ def history_of(model: Any) -> list[Any]:
     return [model.history.model] if hasattr(model, "history") else []
 
 
-def missing_columns(table: type[models.Model], *, of: type[models.Model]) -> list[models.Field[Any, Any]]:
+def missing_columns(table: type[models.Model], *, of: type[models.Model]) -> "list[models.Field[Any, Any]]":
     """The columns for texts in one language that the table lacks in the database."""
     with connection.cursor() as cursor:
         there = {column.name for column in connection.introspection.get_table_description(cursor, table._meta.db_table)}

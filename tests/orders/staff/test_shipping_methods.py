@@ -53,7 +53,8 @@ def test_a_method_by_weight_has_its_bounds_in_grams_and_its_prices_in_minor_unit
 
 
 def test_a_method_by_total_has_its_bounds_as_amounts(client: Client) -> None:
-    client.post(f"{METHODS}add/", filled(("99.90", "12"), ("", "0"), basis="total"))
+    response = client.post(f"{METHODS}add/", filled(("99.90", "12"), ("", "0"), basis="total"))
+    assert response.status_code == 302, errors_of_bands(response)
     method = ShippingMethod.objects.get()
     assert prices(method) == [(9990, 1200), (None, 0)]
     page = client.get(reverse("admin:orders_shippingmethod_change", args=[method.pk])).content.decode()

@@ -226,15 +226,17 @@ class TestLongLists:
         assert count_queries(client, address) == few
 
     def test_the_list_of_the_stock(self, client: Client, product: Product) -> None:
+        add_products(range(2), category=product.category)
         few = count_queries(client, "/admin/shop/variant/")
-        add_products(range(60), category=product.category)
+        add_products(range(2, 62), category=product.category)
         assert count_queries(client, "/admin/shop/variant/") == few
 
     def test_the_page_of_a_product(self, client: Client, product: Product) -> None:
+        add_products(range(2), category=product.category)
         few = count_queries(client, page_of(product))
         for number in range(12):
             Variant.objects.create(product=product, sku=f"V{number}", price_minor=100)
-        add_products(range(60), category=product.category)
+        add_products(range(2, 62), category=product.category)
         assert count_queries(client, page_of(product)) == few
 
 
