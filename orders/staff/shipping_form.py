@@ -66,7 +66,9 @@ class ShippingPriceForm(forms.ModelForm):  # type: ignore[type-arg]
 
 class ShippingPriceFormSet(BaseInlineFormSet):
     def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
-        return {**super().get_form_kwargs(index), "basis": self.instance.basis}
+        """The basis as posted: the admin makes these forms before it has read the method's own."""
+        basis = self.data.get("basis", self.instance.basis) if self.is_bound else self.instance.basis
+        return {**super().get_form_kwargs(index), "basis": basis}
 
     def clean(self) -> None:
         """Each bound once, refused at its field."""
