@@ -77,16 +77,15 @@ def variants_of(lines: list[dict[str, Any]], *, cart: Cart) -> dict[Variant, int
     found = {variant.sku: variant for variant in Variant.objects.select_related("product").filter(sku__in=skus)}
     in_cart = set(cart.lines.values_list("variant_id", flat=True))
     units_of: dict[Variant, int] = {}
-    errors: list[dict[str, Any]] = []
-    for line in lines:
+    errors: dict[int, Any] = {}
+    for number, line in enumerate(lines):
         variant = found.get(line["sku"])
         is_sold = variant is not None and variant.is_active and variant.product.is_active
         if variant is None or not (is_sold or variant.pk in in_cart):
-            errors.append({"sku": [ErrorDetail(_("The shop does not sell this."), code="not_sold")]})
+            errors[number] = {"sku": [ErrorDetail(_("The shop does not sell this."), code="not_sold")]}
             continue
-        errors.append({})
         units_of[variant] = min(units_of.get(variant, 0) + line["units"], UNITS_MAX)
-    if any(errors):
+    if errors:
         raise ValidationError({"lines": errors})
     return units_of
 

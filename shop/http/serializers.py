@@ -1,5 +1,6 @@
 """Base classes of the API's serializers: input must be exactly as documented."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -10,7 +11,8 @@ class StrictSerializer(serializers.Serializer[Any]):
     """Refuses unknown fields: a misspelt field must not be silently ignored."""
 
     def to_internal_value(self, data: Any) -> Any:
-        if unknown := set(data) - set(self.fields):
+        # What is no object is refused by DRF.
+        if isinstance(data, Mapping) and (unknown := set(data) - set(self.fields)):
             raise serializers.ValidationError({name: self.unknown(name) for name in sorted(unknown)})
         return super().to_internal_value(data)
 

@@ -109,6 +109,7 @@ def test_what_changed_is_told_once(buyer: User) -> None:
         [{"sku": {"a": 1}, "units": 1}],
         [{"sku": "SKU-tea", "units": 1}] * (LINES_MAX + 1),
         ["SKU-tea"],
+        [5],
         {"sku": "SKU-tea"},
         None,
     ],

@@ -4,6 +4,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import Sum
 from django.test import Client
 from rest_framework.test import APIClient
@@ -37,10 +38,10 @@ def goods(slug: str, *, units: int = 10, price_minor: int = 1000) -> Variant:
 
 def fill(holder: Holder, **units_of: int) -> Holder:
     """Put units into the cart, by SKU without its prefix. Returns the holder, a guest with the token."""
-    cart = None
     for slug, units in units_of.items():
-        cart = open_cart(holder)
-        add_units(cart=cart, variant=Variant.objects.get(sku=f"SKU-{slug}"), units=units)
+        with transaction.atomic():
+            cart = open_cart(holder)
+            add_units(cart=cart, variant=Variant.objects.get(sku=f"SKU-{slug}"), units=units)
         holder = holder if holder.buyer_id else Holder(token=cart.token)
     return holder
 

@@ -104,6 +104,8 @@ def test_refusals_are_problems_with_the_lines_that_changed(buyer: User) -> None:
         ({"note": "x" * 501}, "note"),
         ({"note": "a\0b"}, "note"),
         ({"shipping_address": "here"}, "shipping_address.non_field_errors"),
+        ({"shipping_address": 5}, "shipping_address.non_field_errors"),
+        ({"shipping_address": [ADDRESS]}, "shipping_address.non_field_errors"),
         ({"shipping_address": {**ADDRESS, "country": "XX"}}, "shipping_address.country"),
         ({"shipping_address": {**ADDRESS, "postcode": ""}}, "shipping_address.postcode"),
         ({"shipping_address": {**ADDRESS, "postcode": "<script>"}}, "shipping_address.postcode"),
