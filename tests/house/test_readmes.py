@@ -66,7 +66,7 @@ def test_a_section_has_the_same_commands_links_and_figures(english: Section, chi
 
 
 def test_a_difference_is_found() -> None:
-    section = Section(2, "Two commands", "Python 3.11 and [settings](docs/settings.md)\n```\nmake run\n```\n`PORT=8001`")
+    section = Section(2, "Two", "Python 3.11, [settings](docs/settings.md)\n```\nmake run\n```\n`PORT=8001`")
     assert commands_in(section) == ["```\nmake run\n```"]
     assert links_in(section) == ["docs/settings.md"]
     assert code_and_figures_in(section) == ["3.11", "PORT=8001"]
