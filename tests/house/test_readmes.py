@@ -1,4 +1,4 @@
-"""The English and the Chinese README say the same: sections, commands, links, and the words and figures that are code."""
+"""The English and the Chinese README say the same: sections, commands, links, and words and figures that are code."""
 
 import re
 from pathlib import Path
