@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from orders.checkout.shipping_prices import price_for
 from orders.models import ShippingMethod, ShippingPrice
 from orders.staff.shipping_form import ShippingMethodForm, ShippingPriceForm, ShippingPriceFormSet
 from shop.admin_base import StaffAdmin, TabularInline
@@ -151,10 +152,9 @@ def examples_of(method: ShippingMethod) -> list[Example]:
 
 
 def example_price(measure: int, prices: list[ShippingPrice]) -> str:
-    """The narrowest band that holds it."""
-    fitting = [price for price in prices if price.up_to is None or measure <= price.up_to]
-    narrowest = min(fitting, key=lambda price: (price.up_to is None, price.up_to or 0), default=None)
-    return price_text(narrowest.price_minor) if narrowest else _("not offered")
+    """By the rule of the checkout."""
+    price_minor = price_for(measure, prices)
+    return _("not offered") if price_minor is None else price_text(price_minor)
 
 
 def bound_text(price: ShippingPrice) -> str:
