@@ -77,12 +77,12 @@ def variants_of(lines: list[dict[str, Any]], *, cart: Cart) -> dict[Variant, int
     found = {variant.sku: variant for variant in Variant.objects.select_related("product").filter(sku__in=skus)}
     in_cart = set(cart.lines.values_list("variant_id", flat=True))
     units_of: dict[Variant, int] = {}
-    errors: dict[int, Any] = {}
+    errors: dict[str, Any] = {}
     for number, line in enumerate(lines):
         variant = found.get(line["sku"])
         is_sold = variant is not None and variant.is_active and variant.product.is_active
         if variant is None or not (is_sold or variant.pk in in_cart):
-            errors[number] = {"sku": [ErrorDetail(_("The shop does not sell this."), code="not_sold")]}
+            errors[str(number)] = {"sku": [ErrorDetail(_("The shop does not sell this."), code="not_sold")]}
             continue
         units_of[variant] = min(units_of.get(variant, 0) + line["units"], UNITS_MAX)
     if errors:
