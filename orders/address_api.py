@@ -15,7 +15,7 @@ from orders.api import orders_of
 from orders.models import ShippingAddress
 from orders.serializers import OrderSerializer
 from orders.shipping.address_checks import ADDRESS_FIELDS, address_errors, tidy
-from orders.shipping.order_address import store_address
+from orders.shipping.order_address import only_country, store_address
 from shop.http.base_view import JsonAPIView
 from shop.http.openapi import TOKEN_REFUSALS, refusals
 from shop.http.problems import problem
@@ -57,6 +57,9 @@ class OrderAddressView(JsonAPIView):
         order = get_object_or_404(orders_of(request), number=number)
         body = NewAddressSerializer(data=request.data)
         body.is_valid(raise_exception=True)
+        country = only_country(order)
+        if country and body.validated_data["country"] != country:
+            raise serializers.ValidationError({"country": _("Delivery was paid for another country.")})
         if not store_address(order_id=order.pk, values=body.validated_data):
             return problem(
                 status=409,

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from orders.models import Order, OrderStatus
 from orders.pages import orders_of, start_payment
 from orders.shipping.address_form import AddressForm, as_initial
-from orders.shipping.order_address import CHANGEABLE, address_of, likely_address, store_address
+from orders.shipping.order_address import CHANGEABLE, address_of, likely_address, only_country, store_address
 
 
 @never_cache
@@ -31,10 +31,11 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
     if order.status not in CHANGEABLE:
         messages.warning(request, _("The address can no longer be changed: the order has been sent, or it has ended."))
         return redirect(order)
-    known = address_of(order)
+    known, country = address_of(order), only_country(order)
     form = AddressForm(
         request.POST if request.method == "POST" else None,
         initial=as_initial(known or likely_address(buyer_id=order.buyer_id)),
+        countries=frozenset({country}) if country else None,
     )
     if request.method == "POST" and form.is_valid():
         if not store_address(order_id=order.pk, values=form.cleaned_data):

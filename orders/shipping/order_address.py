@@ -31,6 +31,12 @@ def address_of(order: Order) -> ShippingAddress | None:
     return ShippingAddress.objects.filter(order_id=order.pk).first()
 
 
+def only_country(order: Order) -> str | None:
+    """The country that the order's delivery was paid for; None if any will do, as with prices that include delivery."""
+    address = address_of(order)
+    return address.country if address and order.shipping_name else None
+
+
 def must_ask(order: Order) -> bool:
     """Whether the web asks for the address before it opens a payment page."""
     return bool(settings.SHIPPING_ADDRESS_REQUIRED) and address_of(order) is None

@@ -115,6 +115,16 @@ def test_an_order_that_was_sent_or_has_ended_keeps_its_address(order: Order, sta
     assert not ShippingAddress.objects.exists()
 
 
+def test_an_order_whose_delivery_was_paid_stays_in_its_country(client: Client, order: Order, buyer: User) -> None:
+    store_address(order_id=order.pk, values=ADDRESS)
+    Order.objects.filter(pk=order.pk).update(shipping_name="Express")
+    client.post(order.address_path, LATER | {"country": "DE", "postcode": "10115"})
+    assert put(signed_in(buyer), order, country="DE").json()["code"] == "invalid"
+    assert address_of(order) == ADDRESS
+    client.post(order.address_path, LATER | {"city": "Ningbo"})
+    assert address_of(order)["city"] == "Ningbo"
+
+
 # --- the API ---
 
 
