@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.db.models import F
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -15,7 +16,7 @@ from orders.mails import sending
 from orders.models import Mail, Order, OrderLine, OrderStatus, ShippingAddress
 from orders.refund_records import Wish
 from seckill.models import SaleItem
-from shop.models import BuyerLanguage
+from shop.models import BuyerLanguage, Variant
 from tests.orders.mails.mail_server import MailServer, mail_server
 from tests.orders.shipping.addresses import ADDRESS
 from tests.products import buyer_of
@@ -47,6 +48,7 @@ def order(buyer: User, item: SaleItem) -> Order:
         reserved_at=now,
         expires_at=now + timedelta(minutes=15),
     )
+    Variant.objects.filter(pk=item.variant_id).update(held=F("held") + 2)
     OrderLine.objects.create(order=order, variant=item.variant, units=2, unit_price_minor=1900, tax_percent=13)
     ShippingAddress.objects.create(order=order, **ADDRESS)
     order.refresh_from_db()

@@ -16,6 +16,7 @@ from unittest import mock
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
@@ -25,7 +26,7 @@ from orders.mails import sending
 from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment
 from seckill.models import SaleItem
 from shop.buyer_language import language_of
-from shop.models import BuyerLanguage
+from shop.models import BuyerLanguage, Variant
 from tests.live_shop import environment
 from tests.orders.mails.mail_server import MailServer, mail_server
 from tests.own_store import free_port
@@ -52,6 +53,7 @@ def order_of(item: SaleItem) -> Callable[..., Order]:
         now = timezone.now()
         values = {"amount_minor": 3800, "reserved_at": now, "expires_at": now + timedelta(minutes=15)} | changes
         order = Order.objects.create(buyer=user, currency="CNY", **values)
+        Variant.objects.filter(pk=item.variant_id).update(held=F("held") + 2)
         OrderLine.objects.create(order=order, variant=item.variant, units=2, unit_price_minor=1900)
         return order
 
