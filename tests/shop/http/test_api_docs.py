@@ -38,7 +38,7 @@ OF_DRF = {
     *("unsupported_media_type",),
 }
 # Codes of single fields, under `errors`.
-OF_FIELDS = {"unknown_field", "min_value", "max_decimal_places"}
+OF_FIELDS = {"unknown_field", "min_value", "max_decimal_places", "not_sold", "required"}
 
 
 def codes_in_the_source() -> Iterator[str]:
