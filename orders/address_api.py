@@ -14,15 +14,15 @@ from rest_framework.response import Response
 from orders.api import orders_of
 from orders.models import ShippingAddress
 from orders.serializers import OrderSerializer
-from orders.shipping.address_checks import ADDRESS_FIELDS, address_errors, tidy
 from orders.shipping.order_address import only_country, store_address
+from shop.addresses.address_checks import ADDRESS_FIELDS, address_errors, tidy
 from shop.http.base_view import JsonAPIView
 from shop.http.openapi import TOKEN_REFUSALS, refusals
 from shop.http.problems import problem
 
 
 class NewAddressSerializer(serializers.ModelSerializer[ShippingAddress]):
-    """An address as the form takes it (orders/shipping/address_form.py)."""
+    """An address as the form takes it (shop/addresses/address_form.py)."""
 
     postcode = serializers.CharField(
         max_length=20, required=False, allow_blank=True, default="", help_text="Empty where the country has none."

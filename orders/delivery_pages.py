@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from orders.models import Order, OrderStatus
 from orders.pages import orders_of, start_payment
-from orders.shipping.address_form import AddressForm, as_initial
+from orders.shipping.delivery_form import DeliveryForm, as_initial
 from orders.shipping.order_address import CHANGEABLE, address_of, likely_address, only_country, store_address
 
 
@@ -32,7 +32,7 @@ def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
         messages.warning(request, _("The address can no longer be changed: the order has been sent, or it has ended."))
         return redirect(order)
     known, country = address_of(order), only_country(order)
-    form = AddressForm(
+    form = DeliveryForm(
         request.POST if request.method == "POST" else None,
         initial=as_initial(known or likely_address(buyer_id=order.buyer_id)),
         countries=frozenset({country}) if country else None,

@@ -18,8 +18,12 @@ class TaxShare:
 
     @property
     def percent_text(self) -> str:
-        """13, 5.5: without zeros at the end."""
-        return f"{self.percent.normalize():f}"
+        return shown_percent(self.percent)
+
+
+def shown_percent(percent: Decimal) -> str:
+    """13, 5.5: without zeros at the end."""
+    return f"{percent.normalize():f}"
 
 
 def tax_shares(amounts: Iterable[tuple[int, Decimal | None]]) -> list[TaxShare]:

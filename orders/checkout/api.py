@@ -25,9 +25,9 @@ from orders.checkout.serializers import CheckoutSerializer, ShippingMethodSerial
 from orders.checkout.shipping_prices import offers_for
 from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, Call, CallState
 from orders.serializers import OrderSerializer
-from orders.shipping.address_checks import address_errors, tidy
+from shop.addresses.address_checks import address_errors, tidy
+from shop.addresses.countries import country_choices
 from shop.buyer_language import remember_language
-from shop.countries import country_choices
 from shop.http.base_view import JsonAPIView
 from shop.http.openapi import refusals
 from shop.http.problems import problem

@@ -6,8 +6,8 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from orders.checkout.serializers import EMAIL_LENGTH_MAX, NOTE_LENGTH_MAX
-from orders.shipping.address_checks import ADDRESS_FIELDS
-from orders.shipping.address_form import AddressForm
+from orders.shipping.delivery_form import DeliveryForm
+from shop.addresses.address_checks import ADDRESS_FIELDS
 
 
 class ContactForm(forms.Form):
@@ -45,7 +45,7 @@ class CheckoutForms:
         initial: "dict[str, Any] | None" = None,
     ) -> None:
         self.contact = ContactForm(data, initial=initial, is_guest=is_guest)
-        self.address = AddressForm(data, initial=initial, countries=countries)
+        self.address = DeliveryForm(data, initial=initial, countries=countries)
 
     def is_valid(self) -> bool:
         """Both are looked at, so that all errors are shown at once."""

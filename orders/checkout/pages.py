@@ -24,7 +24,7 @@ from orders.checkout.shipping_prices import ShippingOffer, countries_sent_to, of
 from orders.idempotent_calls import KEY_LENGTH_MAX, Call
 from orders.included_taxes import tax_shares
 from orders.models import Order
-from orders.shipping.address_form import as_initial
+from orders.shipping.delivery_form import as_initial
 from orders.shipping.order_address import likely_address
 from shop.accounts.address_book import addresses_of
 from shop.buyer_language import remember_language

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from orders.models import ShippingAddress
-from orders.shipping.address_checks import address_errors, tidy
+from shop.addresses.address_checks import address_errors, tidy
 from shop.http.serializers import StrictSerializer, StringField
 
 NOTE_LENGTH_MAX = 500

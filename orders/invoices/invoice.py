@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from orders.included_taxes import TaxShare, shown_percent, taxes_of
 from orders.models import SOLD, Order, OrderLine, ShippingAddress
-from shop.countries import country_name
+from shop.addresses.countries import country_name
 
 # How the address of the seller is written in SHOP_ADDRESS, on one line.
 LINE_BREAK = "|"
@@ -25,19 +26,7 @@ class InvoiceLine:
     @property
     def percent_text(self) -> str:
         """13, 5.5, or a dash where there is no rate."""
-        return "–" if self.tax_percent is None else f"{short(self.tax_percent)} %"
-
-
-@dataclass(frozen=True, kw_only=True)
-class IncludedTax:
-    """The tax that is part of the amounts with this rate."""
-
-    percent: Decimal
-    amount_minor: int
-
-    @property
-    def percent_text(self) -> str:
-        return short(self.percent)
+        return "–" if self.tax_percent is None else f"{shown_percent(self.tax_percent)} %"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +43,7 @@ class Invoice:
     seller: list[str]
     buyer: list[str]
     lines: list[InvoiceLine]
-    taxes: list[IncludedTax]
+    taxes: list[TaxShare]
     total_minor: int
     refunded_minor: int
 
@@ -74,7 +63,7 @@ def invoice_of(order: Order) -> Invoice | None:
         seller=[settings.SHOP_NAME, *filter(None, map(str.strip, settings.SHOP_ADDRESS.split(LINE_BREAK)))],
         buyer=buyer_of(order),
         lines=lines,
-        taxes=taxes_in(lines),
+        taxes=taxes_of(order),
         total_minor=order.amount_minor,
         refunded_minor=order.refunded_minor,
     )
@@ -109,26 +98,3 @@ def buyer_of(order: Order) -> list[str]:
     else:
         lines = [order.buyer.get_full_name() or order.buyer.get_username() if order.buyer else ""]
     return [*filter(None, lines), *filter(None, [order.contact_email])]
-
-
-def taxes_in(lines: list[InvoiceLine]) -> list[IncludedTax]:
-    """By rate, the highest first. Each rate is rounded once, on the sum of its lines."""
-    gross: dict[Decimal, int] = {}
-    for line in lines:
-        if line.tax_percent is not None:
-            gross[line.tax_percent] = gross.get(line.tax_percent, 0) + line.amount_minor
-    return [
-        IncludedTax(percent=percent, amount_minor=included_minor(amount_minor, percent))
-        for percent, amount_minor in sorted(gross.items(), reverse=True)
-    ]
-
-
-def included_minor(gross_minor: int, percent: Decimal) -> int:
-    """The tax of `percent` that is in an amount: 19 % of 11900 is 1900."""
-    tax = gross_minor * percent / (100 + percent)
-    return int(tax.quantize(Decimal(1), rounding=ROUND_HALF_UP))
-
-
-def short(percent: Decimal) -> str:
-    """Without zeros at the end: 13.00 is 13, 5.50 is 5.5."""
-    return f"{percent.normalize():f}"

@@ -96,7 +96,7 @@ def sums(invoice: Invoice) -> Flowable:
     rows = [[text(_("Total"), TOTAL), text(money(invoice.total_minor, invoice.currency), TOTAL)]]
     for tax in invoice.taxes:
         label = _("Included tax, %(percent)s %%") % {"percent": tax.percent_text}
-        rows.append([text(label, LABEL_RIGHT), text(money(tax.amount_minor, invoice.currency), LABEL_RIGHT)])
+        rows.append([text(label, LABEL_RIGHT), text(money(tax.tax_minor, invoice.currency), LABEL_RIGHT)])
     if invoice.refunded_minor:
         rows.append([text(_("Refunded"), RIGHT), text(money(-invoice.refunded_minor, invoice.currency), RIGHT)])
     return Table(rows, colWidths=["78%", "22%"])

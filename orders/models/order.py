@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from orders.guest_links import guest_path
 from seckill.models import SaleItem
-from shop.countries import country_name
+from shop.addresses.countries import country_name
 from shop.models import Product, Variant
 
 # Letters and digits that cannot be mistaken for each other: no I, O, 0 or 1. PostgreSQL draws them

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import transaction
 
 from orders.models import Order, OrderStatus, ShippingAddress
-from orders.shipping.address_checks import ADDRESS_FIELDS
+from shop.addresses.address_checks import ADDRESS_FIELDS
 from shop.models import Address
 
 # The goods have not left, so they can still go elsewhere.

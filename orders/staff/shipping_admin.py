@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy
 from orders.checkout.shipping_prices import price_for
 from orders.models import ShippingMethod, ShippingPrice
 from orders.staff.shipping_form import ShippingMethodForm, ShippingPriceForm, ShippingPriceFormSet
+from shop.addresses.countries import country_name
 from shop.admin_base import StaffAdmin, TabularInline
-from shop.countries import country_name
 from shop.languages.columns import in_all_languages
 from shop.money import decimals_of
 from shop.price_field import price_text

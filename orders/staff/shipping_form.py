@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelect2MultipleWidget
 
 from orders.models import ShippingMethod, ShippingPrice
-from shop.countries import country_choices
+from shop.addresses.countries import country_choices
 from shop.price_field import PriceField
 
 if TYPE_CHECKING:

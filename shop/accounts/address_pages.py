@@ -1,10 +1,8 @@
 """The pages of the address book."""
 
-import re
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
-from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -15,67 +13,15 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from shop.accounts.address_book import ADDRESSES_MAX, AddressBookFull, addresses_of, delete_address, save_address
-from shop.countries import country_choices
+from shop.addresses.address_checks import ADDRESS_FIELDS
+from shop.addresses.address_form import AddressForm
 from shop.models import Address
 
-PHONE = re.compile(r"\+?[0-9 ()/.-]+")
-PHONE_DIGITS_MIN = 5
 
-# What a browser may fill in by itself.
-AUTOCOMPLETE = {
-    "name": "name",
-    "line1": "address-line1",
-    "line2": "address-line2",
-    "city": "address-level2",
-    "region": "address-level1",
-    "postcode": "postal-code",
-    "country": "country",
-    "phone": "tel",
-}
-
-
-class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
-    class Meta:
-        model = Address
-        fields = (*AUTOCOMPLETE, "is_default")
-        labels = {
-            "name": gettext_lazy("Full name"),
-            "line1": gettext_lazy("Street and number"),
-            "line2": gettext_lazy("Flat, building or company (optional)"),
-            "city": gettext_lazy("City"),
-            "region": gettext_lazy("Province or state (optional)"),
-            "postcode": gettext_lazy("Postcode"),
-            "country": gettext_lazy("Country or region"),
-            "phone": gettext_lazy("Phone (optional)"),
-            "is_default": gettext_lazy("Use this address by default"),
-        }
-        help_texts = {"phone": gettext_lazy("For the courier only.")}
-        error_messages = {
-            "name": {"required": gettext_lazy("Please enter the name of the person who receives the parcel.")},
-            "line1": {"required": gettext_lazy("Please enter the street and the number.")},
-            "city": {"required": gettext_lazy("Please enter the city.")},
-            "postcode": {"required": gettext_lazy("Please enter the postcode.")},
-            "country": {"required": gettext_lazy("Please choose a country.")},
-        }
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        choices = [("", _("Please choose")), *country_choices()]
-        required = self.fields["country"].error_messages["required"]
-        self.fields["country"] = forms.ChoiceField(
-            label=self.fields["country"].label,
-            choices=choices,
-            error_messages={"required": required, "invalid_choice": required},
-        )
-        for name, value in AUTOCOMPLETE.items():
-            self.fields[name].widget.attrs["autocomplete"] = value
-        self.fields["phone"].widget.input_type = "tel"
-
-    def clean_phone(self) -> str:
-        phone: str = self.cleaned_data["phone"]
-        if phone and (not PHONE.fullmatch(phone) or sum(map(str.isdigit, phone)) < PHONE_DIGITS_MIN):
-            raise forms.ValidationError(_("Please enter a phone number, for example +86 138 0013 8000."))
-        return phone
+class SavedAddressForm(AddressForm):
+    class Meta(AddressForm.Meta):
+        fields = (*ADDRESS_FIELDS, "is_default")
+        labels = AddressForm.Meta.labels | {"is_default": gettext_lazy("Use this address by default")}
 
 
 @never_cache
@@ -94,7 +40,7 @@ def address(request: HttpRequest, address_id: UUID | None = None) -> HttpRespons
     edited = Address(user_id=person_id(request))
     if address_id is not None:
         edited = get_object_or_404(addresses_of(person_id(request)), pk=address_id)
-    form = AddressForm(request.POST or None, instance=edited)
+    form = SavedAddressForm(request.POST or None, instance=edited)
     if request.method == "POST" and form.is_valid():
         try:
             save_address(form.instance)

@@ -36,7 +36,7 @@ class Address(models.Model):
     city = models.CharField(_("city"), max_length=100)
     region = models.CharField(_("province or state"), max_length=100, blank=True)
     postcode = models.CharField(_("postcode"), max_length=20)
-    # ISO 3166, two capital letters. Names come from Babel (shop/countries.py).
+    # ISO 3166, two capital letters. Names come from Babel (shop/addresses/countries.py).
     country = models.CharField(_("country"), max_length=2)
     phone = models.CharField(_("phone"), max_length=30, blank=True)
     is_default = models.BooleanField(_("use this address first"), default=False)

@@ -2,7 +2,7 @@
 
 from django import template
 
-from shop.countries import country_name
+from shop.addresses.countries import country_name
 
 register = template.Library()
 register.filter("country", country_name)

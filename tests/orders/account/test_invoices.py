@@ -9,7 +9,8 @@ from django.utils import translation
 from pytest_django import Settings
 
 from orders.account.deletion import delete_account
-from orders.invoices.invoice import included_minor, invoice_of, short, taxes_in
+from orders.included_taxes import shown_percent, tax_in, tax_shares
+from orders.invoices.invoice import invoice_of
 from orders.invoices.invoice_pdf import invoice_pdf
 from orders.models import Order, OrderLine, OrderStatus, ShippingAddress
 from seckill.models import SaleItem
@@ -108,18 +109,19 @@ def test_the_invoice_of_somebody_who_left_names_nobody(buyer: User, paid: Order)
     ("gross", "percent", "tax"), [(11900, "19", 1900), (1900, "13", 219), (1, "13", 0), (0, "6", 0), (105, "5", 5)]
 )
 def test_the_tax_that_is_in_an_amount(gross: int, percent: str, tax: int) -> None:
-    assert included_minor(gross, Decimal(percent)) == tax
+    assert tax_in(gross, Decimal(percent)) == tax
 
 
 @pytest.mark.parametrize(("percent", "text"), [("13.00", "13"), ("10.00", "10"), ("5.50", "5.5"), ("0.00", "0")])
 def test_a_rate_is_written_without_needless_zeros(percent: str, text: str) -> None:
-    assert short(Decimal(percent)) == text
+    assert shown_percent(Decimal(percent)) == text
 
 
 def test_a_rate_is_rounded_once_and_goods_without_a_rate_have_no_tax(paid: Order) -> None:
     invoice = invoice_of(paid)
     assert invoice is not None
-    assert taxes_in(invoice.lines * 3)[0].amount_minor == 656  # not 3 × 219
+    (share,) = tax_shares([(line.amount_minor, line.tax_percent) for line in invoice.lines * 3])
+    assert share.tax_minor == 656  # not 3 × 219
     OrderLine.objects.update(tax_percent=None)
     without = invoice_of(Order.objects.get(pk=paid.pk))
     assert without is not None

@@ -6,8 +6,8 @@ import pytest
 from django.utils import translation
 from pytest_django import Settings
 
-from orders.shipping.address_form import AddressForm
-from shop.countries import country_choices, country_name
+from orders.shipping.delivery_form import DeliveryForm
+from shop.addresses.countries import country_choices, country_name
 
 HANGZHOU = {
     "name": "王小明",
@@ -21,8 +21,8 @@ HANGZHOU = {
 }
 
 
-def form(**changes: Any) -> AddressForm:
-    return AddressForm(HANGZHOU | changes)
+def form(**changes: Any) -> DeliveryForm:
+    return DeliveryForm(HANGZHOU | changes)
 
 
 def errors(**changes: Any) -> dict[str, list[str]]:
@@ -112,12 +112,12 @@ def test_the_fields_stand_in_the_order_in_which_an_address_is_written() -> None:
 
 def test_an_empty_form_begins_with_the_shops_country(settings: Settings) -> None:
     settings.SHOP_COUNTRY = "DE"
-    assert AddressForm()["country"].value() == "DE"
-    assert AddressForm(initial={"country": "FR"})["country"].value() == "FR"
-    assert AddressForm(countries=frozenset({"CN"}))["country"].value() is None
+    assert DeliveryForm()["country"].value() == "DE"
+    assert DeliveryForm(initial={"country": "FR"})["country"].value() == "FR"
+    assert DeliveryForm(countries=frozenset({"CN"}))["country"].value() is None
 
 
 def test_browsers_know_what_to_fill_in() -> None:
-    html = str(AddressForm())
+    html = str(DeliveryForm())
     for word in ("shipping postal-code", "shipping address-line1", "shipping country", 'type="tel"'):
         assert word in html

@@ -14,7 +14,7 @@ from django.utils import translation
 
 from shop.accounts.address_book import ADDRESSES_MAX
 from shop.accounts.tokens import new_token
-from shop.countries import country_choices
+from shop.addresses.countries import country_choices
 from shop.models import Address, ApiToken
 from tests.seckill.staff.filled_form import messages_on
 from tests.shop.accounts.account_steps import enter_password_again, is_signed_in, sign_in
@@ -56,11 +56,11 @@ def test_what_is_missing_is_said_at_its_field(client: Client, buyer: User) -> No
     page = client.post("/accounts/addresses/new/", {"phone": "call me"}).content.decode()
     for words in (
         "Please enter the name of the person who receives the parcel.",
-        "Please enter the street and the number.",
+        "Please enter street and house number.",
         "Please enter the city.",
         "Please enter the postcode.",
         "Please choose a country.",
-        "Please enter a phone number, for example +86 138 0013 8000.",
+        "This does not look like a phone number. Write digits, for example +86 138 0013 8000.",
     ):
         assert words in page
     chinese = client.post("/zh-hans/accounts/addresses/new/", {"country": "XX"}).content.decode()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from django.utils.translation import gettext as _
 
-from shop.countries import names_in
+from shop.addresses.countries import names_in
 
 # In the order of a form. They are the fields of the model ShippingAddress.
 ADDRESS_FIELDS = ("name", "line1", "line2", "city", "region", "postcode", "country", "phone")

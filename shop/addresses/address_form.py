@@ -1,16 +1,19 @@
-"""The form for a delivery address, the same on the way to payment, in the checkout and in the account."""
+"""The form for an address: in the account, in the checkout, and on the way to payment."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.conf import settings
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from orders.models import ShippingAddress
-from orders.shipping.address_checks import ADDRESS_FIELDS, address_errors, tidy
-from shop.countries import country_choices
+from shop.addresses.address_checks import ADDRESS_FIELDS, address_errors, tidy
+from shop.addresses.countries import country_choices
 from shop.models import Address
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 # What browsers fill in by themselves.
 AUTOCOMPLETE = {
@@ -34,14 +37,14 @@ CHINESE_ORDER = ("name", "phone", "country", "region", "city", "line1", "line2",
 
 
 class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
-    """`form.cleaned_data` has the fields of ShippingAddress; `form.address()` is one without an order."""
+    """Of an address in the account; `orders/shipping/delivery_form.py` has that of an order."""
 
     country = forms.ChoiceField(label=_("Country or region"), choices=[])
 
     class Meta:
-        model = ShippingAddress
-        fields = ADDRESS_FIELDS
-        labels = {
+        model = Address
+        fields: Sequence[str] = ADDRESS_FIELDS
+        labels: ClassVar["dict[str, StrOrPromise]"] = {
             "name": _("Recipient"),
             "line1": _("Street and house number"),
             "line2": _("Building, floor, company (if any)"),
@@ -64,7 +67,8 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
         # Whether it is needed depends on the country.
         self.fields["postcode"].required = False
         for name, field in self.fields.items():
-            field.widget.attrs["autocomplete"] = f"shipping {AUTOCOMPLETE[name]}"
+            if name in AUTOCOMPLETE:
+                field.widget.attrs["autocomplete"] = f"shipping {AUTOCOMPLETE[name]}"
             if name in REQUIRED:
                 field.error_messages["required"] = REQUIRED[name]
         country.error_messages["invalid_choice"] = REQUIRED["country"]
@@ -81,11 +85,3 @@ class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
             if name not in self.errors:
                 self.add_error(name, error)
         return values
-
-    def address(self) -> ShippingAddress:
-        return ShippingAddress(**{name: self.cleaned_data[name] for name in ADDRESS_FIELDS})
-
-
-def as_initial(address: ShippingAddress | Address | None) -> dict[str, str]:
-    """What a form begins with: a former address, or nothing."""
-    return {name: getattr(address, name) for name in ADDRESS_FIELDS} if address else {}
