@@ -81,6 +81,16 @@ TARGETS = (
         bound=0.5,
     ),
     Target(
+        title="list of products ÷ bare WSGI hello",
+        part="products-page",
+        other="wsgi-hello",
+        figure=per_second,
+        bound=0.5,
+    ),
+    Target(
+        title="product page ÷ bare WSGI hello", part="product-page", other="wsgi-hello", figure=per_second, bound=0.5
+    ),
+    Target(
         title="accepted ÷ bare DRF POST alone",
         part="accepted",
         other="drf-post",

@@ -43,12 +43,31 @@ def sales_list(server: Server) -> Sample:
     return measure_ask(server, Ask(path=reverse("api-sales")))
 
 
+def products_page(server: Server) -> Sample:
+    measured_sales.shown_sale()
+    return measure_ask(server, Ask(path=reverse("products")))
+
+
+def product_page(server: Server) -> Sample:
+    product = measured_sales.shown_item().product
+    return measure_ask(server, Ask(path=reverse("product", args=[product.slug])))
+
+
+def product_search(server: Server) -> Sample:
+    """Each answer is made anew: what people search for is not kept in memory."""
+    measured_sales.shown_sale()
+    return measure_ask(server, Ask(path=f"{reverse('search')}?q=measured"))
+
+
 PARTS = (
     Part(name="live", title="live figures of an item", server=SHOP, measure=live),
     Part(name="sale-live", title="live figures of a sale", server=SHOP, measure=sale_live),
     Part(name="home", title="home page", server=SHOP, measure=home),
     Part(name="sale-page", title="sale page", server=SHOP, measure=sale_page),
     Part(name="sale-page-signed-in", title="sale page, signed in", server=SHOP, measure=sale_page_signed_in),
+    Part(name="products-page", title="list of products", server=SHOP, measure=products_page),
+    Part(name="product-page", title="product page", server=SHOP, measure=product_page),
+    Part(name="search-page", title="search among a few products", server=SHOP, measure=product_search),
     Part(name="sign-in", title="sign-in page", server=SHOP, measure=sign_in_page),
     Part(name="sales", title="GET /api/v1/sales/", server=SHOP, measure=sales_list),
 )
