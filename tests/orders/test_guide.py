@@ -1,0 +1,64 @@
+"""The purchases of docs/guide-api.md work as they stand there, against the shop's own processes."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.contrib.auth.models import User
+
+from orders.models import Order, OrderStatus
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.live_shop import live_shop
+from tests.products import variant_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "guide-api.md").read_text()
+SECONDS_MAX = 60
+
+
+def block_of(language: str) -> str:
+    (block,) = re.findall(rf"```{language}\n(.*?)```", GUIDE, flags=re.S)
+    return str(block)
+
+
+def run(*command: str, **environment: str) -> str:
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_both_purchases_reach_the_payment_page(buyer: User, item: SaleItem, product: Product) -> None:
+    # The shop's processes do not know the quick hasher of the tests.
+    hasher = PBKDF2PasswordHasher()
+    User.objects.filter(pk=buyer.pk).update(password=hasher.encode("buyer-password", hasher.salt()))
+    with live_shop(names=("web", "worker")) as url:
+        reserved = run(
+            *("bash", "-euo", "pipefail", "-c", block_of("bash")),
+            SHOP=url,
+            LOGIN=buyer.username,
+            PASSWORD="buyer-password",
+            ITEM=str(item.pk),
+        )
+        ordered = run(sys.executable, "-c", block_of("python"), SHOP=url)
+    # The flash sale: live figures, then the payment page of an order of one unit
+    assert reserved.splitlines()[0] == "available"
+    assert reserved.splitlines()[1].startswith(f"{url}/pay/simulated/")
+    flash = Order.objects.get(buyer=buyer)
+    assert (flash.status, flash.lines.get().sale_item) == (OrderStatus.AWAITING_PAYMENT, item)
+    # The ordinary product: two held units and the guest's page
+    guest = Order.objects.get(buyer=None)
+    assert ordered.split()[0].replace("-", "") == guest.code
+    assert ordered.split()[-1].startswith(url)
+    assert (guest.email, guest.lines.get().units, variant_of(product).held) == ("li.lei@example.com", 2, 2)
+
+
+def test_the_python_is_as_short_as_the_guide_promises() -> None:
+    assert len([line for line in block_of("python").splitlines() if line.strip()]) <= 30
