@@ -16,7 +16,7 @@ import structlog
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import DataError, IntegrityError, connection, transaction
-from psycopg.errors import NotNullViolation
+from psycopg.errors import NotNullViolation, UniqueViolation
 
 from orders import settlement
 from orders.models import Order, OrderLine, OrderStatus
@@ -156,6 +156,9 @@ def persist_and_acknowledge(*, item_id: int, new_orders: Sequence[NewOrder]) -> 
         if isinstance(error.__cause__, NotNullViolation):
             # The table belongs to a newer release than this worker. The entries are fine and wait for a newer worker.
             raise
+        if drew_known_code(error):
+            persist_and_acknowledge(item_id=item_id, new_orders=new_orders)
+            return
         if len(new_orders) == 1:
             reject_order(item_id=item_id, new_order=new_orders[0], error=error)
             return
@@ -164,6 +167,12 @@ def persist_and_acknowledge(*, item_id: int, new_orders: Sequence[NewOrder]) -> 
         return
     failpoints.reach("intake.after_commit")
     outbox.acknowledge(item_id=item_id, entry_ids=[new_order.entry.id for new_order in new_orders if new_order.entry])
+
+
+def drew_known_code(error: Exception) -> bool:
+    """Whether PostgreSQL drew a short number that another order has. It draws another the next time."""
+    cause = error.__cause__
+    return isinstance(cause, UniqueViolation) and "_code_" in (cause.diag.constraint_name or "")
 
 
 def persist(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:

@@ -1,6 +1,7 @@
 """Intake: each entry becomes one order, whatever crashes or repeats, and PostgreSQL refuses to oversell."""
 
 import threading
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -255,3 +256,45 @@ def test_a_sweep_without_the_store_is_a_warning_and_the_next_one_drains(
     assert "sweep_waits_for_store" in caplog.text
     settings.CACHES = healthy
     assert tasks.sweep_outboxes() == 1
+
+
+@pytest.fixture
+def first_number_drawn_twice(transactional_db: None) -> Iterator[None]:
+    """PostgreSQL's function for short numbers gives the first two orders the same one, and then others."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_get_functiondef('orders_new_code'::regproc)")
+        (definition,) = cursor.fetchone()
+        cursor.execute("CREATE SEQUENCE draws")
+        cursor.execute(
+            "CREATE OR REPLACE FUNCTION orders_new_code() RETURNS text LANGUAGE sql VOLATILE AS "
+            "$$ SELECT lpad(greatest(nextval('draws') - 1, 1)::text, 8, 'A') $$"
+        )
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute(definition)
+        cursor.execute("DROP SEQUENCE draws")
+
+
+@pytest.mark.usefixtures("first_number_drawn_twice")
+def test_a_short_number_that_is_drawn_twice_is_drawn_again(product: Product) -> None:
+    item = make_item(product, quantity=None)
+    first, second, third = new_buyers(3)
+    reserve(item, first)
+    assert intake.drain_once(item_id=item.pk) == 1
+    for buyer in (second, third):
+        reserve(item, buyer)
+    assert intake.drain_once(item_id=item.pk) == 2
+    assert Order.objects.count() == 3
+    assert len(set(Order.objects.values_list("code", flat=True))) == 3
+    assert not Order.objects.filter(status=OrderStatus.REJECTED).exists()
+    assert waiting(item) == 0
+
+
+@pytest.mark.usefixtures("first_number_drawn_twice")
+def test_a_lone_order_whose_number_is_drawn_twice_is_not_rejected(product: Product) -> None:
+    item = make_item(product, quantity=None)
+    first, second = new_buyers(2)
+    for buyer in (first, second):
+        reserve(item, buyer)
+        assert intake.drain_once(item_id=item.pk) == 1
+    assert list(Order.objects.values_list("status", flat=True)) == [OrderStatus.AWAITING_PAYMENT] * 2
