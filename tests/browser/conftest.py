@@ -20,6 +20,7 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Page
 
 from shop.accounts import sign_in_hint
 from tests.live_shop import live_shop as running_shop
+from tests.live_shop import live_web
 
 # Playwright keeps an event loop running in the test's thread, though the test itself waits for every call.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
@@ -84,10 +85,21 @@ def console_errors_of(page: Page) -> list[str]:
     return errors
 
 
+# Cookies are for a host, whatever its port.
+ANY_SHOP = "http://127.0.0.1"
+
+
 @pytest.fixture
 def live_shop(transactional_db: None, static_files: None) -> Iterator[str]:
-    """The address of a whole shop that runs for one test."""
-    with running_shop() as url:
+    """The address of a shop that runs for one test. Nothing is repaired or archived meanwhile, so no worker for that."""
+    with running_shop(names=("web", "worker", "errands", "beat")) as url:
+        yield url
+
+
+@pytest.fixture
+def live_pages(transactional_db: None, static_files: None) -> Iterator[str]:
+    """The address of a web server alone, for tests that only look: starting workers takes longer than they do."""
+    with live_web() as url:
         yield url
 
 
@@ -126,7 +138,7 @@ def static_sources() -> str:
 
 
 @pytest.fixture
-def sign_in(live_shop: str) -> Callable[[BrowserContext, User], None]:
+def sign_in() -> Callable[[BrowserContext, User], None]:
     """Signs a browser in without the form, for tests about something else."""
 
     def sign_in(context: BrowserContext, user: User) -> None:
@@ -135,6 +147,6 @@ def sign_in(live_shop: str) -> Callable[[BrowserContext, User], None]:
         names = {settings.SESSION_COOKIE_NAME: client.cookies[settings.SESSION_COOKIE_NAME].value}
         # As after the form, which sets both.
         names[sign_in_hint.COOKIE] = sign_in_hint.hint_of(str(user.pk))
-        context.add_cookies([{"name": name, "value": value, "url": live_shop} for name, value in names.items()])
+        context.add_cookies([{"name": name, "value": value, "url": ANY_SHOP} for name, value in names.items()])
 
     return sign_in

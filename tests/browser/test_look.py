@@ -10,10 +10,10 @@ from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, Page, Response, ViewportSize
 
+from orders import intake
 from orders.models import Order
 from seckill import ledger, passes
 from seckill.models import SaleItem
-from tests.processes import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -67,7 +67,7 @@ def paths_of_buyer(item: SaleItem, buyer: User) -> list[str]:
     """The pages of a buyer who has an order that awaits payment."""
     reservation_id = passes.new_reservation_id(item.pk)
     ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
-    wait_until(lambda: Order.objects.filter(reservation_id=reservation_id).exists(), seconds_max=20)
+    intake.drain_all(item_id=item.pk)
     order = Order.objects.get(reservation_id=reservation_id)
     names = {"sale": item.sale_id, "item": item.pk, "order": str(order.get_absolute_url()).split("/")[-2]}
     return [path.format(**names) for path in PAGES_OF_A_BUYER]
@@ -92,7 +92,7 @@ def serious_faults(page: Page) -> list[str]:
 
 @pytest.mark.parametrize(("scheme", "width", "prefix"), [("light", DESKTOP, ""), ("dark", PHONE, "/zh-hans")])
 def test_no_page_keeps_anybody_out(
-    live_shop: str,
+    live_pages: str,
     browser: Browser,
     sign_in: SignIn,
     buyer: User,
@@ -104,38 +104,38 @@ def test_no_page_keeps_anybody_out(
     faults: dict[str, list[str]] = {}
     with opened(browser, width=width, scheme=scheme, locale="zh-CN" if prefix else "en-GB") as page:
         for path in [path.format(sale=item.sale_id) for path in PAGES]:
-            open_page(page, live_shop + prefix + path)
+            open_page(page, live_pages + prefix + path)
             faults[path] = serious_faults(page)
         sign_in(page.context, buyer)
         for path in paths_of_buyer(item, buyer):
-            open_page(page, live_shop + prefix + path)
+            open_page(page, live_pages + prefix + path)
             faults[f"{path} of a buyer"] = serious_faults(page)
     assert not {path: found for path, found in faults.items() if found}
 
 
 @pytest.mark.parametrize("prefix", ["", "/zh-hans"])
 def test_no_page_is_wider_than_a_phone(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem, prefix: str
+    live_pages: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem, prefix: str
 ) -> None:
     widths: dict[str, int] = {}
     with opened(browser, width=PHONE, locale="zh-CN" if prefix else "en-GB") as page:
         for path in [path.format(sale=item.sale_id) for path in PAGES]:
-            open_page(page, live_shop + prefix + path)
+            open_page(page, live_pages + prefix + path)
             widths[path] = page.evaluate("document.documentElement.scrollWidth")
         sign_in(page.context, buyer)
         for path in paths_of_buyer(item, buyer):
-            open_page(page, live_shop + prefix + path)
+            open_page(page, live_pages + prefix + path)
             widths[path] = page.evaluate("document.documentElement.scrollWidth")
     assert not {path: width for path, width in widths.items() if width > PHONE}
 
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_the_header_is_reached_by_keyboard_in_the_order_in_which_it_is_seen(
-    live_shop: str, browser: Browser, item: SaleItem, scripts: bool
+    live_pages: str, browser: Browser, item: SaleItem, scripts: bool
 ) -> None:
     context = browser.new_context(viewport={"width": PHONE, "height": 780}, locale="en-GB", java_script_enabled=scripts)
     page = context.new_page()
-    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    page.goto(f"{live_pages}/sales/{item.sale_id}/")
     reached: list[dict[str, Any]] = []
     while not reached or reached[-1]["name"] != "My orders":
         assert len(reached) < 30, reached
@@ -148,7 +148,7 @@ def test_the_header_is_reached_by_keyboard_in_the_order_in_which_it_is_seen(
     rows = [focused["middle"] for focused in reached[1:]]
     assert all(after > before - 10 for before, after in pairwise(rows)), reached
     # And the first link leads past it.
-    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    page.goto(f"{live_pages}/sales/{item.sale_id}/")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
@@ -156,7 +156,7 @@ def test_the_header_is_reached_by_keyboard_in_the_order_in_which_it_is_seen(
 
 
 def test_a_page_loads_one_stylesheet_few_scripts_and_little_in_all(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
+    live_pages: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
 ) -> None:
     def weigh(page: Page, url: str) -> dict[str, Any]:
         answers: list[Response] = []
@@ -183,7 +183,7 @@ def test_a_page_loads_one_stylesheet_few_scripts_and_little_in_all(
         # A browser that has nothing in its cache.
         with opened(browser) as page:
             page.context.add_cookies(sign_in_again)  # type: ignore[arg-type]
-            found = weigh(page, live_shop + path)
+            found = weigh(page, live_pages + path)
         assert 0 < found["bytes"] < ASSETS_BYTES_MAX, (path, found)
         assert found["scripts"] <= SCRIPTS_MAX, (path, found)
         assert (found["stylesheets"], found["inline"]) == (1, 0), (path, found)
@@ -191,7 +191,7 @@ def test_a_page_loads_one_stylesheet_few_scripts_and_little_in_all(
 
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])
 def test_nothing_moves_while_a_page_loads(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem, width: int
+    live_pages: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem, width: int
 ) -> None:
     shifts: dict[str, float] = {}
     with opened(browser, width=width) as page:
@@ -203,7 +203,7 @@ def test_nothing_moves_while_a_page_loads(
         )
         sign_in(page.context, buyer)
         for path in paths_of_buyer(item, buyer)[:5]:
-            open_page(page, live_shop + path)
+            open_page(page, live_pages + path)
             page.wait_for_timeout(1500)
             shifts[path] = page.evaluate("window.shift")
     assert not {path: shift for path, shift in shifts.items() if shift > LAYOUT_SHIFT_MAX}
