@@ -18,8 +18,11 @@ from django.db import connection
 
 from shop.local.environment import SERVER_URLS, RunSettings
 from shop.local.process import POLL_SECONDS, stop_processes
-from shop.local.shop_processes import processes
+from shop.local.shop_processes import processes, worker
 from tests.own_store import free_port
+
+# The name of one worker for all queues but that of repairs: one starts sooner than two.
+ALL_QUEUES = "all-queues"
 
 # Many times what it takes on an idle machine.
 START_SECONDS = 90.0
@@ -42,11 +45,15 @@ def live_shop(
             host="127.0.0.1", port=free_port(), directory=Path(directory), own_servers=None, allowed_hosts=[]
         )
         with mock.patch.dict(os.environ, {**environment(), "SHOP_URL": run_settings.url, **more_environment}):
+            broker_url = settings.CELERY_BROKER_URL
             started = [
-                process
-                for process in processes(settings=run_settings, broker_url=settings.CELERY_BROKER_URL)
-                if process.name in names
+                process for process in processes(settings=run_settings, broker_url=broker_url) if process.name in names
             ]
+            if ALL_QUEUES in names:
+                queues = "drain,expiry,celery,payments,mail"
+                started.append(
+                    worker(settings=run_settings, broker_url=broker_url, name=ALL_QUEUES, queues=queues, count=3)
+                )
         try:
             for process in started:
                 process.start()

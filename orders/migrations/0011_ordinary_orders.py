@@ -137,7 +137,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='order',
             name='code',
-            field=models.CharField(db_default=models.Func(function='orders_new_code'), editable=False, max_length=8, unique=True, verbose_name='order number'),
+            field=models.CharField(db_default=models.Func(function='orders_new_code'), editable=False, max_length=8, verbose_name='order number'),
         ),
         migrations.AddField(
             model_name='order',
@@ -193,6 +193,10 @@ class Migration(migrations.Migration):
             model_name='order',
             name='buyer',
             field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='orders', to=settings.AUTH_USER_MODEL, verbose_name='buyer'),
+        ),
+        migrations.AddConstraint(
+            model_name='order',
+            constraint=models.UniqueConstraint(fields=('code',), name='orders_order_code_once'),
         ),
         migrations.AddConstraint(
             model_name='order',

@@ -79,7 +79,6 @@ class Order(models.Model):
     code = models.CharField(
         _("order number"),
         max_length=CODE_LENGTH,
-        unique=True,
         editable=False,
         db_default=Func(function="orders_new_code"),
     )
@@ -134,6 +133,8 @@ class Order(models.Model):
             models.CheckConstraint(
                 name="orders_order_refund_within_amount", condition=Q(refunded_minor__lte=models.F("amount_minor"))
             ),
+            # Not `unique=True`, which makes a second index for LIKE that every order would have to be written to.
+            models.UniqueConstraint(fields=["code"], name="orders_order_code_once"),
             models.CheckConstraint(name="orders_order_has_buyer", condition=Q(buyer__isnull=False) | ~Q(email="")),
         ]
         indexes = [

@@ -24,7 +24,7 @@ from shop.models import ApiToken
 
 # The latest ones; a link leads to all of them.
 ORDERS_SHOWN = 20
-LISTED = 50
+LISTED = 40
 
 
 class PersonForm(UserChangeForm):  # type: ignore[type-arg]

@@ -35,11 +35,11 @@ def processes(*, settings: RunSettings, broker_url: str) -> list[Process]:
     return [
         _manage(settings, "load_demo", "--pictures-later", title="demo data"),
         _web(settings=settings),
-        _worker(settings=settings, broker_url=broker_url, name="worker", queues="drain,expiry,celery"),
+        worker(settings=settings, broker_url=broker_url, name="worker", queues="drain,expiry,celery"),
         # Tasks that wait for other companies have their own worker: a slow mail server must not delay orders.
-        _worker(settings=settings, broker_url=broker_url, name="errands", queues="payments,mail"),
+        worker(settings=settings, broker_url=broker_url, name="errands", queues="payments,mail"),
         # Three processes: one audits and one archives at most, so one is free to reconcile a store that has restarted.
-        _worker(settings=settings, broker_url=broker_url, name="repair", queues="repair", count=3),
+        worker(settings=settings, broker_url=broker_url, name="repair", queues="repair", count=3),
         _beat(settings=settings),
     ]
 
@@ -60,7 +60,8 @@ def _web(*, settings: RunSettings) -> Process:
     )
 
 
-def _worker(*, settings: RunSettings, broker_url: str, name: str, queues: str, count: int = 2) -> Process:
+def worker(*, settings: RunSettings, broker_url: str, name: str, queues: str, count: int = 2) -> Process:
+    """A Celery worker with `count` processes for the queues, which are divided by commas."""
     node = f"stampede-{name}-{os.getpid()}@{socket.gethostname()}"
     client = Celery(broker=broker_url, set_as_current=False)
     argv = ["-m", "celery", "-A", "shop", "worker", "-n", node, "-l", _log_level()]

@@ -244,6 +244,9 @@ class Picture(models.Model):
     def save(self, *args: Any, **kwargs: Any) -> None:
         former = Picture.objects.filter(pk=self.pk).first() if self.pk else None
         super().save(*args, **kwargs)
+        # Making the renditions has opened them.
+        for size in RENDITIONS:
+            getattr(self, size).close()
         if former is not None and former.image.name != self.image.name:
             delete_files(former.files)
 

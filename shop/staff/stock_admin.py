@@ -37,7 +37,6 @@ class VariantAdmin(WithStockTable, WithHistory, StaffAdmin):
     list_display = ["name", "sku", "price", "available_units", "held", "sold", "low_at"]
     list_filter = [StockFilter, "is_active"]
     list_select_related = ["product"]
-    list_per_page = 50
     show_full_result_count = False
     ordering = ["product__name", "position", "pk"]
     search_fields = ["sku", *in_all_languages("product__name")]

@@ -19,8 +19,8 @@ from django.test import Client, override_settings
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page
 
 from shop.accounts import sign_in_hint
+from tests.live_shop import ALL_QUEUES, live_web
 from tests.live_shop import live_shop as running_shop
-from tests.live_shop import live_web
 
 # Playwright keeps an event loop running in the test's thread, though the test itself waits for every call.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
@@ -91,8 +91,8 @@ ANY_SHOP = "http://127.0.0.1"
 
 @pytest.fixture
 def live_shop(transactional_db: None, static_files: None) -> Iterator[str]:
-    """The address of a shop that runs for one test. Nothing is repaired or archived meanwhile, so no worker for that."""
-    with running_shop(names=("web", "worker", "errands", "beat")) as url:
+    """The address of a shop that runs for one test, with one worker, and none that repairs and archives."""
+    with running_shop(names=("web", ALL_QUEUES, "beat")) as url:
         yield url
 
 

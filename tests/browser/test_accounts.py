@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import console_errors_of
+from tests.live_shop import ALL_QUEUES
 from tests.live_shop import live_shop as running_shop
 from tests.processes import wait_until
 
@@ -36,7 +37,7 @@ OWN_PAGES = (
 @pytest.fixture
 def shop(transactional_db: None, static_files: None, tmp_path: Path) -> Iterator[str]:
     """A shop that writes its mails into files."""
-    with running_shop(EMAIL_URL=f"filemail:///{tmp_path / 'mails'}") as url:
+    with running_shop(names=("web", ALL_QUEUES, "beat"), EMAIL_URL=f"filemail:///{tmp_path / 'mails'}") as url:
         yield url
 
 

@@ -14,7 +14,6 @@ from seckill.management.commands.load_demo import UNITS_BESIDE_THE_SALE
 from seckill.models import Sale, SaleItem
 from shop.demo.assortment import PRODUCTS
 from shop.models import Category, Product, Variant
-from tests.products import variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -85,8 +84,8 @@ def test_products_that_a_manager_sells_at_that_time_are_left_to_the_manager() ->
     Category.objects.get_or_create(name="Mine", slug="mine")
     opens_at = timezone.now() + timedelta(minutes=30)
     mine = Sale.objects.create(name="Mine", opens_at=opens_at, closes_at=opens_at + timedelta(hours=1))
-    headphones = Product.objects.get(slug="headphones")
-    SaleItem.objects.create(sale=mine, variant=variant_of(headphones), price_minor=100, quantity=1)
+    headphones = Variant.objects.filter(product__slug="headphones")[0]
+    SaleItem.objects.create(sale=mine, variant=headphones, price_minor=100, quantity=1)
     load()
     opening = Sale.objects.get(name="Opening sale")
     slugs = {item.product.slug for item in opening.items.select_related("variant__product")}

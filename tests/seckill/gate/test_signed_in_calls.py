@@ -13,7 +13,7 @@ from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.signals import request_finished, request_started
-from django.db import close_old_connections, connection
+from django.db import close_old_connections, connection, connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -41,7 +41,7 @@ OF_ONE_PASS = re.compile(rb'"(pass|expires_at)": ?"[^"]*"')
 @pytest.fixture
 def lane(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lane]:
     """Without Django's handlers that close a connection in a transaction, after each request, or renew an old one."""
-    monkeypatch.setattr(connection, "close_at", None)
+    monkeypatch.setattr(connections["default"], "close_at", None)
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     yield Lane()

@@ -147,10 +147,12 @@ def test_what_is_held_or_sold_cannot_be_withdrawn(checked_item: CheckedItem) -> 
     assert checked_item.adjust(units=-3).word == Adjusted.ADJUSTED
 
 
-def test_at_least_one_unit_must_remain(checked_item: CheckedItem) -> None:
+def test_all_free_units_can_be_withdrawn_and_no_more(checked_item: CheckedItem) -> None:
     checked_item.publish(quantity=5)
-    assert checked_item.adjust(units=-5).word == Adjusted.TOO_FEW_LEFT
     assert checked_item.adjust(units=-6).word == Adjusted.TOO_FEW_LEFT
+    answer = checked_item.adjust(units=-5)
+    assert (answer.word, answer.quantity, answer.left) == (Adjusted.ADJUSTED, 0, 0)
+    assert checked_item.adjust(units=-1).word == Adjusted.TOO_FEW_LEFT
 
 
 def test_a_refused_change_changes_none_of_its_parts_and_may_be_tried_again(checked_item: CheckedItem) -> None:

@@ -65,7 +65,7 @@ def test_what_is_missing_is_said_at_its_field(client: Client, buyer: User) -> No
         assert words in page
     chinese = client.post("/zh-hans/accounts/addresses/new/", {"country": "XX"}).content.decode()
     assert "请选择国家或地区。" in chinese
-    assert "请输入收件人姓名。" in chinese
+    assert "请填写收货人姓名。" in chinese
     assert not Address.objects.exists()
 
 

@@ -1,6 +1,5 @@
 """The demo goods in the catalogue: complete, safe to load twice, with their pictures; and long lists."""
 
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +43,7 @@ def test_pictures_are_drawn_some_at_a_time_and_once(
     picture = Picture.objects.first()
     assert picture is not None
     assert picture.alt
-    with Image.open(BytesIO(picture.large.read())) as drawn:
+    with Image.open(tmp_path / picture.large.name) as drawn:
         assert drawn.size == (1200, 1200)
 
 

@@ -39,6 +39,7 @@ def objects(buyer: User, item: SaleItem) -> dict[str, Any]:
         "number": str(order.number),
         "reservation_id": str(order.reservation_id),
         "provider": "simulated",
+        "slug": item.product.slug,
     }
 
 

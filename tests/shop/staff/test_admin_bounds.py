@@ -21,14 +21,15 @@ from model_bakery import baker
 from orders.models import Attention, Mail, Order, OrderLine, PaymentEvent
 from orders.staff.needs_attention import OrderToLookAt
 from seckill.models import Sale, SaleChange, SaleItem
-from shop.models import Product, TaxRate, Variant
+from shop.models import Category, Product, TaxRate, Variant
 from tests.orders.staff.test_bounds import make_events, make_orders
 
 pytestmark = pytest.mark.django_db
 
 LISTED = [(model, registered) for model, registered in admin.site._registry.items()]
 # Of these a shop has a handful, so that a list of all of them is short.
-FEW: set[type[models.Model]] = {Group, Permission, TaxRate, ContentType}
+# A shop has some tens of categories, and their choice shows the tree.
+FEW: set[type[models.Model]] = {Group, Permission, TaxRate, ContentType, Category}
 PAGE_BYTES_MAX = 300_000
 
 each_list = pytest.mark.parametrize(("model", "registered"), LISTED, ids=[model.__name__ for model, _ in LISTED])
