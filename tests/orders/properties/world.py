@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders import intake
-from orders.models import Mail, Order, OrderLine, Payment, PaymentEvent
+from orders.models import Mail, Order, OrderLine, Payment, PaymentEvent, Refund, RefundLine, ShippingAddress
 from seckill import item_state, outbox
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.publication import publish_sale
@@ -27,7 +27,10 @@ from tests.seckill.stored_item import StoredItem
 
 HOUR = timedelta(hours=1)
 # In the order in which rows may be deleted.
-ROWS: tuple[type[Row], ...] = (Mail, PaymentEvent, Payment, OrderLine, Order, SaleChange, SaleItem, Sale)
+ROWS: tuple[type[Row], ...] = (
+    *(RefundLine, Refund, Mail, PaymentEvent, Payment, ShippingAddress, OrderLine, Order),
+    *(SaleChange, SaleItem, Sale),
+)
 
 
 class Crash(BaseException):
