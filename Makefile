@@ -18,9 +18,9 @@ help: ## This list
 run: venv-run ## Start the shop and all its servers; PORT=8000, HOST=127.0.0.1
 	@exec $(PY) -m shop.local.run
 
-# Tests mostly wait for servers, and all tests of a file run in one process: two processes take two thirds of the time.
+# Tests mostly wait for servers, and all tests of a file run in one process: with three, two cores are busy.
 # The order is kept, since browser tests must come last (tests/conftest.py).
-PROCESSES ?= 2
+PROCESSES ?= 3
 test: venv-dev ## All tests on real servers; ARGS go to pytest; PROCESSES=0 for -s and a debugger; LUA_MUTANTS=all
 	@exec $(PY) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder $(ARGS)
 
