@@ -3,7 +3,6 @@
 As a buyer and as nobody. tests/shop/http/test_openapi.py does the same inside one process, with more examples.
 """
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,7 +22,6 @@ from tests.orders.payments.payment_steps import order_of
 
 # For each operation. All of them take some seconds on an idle machine.
 EXAMPLES_MAX = 25
-SECONDS_MAX = 60
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -77,7 +75,6 @@ def call_with_generated_input(operation: Any, *, objects: dict[str, Any], header
 def test_no_generated_call_makes_a_fault_or_breaks_the_schema(who: str, buyer: User, objects: dict[str, Any]) -> None:
     _, token = ApiToken.objects.create(user=buyer)
     headers = {"Authorization": f"Bearer {token}"} if who == "a buyer" else {}
-    began_s = time.monotonic()
     # The limits of sign-in are for people.
     with live_web(SIGN_IN_LIMIT_BY_ADDRESS="10000/minute") as url:
         called = 0
@@ -88,4 +85,3 @@ def test_no_generated_call_makes_a_fault_or_breaks_the_schema(who: str, buyer: U
             call_with_generated_input(operation, objects=objects, headers=headers)
             called += 1
     assert called > 10
-    assert time.monotonic() - began_s < SECONDS_MAX
