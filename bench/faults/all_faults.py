@@ -21,6 +21,7 @@ from bench.faults.kinds import (
     store_outages,
     switchover,
 )
+from bench.faults.kinds.ordinary import checkouts, last_units, ordinary_expiry, part_refunds, shared_stock
 
 FAULTS: tuple[type[Fault], ...] = (
     Fault,
@@ -78,6 +79,14 @@ FAULTS: tuple[type[Fault], ...] = (
     payments.KilledInLatePayment,
     payments.KilledInRefund,
     payment_races.PaymentAtExpiry,
+    checkouts.CheckoutKilledBeforeCommit,
+    checkouts.CheckoutKilledAfterCommit,
+    last_units.LastUnits,
+    ordinary_expiry.OrdinaryPaymentAtExpiry,
+    shared_stock.SaleFromShelf,
+    shared_stock.KilledInPublishing,
+    shared_stock.KilledInReturning,
+    part_refunds.KilledInPartRefund,
     mails.MailsFailing,
     changes.StockChanged,
     changes.WorkerKilledInChange,

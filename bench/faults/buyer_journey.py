@@ -46,10 +46,12 @@ class Behaviour:
 class Demand:
     """How many buyers arrive within how many seconds, for how many units each, and how long they retry.
 
-    `deliveries` are the ways in which the payment company notifies the shop.
+    `deliveries` are the ways in which the payment company notifies the shop. `shoppers` are as many more, who buy in
+    the ordinary shop.
     """
 
     buyers: int = 60
+    shoppers: int = 0
     arrival_seconds: float = 6.0
     units_max: int = 2
     retry_seconds_max: float = 6.0

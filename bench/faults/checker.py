@@ -15,7 +15,7 @@ EXAMPLES_MAX = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """Counts of reservations; `oversold` and `stuck` count units; `violations` is everything else, in words."""
+    """Counts of reservations and ordinary orders. `oversold` and `stuck` count units, `violations` says the rest."""
 
     told_yes: int
     kept: int
@@ -30,6 +30,19 @@ class Findings:
     def holds(self) -> bool:
         """Whether every promise was kept."""
         return not (self.lost or self.duplicated or self.oversold or self.stuck or self.violations)
+
+    def plus(self, other: "Findings") -> "Findings":
+        """The findings of both, as one."""
+        return Findings(
+            told_yes=self.told_yes + other.told_yes,
+            kept=self.kept + other.kept,
+            lost=self.lost + other.lost,
+            not_promised=self.not_promised + other.not_promised,
+            duplicated=self.duplicated + other.duplicated,
+            oversold=self.oversold + other.oversold,
+            stuck=self.stuck + other.stuck,
+            violations=[*self.violations, *other.violations],
+        )
 
 
 def check(

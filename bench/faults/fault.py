@@ -9,15 +9,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.history import History
 from bench.faults.http_client import BuyerClient
 from bench.faults.shop_under_test import WEBS, ShopUnderTest
+from bench.faults.shopping.goods import Goods, Shelf, shopper_credentials
+from bench.faults.shopping.shopper_client import ShopperClient
 from bench.faults.store_snapshot import reservations_in_database
-from bench.faults.trial_sale import Stock, credentials_for
+from bench.faults.trial_sale import Credentials, Stock, credentials_for, new_item
 from seckill.models import SaleItem
+
+Client = TypeVar("Client", bound=BuyerClient)
 
 # The numbers of buyers that a fault adds start here, far above those of the trial's buyers.
 EXTRA_BUYERS_FIRST = 1_000
@@ -40,19 +44,48 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialContext:
-    """What a fault works with: the shop, the item on sale, the history, and the random choices of the trial."""
+    """What a fault works with: the shop, the item on sale, the goods beside it, the history, and the random choices."""
 
     trial: str
     shop: ShopUnderTest
     item: SaleItem
+    goods: Goods
     history: History
     rng: random.Random
+
+    @property
+    def ports(self) -> list[int]:
+        """Where buyers reach the web processes."""
+        return [self.shop.proxy.port(f"buyers-{web}") for web in WEBS]
 
     def extra_buyer(self, name: str, *, number: int) -> BuyerClient:
         """One more buyer."""
         (credentials,) = credentials_for(self.item, count=1, first=EXTRA_BUYERS_FIRST + number)
-        ports = [self.shop.proxy.port(f"buyers-{web}") for web in WEBS]
-        return BuyerClient(trial=self.trial, name=name, credentials=credentials, ports=ports, history=self.history)
+        return BuyerClient(trial=self.trial, name=name, credentials=credentials, ports=self.ports, history=self.history)
+
+    def buyers(self, credentials: Sequence[Credentials], *, name: str = "buyer") -> list[BuyerClient]:
+        """One in the trial's sale for each of the credentials."""
+        return self._clients(BuyerClient, credentials, name=name)
+
+    def shoppers(self, *, count: int, first: int = 0) -> list[ShopperClient]:
+        """So many buyers of the ordinary shop, each with one purchase to make."""
+        credentials = shopper_credentials(count=count, first=first)
+        return self._clients(ShopperClient, credentials, name="shopper", first=first)
+
+    def _clients(
+        self, kind: type[Client], credentials: Sequence[Credentials], *, name: str, first: int = 0
+    ) -> list[Client]:
+        """Every second uses the other web process."""
+        return [
+            kind(
+                trial=self.trial,
+                name=f"{name}-{first + number}",
+                credentials=of_buyer,
+                ports=self.ports if number % 2 else self.ports[::-1],
+                history=self.history,
+            )
+            for number, of_buyer in enumerate(credentials)
+        ]
 
 
 class Fault:
@@ -65,6 +98,8 @@ class Fault:
     duration_seconds: ClassVar[float] = 2.0
     stock: ClassVar[Stock] = Stock()
     demand: ClassVar[Demand] = Demand()
+    # What the ordinary shop sells meanwhile: nothing where no buyers come to it.
+    shelf: ClassVar[Shelf] = Shelf()
     # Whether refusals must come within the bound while it lasts.
     refusals_are_timed: ClassVar[bool] = False
     # Whether the fault changes the quantity: then "sold out" may have been true at some time.
@@ -83,6 +118,11 @@ class Fault:
         # When the store lost durable data, and the reservations that PostgreSQL had as orders just before.
         self.data_lost_s: float | None = None
         self.orders_before_loss: set[str] = set()
+
+    @classmethod
+    def open_item(cls, stock: Stock, goods: Goods) -> SaleItem:
+        """The item of the trial's sale."""
+        return new_item(cls.name, stock)
 
     def inject(self) -> None:
         """Make it happen."""

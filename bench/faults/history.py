@@ -23,6 +23,8 @@ class Action(StrEnum):
     OPEN_PAGE = "open_page"
     PAY = "pay"
     CANCEL = "cancel"
+    FILL_CART = "fill_cart"
+    CHECK_OUT = "check_out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,8 @@ class Event:
 
     `at_s` is the machine's monotonic clock, `wall_s` seconds since 1970, to compare with logs. For a reservation,
     `units` are those asked for in a request and those granted in an answer; `buyer_id` and `reservation_id` are those
-    of the pass, `id_in_answer` is the reservation id in the answer.
+    of the pass, `id_in_answer` is the reservation id in the answer. For a purchase in the ordinary shop,
+    `reservation_id` is the key of its checkout, and `id_in_answer` the number of the order.
     """
 
     trial: str
@@ -54,6 +57,11 @@ class Event:
     @property
     def is_yes(self) -> bool:
         return self.action is Action.RESERVE and self.status == 201
+
+    @property
+    def is_order(self) -> bool:
+        """Whether a checkout was told yes."""
+        return self.action is Action.CHECK_OUT and self.status == 201
 
 
 class History:

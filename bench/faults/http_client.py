@@ -16,6 +16,8 @@ CALL_SECONDS_MAX = 10.0
 
 # Outcomes that are not the shop's: the payment company took the money; its page does not take any more.
 CHARGED, PAGE_CLOSED = "charged", "page_closed"
+# How a yes is called, and one that is repeated.
+HOLD_WORDS, ORDER_WORDS = ("reserved", "already_reserved"), ("ordered", "already_ordered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class BuyerClient:
             attempt=attempt,
             body={"units": units},
             headers={"Authorization": f"Pass {self.credentials.pass_text}"},
+            units=units,
         )
 
     def get_reservation(self, *, attempt: int = 0) -> Answer:
@@ -98,10 +101,12 @@ class BuyerClient:
         attempt: int,
         headers: Mapping[str, str],
         body: Mapping[str, Any] | None = None,
+        units: int = 0,
     ) -> Answer:
-        call = self.record_request(action, units=int((body or {}).get("units", 0)))
+        call = self.record_request(action, units=units)
         port = self.ports[attempt % len(self.ports)]
-        answer = answer_from(request(port, method, path, headers=headers, **as_json(body)))
+        reply = request(port, method, path, headers=headers, **as_json(body))
+        answer = answer_from(reply, yes_words=ORDER_WORDS if action is Action.CHECK_OUT else HOLD_WORDS)
         self.record_answer(call, action, answer)
         return answer
 
@@ -110,14 +115,14 @@ class BuyerClient:
         return self.history.add_request(units=units, action=action, **self._names())
 
     def record_answer(self, call: int, action: Action, answer: Answer) -> None:
-        is_yes = action is Action.RESERVE and answer.status == 201
+        granted, id_in_answer = granted_by(action, answer) if answer.status == 201 else (0, "")
         self.history.add_answer(
             call=call,
             action=action,
             outcome=answer.outcome,
             status=answer.status,
-            units=int(answer.body.get("units") or 0) if is_yes else 0,
-            id_in_answer=str(answer.body.get("id") or "") if is_yes else "",
+            units=granted,
+            id_in_answer=id_in_answer,
             **self._names(),
         )
 
@@ -130,6 +135,16 @@ class BuyerClient:
         }
 
 
+def granted_by(action: Action, answer: Answer) -> tuple[int, str]:
+    """The units that a yes grants, and the id that it names: of the reservation, or the number of the order."""
+    if action is Action.RESERVE:
+        return int(answer.body.get("units") or 0), str(answer.body.get("id") or "")
+    if action is Action.CHECK_OUT:
+        lines = answer.body.get("lines") or []
+        return sum(int(line["units"]) for line in lines), str(answer.body.get("number") or "")
+    return 0, ""
+
+
 def press(port: int, *, path: str, delivery: str) -> Answer:
     """Get the page for its CSRF cookie, then press the button as a browser does."""
     page = request(port, "GET", path)
@@ -138,6 +153,9 @@ def press(port: int, *, path: str, delivery: str) -> Answer:
             outcome=UNKNOWN if not page.status or page.status >= 500 else f"http_{page.status}", status=page.status
         )
     cookie = page.headers.get("set-cookie", "").partition(";")[0]
+    if not cookie:
+        # It was closed meanwhile, and has no form any more.
+        return Answer(outcome=PAGE_CLOSED, status=200)
     form = urlencode({"action": "pay", "delivery": delivery, "csrfmiddlewaretoken": cookie.partition("=")[2]})
     pressed = request(
         port,
@@ -183,7 +201,7 @@ def request(
         return Reply()
 
 
-def answer_from(reply: Reply) -> Answer:
+def answer_from(reply: Reply, *, yes_words: tuple[str, str] = HOLD_WORDS) -> Answer:
     """The API's reply as an answer."""
     if not reply.status:
         return Answer(outcome=UNKNOWN)
@@ -193,12 +211,13 @@ def answer_from(reply: Reply) -> Answer:
         body = {}
     if not isinstance(body, dict):
         body = {}
-    return Answer(outcome=outcome_of(reply, body), status=reply.status, body=body)
+    return Answer(outcome=outcome_of(reply, body, yes_words=yes_words), status=reply.status, body=body)
 
 
-def outcome_of(reply: Reply, body: Mapping[str, Any]) -> str:
-    if "code" in body:
+def outcome_of(reply: Reply, body: Mapping[str, Any], *, yes_words: tuple[str, str]) -> str:
+    # An order has a `code` too, its short number.
+    if reply.status >= 400 and "code" in body:
         return str(body["code"])
     if reply.status == 201:
-        return "already_reserved" if "idempotent-replayed" in reply.headers else "reserved"
+        return yes_words["idempotent-replayed" in reply.headers]
     return "ok" if reply.status < 400 else f"http_{reply.status}"

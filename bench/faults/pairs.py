@@ -13,6 +13,7 @@ from typing import ClassVar
 from bench.faults.all_faults import BY_NAME, FAULTS
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, TrialContext
+from bench.faults.shopping.goods import Shelf
 from bench.faults.trial_sale import Stock
 
 # Stands between the names of the two.
@@ -87,6 +88,7 @@ def pair_of(one: type[Fault], other: type[Fault]) -> type[FaultPair]:
         )
         stock = stock_for(first.stock, second.stock)
         demand = demand_for(first.demand, second.demand)
+        shelf = shelf_for(first.shelf, second.shelf)
         refusals_are_timed = first.refusals_are_timed and second.refusals_are_timed
         quantity_moved = first.quantity_moved or second.quantity_moved
 
@@ -107,11 +109,16 @@ def demand_for(one: Demand, other: Demand) -> Demand:
     usual = Demand().deliveries
     return Demand(
         buyers=one.buyers + other.buyers,
+        shoppers=one.shoppers + other.shoppers,
         arrival_seconds=one.arrival_seconds + other.arrival_seconds,
         units_max=max(one.units_max, other.units_max),
         retry_seconds_max=max(one.retry_seconds_max, other.retry_seconds_max),
         deliveries=other.deliveries if one.deliveries == usual else one.deliveries,
     )
+
+
+def shelf_for(one: Shelf, other: Shelf) -> Shelf:
+    return Shelf(products=max(one.products, other.products), units=one.units + other.units)
 
 
 def kind_named(name: str) -> type[Fault] | None:

@@ -35,11 +35,15 @@ def pay(
     stop: threading.Event,
     delivery: str,
 ) -> None:
-    """Open the page and press the button, repeatedly until the outcome is known."""
+    """Wait for the reservation's order, and pay it."""
     retry = Retry(seconds=retry_seconds_max, stop=stop)
     number = order_number(client, retry)
-    if number is None:
-        return
+    if number is not None:
+        pay_order(client, number=number, retry=retry, delivery=delivery)
+
+
+def pay_order(client: BuyerClient, *, number: str, retry: Retry, delivery: str) -> None:
+    """Open the page of this order and press the button, repeatedly until the outcome is known."""
     page = retry.until(known, lambda attempt: client.open_page(number=number, attempt=attempt))
     if page is None or not page.body.get("url"):
         return

@@ -34,6 +34,15 @@ START_SECONDS = 90.0
 
 # When late messages of the payment company come: after the holds of a trial have expired, and before it is checked.
 LATE_SECONDS = 8
+# How long an unpaid order of the ordinary shop is held: the least that the settings accept.
+CHECKOUT_HOLD_SECONDS = 60
+# All buyers come from one address, and some buy a hundred times: limits would be met before anything else is.
+UNBOUNDED = {
+    "CART_LIMIT": "1000000/minute",
+    "CHECKOUT_LIMIT": "1000000/minute",
+    "CHECKOUT_LIMIT_BY_ADDRESS": "1000000/minute",
+    "CHECKOUT_UNPAID_MAX": "1000000",
+}
 
 WEBS = ("web1", "web2")
 # `errands` is a worker for tasks that wait for other servers, such as mails; `repair` one for audits and reconciles.
@@ -113,28 +122,32 @@ class ShopUnderTest:
     def process(self, name: str, *, clock_seconds: float = 0.0, more: Mapping[str, str] | None = None) -> Process:
         """A process of the shop, not started, with `more` variables. `worker2` and `beat2` are a second of each."""
         kind = name.rstrip("0123456789")
+        plan = ProcessPlan(
+            name=name,
+            kind=kind,
+            directory=self.directory,
+            environment={**self.environment_of(kind), **(more or {})},
+            port=self._web_ports.get(name, 0),
+            clock_seconds=clock_seconds,
+        )
+        return process_of(plan, broker_url=settings.REDIS_URL)
+
+    def environment_of(self, kind: str) -> dict[str, str]:
+        """The variables of a process of this kind: its own links, and failpoints."""
         # All workers use the same links.
         group = "worker" if kind in ("errands", "repair") else kind
-        environment = {
+        return {
             **os.environ,
+            **UNBOUNDED,
             "PYTHONUNBUFFERED": "1",
             "FAILPOINTS": str(self.failpoints),
             "DATABASE_URL": through(settings.DATABASE_URL, port=self.proxy.port(f"{group}-postgres")),
             "SECKILL_REDIS_URL": through(settings.SECKILL_REDIS_URL, port=self.proxy.port(f"{group}-store")),
             "SIMULATED_LATE_SECONDS": str(LATE_SECONDS),
+            "CHECKOUT_HOLD_SECONDS": str(CHECKOUT_HOLD_SECONDS),
             "EMAIL_URL": f"smtp://127.0.0.1:{self.mail_port}",
             "REDIS_URL": through(settings.REDIS_URL, port=self.proxy.port(f"{group}-broker")),
-            **(more or {}),
         }
-        plan = ProcessPlan(
-            name=name,
-            kind=kind,
-            directory=self.directory,
-            environment=environment,
-            port=self._web_ports.get(name, 0),
-            clock_seconds=clock_seconds,
-        )
-        return process_of(plan, broker_url=settings.REDIS_URL)
 
     def store_client(self) -> Any:
         """A client of the reservation store that bypasses the proxy."""

@@ -2,20 +2,23 @@
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from django.db import DatabaseError
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.buyer_threads import BuyerThreads
+from bench.faults.buyer_threads import BuyerThreads, sale_journeys, shopping_trips
 from bench.faults.checker import Findings, check, first_yes, seconds_of_failed_calls
 from bench.faults.fault import Fault, TrialContext
 from bench.faults.history import Event, History
 from bench.faults.http_client import BuyerClient
 from bench.faults.shop_under_test import CELERY, SERVERS, WEBS, ShopUnderTest
+from bench.faults.shopping.goods import Goods, end_forgotten, new_goods, take_off_the_shelf
+from bench.faults.shopping.purchase_check import check_purchases, split
+from bench.faults.shopping.purchase_snapshot import PurchaseSnapshot, take_purchases
 from bench.faults.store_snapshot import StoreSnapshot, take_snapshot
-from bench.faults.trial_sale import Credentials, Stock, credentials_for, new_item, retire
+from bench.faults.trial_sale import Stock, credentials_for, retire
 from orders.repair.audit import audit
 from seckill.models import SaleItem
 from seckill.store import StoreUnreachable
@@ -62,15 +65,17 @@ def run_trial(kind: type[Fault], *, shop: ShopUnderTest, history: History, seed:
     rng = random.Random(f"{seed}/{kind.name}")
     stock, demand = (short_stock(kind.stock), short_demand(kind.demand)) if short else (kind.stock, kind.demand)
     shop.await_answers(*SERVERS, *WEBS, *CELERY)
-    item = new_item(kind.name, stock)
+    goods = new_goods(kind.name, kind.shelf)
+    item = kind.open_item(stock, goods)
     *credentials, probe_credentials = credentials_for(item, count=demand.buyers + 1)
-    ports = [shop.proxy.port(f"buyers-{web}") for web in WEBS]
-    probe = BuyerClient(trial=kind.name, name="probe", credentials=probe_credentials, ports=ports, history=history)
-    probe.reserve(item_id=item.pk, units=1)
-    fault = kind(TrialContext(trial=kind.name, shop=shop, item=item, history=history, rng=rng))
-    buyers = BuyerThreads(
-        trial=kind.name, item_id=item.pk, credentials=credentials, demand=demand, ports=ports, history=history, rng=rng
+    context = TrialContext(trial=kind.name, shop=shop, item=item, goods=goods, history=history, rng=rng)
+    probe = BuyerClient(
+        trial=kind.name, name="probe", credentials=probe_credentials, ports=context.ports, history=history
     )
+    probe.reserve(item_id=item.pk, units=1)
+    fault = kind(context)
+    journeys = sale_journeys(context, demand=demand, credentials=credentials) + shopping_trips(context, demand=demand)
+    buyers = BuyerThreads(trial=kind.name, journeys=journeys, demand=demand)
     buyers.start()
     try:
         fault_run = run_fault(fault, probe=probe, buyers=buyers, shop=shop)
@@ -78,13 +83,19 @@ def run_trial(kind: type[Fault], *, shop: ShopUnderTest, history: History, seed:
         buyers.stop()
         shop.reset()
         raise
-    snapshot, settle_seconds = await_settled(shop, credentials=[*credentials, probe_credentials], item_id=item.pk)
-    events = history.of(kind.name)
-    findings = check(events, snapshot, may_be_lost=may_be_lost(fault, events), quantity_moved=kind.quantity_moved)
+    reservation_ids = [of_buyer.reservation_id for of_buyer in [*credentials, probe_credentials]]
+    snapshots, settle_seconds = await_settled(
+        shop, take=lambda: take_snapshots(item_id=item.pk, reservation_ids=reservation_ids, goods=goods)
+    )
+    events, of_purchases = split(history.of(kind.name))
+    findings = check(
+        events, snapshots.sale, may_be_lost=may_be_lost(fault, events), quantity_moved=kind.quantity_moved
+    ).plus(check_purchases(of_purchases, snapshots.shop))
     times = seconds_of_failed_calls(events, since_s=fault_run.injected_s, until_s=fault_run.undone_s)
     slowest = max(times, default=None) if kind.refusals_are_timed else None
-    more = further_violations(fault, snapshot, slowest=slowest, recovered=fault_run.recovery_seconds is not None)
+    more = further_violations(fault, snapshots, slowest=slowest, recovered=fault_run.recovery_seconds is not None)
     retire(item)
+    take_off_the_shelf(goods)
     return Trial(
         fault=kind.name,
         description=kind.description,
@@ -94,7 +105,7 @@ def run_trial(kind: type[Fault], *, shop: ShopUnderTest, history: History, seed:
         settle_seconds=settle_seconds,
         slowest_refusal_seconds=slowest,
         seconds=time.monotonic() - began_s,
-        answer_counts=count_answers(events),
+        answer_counts=count_answers([*events, *of_purchases]),
     )
 
 
@@ -131,6 +142,7 @@ def short_demand(demand: Demand) -> Demand:
     return replace(
         demand,
         buyers=demand.buyers // 2,
+        shoppers=demand.shoppers // 2,
         arrival_seconds=min(demand.arrival_seconds, 4.0),
         retry_seconds_max=min(demand.retry_seconds_max, 4.0),
     )
@@ -171,23 +183,38 @@ def failed_trial(kind: type[Fault], *, error: Exception, seconds: float) -> Tria
     )
 
 
-def await_settled(
-    shop: ShopUnderTest, *, credentials: Sequence[Credentials], item_id: int
-) -> tuple[StoreSnapshot, float | None]:
-    """A snapshot once no work is pending, and after how many seconds; None if some is still pending at the end."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshots:
+    """What both stores say of the sale, and what the ordinary shop has beside it."""
+
+    sale: StoreSnapshot
+    shop: PurchaseSnapshot
+
+    def pending_work(self) -> list[str]:
+        return [*self.sale.pending_work(), *self.shop.pending_work()]
+
+
+def take_snapshots(*, item_id: int, reservation_ids: Sequence[str], goods: Goods) -> Snapshots:
+    """Read both, now that no buyer does anything any more. Raises StoreUnreachable and DatabaseError."""
+    sale = take_snapshot(item_id=item_id, reservation_ids=reservation_ids)
+    end_forgotten(goods)
+    return Snapshots(sale=sale, shop=take_purchases(goods))
+
+
+def await_settled(shop: ShopUnderTest, *, take: Callable[[], Snapshots]) -> tuple[Snapshots, float | None]:
+    """Snapshots once no work is pending, and after how many seconds; None if some is still pending at the end."""
     began_s = time.monotonic()
-    reservation_ids = [of_buyer.reservation_id for of_buyer in credentials]
     while True:
-        snapshot: StoreSnapshot | None = None
+        snapshots: Snapshots | None = None
         try:
-            snapshot = take_snapshot(item_id=item_id, reservation_ids=reservation_ids)
+            snapshots = take()
         except (StoreUnreachable, DatabaseError):
             if time.monotonic() - began_s > 2 * SETTLE_SECONDS_MAX:
                 raise
-        if snapshot is not None and not snapshot.pending_work():
-            return snapshot, time.monotonic() - began_s
-        if snapshot is not None and time.monotonic() - began_s > SETTLE_SECONDS_MAX:
-            return snapshot, None
+        if snapshots is not None and not snapshots.pending_work():
+            return snapshots, time.monotonic() - began_s
+        if snapshots is not None and time.monotonic() - began_s > SETTLE_SECONDS_MAX:
+            return snapshots, None
         shop.wait(POLL_SECONDS)
 
 
@@ -203,9 +230,9 @@ def may_be_lost(fault: Fault, events: Sequence[Event]) -> set[str]:
     }
 
 
-def further_violations(fault: Fault, snapshot: StoreSnapshot, *, slowest: float | None, recovered: bool) -> list[str]:
+def further_violations(fault: Fault, snapshots: Snapshots, *, slowest: float | None, recovered: bool) -> list[str]:
     """What is wrong besides the checker's findings."""
-    violations = [*fault.violations(), *snapshot.pending_work(), *audited(fault.context.item)]
+    violations = [*fault.violations(), *snapshots.pending_work(), *audited(fault.context.item)]
     if not fault.took_effect():
         violations.append("the fault did not take effect, so this trial proves nothing")
     if not recovered:

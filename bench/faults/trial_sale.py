@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from bench import load_buyers
-from bench.load_sale import open_load_sale
+from bench.load_sale import PRICE_MINOR, open_load_sale
 from seckill import passes
 from seckill.models import LatePayment, Sale, SaleItem
 from shop.models import ApiToken
@@ -48,6 +48,26 @@ def new_item(trial: str, stock: Stock) -> SaleItem:
         open_seconds=SALE_SECONDS,
         hold_seconds=stock.hold_seconds,
         late_payment=stock.late_payment,
+    )
+
+
+def unpublished_item(trial: str, stock: Stock, *, variant_id: int) -> SaleItem:
+    """The item of a new sale of this variant, which opens as soon as it is published."""
+    now = timezone.now()
+    sale = Sale.objects.create(
+        name=trial,
+        opens_at=now,
+        closes_at=now + timedelta(seconds=SALE_SECONDS),
+        hold_seconds=stock.hold_seconds,
+        late_payment=stock.late_payment,
+        listed=False,
+    )
+    return SaleItem.objects.create(
+        sale=sale,
+        variant_id=variant_id,
+        price_minor=PRICE_MINOR,
+        quantity=stock.quantity,
+        per_buyer_max=stock.per_buyer_max,
     )
 
 

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from uuid import uuid4
 
 from django.conf import settings
@@ -21,7 +20,7 @@ from bench import load_buyers
 from bench.load_sale import open_load_sale
 from bench.stampede.arrivals import Arrivals
 from bench.stampede.setup import OWN_SALE_SECONDS, Address, CannotStart
-from bench.stampede.timed_calls import CallTimes, TimedCalls
+from bench.stampede.timed_calls import CallingThreads, CallTimes
 from orders.models import OrderLine
 from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
 from seckill import ledger, passes
@@ -47,26 +46,13 @@ class UnpaidOrder:
     token: str
 
 
-class PayingBuyers:
-    """Threads that pay for the orders, one after the other, from the beginning of the `with` to its end."""
+class PayingBuyers(CallingThreads):
+    """Threads that pay for the orders, one after the other."""
 
     def __init__(self, *, address: Address, orders: Sequence[UnpaidOrder]) -> None:
-        self._calls = TimedCalls(address=address)
+        super().__init__(address=address, work={f"payer-{number + 1}": self._pay for number in range(THREADS)})
         self._orders: Iterator[UnpaidOrder] = iter(orders)
         self._lock = threading.Lock()
-        self._threads = [threading.Thread(target=self._pay, name=f"payer-{number + 1}") for number in range(THREADS)]
-
-    def __enter__(self) -> "PayingBuyers":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._calls.end()
-        for thread in self._threads:
-            thread.join()
 
     def times(self) -> dict[str, CallTimes]:
         """What was measured, by kind of call."""

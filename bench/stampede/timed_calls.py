@@ -3,10 +3,11 @@
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from bench.stampede.setup import Address, CannotStart, request
 from bench.stampede.verdict import percentile
@@ -69,19 +70,15 @@ class TimedCalls:
         )
 
 
-class Visitors:
-    """A thread for each page that asks for it again and again, from the beginning of the `with` to its end."""
+class CallingThreads:
+    """Threads that make timed calls from the beginning of the `with` to its end."""
 
-    def __init__(self, *, address: Address, pages: Mapping[str, tuple[str, Mapping[str, str]]]) -> None:
-        """`pages` are paths and headers by name."""
+    def __init__(self, *, address: Address, work: Mapping[str, Callable[[], None]]) -> None:
+        """`work` is what each thread does until `self._calls.ended`, by the thread's name."""
         self._calls = TimedCalls(address=address)
-        self._names = list(pages)
-        self._threads = [
-            threading.Thread(target=self._visit, args=(name, path, dict(headers)), name=f"visitor-{name}")
-            for name, (path, headers) in pages.items()
-        ]
+        self._threads = [threading.Thread(target=target, name=name) for name, target in work.items()]
 
-    def __enter__(self) -> "Visitors":
+    def __enter__(self) -> Self:
         for thread in self._threads:
             thread.start()
         return self
@@ -92,6 +89,21 @@ class Visitors:
         self._calls.end()
         for thread in self._threads:
             thread.join()
+
+
+class Visitors(CallingThreads):
+    """A thread for each page that asks for it again and again."""
+
+    def __init__(self, *, address: Address, pages: Mapping[str, tuple[str, Mapping[str, str]]]) -> None:
+        """`pages` are paths and headers by name."""
+        self._names = list(pages)
+        super().__init__(
+            address=address,
+            work={
+                f"visitor-{name}": partial(self._visit, name, path, dict(headers))
+                for name, (path, headers) in pages.items()
+            },
+        )
 
     def times(self) -> dict[str, CallTimes]:
         return {name: self._calls.times(name) for name in self._names}

@@ -1,24 +1,28 @@
-"""A thousand buyers pay just when their hold expires: each gets the units or the money back, never both."""
+"""Many buyers pay just when their deadline passes: each gets the units or the money back, never both."""
 
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import EXTRA_BUYERS_FIRST, Fault
 from bench.faults.history import Action
 from bench.faults.http_client import CHARGED, PAGE_CLOSED, Answer, BuyerClient
-from bench.faults.shop_under_test import WEBS
+from bench.faults.payer import RETRY_SECONDS
 from bench.faults.store_snapshot import reservations_in_database
 from bench.faults.trial_sale import Stock, credentials_for
-from orders.models import Order, Payment
+from orders.models import Order, OrderStatus, Payment
 from orders.payments import sessions
+from orders.payments.provider.interface import ProviderUnreachable
+from orders.payments.sessions import StartResult
 from orders.payments.simulated import company, delivery
 from orders.payments.simulated.models import SimulatedSession
 
@@ -32,6 +36,7 @@ HOLD_SECONDS = 120
 AROUND_DEADLINE_SECONDS = (-0.3, 1.2)
 THREADS = 12
 ORDERS_SECONDS_MAX = 30.0
+PAGE_SECONDS_MAX = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,54 +48,53 @@ class Race:
     pay_wall_s: float
 
 
-class PaymentAtExpiry(Fault):
-    """Buyers reserve over HTTP, and the shop is notified over HTTP.
+class PaymentAtDeadline(Fault, ABC):
+    """Buyers order over HTTP, and the shop is notified over HTTP. What is ordered, and how, is said below this class.
 
     Payment pages are opened and paid by function calls in this process, which meet their moment more exactly.
     """
 
-    name = "payment-at-expiry"
-    description = f"{RACES:,} buyers pay just when their hold expires"
     duration_seconds = 1.0
-    stock = Stock(quantity=RACES, per_buyer_max=1, hold_seconds=HOLD_SECONDS)
     demand = Demand(buyers=0)
+    races_wanted = 0
+    hold_seconds = 0
+    around_deadline_seconds = AROUND_DEADLINE_SECONDS
+
+    @abstractmethod
+    def open_races(self) -> list[Race | None]:
+        """Order what is raced for, and open the payment pages."""
+
+    @abstractmethod
+    def orders(self) -> QuerySet[Order]:
+        """The orders of the trial."""
+
+    @abstractmethod
+    def order_of(self, client: BuyerClient) -> Order | None:
+        """What this buyer has ordered."""
+
+    def before_deadlines(self, races: Sequence[Race]) -> None:
+        """All pages are open, and no deadline has passed. `races` are sorted by their moments."""
 
     def inject(self) -> None:
-        ports = [self.shop.proxy.port(f"buyers-{web}") for web in WEBS]
-        credentials = credentials_for(self.context.item, count=RACES, first=EXTRA_BUYERS_FIRST)
-        clients = [
-            BuyerClient(
-                trial=self.context.trial,
-                name=f"racer-{number}",
-                credentials=of_buyer,
-                ports=ports if number % 2 else ports[::-1],
-                history=self.context.history,
-            )
-            for number, of_buyer in enumerate(credentials)
-        ]
-        self._each(self._reserve, self._paced(clients))
-        ids = {client.credentials.reservation_id for client in clients}
-        self.shop.wait_until(
-            lambda: ids <= reservations_in_database(self.context.item.pk), seconds_max=ORDERS_SECONDS_MAX
-        )
-        races = [race for race in self._each(self._open_page, clients) if race is not None]
+        races = [race for race in self.open_races() if race is not None]
         races.sort(key=lambda race: race.pay_wall_s)
-        paid = Counter(self._each(self._pay, races))
-        in_time = Order.objects.filter(lines__sale_item=self.context.item, status="paid", attention="").count()
+        self.before_deadlines(races)
+        paid = Counter(self.each(self._pay, races))
+        in_time = self.orders().filter(status=OrderStatus.PAID, attention="").count()
         self.variant = f"{len(races)} races: {paid[CHARGED]} charged, {paid[PAGE_CLOSED]} refused by the page; "
         self.variant += f"{in_time} paid in time"
         self._races = len(races)
 
     def took_effect(self) -> bool:
-        return self._races > RACES / 2
+        return self._races > self.races_wanted / 2
 
-    def _paced(self, clients: Iterable[BuyerClient]) -> Iterable[BuyerClient]:
+    def paced(self, clients: Iterable[BuyerClient]) -> Iterable[BuyerClient]:
         began_s = time.monotonic()
         for number, client in enumerate(clients):
             self.shop.wait(max(0.0, began_s + number / RESERVATIONS_PER_SECOND - time.monotonic()))
             yield client
 
-    def _each(self, work: Callable[[Any], Any], things: Iterable[Any]) -> list[Any]:
+    def each(self, work: Callable[[Any], Any], things: Iterable[Any]) -> list[Any]:
         """Do the work for each, in several threads, while the supervisor goes on."""
 
         def work_on(thing: Any) -> Any:
@@ -101,20 +105,17 @@ class PaymentAtExpiry(Fault):
 
         with ThreadPoolExecutor(THREADS) as pool:
             futures = [pool.submit(work_on, thing) for thing in things]
-            self.shop.wait_until(lambda: all(future.done() for future in futures), seconds_max=2 * HOLD_SECONDS)
+            self.shop.wait_until(lambda: all(future.done() for future in futures), seconds_max=2 * self.hold_seconds)
             return [future.result() for future in futures]
 
-    def _reserve(self, client: BuyerClient) -> Answer:
-        return client.reserve(item_id=self.context.item.pk, units=1)
-
-    def _open_page(self, client: BuyerClient) -> Race | None:
+    def open_page(self, client: BuyerClient) -> Race | None:
         """The buyer's payment page; None if there is no order to pay."""
-        order = Order.objects.filter(reservation_id=client.credentials.reservation_id).first()
-        start = sessions.start(order_id=order.pk, idempotency_key=str(uuid4())) if order else None
+        order = self.order_of(client)
+        start = start_payment(order) if order else None
         if order is None or start is None or start.payment is None:
             return None
         reference = Payment.objects.values_list("provider_reference", flat=True).get(pk=start.payment.pk)
-        jitter = self.rng.uniform(*AROUND_DEADLINE_SECONDS)
+        jitter = self.rng.uniform(*self.around_deadline_seconds)
         return Race(client=client, reference=reference, pay_wall_s=order.expires_at.timestamp() + jitter)
 
     def _pay(self, race: Race) -> str:
@@ -127,3 +128,42 @@ class PaymentAtExpiry(Fault):
         if charged:
             delivery.deliver_now(session=SimulatedSession.objects.get(reference=race.reference))
         return outcome
+
+
+def start_payment(order: Order) -> StartResult:
+    """As the button does it. On a busy machine a call may be refused, and is repeated."""
+    give_up_s, key = time.monotonic() + PAGE_SECONDS_MAX, str(uuid4())
+    while True:
+        try:
+            return sessions.start(order_id=order.pk, idempotency_key=key)
+        except ProviderUnreachable:
+            if time.monotonic() > give_up_s:
+                raise
+            time.sleep(RETRY_SECONDS)
+
+
+class PaymentAtExpiry(PaymentAtDeadline):
+    name = "payment-at-expiry"
+    description = f"{RACES:,} buyers pay just when their hold expires"
+    stock = Stock(quantity=RACES, per_buyer_max=1, hold_seconds=HOLD_SECONDS)
+    races_wanted = RACES
+    hold_seconds = HOLD_SECONDS
+
+    def open_races(self) -> list[Race | None]:
+        credentials = credentials_for(self.context.item, count=RACES, first=EXTRA_BUYERS_FIRST)
+        clients = self.context.buyers(credentials, name="racer")
+        self.each(self._reserve, self.paced(clients))
+        ids = {client.credentials.reservation_id for client in clients}
+        self.shop.wait_until(
+            lambda: ids <= reservations_in_database(self.context.item.pk), seconds_max=ORDERS_SECONDS_MAX
+        )
+        return self.each(self.open_page, clients)
+
+    def _reserve(self, client: BuyerClient) -> Answer:
+        return client.reserve(item_id=self.context.item.pk, units=1)
+
+    def orders(self) -> QuerySet[Order]:
+        return Order.objects.filter(lines__sale_item=self.context.item)
+
+    def order_of(self, client: BuyerClient) -> Order | None:
+        return Order.objects.filter(reservation_id=client.credentials.reservation_id).first()
