@@ -5,6 +5,7 @@ from bench.speed.parts import (
     bare_parts,
     beside_parts,
     growth_parts,
+    list_parts,
     reading_parts,
     refusal_parts,
     store_parts,
@@ -19,6 +20,7 @@ PARTS: tuple[Part, ...] = (
     *beside_parts.PARTS,
     *store_parts.PARTS,
     *growth_parts.PARTS,
+    *list_parts.PARTS,
 )
 BY_NAME = {part.name: part for part in PARTS}
 # Thirty seconds, to see that everything works. The figures of so short a run mean little.
