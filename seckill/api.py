@@ -28,6 +28,7 @@ from seckill.live.spread import spread_seconds
 from seckill.models import Sale, listed_sales, published_items, published_sales, with_products
 from seckill.outcomes import HTTP, Outcome
 from seckill.pass_authentication import PassAuthentication, PassRefused
+from seckill.pass_limit import count_pass
 from seckill.phase import Phase, in_phase
 from seckill.reservation import ACCEPTED, reserve
 from seckill.serializers import (
@@ -133,7 +134,9 @@ class PassView(JsonAPIView):
         request=None,
         responses={
             201: PassSerializer,
-            **refusals(*TOKEN_REFUSALS, "csrf_failed", "invalid", "not_found", "too_early", "closed"),
+            **refusals(
+                *(*TOKEN_REFUSALS, "csrf_failed", "invalid", "not_found", "too_many_attempts", "too_early", "closed"),
+            ),
         },
     )
     def post(self, request: Request, item_id: int) -> HttpResponse:
@@ -153,13 +156,15 @@ class PassView(JsonAPIView):
             )
         if now >= item.sale.closes_at:
             return refusal(ledger.Reservation(Outcome.CLOSED, now_ms=now_ms()))
+        body = pass_body(item_id=item.pk, buyer_id=cast(int, request.user.pk))
         # Here and not in ReservationView, which makes no query.
         remember_language(request)
-        body = pass_body(item_id=item.pk, buyer_id=cast(int, request.user.pk))
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
 
 
 def pass_body(*, item_id: int, buyer_id: int) -> dict[str, Any]:
+    """A new pass, which counts against the buyer's limit. Raises LimitReached."""
+    count_pass(buyer_id=buyer_id)
     expires_s = passes.expiry_s()
     return {
         "pass": passes.issue(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s),

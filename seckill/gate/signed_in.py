@@ -23,6 +23,7 @@ from seckill.store import StoreUnreachable
 from shop.accounts.caller import Caller, find_caller
 from shop.buyer_language import is_language_chosen
 from shop.http.problems import is_outage
+from shop.http.rate_limits import LimitReached
 from shop.web.prepared import Prepared
 from shop.web.rsgi_application import environ_of
 
@@ -60,7 +61,7 @@ class SignedInCalls:
             if call.reservation_id is not None:
                 return self._find_status(buyer_id=caller.user_id, reservation_id=call.reservation_id)
             return self._pass(call, request, caller, language=language)
-        except StoreUnreachable:
+        except (StoreUnreachable, LimitReached):
             return None
         except Exception as error:
             # The view meets the same, and answers it.

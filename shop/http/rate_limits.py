@@ -36,7 +36,7 @@ def take(*, action: str, rate: str, key: str, bounded_without_cache: bool = Fals
 
     While the cache server is away everybody is let through, or with `bounded_without_cache` this process counts alone.
     """
-    item = parse(rate)
+    item = rate_of(rate)
     try:
         wait_seconds = _cache_server.take(item, action, key)
     except CacheAway:
@@ -47,9 +47,14 @@ def take(*, action: str, rate: str, key: str, bounded_without_cache: bool = Fals
 
 def forget(*, action: str, rate: str, key: str) -> None:
     """Start counting anew for `key`."""
-    item = parse(rate)
+    item = rate_of(rate)
     _of_this_process().clear(item, action, key)
     _cache_server.forget(item, action, key)
+
+
+@lru_cache(maxsize=64)
+def rate_of(text: str) -> RateLimitItem:
+    return parse(text)
 
 
 def take_from(limiter: MovingWindowRateLimiter, item: RateLimitItem, action: str, key: str) -> int:

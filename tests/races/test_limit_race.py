@@ -3,7 +3,9 @@
 from collections import Counter
 
 import pytest
+from django.conf import settings
 
+from seckill.api import pass_body
 from shop.http.rate_limits import LimitReached, take
 from tests.races.racing_processes import Call, racing_processes
 
@@ -21,6 +23,21 @@ def test_of_200_parallel_calls_under_a_limit_exactly_that_many_pass(rate: str) -
 def attempt(call: Call) -> str:
     try:
         take(action="a_race", rate=call["rate"], key="one buyer")
+    except LimitReached:
+        return "refused"
+    return "passed"
+
+
+def test_of_200_parallel_calls_for_passes_exactly_as_many_get_one_as_the_limit_allows() -> None:
+    with racing_processes() as racers:
+        answers = racers.race(ask_for_pass, [{"rate": "5/minute"}] * CALLS)
+    assert Counter(answers) == {"passed": 5, "refused": CALLS - 5}
+
+
+def ask_for_pass(call: Call) -> str:
+    settings.PASS_LIMIT = call["rate"]
+    try:
+        pass_body(item_id=1, buyer_id=1)
     except LimitReached:
         return "refused"
     return "passed"

@@ -3,14 +3,18 @@
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
 from seckill import passes
 from seckill.models import SaleItem
+from shop.http import rate_limits
 from shop.models import Product
 from tests.conftest import make_item
+from tests.own_store import free_port
+from tests.products import make_product
 
 pytestmark = pytest.mark.django_db
 
@@ -82,3 +86,56 @@ def test_a_body_is_refused(item: SaleItem, buyer: User) -> None:
     answer = client.post(f"/api/v1/sale-items/{item.pk}/passes/", {"units": 3})
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["field"] == "units"
+
+
+def test_an_account_that_asks_too_often_has_to_wait_and_others_do_not(
+    item: SaleItem, buyer: User, rival: User, settings: LazySettings
+) -> None:
+    settings.PASS_LIMIT = "3/minute"
+    other = make_item(make_product(name="Teapot", slug="teapot", price_minor=9900))
+    assert [ask(pk, buyer).status_code for pk in (item.pk, other.pk, item.pk)] == [201] * 3
+    answer = ask(item.pk, buyer)
+    assert (answer.status_code, answer["Content-Type"]) == (429, "application/problem+json")
+    assert answer.json()["code"] == "too_many_attempts"
+    assert answer.json()["retry_after"] == int(answer["Retry-After"])
+    assert 50 < int(answer["Retry-After"]) <= 60
+    assert ask(item.pk, rival).status_code == 201
+
+
+def test_calls_that_get_no_pass_are_not_counted(
+    product: Product, item: SaleItem, buyer: User, settings: LazySettings
+) -> None:
+    settings.PASS_LIMIT = "1/minute"
+    early = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
+    assert [ask(early.pk, buyer).status_code for _ in range(3)] == [409] * 3
+    assert ask(item.pk, buyer).status_code == 201
+
+
+def test_the_page_with_a_pass_counts_as_well(
+    client: Client, item: SaleItem, buyer: User, settings: LazySettings
+) -> None:
+    settings.PASS_LIMIT = "2/minute"
+    client.force_login(buyer)
+    assert client.get(f"/sale-items/{item.pk}/reserve/").status_code == 200
+    assert ask(item.pk, buyer).status_code == 201
+    page = client.get(f"/sale-items/{item.pk}/reserve/")
+    assert (page.status_code, page["Content-Type"]) == (429, "text/html; charset=utf-8")
+    assert 50 < int(page["Retry-After"]) <= 60
+
+
+def test_a_cache_that_is_away_gives_every_buyer_a_pass_and_is_logged_once(
+    item: SaleItem,
+    buyer: User,
+    settings: LazySettings,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings.PASS_LIMIT = "1/minute"
+    assert [ask(item.pk, buyer).status_code for _ in range(2)] == [201, 429]
+    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
+    caches["default"]["LOCATION"] = f"redis://127.0.0.1:{free_port()}/0"
+    settings.CACHES = caches
+    # What this process learns about the cache server must not last beyond this test.
+    monkeypatch.setattr(rate_limits, "_cache_server", rate_limits.CacheServer())
+    assert [ask(item.pk, buyer).status_code for _ in range(3)] == [201] * 3
+    assert caplog.text.count("limits_not_counted") == 1

@@ -136,6 +136,22 @@ def test_a_pass_is_given_as_the_view_gives_it(
     assert first.reservation_id != second.reservation_id
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("who", WHO)
+def test_a_limit_of_passes_is_counted_once_by_both_and_refused_by_the_view(
+    lane: Lane, item: SaleItem, buyer: User, who: str, language: str, settings: LazySettings
+) -> None:
+    settings.PASS_LIMIT = "3/minute"
+    asked = {**WHO[who](buyer), "HTTP_ACCEPT_LANGUAGE": language}
+    assert [lane.ask(asks_pass(item, **asked)).status for _ in range(3)] == ["201 Created"] * 3
+    assert lane.view.calls == 1
+    answer = lane.ask(asks_pass(item, **asked))
+    assert lane.view.calls == 2
+    assert answer.status == "429 Too Many Requests"
+    assert json.loads(answer.body)["code"] == "too_many_attempts"
+    assert "Retry-After" in dict(answer.headers)
+
+
 def held(item: SaleItem, user: User) -> UUID:
     return hold(item, user)
 
