@@ -1,5 +1,7 @@
 """Thousands of products without pictures, for trying out long lists and the search."""
 
+from collections.abc import Callable
+
 from django.db import transaction
 
 from shop.demo.assortment import CATEGORIES
@@ -33,13 +35,15 @@ THINGS = pairs(
 )
 
 
-def load_many(count: int) -> int:
+def load_many(count: int, *, report_progress: Callable[[int, int], object] = lambda done, total: None) -> int:
     """Bring the number of such products to `count`. Returns how many were made."""
     below = Category.objects.filter(slug__in=[category.slug for category in CATEGORIES if category.parent])
     categories = list(below.order_by("position", "pk"))
     had = Product.objects.filter(slug__startswith=SLUG_BEGINNING).count()
     for first in range(had, count, BATCH_SIZE):
-        load_batch(range(first, min(first + BATCH_SIZE, count)), categories)
+        last = min(first + BATCH_SIZE, count)
+        load_batch(range(first, last), categories)
+        report_progress(last - had, count - had)
     return max(count - had, 0)
 
 

@@ -9,8 +9,8 @@ from django.core.management import call_command
 from django.db.models import Q
 from django.utils import timezone
 
+from orders.management.commands.load_demo import UNITS_BESIDE_THE_SALE
 from seckill import ledger
-from seckill.management.commands.load_demo import UNITS_BESIDE_THE_SALE
 from seckill.models import Sale, SaleItem
 from shop.demo.assortment import PRODUCTS
 from shop.models import Category, Product, Variant

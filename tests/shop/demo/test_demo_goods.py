@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 import resvg_py
 
-from seckill.management.commands import load_demo
+from orders.management.commands import load_demo
 from shop.demo.assortment import CATEGORIES, PICTURES, PRODUCTS
 from shop.demo.goods import DemoProduct
 

@@ -22,7 +22,7 @@ from tests.processes import command_line, descendants, living, wait_until
 # The tests share one shop; with xdist's `--dist loadgroup` they also stay with one of its workers.
 pytestmark = pytest.mark.xdist_group("make run")
 
-START_SECONDS_MAX = 60
+START_SECONDS_MAX = 180
 STOP_SECONDS_MAX = 15
 
 
