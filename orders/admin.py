@@ -2,27 +2,35 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
-from orders.models import ATTENTION_TO_DO, Attention, Order, OrderLine, OrderStatus, Refund, ShippingAddress, with_lines
+from orders.models import (
+    ATTENTION_TO_DO,
+    REFUNDS,
+    Attention,
+    Order,
+    OrderLine,
+    OrderStatus,
+    Refund,
+    ShippingAddress,
+    with_lines,
+)
 from orders.staff.bounded_choice import LISTED_MAX
 from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
 from orders.staff.order_page import OrderPage
-from orders.staff.order_search import find_orders
+from orders.staff.order_search import SEARCH_HELP, find_orders
 from orders.staff.payment_admin import PaymentEventAdmin, PaymentInline, events_of
 from orders.staff.read_only_admin import ReadOnlyInline, amount_text
+from orders.staff.shipment_table import WithOrderTables
 from orders.staff.shipping_admin import ShippingMethodAdmin
 
 __all__ = ["MailAdmin", "OrderAdmin", "OrderToLookAtAdmin", "PaymentEventAdmin", "ShippingMethodAdmin"]
-
-# The theme writes some six kilobytes for each row.
-PER_PAGE = 25
 
 # django-unfold's colour for each status. It shows a status that is missing here untranslated.
 LABELS = {
@@ -85,7 +93,7 @@ class AddressInline(ReadOnlyInline):
 
 
 @admin.register(Order)
-class OrderAdmin(OrderPage):
+class OrderAdmin(WithOrderTables, OrderPage):
     """Orders are read-only here. Staff change them by buttons and actions, which call `orders/lifecycle.py`."""
 
     list_display = ["short_number", "customer", "status_label", "amount", "what", "created_at", "expires_at"]
@@ -96,11 +104,12 @@ class OrderAdmin(OrderPage):
         ("lines__variant__product", AutocompleteSelectFilter),
     ]
     list_filter_submit = True
+    # By their indexes. Any other order would sort all orders for each page.
+    sortable_by = ("short_number", "created_at")
     list_select_related = ["buyer"]
     # `get_search_results` looks elsewhere; without fields there would be no box.
     search_fields = ["code"]
-    search_help_text = _("Order number, mail address or user name")
-    list_per_page = PER_PAGE
+    search_help_text = SEARCH_HELP
     list_max_show_all = LISTED_MAX
     inlines = [OrderLineInline, AddressInline, PaymentInline, RefundInline, MailInline]
     change_form_outer_after_template = "admin/orders/order/events.html"
@@ -157,17 +166,5 @@ class OrderAdmin(OrderPage):
     def notice(self, order: Order) -> str:
         return str(EXPLANATIONS[Attention(order.attention)])
 
-    def render_change_form(
-        self,
-        request: HttpRequest,
-        context: dict[str, Any],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: Order | None = None,
-    ) -> HttpResponse:
-        context["events"] = events_of(obj) if obj else []
-        return super().render_change_form(request, context, add, change, form_url, obj)
-
-
-REFUNDS = (OrderStatus.REFUND_DUE, OrderStatus.REFUNDED)
+    def page_context(self, request: HttpRequest, obj: Order | None) -> dict[str, Any]:
+        return {**super().page_context(request, obj), "events": events_of(obj) if obj else []}

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from babel.dates import format_date
+from babel.dates import format_date, format_skeleton
 from django.conf import settings
 from django.utils import timezone, translation
 from django.utils.formats import date_format
@@ -39,6 +39,14 @@ def day_and_time(at: datetime) -> str:
     locale = translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)
     local = timezone.localtime(at)
     return f"{format_date(local, locale=locale)} {local:%H:%M}"
+
+
+def short_time(at: datetime, *, with_day: bool) -> str:
+    """With the zone and without the year: "14:02 UTC+08:00", "Nov 22 14:02 UTC+08:00", "11月22日 14:02 UTC+08:00"."""
+    locale = translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)
+    local = timezone.localtime(at)
+    day = f"{format_skeleton('MMMd', local, locale=locale)} " if with_day else ""
+    return f"{day}{local:%H:%M} {offset_text(at)}"
 
 
 def named_time(at: datetime) -> str:

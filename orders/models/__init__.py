@@ -4,6 +4,7 @@ from orders.models.mail import Mail
 from orders.models.order import (
     ATTENTION_TO_DO,
     LIVE,
+    REFUNDS,
     SOLD,
     Attention,
     Order,
@@ -19,6 +20,7 @@ from orders.models.shipping import ShippingMethod, ShippingPrice
 __all__ = [
     "ATTENTION_TO_DO",
     "LIVE",
+    "REFUNDS",
     "SOLD",
     "Attention",
     "Cart",

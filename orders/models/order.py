@@ -3,6 +3,7 @@
 import uuid
 
 from django.conf import settings
+from django.contrib.postgres.indexes import OpClass
 from django.db import models
 from django.db.models import Func, Prefetch, Q
 from django.db.models.functions import Upper
@@ -10,13 +11,10 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from orders.guest_links import guest_path
+from orders.models.order_code import CODE_LENGTH
 from seckill.models import SaleItem
 from shop.addresses.countries import country_name
 from shop.models import Product, Variant
-
-# Letters and digits that cannot be mistaken for each other: no I, O, 0 or 1. PostgreSQL draws them
-# (orders_new_code, migration 0011): a million million codes, so that nobody finds another's order by trying.
-CODE_LENGTH = 8
 
 
 class OrderStatus(models.TextChoices):
@@ -40,6 +38,9 @@ class OrderStatus(models.TextChoices):
 
 # Paid orders that keep their units.
 SOLD = (OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.COMPLETED)
+
+# Orders whose money goes back or went back, all of it.
+REFUNDS = (OrderStatus.REFUND_DUE, OrderStatus.REFUNDED)
 
 # Orders that count in SaleItem.taken. Refunded orders count too where `units_back` is False.
 LIVE = (OrderStatus.AWAITING_PAYMENT, *SOLD)
@@ -177,6 +178,14 @@ class Order(models.Model):
         return f"{self.get_absolute_url()}address/"
 
     @property
+    def invoice_path(self) -> str:
+        return f"{self.get_absolute_url()}invoice/"
+
+    @property
+    def invoice_pdf_path(self) -> str:
+        return f"{self.get_absolute_url()}invoice.pdf"
+
+    @property
     def goods_minor(self) -> int:
         """What the lines cost, without delivery."""
         return self.amount_minor - self.shipping_minor
@@ -290,6 +299,10 @@ class ShippingAddress(models.Model):
     class Meta:
         verbose_name = _("shipping address")
         verbose_name_plural = _("shipping addresses")
+        indexes = [
+            # For the beginning of a name, whatever the database's locale.
+            models.Index(OpClass(Upper("name"), name="text_pattern_ops"), name="orders_address_name"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.name}, {self.city}"

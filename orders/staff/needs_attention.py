@@ -13,7 +13,7 @@ from unfold.decorators import display
 
 from orders.models import ATTENTION_TO_DO, Attention, Order
 from orders.staff.bounded_choice import first_of
-from orders.staff.order_search import find_orders
+from orders.staff.order_search import SEARCH_HELP, find_orders
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to
 
 EXPLANATIONS = {
@@ -88,7 +88,7 @@ class OrderToLookAtAdmin(ReadOnlyAdmin):
     list_select_related = ["buyer"]
     # `get_search_results` looks elsewhere; without fields there would be no box.
     search_fields = ["code"]
-    search_help_text = gettext_lazy("Order number, mail address or user name")
+    search_help_text = SEARCH_HELP
     actions = ["mark_resolved"]
 
     def get_search_results(

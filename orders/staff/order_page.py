@@ -165,17 +165,8 @@ class OrderPage(OrderActions):
         }
         return TemplateResponse(request, "admin/orders/order/step.html", context)
 
-    def render_change_form(
-        self,
-        request: HttpRequest,
-        context: dict[str, Any],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: Order | None = None,
-    ) -> HttpResponse:
-        context["buttons"] = self.buttons_of(request, obj) if obj else []
-        return super().render_change_form(request, context, add, change, form_url, obj)
+    def page_context(self, request: HttpRequest, obj: Order | None) -> dict[str, Any]:
+        return {**super().page_context(request, obj), "buttons": self.buttons_of(request, obj) if obj else []}
 
     def buttons_of(self, request: HttpRequest, order: Order) -> list[dict[str, Any]]:
         """What the order's status allows, then what is always possible."""

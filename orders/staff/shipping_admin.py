@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -118,19 +118,12 @@ class ShippingMethodAdmin(WithHistory, StaffAdmin):
             text = _("“%(method)s” has no price, so buyers are not offered it.") % {"method": method}
             self.message_user(request, text, messages.WARNING)
 
-    def render_change_form(
-        self,
-        request: HttpRequest,
-        context: dict[str, Any],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: ShippingMethod | None = None,
-    ) -> HttpResponse:
+    def page_context(self, request: HttpRequest, obj: ShippingMethod | None) -> dict[str, Any]:
+        context = super().page_context(request, obj)
         if obj is not None:
             context["examples"] = examples_of(obj)
             context["free_from"] = None if obj.free_from_minor is None else price_text(obj.free_from_minor)
-        return super().render_change_form(request, context, add, change, form_url, obj)
+        return context
 
 
 def examples_of(method: ShippingMethod) -> list[Example]:

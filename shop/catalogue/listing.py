@@ -3,10 +3,11 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from django.db.models import Count, Exists, F, Min, OuterRef, Prefetch, QuerySet, Subquery, Window
+from django.contrib.postgres.search import SearchRank
+from django.db.models import Count, Exists, F, OrderBy, OuterRef, Prefetch, QuerySet, RowRange, Window
 
 from shop.models import Picture, Product, Variant
-from shop.search.query import search
+from shop.search.query import Found, search
 
 
 class Ordering(StrEnum):
@@ -52,28 +53,30 @@ def buyable_variants() -> "QuerySet[Variant]":
 
 def find_page(wish: Wish, *, page: int, size: int) -> ProductPage:
     """Page number `page`, from 1. Empty with a count of 0 where there is none, or beyond the last one."""
-    products, forgiven = wished(wish)
+    found = wished(wish)
     # Only numbers are sorted and counted, in one pass. The products of the page are fetched by their numbers.
-    first = (page - 1) * size
+    first, ordering = (page - 1) * size, ordering_of(wish, found)
+    # The count of all rows. The window has the order of the list so that PostgreSQL works out what it sorts by before
+    # it keeps the rows for counting: otherwise it keeps their texts too, which for ten thousand go to the disk.
+    count = Window(Count("pk"), order_by=ordering, frame=RowRange())
     rows = list(
-        in_order(products, wish).annotate(count=Window(Count("pk"))).values_list("pk", "count")[first : first + size]
+        found.products.annotate(count=count).order_by(*ordering).values_list("pk", "count")[first : first + size]
     )
     if not rows:
-        return ProductPage(forgiven=forgiven)
-    found = {product.pk: product for product in with_parts(visible_products().filter(pk__in=[pk for pk, _ in rows]))}
-    return ProductPage([found[pk] for pk, _ in rows if pk in found], rows[0][1], forgiven)
+        return ProductPage(forgiven=found.forgiven)
+    shown = {product.pk: product for product in with_parts(visible_products().filter(pk__in=[pk for pk, _ in rows]))}
+    return ProductPage([shown[pk] for pk, _ in rows if pk in shown], rows[0][1], found.forgiven)
 
 
-def wished(wish: Wish) -> "tuple[QuerySet[Product], bool]":
+def wished(wish: Wish) -> Found:
     products = Product.objects.filter(search_entry__is_visible=True)
     if wish.min_price_minor is not None or wish.max_price_minor is not None or wish.only_available:
         products = products.filter(Exists(wished_variants(wish).filter(product=OuterRef("pk"))))
     if wish.category_ids is not None:
         products = products.filter(category__in=wish.category_ids)
     if wish.typed is None:
-        return products, False
-    found = search(products, wish.typed)
-    return found.products, found.forgiven
+        return Found(products)
+    return search(products, wish.typed)
 
 
 def wished_variants(wish: Wish) -> "QuerySet[Variant]":
@@ -85,21 +88,19 @@ def wished_variants(wish: Wish) -> "QuerySet[Variant]":
     return variants.filter(available__gt=0) if wish.only_available else variants
 
 
-def in_order(products: "QuerySet[Product]", wish: Wish) -> "QuerySet[Product]":
-    """Always in one order, so that no product is on two pages of a list."""
+def ordering_of(wish: Wish, found: Found) -> list[OrderBy]:
+    """Always one order, so that no product is on two pages of a list."""
     ordering = wish.ordering or (Ordering.NEWEST if wish.typed is None else Ordering.RELEVANCE)
     match ordering:
-        case Ordering.RELEVANCE if wish.typed is not None:
+        case Ordering.RELEVANCE if found.query is not None:
             # The newest first, among equals.
-            return products.order_by(F("rank").desc(), "-pk")
+            return [SearchRank(F("search_entry__title"), found.query).desc(), F("pk").desc()]
         case Ordering.NAME:
-            return products.order_by("name", "pk")
+            return [F("name").asc(), F("pk").asc()]
         case Ordering.CHEAPEST | Ordering.DEAREST:
-            prices = buyable_variants().filter(product=OuterRef("pk")).order_by().values("product")
-            products = products.annotate(lowest=Subquery(prices.annotate(lowest=Min("price_minor")).values("lowest")))
-            lowest = F("lowest")
-            return products.order_by(lowest.desc() if ordering is Ordering.DEAREST else lowest.asc(), "pk")
-    return products.order_by("-pk")
+            lowest = F("search_entry__lowest_minor")
+            return [lowest.desc() if ordering is Ordering.DEAREST else lowest.asc(), F("pk").asc()]
+    return [F("pk").desc()]
 
 
 def with_parts(products: "QuerySet[Product]") -> "QuerySet[Product]":

@@ -5,12 +5,6 @@ from django.contrib.postgres.operations import TrigramExtension
 from django.db import migrations, models
 
 import shop.models.picture_field
-from shop.models.search_entry import write_entries
-
-
-def fill(apps, schema_editor):
-    write_entries(apps.get_model("shop", "Product").objects.all())
-
 
 class Migration(migrations.Migration):
 
@@ -53,5 +47,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.RunPython(fill, migrations.RunPython.noop),
+        # The next migration completes the table and fills it.
     ]

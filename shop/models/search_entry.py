@@ -36,6 +36,8 @@ class SearchEntry(models.Model):
     title = SearchVectorField()
     # The product is shown and has a variant that can be bought: thousands are counted without looking at these.
     is_visible = models.BooleanField()
+    # Of the variants that can be bought, the lowest price: thousands are sorted by it without reading variants.
+    lowest_minor = models.PositiveBigIntegerField(null=True)
 
     class Meta:
         indexes = [GinIndex(fields=["document"], name="shop_searchentry_document", fastupdate=False)]
@@ -109,7 +111,8 @@ def entry_of(product: Any) -> Entry:
     rest.append(" ".join(lexemes(description, weight="D")))
     is_visible = product.is_active and any(variant.is_active for variant in variants)
     words = [word for word in words_in(f"{names} {others}") if len(word) >= TYPO_CHARACTERS_MIN and not word.isdigit()]
-    return Entry([product.pk, *title, *rest, *title, is_visible], words)
+    lowest_minor = min((variant.price_minor for variant in variants if variant.is_active), default=None)
+    return Entry([product.pk, *title, *rest, *title, is_visible, lowest_minor], words)
 
 
 def sku_lexeme(sku: str) -> str:
@@ -135,8 +138,8 @@ def statement() -> str:
     title = " || ".join([*[f"{words('A')} || {words('B')}"] * count, "%s::tsvector"])
     rest = " || ".join([*[words("D")] * count, "%s::tsvector"])
     return (
-        "INSERT INTO shop_searchentry (product_id, document, title, is_visible) "
-        f"VALUES (%s, {title} || {rest}, {title}, %s) "
+        "INSERT INTO shop_searchentry (product_id, document, title, is_visible, lowest_minor) "
+        f"VALUES (%s, {title} || {rest}, {title}, %s, %s) "
         "ON CONFLICT (product_id) DO UPDATE SET document = excluded.document, title = excluded.title, "
-        "is_visible = excluded.is_visible"
+        "is_visible = excluded.is_visible, lowest_minor = excluded.lowest_minor"
     )

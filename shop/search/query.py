@@ -6,8 +6,8 @@ so, words that a typo may have been meant to be (shop/search/spelling.py), Chine
 
 from dataclasses import dataclass
 
-from django.contrib.postgres.search import CombinedSearchQuery, SearchQuery, SearchRank
-from django.db.models import F, QuerySet
+from django.contrib.postgres.search import CombinedSearchQuery, SearchQuery
+from django.db.models import QuerySet
 
 from shop.models import Product
 from shop.models.search_entry import sku_lexeme
@@ -39,9 +39,10 @@ Query = SearchQuery | CombinedSearchQuery
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`products` has the annotation `rank`. `forgiven`: nothing has what was typed, and these come close."""
+    """`query` ranks the products. `forgiven`: nothing has what was typed, and these come close."""
 
     products: "QuerySet[Product]"
+    query: Query | None = None
     forgiven: bool = False
 
 
@@ -50,17 +51,14 @@ def search(products: "QuerySet[Product]", typed: str) -> Found:
     text = fold(typed.replace("\0", " ")[:QUERY_CHARACTERS_MAX])
     exact = exact_query(text)
     if exact is None:
-        return Found(products.none().annotate(rank=F("pk")))
-    found = matching(products, exact)
+        return Found(products.none())
+    found = products.filter(search_entry__document=exact)
     if found.exists():
-        return Found(found)
+        return Found(found, exact)
     close = close_query(text)
-    return Found(matching(products, close), forgiven=True) if close is not None else Found(found)
-
-
-def matching(products: "QuerySet[Product]", query: Query) -> "QuerySet[Product]":
-    rank = SearchRank(F("search_entry__title"), query)
-    return products.filter(search_entry__document=query).annotate(rank=rank)
+    if close is None:
+        return Found(found, exact)
+    return Found(products.filter(search_entry__document=close), close, forgiven=True)
 
 
 def exact_query(text: str) -> Query | None:

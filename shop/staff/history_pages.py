@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import unquote
 from django.contrib.contenttypes.models import ContentType
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
@@ -58,7 +58,10 @@ class WithHistory(ModelAdmin):
     ) -> HttpResponse:
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-        pk = self.opts.pk.to_python(unquote(object_id))
+        try:
+            pk = self.opts.pk.to_python(unquote(object_id))
+        except ValidationError:
+            raise Http404 from None
         entries = entries_of(self.model, {"id": pk}) + notes_of(self.model, pk)
         for model, path in self.history_parts:
             entries += entries_of(model, {f"{path}_id": pk})

@@ -121,21 +121,13 @@ class VariantAdmin(WithStockTable, WithHistory, StaffAdmin):
     def same_page(self, variant: Variant) -> HttpResponse:
         return redirect(self.page_of(variant))
 
-    def render_change_form(
-        self,
-        request: HttpRequest,
-        context: dict[str, Any],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: Variant | None = None,
-    ) -> HttpResponse:
-        context["title"] = _("Stock")
+    def page_context(self, request: HttpRequest, obj: Variant | None) -> dict[str, Any]:
+        context = {**super().page_context(request, obj), "title": _("Stock")}
         if obj is not None:
             entries = StockChange.objects.filter(variant=obj).select_related("made_by").order_by("-pk")
             context["latest_entries"] = entries[:LATEST_MAX]
             context["may_see_journal"] = request.user.has_perm("shop.view_stockchange")
-        return super().render_change_form(request, context, add, change, form_url, obj)
+        return context
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

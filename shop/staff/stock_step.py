@@ -49,7 +49,7 @@ def refusal_of(step: Count | Difference, variant: Variant) -> str | None:
     """Why the step cannot be taken; None where it can. The variant is locked."""
     if isinstance(step, Difference):
         if variant.available + step.units > UNITS_MAX:
-            return _("A stock has at most %(max)d units.") % {"max": UNITS_MAX}
+            return too_many()
         if variant.available + step.units < 0:
             return _("Only %(available)d units are available; checkouts hold %(held)d more.") % {
                 "available": variant.available,
@@ -57,6 +57,8 @@ def refusal_of(step: Count | Difference, variant: Variant) -> str | None:
             }
         return None
     now = variant.available + variant.held
+    if step.units > UNITS_MAX:
+        return too_many()
     if step.seen not in (None, now):
         return _(
             "The stock has changed from %(seen)d to %(now)d in the meantime. Check your count and save again, or "
@@ -65,3 +67,7 @@ def refusal_of(step: Count | Difference, variant: Variant) -> str | None:
     if step.units < variant.held:
         return _("Checkouts hold %(held)d units, so the stock cannot be lower.") % {"held": variant.held}
     return None
+
+
+def too_many() -> str:
+    return _("A stock has at most %(max)d units.") % {"max": UNITS_MAX}

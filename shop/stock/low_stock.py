@@ -5,6 +5,9 @@ from django.db.models import F, Q
 
 from shop.models import Variant
 
+# Every page of the admin has the badge, so no more are counted.
+BADGE_MAX = 99
+
 
 def is_low() -> Q:
     """A condition on variants: at their own limit or, without one, at the shop's."""
@@ -18,4 +21,5 @@ def is_for_sale() -> Q:
 
 def badge() -> str:
     """For the sidebar, how many variants that buyers can find are low; empty if none."""
-    return str(Variant.objects.filter(is_for_sale(), is_low()).count() or "")
+    count = Variant.objects.filter(is_for_sale(), is_low())[: BADGE_MAX + 1].count()
+    return f"{BADGE_MAX}+" if count > BADGE_MAX else str(count or "")

@@ -1,9 +1,13 @@
 """Orders and lines have no index that another one makes unnecessary, and every list still finds one."""
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
+from django.utils import timezone
 
-from orders.models import Order, OrderLine
+from orders.models import Order, OrderLine, OrderStatus
+from shop.models import Product
+from tests.products import variant_of
 
 pytestmark = pytest.mark.django_db
 
@@ -37,8 +41,19 @@ def test_no_index_is_the_beginning_of_another(table: str) -> None:
         (Order.objects.filter(pk=1).values("lines__units"), "orders_orderline_variant_once"),
     ],
 )
-def test_a_list_of_orders_or_lines_uses_an_index(query: object, index: str) -> None:
+def test_a_list_of_orders_or_lines_uses_an_index(query: object, index: str, product: Product) -> None:
+    now = timezone.now()
+    people = User.objects.bulk_create(User(username=f"buyer-{number}") for number in range(500))
+    state = {"status": OrderStatus.PAID, "reserved_at": now, "expires_at": now, "ended_at": now, "settled_at": now}
+    orders = Order.objects.bulk_create(
+        Order(buyer=person, amount_minor=9900, currency="CNY", **state) for person in people
+    )
+    variant = variant_of(product)
+    OrderLine.objects.bulk_create(
+        OrderLine(order=order, variant=variant, units=1, unit_price_minor=9900) for order in orders
+    )
     with connection.cursor() as cursor:
-        # The tables are empty, so PostgreSQL would read all of them.
+        cursor.execute("ANALYZE orders_order, orders_orderline")
+        # So few rows would be read all.
         cursor.execute("SET LOCAL enable_seqscan = off")
     assert index in query.explain()  # type: ignore[attr-defined]

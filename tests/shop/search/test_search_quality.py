@@ -1,9 +1,9 @@
 """What buyers type, and what they must find: both languages, endings, typos, numbers, and hostile input."""
 
-from typing import Any
-
 import pytest
+from django.contrib.postgres.search import SearchRank
 from django.db.models import F
+from django.test import TestCase
 
 from shop.demo.loading import load_goods
 from shop.models import Category, Product
@@ -12,16 +12,19 @@ from shop.search.query import search
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def _catalogue(db: None, django_capture_on_commit_callbacks: Any) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def _catalogue(rows_of_the_file: None) -> None:
     """The demo goods, without their pictures. The words for typos are written after the commit."""
-    with django_capture_on_commit_callbacks(execute=True):
+    with TestCase.captureOnCommitCallbacks(execute=True):
         load_goods()
 
 
 def found(typed: str) -> list[str]:
-    products = search(Product.objects.all(), typed).products
-    return list(products.order_by(F("rank").desc(), "slug").values_list("slug", flat=True))
+    found = search(Product.objects.all(), typed)
+    if found.query is None:
+        return []
+    rank = SearchRank(F("search_entry__title"), found.query)
+    return list(found.products.order_by(rank.desc(), "slug").values_list("slug", flat=True))
 
 
 @pytest.mark.parametrize(

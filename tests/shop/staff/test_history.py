@@ -93,3 +93,8 @@ def test_who_may_not_see_products_sees_no_history_of_them(client: Client, produc
     cook.user_permissions.set(Permission.objects.filter(codename="view_category"))
     client.force_login(cook)
     assert client.get(reverse("admin:shop_product_history", args=[product.pk])).status_code == 403
+
+
+@pytest.mark.parametrize("number", ["nothing", "1x", "99999999999999999999"])
+def test_a_number_that_is_none_is_not_found(client: Client, product: Product, number: str) -> None:
+    assert client.get(f"/admin/shop/product/{number}/history/").status_code == 404

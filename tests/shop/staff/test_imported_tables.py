@@ -166,6 +166,8 @@ class TestStock:
             ({"sku": "NOBODY", "change": "1"}, "There is no variant with the SKU “NOBODY”."),
             ({"sku": "SKU-longjing", "change": "many"}, "“many” in “change” is no whole number."),
             ({"sku": "SKU-longjing", "count": "-1"}, "A count cannot be negative."),
+            ({"sku": "SKU-longjing", "count": "9999999999"}, "A stock has at most 2147483647 units."),
+            ({"sku": "SKU-longjing", "change": "9999999999"}, "A stock has at most 2147483647 units."),
             ({"sku": "SKU-longjing", "count": "1", "change": "1"}, "Fill in “count” or “change”, not both."),
             ({"sku": "SKU-longjing", "count": "1"}, "Checkouts hold 2 units, so the stock cannot be lower."),
         ],

@@ -1,0 +1,148 @@
+"""The table with which staff say that many orders have left, and with which numbers their parcels travel.
+
+It reads `order`, `carrier`, `tracking_number` and `status` of the exported table, and no other column: money, goods and
+addresses of an order change by its own pages alone. A line moves its order as the buttons of its page do.
+"""
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from import_export.fields import Field
+from import_export.resources import ModelResource
+from import_export.widgets import Widget
+
+from orders import lifecycle
+from orders.models import Order, OrderStatus
+from orders.staff.order_forms import TrackingForm
+from orders.staff.order_page import tracking_text
+from orders.staff.order_search import code_in
+from orders.staff.order_table import OrderLineTable
+from shop.staff.table_pages import WithTables
+
+if TYPE_CHECKING:
+    # django-import-export has no types.
+    class Table: ...
+
+    class Cell: ...
+else:
+    Table, Cell = ModelResource, Widget
+
+# What spreadsheet programs make of a long number: 3.40123E+17. Its last digits are lost.
+SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+", re.IGNORECASE)
+
+
+class CodeCell(Cell):
+    """The short number as people read or type it: K7M2-Q9XT."""
+
+    def clean(self, value: Any, row: Any = None, **options: Any) -> str:
+        return code_in(str(value or ""))
+
+    def render(self, value: Any, obj: Any = None, **options: Any) -> str:
+        return obj.shown_code if obj is not None and obj.code else str(value or "")
+
+
+class ShipmentTable(Table):
+    """A paid order with a carrier, a tracking number or the status `shipped` is marked as shipped; of one that has
+    left, carrier and number are corrected. Empty cells change nothing, so lines that say nothing are skipped.
+    """
+
+    order = Field("code", "order", CodeCell())
+    status = Field("status", "status", readonly=True)
+    carrier = Field("carrier", "carrier", readonly=True)
+    tracking_number = Field("tracking_number", "tracking_number", readonly=True)
+
+    class Meta:
+        model = Order
+        name = gettext_lazy("orders that were sent")
+        import_id_fields = ["order"]
+        fields = ["order", "status", "carrier", "tracking_number"]
+        import_order = export_order = fields
+        use_transactions = True
+
+    made_by: Any = None
+
+    def before_import(self, dataset: Any, **options: Any) -> None:
+        """The orders are locked by their ids, so that two imports never wait for each other in a circle."""
+        self.made_by = options.get("user")
+        self.said: dict[str, dict[str, str]] = {}
+        codes = {code_in(str(cell or "")) for cell in dataset["order"]} if "order" in (dataset.headers or []) else set()
+        list(Order.objects.select_for_update(no_key=True).filter(code__in=codes).order_by("pk").values_list("pk"))
+
+    def before_import_row(self, row: Any, **options: Any) -> None:
+        """An order is never made here. An order with several lines stands in several lines of the exported table."""
+        code = code_in(str(row.get("order") or ""))
+        if not Order.objects.filter(code=code).exists():
+            raise ValidationError(_("There is no order “%(order)s”.") % {"order": row.get("order") or ""})
+        if is_silent(row):
+            return
+        said = shipment_in(row)
+        if self.said.setdefault(code, said) != said:
+            raise ValidationError(_("This order stands in the table before, with another carrier or tracking number."))
+
+    def skip_row(self, instance: Order, original: Any, row: Any, import_validation_errors: Any = None) -> bool:
+        return is_silent(row) or (instance.shipped_at is not None and merged(instance, row) == parcel_of(instance))
+
+    def save_instance(self, instance: Order, is_create: bool, row: Any, **options: Any) -> None:
+        """In a preview too: it is rolled back, with the mail."""
+        parcel = merged(instance, row)
+        if instance.shipped_at is not None:
+            lifecycle.correct_tracking(order_id=instance.pk, **parcel)
+            text = tracking_text(parcel)
+        elif lifecycle.ship(order_id=instance.pk, **parcel):
+            text = " ".join([_("Shipped."), tracking_text(parcel)]).strip()
+        else:
+            raise ValidationError(
+                _("The order cannot be marked as shipped: it is “%(status)s”.")
+                % {"status": instance.get_status_display()}
+            )
+        LogEntry.objects.log_actions(self.made_by.pk, [instance], CHANGE, text)
+        instance.refresh_from_db()
+
+
+def is_silent(row: Any) -> bool:
+    """Whether the line asks for nothing. Only `shipped` is a status that can be asked for."""
+    return not (row.get("carrier") or row.get("tracking_number") or row.get("status") == OrderStatus.SHIPPED)
+
+
+def shipment_in(row: Any) -> dict[str, str]:
+    """The cells, by the rules of the form on the order's page. Raises ValidationError."""
+    form = TrackingForm({name: text_of(row.get(name)) for name in ("carrier", "tracking_number")})
+    if not form.is_valid():
+        raise ValidationError([str(error) for errors in form.errors.values() for error in errors])
+    if SHORTENED.fullmatch(form.cleaned_data["tracking_number"]):
+        raise ValidationError(
+            _("A spreadsheet program has cut the tracking number “%(number)s”. Format the column as text.")
+            % {"number": form.cleaned_data["tracking_number"]}
+        )
+    return form.cleaned_data
+
+
+def text_of(cell: Any) -> str:
+    """A spreadsheet may hand a number over as 1234.0."""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell or "")
+
+
+def parcel_of(order: Order) -> dict[str, str]:
+    return {"carrier": order.carrier, "tracking_number": order.tracking_number}
+
+
+def merged(order: Order, row: Any) -> dict[str, str]:
+    """What the order has, with what the line says."""
+    return parcel_of(order) | {name: said for name, said in shipment_in(row).items() if said}
+
+
+class WithOrderTables(WithTables):
+    """Out go the lines of orders, in come the parcels."""
+
+    import_permissions = ("orders.change_order",)
+
+    def get_export_resource_classes(self, request: HttpRequest) -> list[Any]:
+        return [OrderLineTable]
+
+    def get_import_resource_classes(self, request: HttpRequest) -> list[Any]:
+        return [ShipmentTable]
