@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from orders import delivery_pages, pages
 from orders.guest_links import number_from
+from orders.invoices import pages as invoice_pages
 from orders.mails import sending
 from orders.models import Order
 from shop.http.client_address import client_network
@@ -21,6 +22,8 @@ from shop.http.rate_limits import LimitReached, take
 
 # Eight letters and digits, and what people write between them.
 CODE_TEXT_MAX = 20
+
+READ_OR_SEND = require_http_methods(["GET", "HEAD", "POST"])
 
 
 def guests_own(view: Callable[[HttpRequest, Order], HttpResponse]) -> Callable[..., HttpResponse]:
@@ -42,28 +45,22 @@ def guests_own(view: Callable[[HttpRequest, Order], HttpResponse]) -> Callable[.
     return shown
 
 
+order = require_safe(guests_own(pages.show_order))
+pay = READ_OR_SEND(guests_own(pages.start_payment))
+cancel = READ_OR_SEND(guests_own(pages.confirm_cancel))
+address = READ_OR_SEND(guests_own(delivery_pages.ask_address))
+
+
 @require_safe
 @guests_own
-def order(request: HttpRequest, order: Order) -> HttpResponse:
-    return pages.show_order(request, order)
+def invoice(request: HttpRequest, order: Order) -> HttpResponse:
+    return invoice_pages.show_invoice(request, order)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe
 @guests_own
-def pay(request: HttpRequest, order: Order) -> HttpResponse:
-    return pages.start_payment(request, order)
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@guests_own
-def cancel(request: HttpRequest, order: Order) -> HttpResponse:
-    return pages.confirm_cancel(request, order)
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@guests_own
-def address(request: HttpRequest, order: Order) -> HttpResponse:
-    return delivery_pages.ask_address(request, order)
+def invoice_file(request: HttpRequest, order: Order) -> HttpResponse:
+    return invoice_pages.send_file(order)
 
 
 class FindForm(forms.Form):
@@ -76,7 +73,7 @@ class FindForm(forms.Form):
 
 
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@READ_OR_SEND
 def find(request: HttpRequest) -> HttpResponse:
     """Send the link to a guest's order by mail. The answer is the same whether there is such an order or not."""
     form = FindForm(request.POST or None)

@@ -18,6 +18,7 @@ from hashlib import blake2b, sha256
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
@@ -168,6 +169,12 @@ def forget_old_calls(*, batch_max: int = BATCH_MAX) -> int:
     pks = list(old.values_list("pk", flat=True)[:batch_max])
     IdempotentCall.objects.filter(pk__in=pks).delete()
     return len(pks)
+
+
+def forget_calls_of(*, buyer_id: int) -> None:
+    """Forget the calls of a person who leaves, on pages and in the API."""
+    buyer = f"buyer:{buyer_id}"
+    IdempotentCall.objects.filter(Q(owner__in=[buyer, f"web:{buyer}"]) | Q(owner__startswith=f"{buyer}:")).delete()
 
 
 def key_of(request: Request) -> str | None:

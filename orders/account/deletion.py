@@ -11,7 +11,9 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from orders.account.person_data import mail_addresses
-from orders.models import Cart, Order, OrderStatus, Payment, Refund, ShippingAddress
+from orders.idempotent_calls import forget_calls_of
+from orders.mails.sending import NO_ADDRESS
+from orders.models import Cart, Mail, Order, OrderStatus, Payment, Refund, ShippingAddress
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
 
 # Nothing more happens with these by itself.
@@ -71,10 +73,15 @@ def remove_belongings(user: User) -> None:
 
 
 def remove_person_from_orders(user: User) -> None:
-    """What was bought, when and for how much stays. The buyer's note may say anything, so it goes too."""
+    """What was bought, when and for how much stays. The buyer's note may say anything, so it goes too.
+
+    Answers that are kept for repeated calls have addresses, and what a mail server said may name one.
+    """
     orders = Order.objects.filter(buyer=user)
     ShippingAddress.objects.filter(order__buyer=user).delete()
     orders.update(email="", language="", buyer_note="")
+    Mail.objects.filter(order__buyer=user, sent_at=None).exclude(last_error="").update(last_error=NO_ADDRESS)
+    forget_calls_of(buyer_id=user.pk)
 
 
 def anonymise(user: User) -> None:

@@ -17,22 +17,34 @@ from orders.models import Order, with_lines
 @login_required
 @require_safe
 def page(request: HttpRequest, number: UUID) -> HttpResponse:
-    return render(request, "orders/invoice/invoice.html", {"invoice": own_invoice(request, number), "number": number})
+    return show_invoice(request, own_order(request, number))
 
 
 @never_cache
 @login_required
 @require_safe
 def pdf(request: HttpRequest, number: UUID) -> HttpResponse:
-    invoice = own_invoice(request, number)
+    return send_file(own_order(request, number))
+
+
+def show_invoice(request: HttpRequest, order: Order) -> HttpResponse:
+    return render(request, "orders/invoice/invoice.html", {"invoice": invoice_or_404(order), "order": order})
+
+
+def send_file(order: Order) -> HttpResponse:
+    invoice = invoice_or_404(order)
     headers = {"Content-Disposition": f'attachment; filename="invoice-{invoice.number}.pdf"'}
     return HttpResponse(invoice_pdf(invoice), content_type="application/pdf", headers=headers)
 
 
-def own_invoice(request: HttpRequest, number: UUID) -> Invoice:
-    """Raises Http404, also for an order that is not paid."""
+def own_order(request: HttpRequest, number: UUID) -> Order:
     mine = Order.objects.filter(buyer_id=request.user.pk).select_related("buyer").prefetch_related(with_lines())
-    invoice = invoice_of(get_object_or_404(mine, number=number))
+    return get_object_or_404(mine, number=number)
+
+
+def invoice_or_404(order: Order) -> Invoice:
+    """Raises Http404 for an order that is not paid."""
+    invoice = invoice_of(order)
     if invoice is None:
         raise Http404
     return invoice

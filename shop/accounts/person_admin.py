@@ -18,13 +18,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.forms import AdminPasswordChangeForm, UserCreationForm
 
+from shop.accounts.staff_address import follow_staff
 from shop.admin_base import ModelAdmin
 from shop.buyer_language import stored_language
 from shop.models import ApiToken
 
 # The latest ones; a link leads to all of them.
 ORDERS_SHOWN = 20
-LISTED = 40
 
 
 class PersonForm(UserChangeForm):  # type: ignore[type-arg]
@@ -40,8 +40,6 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
     list_display = ["username", "email", "is_active", "is_staff", "date_joined", "last_login"]
     list_filter = ["is_active", "is_staff", "is_superuser", "date_joined"]
     list_filter_sheet = False
-    list_per_page = LISTED
-    show_full_result_count = False
     ordering = ["-pk"]
     search_help_text = _("User name, mail address or name")
     fieldsets = None
@@ -64,6 +62,11 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
         people: QuerySet[User] = super().get_queryset(request)
         # The hash is read by nobody here.
         return people.defer("password")
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if "email" in form.changed_data:
+            follow_staff(person=obj)
 
     @admin.display(description=_("latest orders"))
     def latest_orders(self, person: User) -> SafeString:

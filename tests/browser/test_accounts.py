@@ -34,16 +34,26 @@ OWN_PAGES = (
 )
 
 
-@pytest.fixture
-def shop(transactional_db: None, static_files: None, tmp_path: Path) -> Iterator[str]:
-    """A shop that writes its mails into files."""
-    with running_shop(names=("web", ALL_QUEUES, "beat"), EMAIL_URL=f"filemail:///{tmp_path / 'mails'}") as url:
+@pytest.fixture(scope="module")
+def mails(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the shop writes its mails."""
+    return tmp_path_factory.mktemp("mails")
+
+
+@pytest.fixture(scope="module")
+def shop_with_mails(django_db_setup: None, static_files: None, mails: Path) -> Iterator[str]:
+    with running_shop(names=("web", ALL_QUEUES, "beat"), EMAIL_URL=f"filemail:///{mails}") as url:
         yield url
+
+
+@pytest.fixture
+def shop(transactional_db: None, shop_with_mails: str) -> str:
+    return shop_with_mails
 
 
 def mails_in(folder: Path) -> list[EmailMessage]:
     found: list[EmailMessage] = []
-    for path in sorted((folder / "mails").glob("*")):
+    for path in sorted(folder.glob("*")):
         for text in path.read_bytes().split(b"\n" + b"-" * 79 + b"\n"):
             if text.strip():
                 message = message_from_bytes(text, policy=policy.default)
@@ -74,11 +84,11 @@ def sign_up(page: Page, shop: str, *, prefix: str = "") -> None:
 
 
 def test_a_newcomer_signs_up_confirms_the_address_and_replaces_a_forgotten_password(
-    shop: str, page: Page, tmp_path: Path
+    shop: str, page: Page, mails: Path
 ) -> None:
     sign_up(page, shop)
     expect(page.get_by_role("link", name="newcomer")).to_be_attached()
-    mail = mail_about(tmp_path, "Welcome to Stampede")
+    mail = mail_about(mails, "Welcome to Stampede")
     assert mail["To"] == "new@example.com"
     page.goto(link_of(mail))
     page.get_by_role("button", name="Yes, confirm").click()
@@ -90,7 +100,7 @@ def test_a_newcomer_signs_up_confirms_the_address_and_replaces_a_forgotten_passw
     page.get_by_role("link", name="Forgot password?").click()
     page.fill("[name=email]", "new@example.com")
     page.get_by_role("button", name="Send the link").click()
-    page.goto(link_of(mail_about(tmp_path, "Choose a new password")))
+    page.goto(link_of(mail_about(mails, "Choose a new password")))
     for name in ("password1", "password2"):
         page.fill(f"[name={name}]", "another-good-password")
     page.get_by_role("button", name="Save the new password").click()

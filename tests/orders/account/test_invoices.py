@@ -97,6 +97,26 @@ def test_only_the_buyer_of_a_paid_order_has_an_invoice(
     assert "Show the invoice" not in client.get(unpaid.get_absolute_url()).content.decode()
 
 
+def test_a_guest_has_the_invoice_at_the_link_of_the_order(client: Client, paid: Order, buyer: User) -> None:
+    Order.objects.update(buyer=None, email="guest@example.com")
+    order = Order.objects.get()
+    link = order.get_absolute_url()
+    assert f'href="{link}invoice/"' in client.get(link).content.decode()
+    page = client.get(f"{link}invoice/")
+    for words in ("guest@example.com", "Li Lei", f'href="{link}invoice.pdf"', f'href="{link}"'):
+        assert words in page.content.decode(), words
+    assert page["Referrer-Policy"] == "same-origin"
+    assert "no-store" in page["Cache-Control"]
+    assert client.get(f"{link}invoice.pdf").content.startswith(b"%PDF-")
+    # Nobody finds it without the signature, nor by the number alone, nor before it is paid
+    assert client.get(f"{link[:-3]}xx/invoice/").status_code == 404
+    client.force_login(buyer)
+    assert client.get(f"/orders/{order.number}/invoice/").status_code == 404
+    Order.objects.update(status=OrderStatus.AWAITING_PAYMENT, ended_at=None)
+    for path in ("invoice/", "invoice.pdf"):
+        assert client.get(f"{link}{path}").status_code == 404
+
+
 def test_the_invoice_of_somebody_who_left_names_nobody(buyer: User, paid: Order) -> None:
     Order.objects.filter(pk=paid.pk).update(status=OrderStatus.COMPLETED)
     delete_account(buyer.pk)

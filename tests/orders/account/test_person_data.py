@@ -10,7 +10,17 @@ from django.test import Client
 
 from orders import lifecycle
 from orders.account.deletion import delete_account
-from orders.models import Cart, CartLine, Order, OrderStatus, Payment, Refund, ShippingAddress
+from orders.models import (
+    Cart,
+    CartLine,
+    IdempotentCall,
+    Mail,
+    Order,
+    OrderStatus,
+    Payment,
+    Refund,
+    ShippingAddress,
+)
 from seckill.models import SaleItem
 from shop.accounts.tokens import new_token
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
@@ -100,6 +110,11 @@ def test_the_end_of_an_account_removes_the_person_and_keeps_the_orders(
     token = new_token(person)[1]
     waiting = {"subject": "s", "text": "t", "html": "h", "next_attempt_at": order.created_at}
     AccountMail.objects.create(to="buyer@example.com", **waiting)
+    Mail.objects.create(order=order, kind=Mail.Kind.PAID, attempts=12, last_error="550 buyer@example.com: unknown")
+    # Answers to repeated calls have the address that was ordered to. One is of another buyer, whose id begins alike.
+    for owner in (f"buyer:{person.pk}", f"web:buyer:{person.pk}", f"buyer:{person.pk}:{order.pk}:cancel"):
+        IdempotentCall.objects.create(owner=owner, key="1", answer={"shipping_address": HOME})
+    of_another = IdempotentCall.objects.create(owner=f"buyer:{person.pk}0", key="1")
     assert "Delete the account for ever" in signed_in.get("/accounts/delete/").content.decode()
     answer = signed_in.post("/accounts/delete/")
     assert "Your account is deleted" in answer.content.decode()
@@ -113,6 +128,8 @@ def test_the_end_of_an_account_removes_the_person_and_keeps_the_orders(
     assert (user.email, user.first_name, user.is_active, user.has_usable_password()) == ("", "", False, False)
     for model in (Address, ApiToken, EmailAddress, UserSession, BuyerLanguage, Cart, AccountMail, ShippingAddress):
         assert not model.objects.exists(), model
+    assert list(IdempotentCall.objects.all()) == [of_another]
+    assert Mail.objects.get().last_error == "no address"
     kept = Order.objects.get()
     assert (kept.pk, kept.buyer, kept.amount_minor, kept.email, kept.buyer_note) == (order.pk, user, 1900, "", "")
     assert kept.lines.count() == 1

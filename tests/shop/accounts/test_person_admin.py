@@ -1,6 +1,9 @@
 """A person's page in the admin shows their orders and what matters, and no password hash."""
 
+from typing import Any
+
 import pytest
+from allauth.account.models import EmailAddress
 from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.test import Client
@@ -9,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from seckill.models import SaleItem
 from tests.orders.payments.payment_steps import order_of
 from tests.orders.staff.test_bounds import make_orders
+from tests.shop.accounts.account_steps import confirmed, send_mails, sign_in
 
 pytestmark = pytest.mark.django_db
 
@@ -35,12 +39,16 @@ def test_the_page_shows_nothing_of_the_password(client: Client, shop_manager: Us
     assert f"/admin/auth/user/{buyer.pk}/password/" in page
 
 
+def save(client: Client, person: User, **changes: Any) -> None:
+    sent = {"username": person.username, "email": person.email, "is_active": "on"}
+    sent |= {"date_joined_0": "2026-01-02", "date_joined_1": "03:04:05", **changes}
+    assert client.post(page_of(person), sent).status_code == 302
+    person.refresh_from_db()
+
+
 def test_saving_the_page_keeps_the_password(client: Client, shop_manager: User, buyer: User) -> None:
     client.force_login(shop_manager)
-    sent = {"username": "buyer", "email": "new@example.com", "is_active": "on"}
-    sent |= {"date_joined_0": "2026-01-02", "date_joined_1": "03:04:05"}
-    assert client.post(page_of(buyer), sent).status_code == 302
-    buyer.refresh_from_db()
+    save(client, buyer, email="new@example.com")
     assert buyer.email == "new@example.com"
     assert buyer.check_password("buyer-password")
 
@@ -80,3 +88,39 @@ def test_a_person_with_many_orders_costs_no_more_queries(
     few = queries()
     make_orders(18, buyer=buyer, item=item)
     assert queries() == few
+
+
+def test_an_address_that_staff_replace_opens_the_account_no_more(
+    client: Client, shop_manager: User, buyer: User
+) -> None:
+    confirmed(buyer, "old@example.com")
+    # An address that the buyer wanted to have next, and has not confirmed.
+    EmailAddress.objects.create(user=buyer, email="next@example.com")
+    client.force_login(shop_manager)
+    save(client, buyer, email="New@Example.com")
+    assert list(EmailAddress.objects.values_list("email", "verified", "primary")) == [("new@example.com", False, True)]
+    for address in ("old@example.com", "new@example.com"):
+        assert sign_in(Client(), login=address, password="buyer-password").status_code == 200
+    assert sign_in(Client(), login="buyer", password="buyer-password").status_code == 302
+    for address in ("old@example.com", "new@example.com"):
+        Client().post("/accounts/password/reset/", {"email": address})
+    assert {message.to[0]: message.subject for message in send_mails()} == {
+        "old@example.com": "There is no account with this address",
+        "new@example.com": "Choose a new password",
+    }
+
+
+def test_an_address_that_staff_remove_is_gone(client: Client, shop_manager: User, buyer: User) -> None:
+    confirmed(buyer, "old@example.com")
+    client.force_login(shop_manager)
+    save(client, buyer, email="")
+    assert buyer.email == ""
+    assert not EmailAddress.objects.exists()
+
+
+def test_an_address_that_staff_leave_stays_confirmed(client: Client, shop_manager: User, buyer: User) -> None:
+    confirmed(buyer, "old@example.com")
+    client.force_login(shop_manager)
+    save(client, buyer, first_name="Wei")
+    save(client, buyer, email="Old@example.com")
+    assert list(EmailAddress.objects.values_list("email", "verified", "primary")) == [("old@example.com", True, True)]
