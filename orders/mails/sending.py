@@ -1,45 +1,38 @@
 """Mails to buyers: queued in the transaction that changes the order, sent by Celery afterwards, one of each kind.
 
 `next_attempt_at` says when a mail is due. Null means that it will not be tried again: it was sent, given up, or cannot
-be sent, and `last_error` says why. Before sending a mail, a worker claims it: a guarded update moves `next_attempt_at`
-into the future, so that of two workers only one sends it. No transaction and no row lock is open while the shop talks
-to the mail server.
-
-If a worker dies after sending a mail and before recording it, the mail is sent again `CLAIMED_FOR` later with the same
-Message-ID. Mail cannot promise more than "at least once".
+be sent, and `last_error` says why. How mails are claimed and sent: `shop/outgoing_mail.py`. One that is sent again
+after a crash has the same Message-ID.
 """
 
-import contextlib
-import smtplib
-import time
 from collections.abc import Iterable
-from datetime import timedelta
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
 import structlog
-from django.core.mail import get_connection
-from django.db.models import F
 from django.db.models.functions import Now
 
 from orders.mails.message import message_of
 from orders.models import Mail, Order, Refund, with_lines
 from shop import daily_count, failpoints
+from shop.outgoing_mail import (
+    Delivery,
+    candidates_of,
+    claim,
+    hand_over,
+    retry_time,
+    send_each,
+    when_server_was_away,
+)
 
 log = structlog.get_logger(__name__)
 
 # A guest sits before the screen and waits for the link; a buyer who has paid waits for the confirmation; that an order
 # expired can be heard later.
 SENT_FIRST = (Mail.Kind.LINK, Mail.Kind.PAID, Mail.Kind.REFUNDED, Mail.Kind.SHIPPED, Mail.Kind.EXPIRED)
-# How long a claimed mail is left to the worker that claimed it. Longer than the time limit of a task.
-CLAIMED_FOR = timedelta(minutes=5)
-# When to try again if the server cannot be reached. Only one mail is tried, and the attempt is not counted.
-SERVER_AWAY = timedelta(seconds=30)
-# A refused mail is tried again after 1, 2, 4, … minutes, at most four hours: 12 attempts take 15 hours.
+# The pauses between 12 attempts are 15 hours together.
 ATTEMPTS_MAX = 12
-BACKOFF_MINUTES_MAX = 240
-# How many due mails to try to claim, since other workers may claim some of them first.
-CANDIDATES_MAX = 10
 ERROR_LENGTH_MAX = 500
 
 # An address is not verified, and anybody can let reservations expire under it. More mails about that in a day would
@@ -76,53 +69,29 @@ def retry_unsent(*, mail_ids: Iterable[int]) -> int:
 
 
 def send_due(*, seconds_max: float) -> int:
-    """Send the mails that are due, one after the other over one connection, until there are none or the time is up.
-
-    Returns how many were sent.
-
-    Stops when the server cannot be reached or does not answer, since the others would meet the same fault.
-    """
-    started, sent = time.monotonic(), 0
-    server = get_connection()
-    try:
-        while time.monotonic() - started <= seconds_max and (mail := claim_next()):
-            was_sent, go_on = deliver(mail=mail, server=server)
-            sent += was_sent
-            if not go_on:
-                break
-    finally:
-        close_connection(server)
-    return sent
+    """Send the mails that are due until there are none, the time is up or the server is away. Returns how many."""
+    return send_each(claim_next=claim_next, deliver=deliver, seconds_max=seconds_max)
 
 
 def claim_next() -> Mail | None:
-    """Claim a mail for `CLAIMED_FOR`: of the first kind of which one is due, the one that has been due the longest.
-
-    None if nothing is due.
-    """
-    due = Mail.objects.filter(sent_at=None, next_attempt_at__lte=Now()).order_by("next_attempt_at", "pk")
+    """Claim a mail: of the first kind of which one is due, the one that has been due the longest. None if none is."""
+    unsent = Mail.objects.filter(sent_at=None)
     # A query for each kind: each reads a few entries of the index, however many mails are due.
-    candidates = (
-        candidate
-        for kind in SENT_FIRST
-        for candidate in due.filter(kind=kind).values_list("pk", "next_attempt_at")[:CANDIDATES_MAX]
-    )
-    for pk, due_at in candidates:
-        still_due = Mail.objects.filter(pk=pk, sent_at=None, next_attempt_at=due_at)
-        if still_due.update(next_attempt_at=Now() + CLAIMED_FOR, attempts=F("attempts") + 1) == 1:
-            rows = Mail.objects.select_related("order__buyer", "order__shipping_address", "refund")
-            return rows.prefetch_related(with_lines("order__"), "order__payments", "order__refunds").get(pk=pk)
-    return None
+    pk = claim(unsent, (candidate for kind in SENT_FIRST for candidate in candidates_of(unsent.filter(kind=kind))))
+    if pk is None:
+        return None
+    rows = Mail.objects.select_related("order__buyer", "order__shipping_address", "refund")
+    return rows.prefetch_related(with_lines("order__"), "order__payments", "order__refunds").get(pk=pk)
 
 
-def deliver(*, mail: Mail, server: Any) -> tuple[bool, bool]:
-    """Send one claimed mail. Returns whether it was sent, and whether to go on with the next mail."""
+def deliver(mail: Mail, server: Any) -> Delivery:
+    """Send one claimed mail, unless there is a reason not to."""
     if not mail.order.contact_email:
         update_mail(mail, next_attempt_at=None, last_error=NO_ADDRESS)
-        return False, True
+        return Delivery.NOT_SENT
     if mail.kind == Mail.Kind.EXPIRED and daily_count.count_of(expiry_count_name(mail)) >= EXPIRIES_PER_DAY_MAX:
         update_mail(mail, next_attempt_at=None, last_error=TOO_MANY)
-        return False, True
+        return Delivery.NOT_SENT
     try:
         message = message_of(mail)
     except Exception as error:
@@ -131,31 +100,27 @@ def deliver(*, mail: Mail, server: Any) -> tuple[bool, bool]:
         raise
     if message is None:
         update_mail(mail, next_attempt_at=None, last_error=OVERTAKEN)
-        return False, True
-    try:
-        server.open()
-    except OSError as error:  # smtplib's exceptions are OSErrors
-        log.warning("mails_wait_for_server", error=str(error))
-        update_mail(mail, next_attempt_at=Now() + SERVER_AWAY, attempts=F("attempts") - 1, last_error=text_of(error))
-        return False, False
-    try:
-        server.send_messages([message])
-    except (OSError, ValueError) as error:  # ValueError: an invalid address
-        schedule_retry(mail, error)
-        # A refusal concerns this mail only; no answer concerns the server.
-        go_on = isinstance(error, ValueError | smtplib.SMTPResponseException | smtplib.SMTPRecipientsRefused)
-        return False, go_on
-    failpoints.reach("mails.after_send")
-    update_mail(mail, sent_at=Now(), next_attempt_at=None, last_error="")
-    if mail.kind == Mail.Kind.EXPIRED:
-        daily_count.add_one(expiry_count_name(mail))
-    return True, True
+        return Delivery.NOT_SENT
+    outcome = hand_over(
+        message, server=server, note_away=partial(wait_for_server, mail), note_refused=partial(schedule_retry, mail)
+    )
+    if outcome is Delivery.SENT:
+        failpoints.reach("mails.after_send")
+        update_mail(mail, sent_at=Now(), next_attempt_at=None, last_error="")
+        if mail.kind == Mail.Kind.EXPIRED:
+            daily_count.add_one(expiry_count_name(mail))
+    return outcome
 
 
 def expiry_count_name(mail: Mail) -> str:
     """What the mails about expired orders are counted under: the address, since one person may have many accounts."""
     address = mail.order.contact_email.strip().lower()
     return f"expiry-mails:{sha256(address.encode()).hexdigest()}"
+
+
+def wait_for_server(mail: Mail, error: Exception) -> None:
+    log.warning("mails_wait_for_server", error=str(error))
+    update_mail(mail, last_error=text_of(error), **when_server_was_away())
 
 
 def schedule_retry(mail: Mail, error: Exception) -> None:
@@ -165,8 +130,7 @@ def schedule_retry(mail: Mail, error: Exception) -> None:
         update_mail(mail, next_attempt_at=None, last_error=text_of(error))
         return
     log.warning("mail_refused", mail=mail.pk, attempts=mail.attempts, error=str(error))
-    pause = timedelta(minutes=min(2 ** (mail.attempts - 1), BACKOFF_MINUTES_MAX))
-    update_mail(mail, next_attempt_at=Now() + pause, last_error=text_of(error))
+    update_mail(mail, next_attempt_at=retry_time(attempts=mail.attempts), last_error=text_of(error))
 
 
 def update_mail(mail: Mail, **changes: Any) -> None:
@@ -176,9 +140,3 @@ def update_mail(mail: Mail, **changes: Any) -> None:
 
 def text_of(error: Exception) -> str:
     return (str(error) or type(error).__name__)[:ERROR_LENGTH_MAX]
-
-
-def close_connection(server: Any) -> None:
-    """Close the connection. An error here does not matter: what was sent was sent."""
-    with contextlib.suppress(OSError):
-        server.close()

@@ -1,0 +1,109 @@
+"""Sending mails that wait in a table, for `orders/mails/sending.py` and `shop/accounts/mail_queue.py`.
+
+A row has `next_attempt_at` and `attempts`. Before a mail is sent, a worker claims it: a guarded update moves
+`next_attempt_at` into the future, so that of two workers only one sends it. No transaction and no row lock is open
+while the shop talks to the mail server. If a worker dies after sending a mail and before recording it, the mail is sent
+again `CLAIMED_FOR` later. Mail cannot promise more than "at least once".
+"""
+
+import contextlib
+import smtplib
+import time
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from django.core.mail import EmailMultiAlternatives, get_connection
+from django.db.models import F, QuerySet
+from django.db.models.expressions import CombinedExpression
+from django.db.models.functions import Now
+
+# How long a claimed mail is left to the worker that claimed it. Longer than the time limit of a task.
+CLAIMED_FOR = timedelta(minutes=5)
+# When to try again if the server cannot be reached. Only one mail is tried, and the attempt is not counted.
+SERVER_AWAY = timedelta(seconds=30)
+# How many due mails to try to claim, since other workers may claim some of them first.
+CANDIDATES_MAX = 10
+# A refused mail is tried again after 1, 2, 4, … minutes, at most four hours.
+BACKOFF_MINUTES_MAX = 240
+
+Row = TypeVar("Row")
+
+
+class Delivery(StrEnum):
+    """What became of one claimed mail. After `no_answer` the others would meet the same fault."""
+
+    NO_ANSWER = "no_answer"
+    NOT_SENT = "not_sent"
+    SENT = "sent"
+
+
+def send_each(
+    *, claim_next: Callable[[], Row | None], deliver: Callable[[Row, Any], Delivery], seconds_max: float
+) -> int:
+    """Send the mails that are due, one after the other over one connection. Returns how many were sent.
+
+    Stops when none is due, when the time is up, and when the server cannot be reached or does not answer.
+    """
+    started, sent = time.monotonic(), 0
+    server = get_connection()
+    try:
+        while time.monotonic() - started <= seconds_max and (mail := claim_next()):
+            outcome = deliver(mail, server)
+            sent += outcome is Delivery.SENT
+            if outcome is Delivery.NO_ANSWER:
+                break
+    finally:
+        # An error here does not matter: what was sent was sent.
+        with contextlib.suppress(OSError):
+            server.close()
+    return sent
+
+
+def candidates_of(waiting: "QuerySet[Any]") -> "QuerySet[Any, tuple[int, datetime]]":
+    """The first mails that are due: id, and since when."""
+    due = waiting.filter(next_attempt_at__lte=Now()).order_by("next_attempt_at", "pk")
+    return due.values_list("pk", "next_attempt_at")[:CANDIDATES_MAX]
+
+
+def claim(waiting: "QuerySet[Any]", candidates: Iterable[tuple[int, datetime]]) -> int | None:
+    """Claim the first candidate that no other worker has claimed. Returns its id."""
+    for pk, due_at in candidates:
+        still_due = waiting.filter(pk=pk, next_attempt_at=due_at)
+        if still_due.update(next_attempt_at=Now() + CLAIMED_FOR, attempts=F("attempts") + 1) == 1:
+            return pk
+    return None
+
+
+def hand_over(
+    message: EmailMultiAlternatives,
+    *,
+    server: Any,
+    note_away: Callable[[Exception], None],
+    note_refused: Callable[[Exception], None],
+) -> Delivery:
+    """Give one message to the mail server; what goes wrong is noted first."""
+    try:
+        server.open()
+    except OSError as error:  # smtplib's exceptions are OSErrors
+        note_away(error)
+        return Delivery.NO_ANSWER
+    try:
+        server.send_messages([message])
+    except (OSError, ValueError) as error:  # ValueError: an invalid address
+        note_refused(error)
+        # A refusal concerns this mail only; no answer concerns the server.
+        is_answer = isinstance(error, ValueError | smtplib.SMTPResponseException | smtplib.SMTPRecipientsRefused)
+        return Delivery.NOT_SENT if is_answer else Delivery.NO_ANSWER
+    return Delivery.SENT
+
+
+def when_server_was_away() -> dict[str, CombinedExpression]:
+    """The columns of a claimed mail that could not be tried."""
+    return {"next_attempt_at": Now() + SERVER_AWAY, "attempts": F("attempts") - 1}
+
+
+def retry_time(*, attempts: int) -> CombinedExpression:
+    """When to try a refused mail again: the pause doubles each time."""
+    return Now() + timedelta(minutes=min(2 ** (attempts - 1), BACKOFF_MINUTES_MAX))
