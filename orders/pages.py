@@ -23,7 +23,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from orders import cancelling
 from orders.cancelling import CancelOutcome
 from orders.included_taxes import taxes_of
-from orders.models import Attention, Order, OrderStatus, Payment, Refund, with_lines
+from orders.models import SOLD, Attention, Order, OrderStatus, Payment, Refund, with_lines
 from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable, WayBack, path_back
 from orders.payments.provider.names import chosen_providers
@@ -81,7 +81,8 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
     page_open = awaiting and latest is not None and latest.page_open
     confirming = page_open and way is WayBack.RETURNED
     deciding, unknown = order.late_payment_undecided, order.payment_unknown
-    refund_due = order.status == OrderStatus.REFUND_DUE
+    refunds = [refund for refund in order.refunds.all() if refund.status != Refund.Status.FAILED]
+    refunding = order.status == OrderStatus.REFUND_DUE or any(it.status == Refund.Status.DUE for it in refunds)
     other = next_to_pay(order)
     return {
         "order": order,
@@ -90,7 +91,9 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
         "address": getattr(order, "shipping_address", None),
         "address_open": order.status in CHANGEABLE,
         "tracking_url": tracking_url(carrier=order.carrier, tracking_number=order.tracking_number),
-        "refunds": [refund for refund in order.refunds.all() if refund.status != Refund.Status.FAILED],
+        "sold": order.status in SOLD,
+        "refunds": refunds,
+        "refunding": refunding,
         # The page asks again at the address at which it was opened.
         "path": path_back(order=order, way=way) if way else order.get_absolute_url(),
         "awaiting": awaiting,
@@ -101,9 +104,11 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
         "declined": awaiting and latest is not None and latest.status == Payment.Status.FAILED,
         "deciding": deciding,
         "unknown": unknown,
-        "changing": awaiting or deciding or unknown or refund_due or other is not None,
-        "reload_seconds": reload_seconds(soon=confirming or deciding or unknown, later=refund_due),
+        "changing": awaiting or deciding or unknown or refunding or other is not None,
+        "reload_seconds": reload_seconds(soon=confirming or deciding or unknown, later=refunding),
         "came_late": order.paid_late,
+        # An order that was paid late and kept, and that staff refunded later, is none of these.
+        "too_late": order.paid_late and not order.refunded_minor,
         "other_amount": order.attention == Attention.AMOUNT_DIFFERS,
         "paid_twice": order.attention == Attention.PAID_TWICE,
         "other": other,

@@ -20,10 +20,13 @@ from seckill.live.offers import Offer, offers_of
 from seckill.live.page_texts import phase_texts, refusal_detail, sale_page_texts
 from seckill.models import Sale, SaleItem, listed_sales, published_items, published_sales
 from seckill.outcomes import HTTP, Outcome
+from seckill.pass_limit import count_pass
 from seckill.phase import Phase
 from seckill.reservation import ACCEPTED
 from seckill.reservation import reserve as reserve_units
 from seckill.timestamps import now_ms, to_ms
+from shop.http.problems import limit_reached
+from shop.http.rate_limits import LimitReached
 from shop.languages.language_choice import chosen_language
 from shop.languages.page_language import language_of_path, path_in
 from shop.web.public_page import public_page
@@ -98,7 +101,10 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     """
     item = get_object_or_404(published_items().select_related("sale", "variant__product__category"), pk=item_id)
     if request.method != "POST":
-        return show_item(request, item)
+        try:
+            return show_item(request, item)
+        except LimitReached as error:
+            return limit_reached(request, error)
     back = redirect("reserve", item.pk)
     pass_ = pass_from(request.POST.get("pass", ""), buyer_id=request.user.pk, item_id=item_id)
     units = units_from(request.POST.get("units", "1"))
@@ -151,10 +157,14 @@ def refusal_text(reservation: ledger.Reservation) -> str:
 
 
 def pass_for(request: HttpRequest, sale: Sale, item_id: int) -> str:
-    """A pass for the form in the page, by the same rules as in the API; empty if the buyer cannot have one now."""
+    """A pass for the form in the page, by the same rules as in the API; empty if the buyer cannot have one now.
+
+    Raises LimitReached.
+    """
     now = timezone.now()
     if not request.user.is_authenticated or not sale.passes_open_at <= now < sale.closes_at:
         return ""
+    count_pass(buyer_id=request.user.pk)
     return passes.issue(item_id=item_id, buyer_id=request.user.pk, expires_s=passes.expiry_s())
 
 

@@ -23,6 +23,7 @@ from seckill import durability, ledger
 from seckill.item_loop import for_each_item
 from seckill.models import Sale, SaleItem, overlapping_item, reference_of
 from seckill.timestamps import to_ms
+from shop import failpoints
 from shop.models import StockChange, Variant
 from shop.stock.movements import NotEnoughUnits, move
 
@@ -50,6 +51,8 @@ def publish_sale(*, sale_id: int) -> bool:
                 raise CannotPublish(refusal)
             take_out_of_stock(sale)
             published = bool(Sale.objects.filter(pk=sale_id, published_at=None).update(published_at=timezone.now()))
+            failpoints.reach("publication.before_commit")
+    failpoints.reach("publication.after_commit")
     # Only this sale: an item of another sale that cannot be announced is not this manager's concern.
     announce(list(unannounced_items().filter(sale_id=sale_id)))
     return published

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -13,13 +12,12 @@ from rest_framework.response import Response
 
 from orders.cart.cart_contents import contents_of, mark_prices_seen
 from orders.cart.cart_holder import Holder, find_cart, open_cart, parse_token
+from orders.cart.cart_limit import count_cart_change
 from orders.cart.cart_lines import UNITS_MAX, replace_lines
 from orders.cart.serializers import CartSerializer, WantedCartSerializer, shown_cart
 from orders.models import Cart
 from shop.http.base_view import JsonAPIView
-from shop.http.client_address import client_network
 from shop.http.openapi import refusals
-from shop.http.rate_limits import take
 from shop.models import Variant
 
 TOKEN_HEADER = "Cart-Token"
@@ -55,7 +53,7 @@ class CartView(JsonAPIView):
     )
     def put(self, request: Request) -> Response:
         """Replace all lines of the cart. A guest's first call gives the token that the next ones send."""
-        take(action="cart", rate=settings.CART_LIMIT, key=client_network(request._request))
+        count_cart_change(request._request)
         body = WantedCartSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         with transaction.atomic():

@@ -2,7 +2,6 @@
 
 from urllib.parse import urlencode
 
-from django.conf import settings
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -16,12 +15,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from orders.cart.cart_contents import contents_of, mark_prices_seen
 from orders.cart.cart_cookie import holder_of, keep_cookies
 from orders.cart.cart_holder import find_cart, lock_cart, open_cart
+from orders.cart.cart_limit import count_cart_change
 from orders.cart.cart_lines import LINES_MAX, UNITS_MAX, AddOutcome, add_units, set_units, sold_variant
 from orders.cart.same_origin import is_same_origin
 from orders.cart.serializers import SKU_LENGTH_MAX
-from shop.http.client_address import client_network
 from shop.http.problems import limit_reached
-from shop.http.rate_limits import LimitReached, take
+from shop.http.rate_limits import LimitReached
 
 # The name of the field with a line's units is this and the variant's id.
 UNITS_FIELD = "units-"
@@ -71,7 +70,7 @@ def confirm_add(request: HttpRequest) -> HttpResponse:
 def put_in(request: HttpRequest) -> HttpResponse:
     """Add what the form says, and go to the cart."""
     try:
-        take(action="cart", rate=settings.CART_LIMIT, key=client_network(request))
+        count_cart_change(request)
     except LimitReached as error:
         return limit_reached(request, error)
     response = redirect("cart")
@@ -98,6 +97,10 @@ def put_in(request: HttpRequest) -> HttpResponse:
 @require_POST
 def change(request: HttpRequest) -> HttpResponse:
     """Set the units of the lines, take one step up or down, or remove a line."""
+    try:
+        count_cart_change(request)
+    except LimitReached as error:
+        return limit_reached(request, error)
     response = redirect("cart")
     found = find_cart(holder_of(request))
     if found is None:

@@ -133,15 +133,8 @@ class SaleAdmin(WithHistory, StaffAdmin):
         listed, counts, lacking, protected = super().get_deleted_objects(objs, request)
         return listed, counts, lacking - {SaleItem._meta.verbose_name}, protected
 
-    def render_change_form(
-        self,
-        request: HttpRequest,
-        context: dict[str, Any],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: Sale | None = None,
-    ) -> HttpResponse:
+    def page_context(self, request: HttpRequest, obj: Sale | None) -> dict[str, Any]:
+        context = super().page_context(request, obj)
         if obj and obj.is_published:
             figures = figures_of(list(obj.items.select_related("sale", "variant__product").order_by("pk")))
             may_change = self.has_change_permission(request, obj)
@@ -151,7 +144,7 @@ class SaleAdmin(WithHistory, StaffAdmin):
                 "journal": journal_of(obj),
                 "state": state_of(obj),
             }
-        return super().render_change_form(request, context, add, change, form_url, obj)
+        return context
 
     def save_model(self, request: HttpRequest, obj: Sale, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import template
 
-from shop.catalogue.category_tree import CategoryTree
+from shop.catalogue.category_menu import menu
 from shop.catalogue.listing import Wish, find_page
 from shop.catalogue.offering import offerings_of
 from shop.models import Category
@@ -17,8 +17,20 @@ NEWEST = 8
 
 @register.simple_tag
 def top_categories() -> list[Category]:
-    """For the header, in one query."""
-    return CategoryTree().tops
+    """For the header of a public page, in one query."""
+    return menu.read()
+
+
+@register.simple_tag
+def recent_categories() -> list[Category]:
+    """For the header of all other pages."""
+    return menu.recent()
+
+
+@register.simple_tag
+def known_categories() -> list[Category]:
+    """For the header of a page about a failure."""
+    return menu.last_known()
 
 
 @register.inclusion_tag("shop/catalogue/_newest.html")

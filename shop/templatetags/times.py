@@ -26,6 +26,13 @@ def local_time(moment: datetime, *, named: bool = True) -> SafeString:
 
 
 @register.simple_tag
+def short_time(moment: datetime, is_today: bool) -> SafeString:
+    """As `local_time`, where there is little room: "20:00 UTC", on another day "Nov 23 20:00 UTC"."""
+    text = zone.short_time(moment, with_day=not is_today)
+    return format_html('<time datetime="{}" data-local-time>{}</time>', moment.isoformat(), text)
+
+
+@register.simple_tag
 def countdown(moment: datetime) -> SafeString:
     """The time left until `moment`, counted down by countdown.js. Screen readers do not announce role="timer"."""
     left = max(moment - timezone.now(), timedelta(0))

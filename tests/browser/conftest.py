@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +20,7 @@ from django.test import Client, override_settings
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page
 
 from shop.accounts import sign_in_hint
+from shop.web.shells import FRESH_SECONDS
 from tests.live_shop import ALL_QUEUES, live_web
 from tests.live_shop import live_shop as running_shop
 
@@ -89,18 +91,35 @@ def console_errors_of(page: Page) -> list[str]:
 ANY_SHOP = "http://127.0.0.1"
 
 
-@pytest.fixture
-def live_shop(transactional_db: None, static_files: None) -> Iterator[str]:
-    """The address of a shop that runs for one test, with one worker, and none that repairs and archives."""
+@pytest.fixture(scope="module")
+def _shop_of_the_file(django_db_setup: None, static_files: None) -> Iterator[str]:
+    """A shop for all tests of a file, with one worker, and none that repairs and archives: starting takes seconds."""
     with running_shop(names=("web", ALL_QUEUES, "beat")) as url:
         yield url
 
 
-@pytest.fixture
-def live_pages(transactional_db: None, static_files: None) -> Iterator[str]:
-    """The address of a web server alone, for tests that only look: starting workers takes longer than they do."""
+@pytest.fixture(scope="module")
+def _web_of_the_file(django_db_setup: None, static_files: None) -> Iterator[str]:
     with live_web() as url:
         yield url
+
+
+@pytest.fixture
+def live_shop(transactional_db: None, _shop_of_the_file: str) -> str:
+    """The address of the shop, whose pages show nothing of the test before."""
+    return _once_forgotten(_shop_of_the_file)
+
+
+@pytest.fixture
+def live_pages(transactional_db: None, _web_of_the_file: str) -> str:
+    """The address of a web server alone, for tests that only look."""
+    return _once_forgotten(_web_of_the_file)
+
+
+def _once_forgotten(url: str) -> str:
+    """After the web servers have dropped the pages that they keep; before the test, so that it never sees them."""
+    time.sleep(FRESH_SECONDS)
+    return url
 
 
 @pytest.fixture(scope="session")

@@ -44,7 +44,7 @@ def test_a_buyer_gets_ready_by_keyboard_and_has_the_order_after_the_start(
     live_shop: str, page: Page, buyer_with_password: User, product: Product
 ) -> None:
     # Given a sale that opens in a moment, and a buyer with nothing but a keyboard
-    item = make_item(product, opens_in_seconds=12)
+    item = make_item(product, opens_in_seconds=25)
     page.goto(f"{live_shop}/sales/{item.sale_id}/")
     focus_by_tab(page, "Sign in to buy")
     page.keyboard.press("Enter")
@@ -68,7 +68,7 @@ def test_a_buyer_gets_ready_by_keyboard_and_has_the_order_after_the_start(
     expect(button).to_contain_text("Waiting for the start")
 
     # Then the page reserves at the start by itself, says yes, and goes on to the order
-    expect(outcome).to_contain_text("Reserved for you: 1 × Longjing tea", timeout=20_000)
+    expect(outcome).to_contain_text("Reserved for you: 1 × Longjing tea", timeout=40_000)
     assert time.time() >= item.sale.opens_at.timestamp()
     page.wait_for_url("**/orders/*/")
     expect(page.locator(".status")).to_have_text("awaiting payment")

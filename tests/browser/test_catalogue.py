@@ -8,10 +8,10 @@ from playwright.sync_api import Browser, Page, expect
 
 from shop.models import Category, Product, Variant
 from tests.conftest import make_item
-from tests.live_shop import live_web
+from tests.orders.shipping.addresses import ADDRESS
 from tests.products import make_product, variant_of
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("static_files")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 PHONE = {"width": 360, "height": 740}
 LANGUAGES = ("", "/zh-hans")
@@ -49,51 +49,114 @@ def is_too_wide(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
 
 
-def test_a_buyer_finds_a_product_and_chooses_a_variant(page: Page, shirt: Product) -> None:
-    with live_web() as url:
-        page.goto(f"{url}/")
-        page.get_by_role("searchbox", name="Search products").fill("linnen shirt")
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("heading", name="Results for “linnen shirt”")).to_be_visible()
-        expect(page.get_by_text("These come close")).to_be_visible()
-        page.get_by_role("link", name="Linen shirt").click()
-        sizes = page.get_by_role("group", name="Size")
-        expect(sizes.get_by_role("radio", name=re.compile("^S "))).to_be_checked()
-        expect(sizes.get_by_role("radio", name=re.compile("^L "))).to_be_disabled()
-        expect(sizes.get_by_text("Only 3 left")).to_be_visible()
-        sizes.get_by_role("radio", name=re.compile("^M ")).check()
-        expect(sizes.get_by_role("radio", name=re.compile("^M "))).to_be_checked()
-        page.get_by_role("navigation", name="Breadcrumbs").get_by_role("link", name="Tops").click()
-        expect(page.get_by_role("heading", name="Tops", level=1)).to_be_visible()
+def test_a_buyer_finds_a_product_and_chooses_a_variant(live_pages: str, page: Page, shirt: Product) -> None:
+    page.goto(f"{live_pages}/")
+    page.get_by_role("searchbox", name="Search products").fill("linnen shirt")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Results for “linnen shirt”")).to_be_visible()
+    expect(page.get_by_text("These come close")).to_be_visible()
+    page.get_by_role("link", name="Linen shirt").click()
+    sizes = page.get_by_role("group", name="Size")
+    expect(sizes.get_by_role("radio", name=re.compile("^S "))).to_be_checked()
+    expect(sizes.get_by_text("Only 3 left")).to_be_visible()
+    sizes.get_by_role("radio", name=re.compile("^M ")).check()
+    expect(sizes.get_by_role("radio", name=re.compile("^M "))).to_be_checked()
+    page.get_by_role("navigation", name="Breadcrumbs").get_by_role("link", name="Tops").click()
+    expect(page.get_by_role("heading", name="Tops", level=1)).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("language", "prices", "stocks"),
+    [
+        ("", ("CN¥299.00", "CN¥319.00"), ("In stock", "Only 3 left", "Sold out")),
+        ("/zh-hans", ("¥299.00", "¥319.00"), ("有货", "仅剩 3 件", "已售罄")),
+    ],
+)
+def test_price_and_stock_follow_the_choice_and_nothing_moves(
+    live_pages: str, page: Page, shirt: Product, language: str, prices: tuple[str, str], stocks: tuple[str, str, str]
+) -> None:
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    page.goto(f"{live_pages}{language}/products/shirt/")
+    price, stock = page.locator("[data-chosen-price]"), page.locator("[data-chosen-stock]")
+    button = page.locator("[data-add]")
+    expect(price).to_have_text(prices[0])
+    expect(stock).to_have_text(stocks[0])
+    top = "button => button.getBoundingClientRect().top + scrollY"
+    where = button.evaluate(top)
+    # By keyboard, as one of a group of radio buttons.
+    page.locator("[name=sku]").first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(price).to_have_text(prices[0])
+    expect(stock).to_have_text(stocks[1])
+    page.keyboard.press("ArrowRight")
+    expect(price).to_have_text(prices[1])
+    expect(stock).to_have_text(stocks[2])
+    expect(button).to_be_disabled()
+    assert button.evaluate(top) == where
+    assert not serious(page)
+    page.keyboard.press("ArrowRight")
+    expect(button).to_be_enabled()
+    expect(price).to_have_text(prices[0])
+
+
+def test_without_scripts_each_choice_says_its_price_and_a_guest_orders_it(
+    live_pages: str, browser: Browser, shirt: Product
+) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport=PHONE)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.goto(f"{live_pages}/products/shirt/")
+    expect(page.locator("[data-chosen-price]")).to_have_text("from CN¥299.00")
+    expect(page.get_by_role("radio", name="L · CN¥319.00 Sold out")).to_be_disabled()
+    page.get_by_role("radio", name="M · CN¥299.00 Only 3 left").check()
+    page.get_by_role("button", name="Add to cart").click()
+    page.wait_for_url("**/cart/")
+    expect(page.locator("main")).to_contain_text("In your cart: Linen shirt")
+    page.get_by_role("link", name="To the checkout").click()
+    for name, value in {"email": "guest@example.com", **ADDRESS}.items():
+        field = page.locator(f"[name={name}]")
+        if name != "country":
+            field.fill(value)
+    page.get_by_role("button", name="Order now").click()
+    page.wait_for_url("**/orders/guest/**")
+    expect(page.locator(".status")).to_have_text("awaiting payment")
+    variant = Variant.objects.get(sku="SHIRT-M")
+    assert (variant.available, variant.held) == (2, 1)
+    # And it is cancelled again
+    page.get_by_role("link", name="Cancel the order").click()
+    page.click("main form button")
+    expect(page.locator(".status")).to_have_text("cancelled")
+    variant.refresh_from_db()
+    assert (variant.available, variant.held) == (3, 0)
+    context.close()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_page_fits_a_phone_and_axe_finds_nothing_serious(page: Page, shirt: Product, language: str) -> None:
+def test_every_page_fits_a_phone_and_axe_finds_nothing_serious(
+    live_pages: str, page: Page, shirt: Product, language: str
+) -> None:
     make_item(Product.objects.get(slug="longjing"))
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    with live_web() as url:
-        for path in (
-            *("/", "/products/", "/products/shirt/", "/products/longjing/", "/categories/tops/"),
-            *("/search/", "/search/?q=shirt", "/search/?q=unicorn"),
-            *("/products/?min_price=x", "/products/?min_price=9999"),
-        ):
-            page.goto(f"{url}{language}{path}")
-            assert not is_too_wide(page), path
-            assert not serious(page), path
+    for path in (
+        *("/", "/products/", "/products/shirt/", "/products/longjing/", "/categories/tops/"),
+        *("/search/", "/search/?q=shirt", "/search/?q=unicorn"),
+        *("/products/?min_price=x", "/products/?min_price=9999"),
+    ):
+        page.goto(f"{live_pages}{language}{path}")
+        assert not is_too_wide(page), path
+        assert not serious(page), path
 
 
-def test_without_scripts_lists_are_filtered_and_sorted(browser: Browser, shirt: Product) -> None:
-    with live_web() as url:
-        page = browser.new_context(java_script_enabled=False, viewport=PHONE).new_page()  # type: ignore[arg-type]
-        page.goto(f"{url}/products/")
-        page.get_by_label("Price from").fill("100")
-        page.get_by_role("button", name="Apply").click()
-        expect(page.get_by_role("article")).to_have_count(1)
-        expect(page.get_by_role("link", name="Linen shirt")).to_be_visible()
-        page.get_by_role("link", name="Clear filters").click()
-        page.get_by_label("Sort by").select_option("price")
-        page.get_by_role("button", name="Sort").click()
-        expect(page.get_by_role("article").first).to_contain_text("Longjing tea")
-        page.get_by_role("searchbox").fill("衬衫")
-        page.get_by_role("button", name="Search").click()
-        expect(page.get_by_role("article")).to_have_count(1)
+def test_without_scripts_lists_are_filtered_and_sorted(live_pages: str, browser: Browser, shirt: Product) -> None:
+    page = browser.new_context(java_script_enabled=False, viewport=PHONE).new_page()  # type: ignore[arg-type]
+    page.goto(f"{live_pages}/products/")
+    page.get_by_label("Price from").fill("100")
+    page.get_by_role("button", name="Apply").click()
+    expect(page.get_by_role("article")).to_have_count(1)
+    expect(page.get_by_role("link", name="Linen shirt")).to_be_visible()
+    page.get_by_role("link", name="Clear filters").click()
+    page.get_by_label("Sort by").select_option("price")
+    page.get_by_role("button", name="Sort").click()
+    expect(page.get_by_role("article").first).to_contain_text("Longjing tea")
+    page.get_by_role("searchbox").fill("衬衫")
+    page.get_by_role("button", name="Search").click()
+    expect(page.get_by_role("article")).to_have_count(1)

@@ -89,15 +89,15 @@ def test_the_number_of_queries_does_not_grow_with_the_items(
     client: Client, item: SaleItem, buyer: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     add_items(item.sale, count=7)
-    # One is for the categories in the header; those of the home page are also for the newest products.
+    # One is for the categories in the header; those of the home page are also for the newest products and their sales.
     with django_assert_num_queries(4):
         text_of(client, page_of(item))
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         text_of(client, "/")
     client.force_login(buyer)
     with django_assert_num_queries(4):
         text_of(client, page_of(item))
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         text_of(client, form_of(item))
 
 

@@ -3,6 +3,7 @@
 from uuid import uuid4
 
 import pytest
+from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -159,3 +160,16 @@ def test_a_full_cart_takes_no_other_product(shopper: Client) -> None:
     assert answer.status_code == 302
     assert "Your cart is full" in text_of(shopper)
     assert CartLine.objects.count() == LINES_MAX
+
+
+def test_too_many_changes_from_one_address_have_to_wait(shopper: Client, settings: LazySettings) -> None:
+    settings.CART_LIMIT = "2/minute"
+    tea = goods("tea")
+    add_to_cart(shopper, "tea", 1)
+    change(shopper, **{f"units-{tea.pk}": "2"})
+    answer = shopper.post(
+        "/cart/change/", {"csrfmiddlewaretoken": shopper.cookies["csrftoken"].value, f"units-{tea.pk}": "3"}
+    )
+    assert answer.status_code == 429
+    assert 50 < int(answer["Retry-After"]) <= 60
+    assert CartLine.objects.get().units == 2

@@ -75,6 +75,28 @@ def test_more_units_than_are_in_stock_cannot_be_published(product: Product) -> N
     assert available(product) == 12
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("point", ["publication.before_commit", "publication.after_commit"])
+def test_killed_while_publishing_and_repeated_the_units_leave_once(
+    product: Product, point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = make_item(product, quantity=5, published=False)
+
+    def die(name: str) -> None:
+        if name == point:
+            raise Dead
+
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoints, "reach", die)
+        with pytest.raises(Dead):
+            publish_sale(sale_id=item.sale_id)
+    publish_sale(sale_id=item.sale_id)
+    assert available(product) == 7
+    assert moves(product) == [("to_sale", 5, f"sale {item.sale_id}")]
+    item.refresh_from_db()
+    assert item.announced_at is not None
+
+
 def test_an_unlimited_item_takes_none(product: Product) -> None:
     make_item(product, quantity=None)
     assert available(product) == 12

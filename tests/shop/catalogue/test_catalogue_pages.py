@@ -67,7 +67,8 @@ def test_variants_are_choices_with_their_own_price_and_stock(client: Client, cup
     assert "<legend>Size</legend>" in text
     assert "from CN¥20.00" in text
     inputs = re.findall(r'<input type="radio" name="sku" value="([^"]+)"([^>]*)>', text)
-    assert inputs == [("SKU-b", " checked"), ("LARGE", " disabled")]
+    assert [(sku, state.split()[0]) for sku, state in inputs] == [("SKU-b", "checked"), ("LARGE", "disabled")]
+    assert 'data-price="CN¥50.00" data-stock="Sold out" data-availability="sold_out"' in inputs[1][1]
     assert "CN¥50.00" in text
     assert "HIDDEN" not in text
 
@@ -197,7 +198,7 @@ def test_a_page_of_the_catalogue_is_for_everybody(client: Client, cups: Category
 def test_the_number_of_queries_is_constant(
     client: Client, cups: Category, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    addresses = {"/products/b/": 6, "/categories/cups/": 6, "/products/?sort=price&available=on": 6}
+    addresses = {"/products/b/": 6, "/categories/cups/": 7, "/products/?sort=price&available=on": 7}
     for size in (3, 40):
         for number in range(Product.objects.count(), size):
             product = make_product(slug=f"p{number}", name=f"Cup {number}", price_minor=1, category=cups)

@@ -1,0 +1,63 @@
+"""The categories in the header of every page: of public ones, of the buyer's own, and of those about a failure."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import path
+
+from shop.catalogue import category_menu
+from shop.models import Category
+from shop.urls import urlpatterns as urls_of_shop
+from tests.shop.http.test_error_pages import broken
+
+pytestmark = pytest.mark.django_db
+
+# A shop with one page more, for the test that names this module as its urls.
+urlpatterns = [path("broken/", broken), *urls_of_shop]
+handler404 = "shop.http.problems.not_found"
+handler500 = "shop.http.problems.server_error"
+
+LINK, LINK_ZH = '<a href="/categories/tea/">Tea</a>', '<a href="/zh-hans/categories/tea/">茶</a>'
+OPEN = ("/", "/products/", "/search/", "/cart/", "/orders/find/", "/accounts/login/", "/accounts/signup/")
+OWN = ("/orders/", "/accounts/", "/accounts/addresses/", "/accounts/2fa/", "/accounts/password/change/")
+
+
+@pytest.fixture(autouse=True)
+def tea(db: None) -> Category:
+    return Category.objects.create(name="Tea", name_zh_hans="茶", slug="tea")
+
+
+def test_every_page_has_them_in_the_language_of_its_reader(client: Client, buyer: User) -> None:
+    for address in OPEN:
+        assert LINK in client.get(address).content.decode(), address
+        assert LINK_ZH in client.get(f"/zh-hans{address}").content.decode(), address
+    client.force_login(buyer)
+    for address in OWN:
+        assert LINK in client.get(address).content.decode(), address
+
+
+def test_they_are_read_again_after_a_second(monkeypatch: pytest.MonkeyPatch, tea: Category) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr("shop.catalogue.category_menu.time.monotonic", lambda: now_s)
+    monkeypatch.setattr(category_menu, "FRESH_SECONDS", 1.0)
+    menu = category_menu.CategoryMenu()
+    assert menu.recent() == [tea]
+    more = Category.objects.create(name="Tools", slug="tools", position=1)
+    assert menu.recent() == [tea]
+    now_s += 1.01
+    assert menu.recent() == [tea, more]
+
+
+@pytest.mark.urls("tests.shop.catalogue.test_category_menu")
+def test_a_page_about_a_failure_has_those_last_seen_and_asks_nothing(
+    client: Client, django_assert_num_queries: object
+) -> None:
+    client.raise_request_exception = False
+    for address, status in (("/nowhere/", 404), ("/broken/", 500)):
+        category_menu.menu.forget()
+        with django_assert_num_queries(0):  # type: ignore[operator]
+            answer = client.get(address)
+        assert (answer.status_code, LINK in answer.content.decode()) == (status, False)
+        client.get("/products/")
+        with django_assert_num_queries(0):  # type: ignore[operator]
+            assert LINK in client.get(address).content.decode(), address
