@@ -16,10 +16,11 @@ import structlog
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import DataError, IntegrityError, connection, transaction
-from psycopg.errors import NotNullViolation, UniqueViolation
+from psycopg.errors import NotNullViolation
 
 from orders import settlement
 from orders.models import Order, OrderLine, OrderStatus
+from orders.models.order_code import drew_known_code
 from orders.units_taken import take
 from seckill import ledger, outbox
 from seckill.ledger_words import ReleaseReason
@@ -167,12 +168,6 @@ def persist_and_acknowledge(*, item_id: int, new_orders: Sequence[NewOrder]) -> 
         return
     failpoints.reach("intake.after_commit")
     outbox.acknowledge(item_id=item_id, entry_ids=[new_order.entry.id for new_order in new_orders if new_order.entry])
-
-
-def drew_known_code(error: Exception) -> bool:
-    """Whether PostgreSQL drew a short number that another order has. It draws another the next time."""
-    cause = error.__cause__
-    return isinstance(cause, UniqueViolation) and "_code_" in (cause.diag.constraint_name or "")
 
 
 def persist(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:

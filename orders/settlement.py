@@ -11,7 +11,7 @@ import structlog
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from orders.models import SOLD, Order, OrderLine, OrderStatus
+from orders.models import REFUNDS, SOLD, Order, OrderLine, OrderStatus
 from seckill import ledger
 from seckill.item_loop import for_each_item
 from seckill.ledger_words import Confirmed, Released, ReleaseReason
@@ -160,6 +160,6 @@ def reason_of(order: Order) -> ReleaseReason | None:
     """The reason to release the order's hold; None if its units stay sold."""
     if order.status in SOLD:
         return None
-    if order.status in (OrderStatus.REFUND_DUE, OrderStatus.REFUNDED) and not order.units_back:
+    if order.status in REFUNDS and not order.units_back:
         return None
     return REASONS[OrderStatus(order.status)]

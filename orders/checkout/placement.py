@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 from rest_framework.renderers import JSONRenderer
 
@@ -23,12 +23,16 @@ from orders.cart.cart_lines import touch
 from orders.checkout.shipping_prices import ShippingOffer, offers_for
 from orders.idempotent_calls import Call, CallResult, Refused, run_once
 from orders.models import Cart, Order, OrderLine, OrderStatus, ShippingAddress, with_lines
+from orders.models.order_code import drew_known_code
 from orders.payments.provider.timing import database_now
 from orders.serializers import OrderSerializer
 from orders.units_in_stock import move_units
 from shop import failpoints
 from shop.models import StockChange
 from shop.stock.movements import NotEnoughUnits
+
+# With a million orders one draw of a short number in a million is taken.
+DRAWS_MAX = 3
 
 
 class PlaceOutcome(StrEnum):
@@ -102,13 +106,17 @@ def json_of(order: Order) -> Any:
     return json.loads(JSONRenderer().render(OrderSerializer(shown).data))
 
 
-def place_order(wish: Wish) -> Placement:
-    """All of the order or nothing."""
+def place_order(wish: Wish, *, draws_max: int = DRAWS_MAX) -> Placement:
+    """All of the order or nothing. Where PostgreSQL drew a short number that is taken, it is placed anew."""
     try:
         with transaction.atomic():
             return place(wish)
     except GivenUp as given_up:
         return Placement(PlaceOutcome.STOCK_CHANGED, lines=given_up.lines)
+    except IntegrityError as error:
+        if draws_max > 1 and drew_known_code(error):
+            return place_order(wish, draws_max=draws_max - 1)
+        raise
 
 
 def place(wish: Wish) -> Placement:

@@ -7,22 +7,28 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from orders.models import SOLD, Order, OrderLine, OrderStatus
+from orders.models import REFUNDS, SOLD, Order, OrderLine, OrderStatus, RefundLine
 from seckill.models import SaleItem
 from shop.models import StockChange, Variant
 
 Kind = StockChange.Kind
 
+# Units of a paid order stay sold until they come back with a refund. A refunded order whose lines no refund names is
+# one that was never sold, such as one that was paid too late, or it came back as a whole before refunds had lines.
 FIGURES = f"""
-WITH ordered AS (
+WITH refunded AS (
+    SELECT line_id, coalesce(sum(units) FILTER (WHERE is_returned), 0) AS returned
+    FROM {RefundLine._meta.db_table} GROUP BY line_id
+), ordered AS (
     SELECT line.variant_id,
            coalesce(sum(line.units) FILTER (WHERE purchase.status = %(awaiting)s), 0) AS held,
-           coalesce(sum(line.units) FILTER (
+           coalesce(sum(line.units - coalesce(refunded.returned, 0)) FILTER (
                WHERE purchase.status = ANY(%(sold)s)
-                  OR purchase.status = ANY(%(refunds)s) AND NOT purchase.units_back
+                  OR purchase.status = ANY(%(refunds)s) AND (NOT purchase.units_back OR refunded.line_id IS NOT NULL)
            ), 0) AS sold
     FROM {OrderLine._meta.db_table} AS line
     JOIN {Order._meta.db_table} AS purchase ON purchase.id = line.order_id
+    LEFT JOIN refunded ON refunded.line_id = line.id
     WHERE line.sale_item_id IS NULL
     GROUP BY line.variant_id
 ), in_sales AS (
@@ -75,7 +81,7 @@ def audit_stock() -> StockAudit:
             {
                 "awaiting": OrderStatus.AWAITING_PAYMENT.value,
                 "sold": [status.value for status in SOLD],
-                "refunds": [OrderStatus.REFUND_DUE.value, OrderStatus.REFUNDED.value],
+                "refunds": [status.value for status in REFUNDS],
                 "to_sale": Kind.TO_SALE.value,
                 "from_sale": Kind.FROM_SALE.value,
             },

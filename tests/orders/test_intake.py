@@ -1,7 +1,6 @@
 """Intake: each entry becomes one order, whatever crashes or repeats, and PostgreSQL refuses to oversell."""
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -256,23 +255,6 @@ def test_a_sweep_without_the_store_is_a_warning_and_the_next_one_drains(
     assert "sweep_waits_for_store" in caplog.text
     settings.CACHES = healthy
     assert tasks.sweep_outboxes() == 1
-
-
-@pytest.fixture
-def first_number_drawn_twice(transactional_db: None) -> Iterator[None]:
-    """PostgreSQL's function for short numbers gives the first two orders the same one, and then others."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_get_functiondef('orders_new_code'::regproc)")
-        (definition,) = cursor.fetchone()
-        cursor.execute("CREATE SEQUENCE draws")
-        cursor.execute(
-            "CREATE OR REPLACE FUNCTION orders_new_code() RETURNS text LANGUAGE sql VOLATILE AS "
-            "$$ SELECT lpad(greatest(nextval('draws') - 1, 1)::text, 8, 'A') $$"
-        )
-    yield
-    with connection.cursor() as cursor:
-        cursor.execute(definition)
-        cursor.execute("DROP SEQUENCE draws")
 
 
 @pytest.mark.usefixtures("first_number_drawn_twice")

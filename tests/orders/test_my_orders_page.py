@@ -292,8 +292,8 @@ def test_the_number_of_queries_does_not_grow_with_the_orders(
     for _ in range(12):
         reserve(item, buyer)
     client.force_login(buyer)
-    # The user, the count for the pages, the orders, their lines with the products, the pictures.
-    with django_assert_num_queries(5):
+    # The user, the count for the pages, the orders, their lines with the products, the pictures, the categories.
+    with django_assert_num_queries(6):
         text_of(client, "/orders/")
 
 

@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
+from django.db import IntegrityError, connection
 from django.utils import timezone
 
 from orders import lifecycle
@@ -132,3 +133,28 @@ def test_taxes_are_rounded_once_for_each_rate() -> None:
     # 3 × 99 at 13 %: 297 × 13 / 113 = 34.17; three roundings of 11.39 would make 33.
     amounts = [(99, thirteen), (99, thirteen), (99, thirteen), (100, nine), (500, None), (0, Decimal(6))]
     assert tax_shares(amounts) == [TaxShare(thirteen, 297, 34), TaxShare(nine, 100, 8)]
+
+
+@pytest.mark.usefixtures("first_number_drawn_twice")
+def test_a_short_number_that_is_drawn_twice_is_drawn_again() -> None:
+    tea = goods("tea")
+    for units in (1, 2):
+        assert place_order(wish_of(fill(Holder(), tea=units))).outcome is PlaceOutcome.PLACED
+    assert len(set(Order.objects.values_list("code", flat=True))) == 2
+    assert units_in(tea) == (7, 3, 0)
+    assert_stock_agrees(tea)
+    assert not CartLine.objects.exists()
+
+
+@pytest.mark.usefixtures("first_number_drawn_twice")
+def test_a_number_that_is_always_drawn_again_is_an_error_and_orders_nothing() -> None:
+    tea = goods("tea")
+    place_order(wish_of(fill(Holder(), tea=1)))
+    holder = fill(Holder(), tea=2)
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER SEQUENCE draws MAXVALUE 2 START 1 RESTART 1 CYCLE")
+    with pytest.raises(IntegrityError):
+        place_order(wish_of(holder))
+    assert Order.objects.count() == 1
+    assert units_in(tea) == (9, 1, 0)
+    assert CartLine.objects.count() == 1

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from io import StringIO
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -11,7 +12,9 @@ from django.db.models import F
 from django.utils import timezone
 
 from orders import lifecycle
+from orders.lifecycle import RefundOutcome
 from orders.models import Order, OrderLine, OrderStatus
+from orders.refund_records import Wish
 from orders.repair.stock_audit import audit_stock
 from orders.units_in_stock import move_units
 from seckill.models import SaleItem
@@ -65,6 +68,49 @@ def test_every_way_of_an_order_keeps_the_figures_in_agreement(buyer: User, tea: 
     # Nothing is left to settle with the reservation store, which does not know these orders
     assert not Order.objects.exclude(status=OrderStatus.AWAITING_PAYMENT).filter(settled_at=None).exists()
     assert waiting.settled_at is None
+
+
+def refund_some(order: Order, *, units: int, units_back: bool) -> None:
+    (line,) = order.lines.all()
+    wish = Wish(refund_id=uuid4(), amount_minor=units * 5000, units_of_line={line.pk: units}, units_back=units_back)
+    assert lifecycle.refund_part(order_id=order.pk, wish=wish) is RefundOutcome.STARTED
+
+
+@pytest.mark.parametrize(
+    ("part_back", "rest_back", "sold_after_part", "sold_after_rest"),
+    [(True, True, 3, 0), (True, False, 3, 3), (False, True, 5, 2), (False, False, 5, 5)],
+)
+def test_units_that_come_back_with_a_part_of_an_order_are_not_sold_any_more(
+    buyer: User, tea: Variant, part_back: bool, rest_back: bool, sold_after_part: int, sold_after_rest: int
+) -> None:
+    order = order_of(buyer, tea, units=5)
+    assert lifecycle.pay(order_id=order.pk)
+    refund_some(order, units=2, units_back=part_back)
+    assert units_in(tea) == (50 - sold_after_part, 0, sold_after_part)
+    assert audit_stock().differences == []
+    assert lifecycle.refund(order_id=order.pk, units_back=rest_back)
+    assert units_in(tea) == (50 - sold_after_rest, 0, sold_after_rest)
+    assert audit_stock().differences == []
+
+
+def test_the_last_part_of_an_order_leaves_the_units_where_staff_said(buyer: User, tea: Variant) -> None:
+    order = order_of(buyer, tea, units=5)
+    assert lifecycle.pay(order_id=order.pk)
+    refund_some(order, units=2, units_back=False)
+    refund_some(order, units=3, units_back=True)
+    assert Order.objects.get().status == OrderStatus.REFUNDED
+    assert units_in(tea)[2] == 2
+    assert audit_stock().differences == []
+
+
+def test_a_wrong_counter_is_found_beside_refunds_of_parts(buyer: User, tea: Variant) -> None:
+    order = order_of(buyer, tea, units=5)
+    assert lifecycle.pay(order_id=order.pk)
+    refund_some(order, units=2, units_back=True)
+    # As if the units had not come back.
+    Variant.objects.update(sold=5)
+    (difference,) = audit_stock().differences
+    assert str(difference) == "SKU-tea: sold, by counter and orders: 5 and 3"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,128 @@
+"""The page of an order in each of its states: nothing on it belongs to another state."""
+
+import re
+from datetime import timedelta
+from html import unescape
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from orders.models import Attention, Order, OrderStatus, Refund
+from seckill.models import SaleItem
+from tests.orders.staff.test_bounds import make_orders
+
+pytestmark = pytest.mark.django_db
+
+# What stands in the facts, by status: the one time that matters then.
+TIMES = {
+    OrderStatus.AWAITING_PAYMENT: "To be paid by",
+    OrderStatus.PAID: "Paid on",
+    OrderStatus.SHIPPED: "Paid on",
+    OrderStatus.COMPLETED: "Paid on",
+    OrderStatus.EXPIRED: "Payment deadline",
+    OrderStatus.CANCELLED: "Cancelled on",
+    OrderStatus.REJECTED: None,
+    OrderStatus.REFUND_DUE: None,
+    OrderStatus.REFUNDED: None,
+}
+PART = "We have refunded part of your payment."
+PART_DUE = "We are refunding part of your payment"
+TOO_LATE = "Your payment arrived after the order had ended."
+
+
+@pytest.fixture
+def order(client: Client, buyer: User, item: SaleItem) -> Order:
+    (made,) = make_orders(1, buyer=buyer, item=item)
+    client.force_login(buyer)
+    return made
+
+
+def words_on(client: Client, order: Order) -> str:
+    page = client.get(order.get_absolute_url()).content.decode()
+    main = page[page.index("<main") : page.index("</main>")]
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", main)).split())
+
+
+def put(order: Order, status: OrderStatus, **fields: object) -> None:
+    ended_at = None if status == OrderStatus.AWAITING_PAYMENT else timezone.now()
+    Order.objects.filter(pk=order.pk).update(status=status, ended_at=ended_at, **fields)
+
+
+def refund(order: Order, minor: int, status: Refund.Status) -> None:
+    Order.objects.filter(pk=order.pk).update(refunded_minor=minor)
+    Refund.objects.create(pk=uuid4(), order=order, amount_minor=minor, status=status)
+
+
+@pytest.mark.parametrize("status", OrderStatus)
+def test_each_state_has_its_own_time(client: Client, order: Order, status: OrderStatus) -> None:
+    put(order, status)
+    words = words_on(client, order)
+    assert [time for time in sorted(set(filter(None, TIMES.values()))) if time in words] == list(
+        filter(None, [TIMES[status]])
+    )
+    assert ("Show the invoice" in words) == (TIMES[status] == "Paid on")
+
+
+@pytest.mark.parametrize("status", [OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.COMPLETED])
+def test_a_refund_of_a_part_is_said_beside_the_status(client: Client, order: Order, status: OrderStatus) -> None:
+    put(order, status)
+    assert "refund" not in words_on(client, order).lower()
+    refund(order, 500, Refund.Status.DUE)
+    words = words_on(client, order)
+    assert PART_DUE in words
+    assert "Being refunded −CN¥5.00" in words
+    # It is told when it is done.
+    assert "hx-trigger" in client.get(order.get_absolute_url()).content.decode()
+    Refund.objects.update(status=Refund.Status.REFUNDED, ended_at=timezone.now())
+    words = words_on(client, order)
+    assert PART in words
+    assert "Refunded −CN¥5.00" in words
+    assert "hx-trigger" not in client.get(order.get_absolute_url()).content.decode()
+    Refund.objects.update(status=Refund.Status.FAILED)
+    assert "refund" not in words_on(client, order).lower()
+
+
+def test_an_order_refunded_in_whole_says_so_once(client: Client, order: Order) -> None:
+    put(order, OrderStatus.REFUNDED)
+    refund(order, 1900, Refund.Status.REFUNDED)
+    words = words_on(client, order)
+    assert "We have refunded you." in words
+    assert PART not in words
+    assert TOO_LATE not in words
+
+
+def test_only_money_that_was_not_kept_is_called_too_late(client: Client, order: Order) -> None:
+    # Given one whose money came after its end, and goes back
+    put(order, OrderStatus.REFUND_DUE, attention=Attention.LATE_PAYMENT_REFUNDED)
+    assert TOO_LATE in words_on(client, order)
+    # And one whose late money was kept, before staff refunded it
+    put(order, OrderStatus.PAID, attention=Attention.LATE_PAYMENT_KEPT)
+    assert "units were still left, so your order stands" in words_on(client, order)
+    put(order, OrderStatus.REFUND_DUE)
+    refund(order, 1900, Refund.Status.DUE)
+    words = words_on(client, order)
+    assert TOO_LATE not in words
+    assert "We will refund you in full" in words
+
+
+@pytest.mark.parametrize("status", [OrderStatus.EXPIRED, OrderStatus.CANCELLED])
+def test_nothing_was_charged_is_not_said_where_a_wrong_amount_was(
+    client: Client, order: Order, status: OrderStatus
+) -> None:
+    put(order, status, expires_at=timezone.now() - timedelta(hours=1))
+    assert "Nothing was charged." in words_on(client, order)
+    put(order, status, attention=Attention.AMOUNT_DIFFERS)
+    words = words_on(client, order)
+    assert "Nothing was charged" not in words
+    assert "The amount paid was not the amount due. We will refund it." in words
+
+
+def test_a_guest_is_told_what_the_link_can_do_now(client: Client, order: Order) -> None:
+    Order.objects.update(buyer=None, email="guest@example.com")
+    guests = Order.objects.get()
+    assert "Whoever has it can see the order." in words_on(client, guests)
+    put(order, OrderStatus.AWAITING_PAYMENT)
+    assert "Whoever has it can see, pay and cancel the order." in words_on(client, guests)
