@@ -99,6 +99,8 @@ if CHECKOUT_UNPAID_MAX < 1:
     raise ImproperlyConfigured("CHECKOUT_UNPAID_MAX must be at least 1: with 0 nobody could order.")
 # How often a link to a guest's order may be asked for, by one client address and for one order.
 FIND_ORDER_LIMIT: str = rate(env, "FIND_ORDER_LIMIT", default="5/10minutes")
+# How often one account may ask for a pass to a flash sale, in the API and on pages together.
+PASS_LIMIT: str = rate(env, "PASS_LIMIT", default="30/minute")
 # Sales open only on stores that keep what buyers are told (seckill/durability.py). This lets them open on weaker ones.
 SECKILL_ALLOW_WEAK_DURABILITY: bool = env.bool("SECKILL_ALLOW_WEAK_DURABILITY", default=False)
 # Installs `bench`, whose commands make buyers, passes and sales for load tests. Never on in a real shop.

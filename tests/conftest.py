@@ -2,7 +2,7 @@
 
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -11,20 +11,25 @@ from django.conf import settings
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.db import transaction
 from django.utils import timezone
 from django_redis import get_redis_connection
+from pytest_django import DjangoDbBlocker
 from rest_framework.test import APIClient
 
 from seckill import passes
 from seckill.models import Sale, SaleItem
 from seckill.publication import publish_sale
+from shop.catalogue import category_menu
 from shop.models import Category, Product
+from tests import empty_tables
 from tests.products import make_product, variant_of
 
 
 def pytest_configure() -> None:
     # The real hashers take a tenth of a second for each user, and no test is about them.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    empty_tables.use_for_all_tests()
     # Chosen before xdist starts its workers, which inherit it (tests/seckill/scripts/mutant_sample.py).
     os.environ.setdefault("LUA_MUTANTS", str(random.SystemRandom().randrange(1_000_000)))
 
@@ -44,6 +49,24 @@ def _fresh_stores() -> None:
     """Each test starts with empty stores. They are this run's own (tests/embedded_servers.py starts them)."""
     get_redis_connection("seckill").flushdb()
     cache.clear()
+
+
+@pytest.fixture(scope="module")
+def rows_of_the_file(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """For a fixture that makes many rows once for all tests of a file: they are gone at the end of the file.
+
+    They are in a transaction around those of the tests, so none of the tests may ask for `transaction=True`.
+    """
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+@pytest.fixture(autouse=True)
+def _fresh_categories(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No page has the categories of another test, and each asks for them, so that queries can be counted."""
+    category_menu.menu.forget()
+    monkeypatch.setattr(category_menu, "FRESH_SECONDS", 0.0)
 
 
 @pytest.fixture

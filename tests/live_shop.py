@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import connection
+from redis import Redis
 
 from shop.local.environment import SERVER_URLS, RunSettings
 from shop.local.process import POLL_SECONDS, stop_processes
@@ -23,6 +24,9 @@ from tests.own_store import free_port
 
 # The name of one worker for all queues but that of repairs: one starts sooner than two.
 ALL_QUEUES = "all-queues"
+
+# Added to the number of the test's own database (tests/embedded_servers.py).
+_DATABASES_OF_QUEUES = 64
 
 # Many times what it takes on an idle machine.
 START_SECONDS = 90.0
@@ -45,7 +49,8 @@ def live_shop(
             host="127.0.0.1", port=free_port(), directory=Path(directory), own_servers=None, allowed_hosts=[]
         )
         with mock.patch.dict(os.environ, {**environment(), "SHOP_URL": run_settings.url, **more_environment}):
-            broker_url = settings.CELERY_BROKER_URL
+            broker_url = os.environ["CELERY_BROKER_URL"]
+            Redis.from_url(broker_url).flushdb()
             started = [
                 process for process in processes(settings=run_settings, broker_url=broker_url) if process.name in names
             ]
@@ -71,8 +76,14 @@ def live_shop(
 
 
 def environment() -> dict[str, str]:
-    """The environment of the processes: the servers of this test, and its own database on them."""
-    urls = {name: getattr(settings, name) for name in (*SERVER_URLS, "CELERY_BROKER_URL")}
+    """The environment of the processes: the servers of this test, and its own database on them.
+
+    The queues are in a database of their own, because tests empty the one of the cache while a shop goes on.
+    """
+    urls = {name: getattr(settings, name) for name in SERVER_URLS}
+    broker = urlsplit(settings.CELERY_BROKER_URL)
+    number = int(broker.path.removeprefix("/") or 0) + _DATABASES_OF_QUEUES
+    urls["CELERY_BROKER_URL"] = broker._replace(path=f"/{number}").geturl()
     database = urlsplit(settings.DATABASE_URL)._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
     ours = {"SECRET_KEY": settings.SECRET_KEY, "LOAD_TESTS": "1", "EMAIL_URL": "dummymail://"}
     return {**urls, "DATABASE_URL": database, **ours}

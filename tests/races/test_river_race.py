@@ -18,8 +18,8 @@ from tests.live_shop import live_shop
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def base_url(db: None) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def base_url(django_db_setup: None) -> Iterator[str]:
     with live_shop() as url:
         yield url
 

@@ -1,0 +1,43 @@
+"""Empties the database after a test that commits, in a few milliseconds.
+
+Django's own way is the command `flush`: it truncates every table, which rewrites the files of some 500 tables and
+indexes, and makes all content types and permissions anew. That took up to a second for a test. Here the tables that
+have rows are asked for in one query, and only their rows are deleted. Content types and permissions stay.
+"""
+
+from functools import cache
+
+from django.contrib.auth.models import Permission
+from django.contrib.contenttypes.models import ContentType
+from django.db import connections, transaction
+from django.test import TransactionTestCase
+
+_KEPT = {ContentType._meta.db_table, Permission._meta.db_table}
+
+
+def use_for_all_tests() -> None:
+    """In place of what Django does when a test with `transaction=True` ends."""
+    TransactionTestCase._fixture_teardown = _empty_databases  # type: ignore[attr-defined]
+
+
+def _empty_databases(test_case: TransactionTestCase) -> None:
+    for alias in test_case._databases_names(include_mirrors=False):  # type: ignore[attr-defined]
+        empty_tables(alias=alias)
+
+
+def empty_tables(*, alias: str = "default") -> None:
+    """Delete every row of the shop's tables. Foreign keys are not looked at, since both ends go."""
+    with transaction.atomic(using=alias), connections[alias].cursor() as cursor:
+        cursor.execute(_tables_with_rows(alias))
+        tables = [name for (name,) in cursor.fetchall()]
+        if tables:
+            cursor.execute("SET LOCAL session_replication_role = replica")
+            cursor.execute("; ".join(f'DELETE FROM "{name}"' for name in tables))
+
+
+@cache
+def _tables_with_rows(alias: str) -> str:
+    names = connections[alias].introspection.django_table_names(only_existing=True, include_views=False)
+    return " UNION ALL ".join(
+        f"SELECT '{name}' WHERE EXISTS (SELECT FROM \"{name}\")" for name in sorted({*names} - _KEPT)
+    )
