@@ -109,14 +109,20 @@ def sweep_outboxes() -> int:
 
     Past sales are not asked: `archive_sales` drains what they may have left.
     """
-    try:
-        announce_pending()
-        sweep_changes()
-        return drain_items(item_ids=list(movable_items().values_list("pk", flat=True)), seconds_max=BUDGET_SECONDS)
-    except StoreUnreachable as error:
-        # The entries wait. A traceback every second would only clutter the log.
-        log.warning("sweep_waits_for_store", error=str(error))
-        return 0
+    drained = 0
+    for step in (announce_pending, sweep_changes, drain_movable_items):
+        try:
+            drained = step()
+        except StoreUnreachable as error:
+            # The entries wait. A traceback every second would only clutter the log. Each step for itself: all items of
+            # one may be on a server that is away, and those of the next on another one.
+            log.warning("sweep_waits_for_store", error=str(error))
+            drained = 0
+    return drained
+
+
+def drain_movable_items() -> int:
+    return drain_items(item_ids=list(movable_items().values_list("pk", flat=True)), seconds_max=BUDGET_SECONDS)
 
 
 @sweep()

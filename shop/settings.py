@@ -71,6 +71,17 @@ SECKILL_PASS_LIFE_SECONDS: int = env.int("SECKILL_PASS_LIFE_SECONDS", default=90
 SECKILL_BACKLOG_MAX: int = env.int("SECKILL_BACKLOG_MAX", default=100_000)
 if SECKILL_BACKLOG_MAX < 1:
     raise ImproperlyConfigured("SECKILL_BACKLOG_MAX must be at least 1: with 0 nobody could reserve.")
+# How many replicas of the store must have a yes before the buyer hears it: it then survives the loss of the primary. 0
+# where the store has no replicas, or where a yes that is lost with its primary is accepted.
+SECKILL_YES_REPLICAS: int = env.int("SECKILL_YES_REPLICAS", default=0)
+SECKILL_YES_WAIT_MS: int = env.int("SECKILL_YES_WAIT_MS", default=500)
+if SECKILL_YES_REPLICAS < 0 or not 1 <= SECKILL_YES_WAIT_MS <= 800:
+    # The answer itself may take 0.9 s (CACHES), and WAIT 0 would wait for ever.
+    raise ImproperlyConfigured("SECKILL_YES_REPLICAS must be 0 or more, SECKILL_YES_WAIT_MS from 1 to 800.")
+# A managed store that hides its settings and keeps what it has confirmed, by name.
+SECKILL_STORE_DURABILITY: str = env.str("SECKILL_STORE_DURABILITY", default="")
+if SECKILL_STORE_DURABILITY not in ("", "memorydb", "elasticache-synchronous"):
+    raise ImproperlyConfigured("SECKILL_STORE_DURABILITY is “memorydb”, “elasticache-synchronous”, or empty.")
 # A sale leaves the reservation store this long after its last hold can have ended, eight days after its end.
 SECKILL_ARCHIVE_AFTER_SECONDS: int = env.int("SECKILL_ARCHIVE_AFTER_SECONDS", default=3 * 24 * 3600)
 if SECKILL_ARCHIVE_AFTER_SECONDS < 3600:

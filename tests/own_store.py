@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from django.conf import settings
 from django.test import override_settings
@@ -80,6 +80,13 @@ class OwnStore:
         return {name.removeprefix("cmdstat_"): stat["calls"] for name, stat in stats.items()}
 
 
+class Addressed(Protocol):
+    """A store of one server or of several."""
+
+    @property
+    def url(self) -> str: ...
+
+
 @contextlib.contextmanager
 def running(directory: Path, **options: str) -> Iterator[OwnStore]:
     """A server for the length of a `with`."""
@@ -92,8 +99,8 @@ def running(directory: Path, **options: str) -> Iterator[OwnStore]:
 
 
 @contextlib.contextmanager
-def as_reservation_store(own_store: OwnStore) -> Iterator[None]:
-    """The ledger uses this server, with the settings of the shop, instead of the one of the test run.
+def as_reservation_store(own_store: Addressed) -> Iterator[None]:
+    """The ledger uses this store, with the settings of the shop, instead of the one of the test run.
 
     The cache stays where it is: what is counted there must not appear among the keys of a sale.
     """

@@ -134,7 +134,7 @@ def reconcile(
     started_s = time.monotonic()
     result = Reconciled(item_id=item_id)
     with item_lock(item_id=item_id):
-        incarnation = item_state.incarnation()
+        incarnation = item_state.incarnation(item_id=item_id)
         item_state.mark_unverified(item_id=item_id)
         result.collected = collect_reservations(item_id=item_id)
         finish_changes(item_id=item_id)
@@ -174,7 +174,7 @@ def finish_changes(*, item_id: int) -> None:
 
 def is_repairable(*, item_id: int) -> bool:
     """Whether holds can be repaired one by one: no part of the item is lost, and its terms are those in PostgreSQL."""
-    if item_state.conditions(item_ids=[item_id])[item_id] is item_state.Condition.LOST:
+    if item_state.condition(item_id=item_id) is item_state.Condition.LOST:
         return False
     applied = SaleChange.objects.filter(item_id=item_id, status=SaleChange.Status.APPLIED)
     if set(applied.values_list("operation_id", flat=True)) - item_state.applied_operations(item_id=item_id):
@@ -244,7 +244,7 @@ def try_repair(*, item_id: int, result: Reconciled, report_progress: ReportProgr
         return repair_holds(item_id=item_id, result=result, report_progress=report_progress)
     except StoreUnreachable as error:
         # Raises it again if the store does not answer at all.
-        ledger.clock_ms()
+        ledger.clock_ms(item_id=item_id)
         log.warning("item_damaged", item_id=item_id, error=str(error))
         return False
 

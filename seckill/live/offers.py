@@ -78,7 +78,7 @@ def offers_of(items: Iterable[SaleItem], *, now: datetime, buyer_id: int | None 
         return []
     item_ids = [item.pk for item in items]
     counters: list[ledger.Counters | None] = [None] * len(items)
-    had = [0] * len(items)
+    had: dict[int, int] = {}
     try:
         counters = archive.counters_of(items)
         if buyer_id is not None:
@@ -86,6 +86,11 @@ def offers_of(items: Iterable[SaleItem], *, now: datetime, buyer_id: int | None 
     except StoreUnreachable:
         pass
     return [
-        Offer(item=item, counters=known, phase=known.phase if known else item.sale.phase_at(now), had=units)
-        for item, known, units in zip(items, counters, had, strict=True)
+        Offer(
+            item=item,
+            counters=known,
+            phase=known.phase if known else item.sale.phase_at(now),
+            had=had.get(item.pk, 0),
+        )
+        for item, known in zip(items, counters, strict=True)
     ]

@@ -60,6 +60,11 @@ class ClusterNodes:
         cluster = self._read_cluster()
         return [(node, self._client(cluster, node)) for node in cluster.get_nodes()]
 
+    def ping(self) -> bool:
+        """Whether each primary answers. Raises the error of the first one that does not, as `Redis.ping` does."""
+        cluster = self._read_cluster()
+        return all(self._client(cluster, node).ping() for node in cluster.get_primaries())
+
     def moved(self, error: MovedError) -> None:
         """A node has answered that another one has the slot."""
         self._read_cluster().nodes_manager.move_slot(error)
