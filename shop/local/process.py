@@ -27,6 +27,8 @@ _LOG_BYTES_MAX = 10_000_000
 
 POLL_SECONDS = 0.05
 
+_START_SECONDS = 60.0
+
 
 class ProcessFailed(Exception):
     """A process ended, or did not answer in time. The message is for the person at the terminal."""
@@ -133,6 +135,23 @@ class Process:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()
+
+
+def start_processes(*, processes: Sequence[Process]) -> None:
+    """Start all processes at the same time and return when each answers.
+
+    Raises ProcessFailed when one ends or does not answer in time; the others then still run.
+    """
+    for process in processes:
+        process.start()
+    deadline = time.monotonic() + _START_SECONDS
+    for process in processes:
+        while not process.answers():
+            if time.monotonic() > deadline:
+                raise ProcessFailed(
+                    f"{process.name} gave no answer within {_START_SECONDS:.0f} s.\n{process.last_lines()}"
+                )
+            time.sleep(POLL_SECONDS)
 
 
 def stop_processes(*, processes: Sequence[Process], hurry: Callable[[], bool] = lambda: False) -> None:

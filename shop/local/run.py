@@ -17,7 +17,9 @@ from shop.configuration.trying_out import LOOPBACK, OPEN_TO_OTHERS, RUN_VARIABLE
 from shop.local.environment import BadEnvironment, RunSettings, read_settings, write_environment
 from shop.local.postgres import DataUnusable
 from shop.local.process import PortTaken, ProcessFailed
-from shop.local.servers import PORT_ATTEMPTS, DirectoryInUse, EmbeddedServers, lock_directory
+from shop.local.directory_lock import DirectoryInUse, lock_directory
+from shop.local.ports import PORT_ATTEMPTS
+from shop.local.servers import EmbeddedServers
 from shop.local.shop_processes import ROOT, processes, steps
 from shop.local.supervisor import StopRequested, Supervisor
 from shop.local.wheel import WheelMissing
