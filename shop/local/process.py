@@ -43,6 +43,18 @@ def succeeded(process: "Process") -> bool:
     return process.exit_code == 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class Comeback:
+    """How a process is started again whose work others take over when it dies: later, and as often as it dies.
+
+    `may_start` is asked from `after_seconds` on, and prepares the start; after `seconds_max` it is started anyway.
+    """
+
+    after_seconds: float
+    seconds_max: float
+    may_start: Callable[[], bool] = lambda: True
+
+
 @dataclass(kw_only=True)
 class Process:
     """A supervised process.
@@ -63,6 +75,8 @@ class Process:
     stop_seconds: float = 4.0
     group: str = ""
     lock_fds: Sequence[int] = ()
+    # None: nobody else does its work, so it is started again at once, and the end of all if it keeps dying.
+    comeback: Comeback | None = None
 
     _child: subprocess.Popen[bytes] | None = field(default=None, init=False)
     _log_offset: int = field(default=0, init=False)
