@@ -25,7 +25,7 @@ from bench.durability.reserving_pool import ReservingFailed, running_pool
 from bench.durability.rounds import RoundFailed
 from seckill.store import StoreUnreachable
 from shop.local.process import ProcessFailed
-from shop.local.servers import free_ports
+from shop.local.ports import free_ports
 from shop.local.wheel import WheelMissing
 
 ROOT = Path(__file__).resolve().parents[2]
