@@ -216,7 +216,7 @@ def is_promotable(primary: Member, host: str, port: int) -> bool:
         values: Any = ask_member(lambda client: client.config_get(*names), client=replica)
     except StoreUnreachable:
         return True
-    return values.get("replica-priority") != "0" and values.get("cluster-replica-no-failover") != "yes"
+    return bool(values.get("replica-priority") != "0" and values.get("cluster-replica-no-failover") != "yes")
 
 
 def silent_node() -> Weakness:

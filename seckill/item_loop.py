@@ -27,9 +27,9 @@ def for_each_item(
 ) -> tuple[dict[int, Result], list[int]]:
     """Call `step` with each item. Returns the results, and the items for which it failed; those are logged as `event`.
 
-    Items of a server of the store that does not answer are not tried one by one: each would wait for it. They count as
-    failed. Raises StoreUnreachable where no server answers that has one of the items, and DatabaseError where PostgreSQL
-    does not.
+    Items of a server of the store that does not answer are not tried one by one, since each would wait for it. They
+    count as failed. Raises StoreUnreachable where no server answers that has one of the items, and DatabaseError where
+    PostgreSQL does not.
     """
     results: dict[int, Result] = {}
     broken: list[int] = []

@@ -174,9 +174,7 @@ def mark_verified(*, item_id: int, incarnation: str) -> None:
 def wipe(*, item_id: int) -> None:
     """Delete the item, its buyers, holds, operations and latest reservations, in one command. The outbox stays."""
     keys = keys_of(item_id)
-    ask(
-        lambda client: client.unlink(keys.item, keys.buyers, keys.holds, keys.ops, keys.latest), item_id=item_id
-    )
+    ask(lambda client: client.unlink(keys.item, keys.buyers, keys.holds, keys.ops, keys.latest), item_id=item_id)
 
 
 def remove(*, item_id: int) -> None:

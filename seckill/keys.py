@@ -31,5 +31,5 @@ def keys_of(item_id: int) -> ItemKeys:
 
 
 def barrier_key(item_id: int) -> str:
-    """A key on the item's server that is written only to be waited for (seckill/nodes/barrier.py). It expires at once."""
+    """A key on the item's server that is written only to be waited for, and expires (seckill/nodes/barrier.py)."""
     return f"seckill:{{{item_id}}}:barrier"

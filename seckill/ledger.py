@@ -213,9 +213,7 @@ def publish(*, item_id: int, terms: Terms, paused: bool = False, verified: bool 
         "paused" if paused else "open",
         "1" if verified else "",
     ]
-    answer = ask(
-        lambda client: scripts.PUBLISH.run(client, keys=[keys.item, keys.outbox], args=args), item_id=item_id
-    )
+    answer = ask(lambda client: scripts.PUBLISH.run(client, keys=[keys.item, keys.outbox], args=args), item_id=item_id)
     return Published(answer[0])
 
 
@@ -372,7 +370,8 @@ def counters_from(item: dict[bytes, bytes], *, now_ms: int, backlog: int = 0) ->
 def units_of_buyer(*, item_ids: Sequence[int], buyer_id: int) -> dict[int, int]:
     """How many units of each item the buyer has, held and bought; 0 if that cannot be read.
 
-    One round trip for each server. Items of a server that is silent are missing. Raises StoreUnreachable if none answers.
+    One round trip for each server. Items of a server that is silent are missing. Raises StoreUnreachable if none
+    answers.
     """
 
     def read(client: Redis, item_ids: Sequence[int]) -> dict[int, int]:

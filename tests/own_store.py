@@ -96,7 +96,7 @@ def running(directory: Path, **options: str) -> Iterator[OwnStore]:
 
 
 @contextlib.contextmanager
-def running_replicated(kind: type[Replicated], **options: int) -> Iterator[Replicated]:
+def running_replicated(kind: type[Replicated], **options: Any) -> Iterator[Replicated]:
     """A SentinelStore or ClusterStore for the length of a `with`."""
     with tempfile.TemporaryDirectory(prefix="stampede-") as directory:
         store = kind(directory=Path(directory), password="of-a-test", **options)

@@ -129,9 +129,7 @@ class Snapshots:
             reader = self._readers.get(server)
             if reader is None or not reader.thread.is_alive():
                 wake = threading.Event()
-                thread = threading.Thread(
-                    target=self._refresh_forever, args=(server, wake), name="gate", daemon=True
-                )
+                thread = threading.Thread(target=self._refresh_forever, args=(server, wake), name="gate", daemon=True)
                 self._readers[server] = reader = Reader(thread, wake)
                 thread.start()
             return reader

@@ -27,7 +27,7 @@ class TooFewReplicas(RedisError):
 
 @contextmanager
 def pinned(client: Redis) -> Iterator[Any]:
-    """One connection of the client's pool, for several commands. It is closed where an answer may still be on its way."""
+    """One connection of the client's pool, for several commands. It is closed where an answer may still come."""
     pool = client.connection_pool
     connection: Any = pool.get_connection()
     try:

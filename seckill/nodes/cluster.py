@@ -12,12 +12,12 @@ import threading
 import time
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import structlog
 from django_redis.pool import ConnectionFactory
 from redis import Redis, RedisCluster
-from redis.cluster import ClusterNode
+from redis.cluster import PRIMARY, ClusterNode
 from redis.crc import key_slot
 from redis.exceptions import ConnectionError, MovedError, RedisClusterException, RedisError, SlotNotCoveredError
 
@@ -58,12 +58,13 @@ class ClusterNodes:
     def all_nodes(self) -> Sequence[tuple[ClusterNode, Redis]]:
         """Every node, replicas too. Raises redis-py's ConnectionError."""
         cluster = self._read_cluster()
-        return [(node, self._client(cluster, node)) for node in cluster.get_nodes()]
+        return [(node, self._client(cluster, node)) for node in known_nodes(cluster)]
 
     def ping(self) -> bool:
         """Whether each primary answers. Raises the error of the first one that does not, as `Redis.ping` does."""
         cluster = self._read_cluster()
-        return all(self._client(cluster, node).ping() for node in cluster.get_primaries())
+        primaries = [node for node in known_nodes(cluster) if node.server_type == PRIMARY]
+        return all(self._client(cluster, node).ping() for node in primaries)
 
     def moved(self, error: MovedError) -> None:
         """A node has answered that another one has the slot."""
@@ -78,7 +79,7 @@ class ClusterNodes:
         if node.redis_connection is None:
             # A node of which MOVED was the first news.
             return cluster.get_redis_connection(node)
-        return node.redis_connection
+        return cast(Redis, node.redis_connection)
 
     def _read_cluster(self) -> RedisCluster:
         if self._thread is None or not self._thread.is_alive():
@@ -113,7 +114,7 @@ class ClusterNodes:
             self._cluster = self._connect()
             self._known.set()
             return
-        known = [(node.host, node.port) for node in self._cluster.get_nodes()]
+        known = [(node.host, node.port) for node in known_nodes(self._cluster)]
         # The pools of the nodes stay as they are: calls are under way.
         self._cluster.nodes_manager.initialize(
             additional_startup_nodes_info=known, disconnect_startup_nodes_pools=False
@@ -121,7 +122,7 @@ class ClusterNodes:
 
     def _connect(self) -> RedisCluster:
         return RedisCluster(
-            startup_nodes=[ClusterNode(host, port) for host, port in self._address.hosts],
+            startup_nodes=[ClusterNode(host, port) for host, port in self._address.hosts],  # type: ignore[no-untyped-call]
             # The addresses of the setting are asked too, always: all others may change, as in Kubernetes.
             dynamic_startup_nodes=False,
             require_full_coverage=False,
@@ -148,6 +149,11 @@ class ClusterFactory(ConnectionFactory):  # type: ignore[misc]
 
     def disconnect(self, connection: ClusterNodes) -> None:
         """Nothing: the pools are used by other threads."""
+
+
+def known_nodes(cluster: RedisCluster) -> list[ClusterNode]:
+    """Primaries and replicas."""
+    return list(cluster.get_nodes())  # type: ignore[no-untyped-call]
 
 
 @lru_cache(maxsize=10_000)

@@ -29,9 +29,8 @@ def cluster_members(nodes: ClusterNodes) -> list[Member]:
 
 def members_of(primary: Redis, replication: dict[str, Any]) -> list[Member]:
     """The primary and its replicas, by its INFO replication."""
-    replicas = [
-        Member(f"{host}:{port}", False, replica_client(primary, host, port)) for host, port in online_replicas(replication)
-    ]
+    found = online_replicas(replication)
+    replicas = [Member(f"{host}:{port}", False, replica_client(primary, host, port)) for host, port in found]
     return [Member("primary" if replicas else "", True, primary), *replicas]
 
 

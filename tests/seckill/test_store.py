@@ -21,9 +21,9 @@ from django.core.cache import cache
 from django.test import Client, override_settings
 
 from bench.faults.proxy import Proxy
-from seckill import item_state, ledger, store_failures
+from seckill import item_state, ledger, store, store_failures
 from seckill.nodes.breaker import CircuitBreaker
-from seckill.store import StoreUnreachable, ask
+from seckill.store import StoreUnreachable
 from seckill.store_failures import Cause, FailureLog
 from shop.configuration.store_clients import redis_cache
 from shop.models import Product
@@ -179,7 +179,7 @@ def test_prometheus_sees_the_causes(client: Client, own_store: OwnStore) -> None
     with as_reservation_store(own_store), own_store.full():
         assert cause_of_failure(publish_call) is Cause.FULL
     with pytest.raises(StoreUnreachable):
-        ask(lambda client: client.execute_command("NO-SUCH-COMMAND"), item_id=1)  # type: ignore[no-untyped-call]
+        store.ask(lambda client: client.execute_command("NO-SUCH-COMMAND"), item_id=1)  # type: ignore[no-untyped-call]
     wait_until(
         lambda: 'failures_total{cause="script_error"} 1.0' in client.get("/metrics").content.decode(), seconds_max=10
     )

@@ -478,8 +478,8 @@ def test_orders_that_are_paid_and_cancelled_while_it_is_compared_do_not_make_it_
     journey.restart()
     real = item_state.scan
 
-    def scan_beside_buyers(key: str) -> Iterator[dict[bytes, bytes]]:
-        for portion in real(key):
+    def scan_beside_buyers(key: str, *, item_id: int) -> Iterator[dict[bytes, bytes]]:
+        for portion in real(key, item_id=item_id):
             yield portion
             if waiting and key == journey.keys.holds:
                 assert lifecycle.pay(order_id=journey.order(waiting.pop()).pk)

@@ -119,7 +119,8 @@ def test_each_weak_node_is_named(cluster_store: ClusterStore, items: list[SaleIt
         finally:
             client.config_set("appendfsync", "always")
     assert (weakness.setting, weakness.node) == ("appendfsync", f"127.0.0.1:{node.port}")
-    assert f"127.0.0.1:{node.port}" in weakness.text and "Set appendfsync always" in weakness.text
+    assert f"127.0.0.1:{node.port}" in weakness.text
+    assert "Set appendfsync always" in weakness.text
 
 
 def test_the_slot_is_that_of_the_item_keys() -> None:

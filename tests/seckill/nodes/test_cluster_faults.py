@@ -77,6 +77,6 @@ def test_a_primary_that_hangs_costs_its_buyers_one_time_limit_and_others_nothing
     finally:
         os.kill(node.process.pid or 0, signal.SIGCONT)
     # It may have been replaced meanwhile.
-    wait_until(lambda: all([reconciled(item) for item in same]), seconds_max=60)
+    wait_until(lambda: all(reconciled(item) for item in same), seconds_max=60)
     wait_until(lambda: isinstance(snapshots.find(same[0].pk), Snapshot), seconds_max=10)
     assert told(same[0]) == Outcome.RESERVED
