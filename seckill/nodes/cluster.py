@@ -29,6 +29,8 @@ log = structlog.get_logger(__name__)
 REFRESH_SECONDS = 5.0
 # After a failed call the map is read at once, and not more often than this while calls go on failing.
 REFRESH_SECONDS_MIN = 0.25
+# The thread ends when nobody has asked for so long, and starts again with the next call.
+ASKED_SECONDS = 60.0
 # How long the first calls of a process wait for the map. With the call itself it stays below two seconds.
 FIRST_MAP_SECONDS = 0.9
 
@@ -44,6 +46,7 @@ class ClusterNodes:
         self._wanted = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._asked_s = 0.0
 
     def client_of(self, item_id: int) -> Redis:
         """The client of the primary that has the item. Raises redis-py's ConnectionError if none is known."""
@@ -82,6 +85,7 @@ class ClusterNodes:
         return cast(Redis, node.redis_connection)
 
     def _read_cluster(self) -> RedisCluster:
+        self._asked_s = time.monotonic()
         if self._thread is None or not self._thread.is_alive():
             self._start_thread()
         if self._cluster is None and not self._known.wait(FIRST_MAP_SECONDS):
@@ -93,18 +97,21 @@ class ClusterNodes:
         with self._lock:
             # A process that was forked has no threads.
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._refresh_forever, name="cluster-map", daemon=True)
+                self._thread = threading.Thread(target=self._refresh_while_asked, name="cluster-map", daemon=True)
                 self._thread.start()
 
-    def _refresh_forever(self) -> None:
-        while True:
+    def _refresh_while_asked(self) -> None:
+        failed = False
+        while time.monotonic() - self._asked_s < ASKED_SECONDS:
             try:
                 self._refresh()
+                failed = False
             except (RedisError, RedisClusterException, OSError) as error:
-                log.warning("cluster_map_not_read", error=str(error))
+                # Logged once. The calls that fail meanwhile are counted (seckill/store_failures.py).
+                if not failed:
+                    log.warning("cluster_map_not_read", error=str(error))
+                failed = True
                 self._wanted.set()
-            except Exception:
-                log.exception("cluster_map_not_read")
             time.sleep(REFRESH_SECONDS_MIN)
             self._wanted.wait(REFRESH_SECONDS)
             self._wanted.clear()

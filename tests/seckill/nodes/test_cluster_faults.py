@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from django.contrib.auth.models import User
 
 from orders import tasks
 from orders.repair.audit import audit
@@ -31,11 +32,13 @@ def items(cluster_store: ClusterStore) -> Iterator[list[SaleItem]]:
         yield sale_of(9)
 
 
-def test_a_primary_is_killed_and_its_replica_takes_over(cluster_store: ClusterStore, items: list[SaleItem]) -> None:
+def test_a_primary_is_killed_and_its_replica_takes_over(
+    cluster_store: ClusterStore, items: list[SaleItem], buyer: User
+) -> None:
     same, others = of_one_server(items)
     kept = passes.new_reservation_id(same[0].pk)
     assert {told(item) for item in items} == {Outcome.RESERVED}
-    assert told(same[0], reservation_id=kept, buyer_id=1) == Outcome.RESERVED
+    assert told(same[0], reservation_id=kept, buyer_id=buyer.pk) == Outcome.RESERVED
     node = cluster_store.primary(key=keys_of(same[0].pk).item)
     cluster_store.kill(node)
     try:
@@ -45,7 +48,7 @@ def test_a_primary_is_killed_and_its_replica_takes_over(cluster_store: ClusterSt
         assert {told(item) for item in others} == {Outcome.RESERVED}
         assert set(outbox.backlogs(item_ids=[item.pk for item in items])) == {item.pk for item in others}
         wait_until(lambda: reconciled(same[0]), seconds_max=60)
-        assert told(same[0], reservation_id=kept, buyer_id=1) == Outcome.ALREADY_RESERVED
+        assert told(same[0], reservation_id=kept, buyer_id=buyer.pk) == Outcome.ALREADY_RESERVED
         assert told(same[0]) == Outcome.RESERVED
     finally:
         cluster_store.restart(node)
