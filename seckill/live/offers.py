@@ -77,7 +77,7 @@ def offers_of(items: Iterable[SaleItem], *, now: datetime, buyer_id: int | None 
     if not items:
         return []
     item_ids = [item.pk for item in items]
-    counters: list[ledger.Counters | None] = [None] * len(items)
+    counters: dict[int, ledger.Counters | None] = {}
     had: dict[int, int] = {}
     try:
         counters = archive.counters_of(items)
@@ -85,12 +85,8 @@ def offers_of(items: Iterable[SaleItem], *, now: datetime, buyer_id: int | None 
             had = ledger.units_of_buyer(item_ids=item_ids, buyer_id=buyer_id)
     except StoreUnreachable:
         pass
-    return [
-        Offer(
-            item=item,
-            counters=known,
-            phase=known.phase if known else item.sale.phase_at(now),
-            had=had.get(item.pk, 0),
-        )
-        for item, known in zip(items, counters, strict=True)
-    ]
+    return [offer_from(item, counters.get(item.pk), had=had.get(item.pk, 0), now=now) for item in items]
+
+
+def offer_from(item: SaleItem, known: ledger.Counters | None, *, had: int, now: datetime) -> Offer:
+    return Offer(item=item, counters=known, phase=known.phase if known else item.sale.phase_at(now), had=had)

@@ -13,6 +13,7 @@ from orders.repair.audit import audit
 from seckill import durability, ledger, outbox, passes
 from seckill.gate.snapshots import AWAY, Snapshot, Snapshots
 from seckill.keys import keys_of
+from seckill.live.staff_figures import figures_of
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from shop.local.stores.cluster_store import ClusterStore
@@ -76,6 +77,9 @@ def test_a_primary_that_hangs_costs_its_buyers_one_time_limit_and_others_nothing
         wait_until(lambda: all(isinstance(snapshots.find(item.pk), Snapshot) for item in others), seconds_max=10)
         found = ledger.read_many(item_ids=[item.pk for item in items])
         assert {item.pk for item in others} <= found.keys()
+        notes = {figures.item.pk: figures.note for figures in figures_of(items)}
+        assert {notes[item.pk] for item in others} == {""}
+        assert notes[same[0].pk] == "reservation store not reachable" or same[0].pk in found
         assert any(weakness.setting == "unreachable" for weakness in durability.weaknesses_of_store())
     finally:
         os.kill(node.process.pid or 0, signal.SIGCONT)
