@@ -88,3 +88,22 @@ ADJUST = Script("adjust")
 RESTORE = Script("restore")
 FORGET = Script("forget")
 ARCHIVE = Script("archive")
+ALL = (PUBLISH, RESERVE, CONFIRM, RELEASE, ADJUST, RESTORE, FORGET, ARCHIVE)
+
+
+def load(client: Redis) -> None:
+    """Give the store all scripts, so that the first call of each need not."""
+    for script in ALL:
+        client.script_load(script.source)
+
+
+def connect(client: Redis, *, count: int) -> None:
+    """Open so many connections of the client's pool, so that the first calls need not."""
+    pool = client.connection_pool
+    taken: list[Any] = []
+    try:
+        while len(taken) < count:
+            taken.append(pool.get_connection())
+    finally:
+        for connection in taken:
+            pool.release(connection)

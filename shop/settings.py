@@ -18,7 +18,9 @@ from shop.configuration import allauth_options, celery_tasks, trying_out
 from shop.configuration.content_policy import content_policy
 from shop.configuration.languages import shop_languages
 from shop.configuration.log_lines import logging_settings
+from shop.configuration.message_broker import broker_settings, refuse_cluster
 from shop.configuration.rates import rate
+from shop.configuration.redis_address import read_address
 from shop.configuration.store_clients import connection_options, redis_cache
 from shop.money import UnknownCurrency, known_currency
 from shop.sidebar import ACCOUNT_LINKS, NAVIGATION
@@ -43,7 +45,10 @@ CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 DATABASE_URL: str = env.str("DATABASE_URL")
 SECKILL_REDIS_URL: str = env.str("SECKILL_REDIS_URL")
 REDIS_URL: str = env.str("REDIS_URL")
-CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default=REDIS_URL)
+# As given; shop/configuration/message_broker.py makes CELERY_BROKER_URL of it.
+BROKER_URL: str = env.str("CELERY_BROKER_URL", default="") or REDIS_URL
+# While this file exists, /healthz answers 503, so that balancers send nobody new; everything is served as before.
+DRAIN_FILE: str = env.str("DRAIN_FILE", default="")
 
 # --- The catalogue -----------------------------------------------------------------------------------------------
 
@@ -238,6 +243,7 @@ DATABASES: dict[str, Any] = {
 }
 DATABASES["default"]["OPTIONS"] = connection_options(DATABASES["default"].get("OPTIONS", {}))
 
+refuse_cluster(read_address(REDIS_URL), setting="REDIS_URL")
 CACHES = {
     "default": redis_cache(REDIS_URL, timeout_seconds=1.0),
     # For connecting and for answering: even where both run out, the buyer gets `unavailable` within two seconds.
@@ -364,14 +370,13 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# Twice the time limit: a running task is never handed out a second time while its worker lives.
-CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "visibility_timeout": 2 * CELERY_TASK_TIME_LIMIT,
-    "socket_timeout": 10,
-    "socket_connect_timeout": 2,
-    "socket_keepalive": True,
-    "health_check_interval": 10,
-}
+# CELERY_BROKER_URL, CELERY_BROKER_TRANSPORT_OPTIONS, and what else the kind of broker asks for.
+globals().update(
+    {
+        f"CELERY_{name.upper()}": value
+        for name, value in broker_settings(BROKER_URL, task_seconds_max=CELERY_TASK_TIME_LIMIT).items()
+    }
+)
 CELERY_TASK_ROUTES = celery_tasks.ROUTES
 CELERY_BEAT_SCHEDULER = "shop.sweep_scheduler:SweepScheduler"
 CELERY_BEAT_SCHEDULE = celery_tasks.schedule(simulated="simulated" in PAYMENT_PROVIDERS)
