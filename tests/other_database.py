@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import ConnectionHandler, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from shop.configuration.database_connections import databases
 
@@ -32,6 +33,8 @@ def shop_on(url: str, *, direct_url: str = "", replica_url: str = "") -> Iterato
     former = connections["default"]
     with mock.patch.dict(connections.settings, configured):
         del connections["default"]
+        for alias in configured.keys() - {"default"}:
+            allow(connections[alias])
         try:
             yield
         finally:
@@ -40,3 +43,14 @@ def shop_on(url: str, *, direct_url: str = "", replica_url: str = "") -> Iterato
                     connections[alias].close()
                     del connections[alias]
             connections["default"] = former
+
+
+def allow(connection: BaseDatabaseWrapper) -> None:
+    """Django's tests refuse connections to aliases that a test has not declared, and these do not exist before it."""
+
+    def connect_if_needed() -> None:
+        if connection.connection is None:
+            with connection.wrap_database_errors:
+                connection.connect()
+
+    connection.ensure_connection = connect_if_needed  # type: ignore[method-assign]
