@@ -15,7 +15,7 @@ from orders.payments import inbox, late_money, part_refunds, refunds, sessions
 from orders.payments.simulated import delivery
 from orders.repair import archiving, ended_holds
 from orders.repair.audit import audit, audit_lock
-from orders.repair.reconcile import items_to_watch, reconcile_if_needed
+from orders.repair.store_watch import items_to_watch, reconcile_if_needed
 from orders.sweep import sweep
 from seckill import outbox
 from seckill.archive import retired_items
@@ -162,7 +162,7 @@ LONG_TASK: dict[str, Any] = {"time_limit": 900, "acks_late": False}
 # A second task finds the item locked and skips it.
 @sweep(**LONG_TASK)
 def watch_store() -> int:
-    """Every second: find items that are lost or unverified in the store, and reconcile them with the orders."""
+    """Every second: find items that a store may have lost something of, and reconcile them with the orders."""
     try:
         return len(reconcile_if_needed(item_ids=items_to_watch()))
     except StoreUnreachable as error:

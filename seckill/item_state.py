@@ -1,6 +1,7 @@
 """Reading, checking, wiping and verifying an item in the reservation store, for audit and reconcile.
 
-An item is verified if its `incarnation` is that of the running server. Buyers can reserve units of verified items only
+An item is verified if its `incarnation` is that of the running server. Its `timeline` says which PostgreSQL server had
+the orders that it was compared with. Buyers can reserve units of verified items only
 (seckill/lua/reserve.lua), so no reservation is added while an unverified item is compared or rebuilt.
 """
 
@@ -9,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import astuple, dataclass, field
 from enum import StrEnum
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 from uuid import UUID
@@ -30,11 +32,14 @@ SCAN_COUNT = 1_000
 class Condition(StrEnum):
     """Whether buyers can reserve.
 
-    `lost`: a part is missing. `unverified`: complete, but not compared with the orders. `verified`: buyers can reserve.
+    `lost`: a part is missing. `unverified`: complete, but not compared with the orders. `outdated`: compared with those
+    of a PostgreSQL server that another one has replaced. `verified`: buyers can reserve; of an outdated item too, until
+    it is marked as unverified.
     """
 
     LOST = "lost"
     UNVERIFIED = "unverified"
+    OUTDATED = "outdated"
     VERIFIED = "verified"
 
 
@@ -111,12 +116,13 @@ def incarnation(*, item_id: int) -> str:
     return str(ask(lambda client: client.info("replication"), item_id=item_id)["master_replid"])
 
 
-def conditions(*, item_ids: Sequence[int]) -> dict[int, Condition]:
+def conditions(*, item_ids: Sequence[int], timeline: str = "") -> dict[int, Condition]:
     """Each item's condition, in one round trip for each server. Items of a server that is silent are missing.
 
-    An item of which a key has the wrong type counts as lost. Raises StoreUnreachable if no server answers.
+    An item of which a key has the wrong type counts as lost. Items are `outdated` only where PostgreSQL's `timeline` is
+    given and they were verified with another one. Raises StoreUnreachable if no server answers.
     """
-    return ask_each(read_conditions, item_ids=item_ids)
+    return ask_each(partial(read_conditions, timeline=timeline), item_ids=item_ids)
 
 
 def condition(*, item_id: int) -> Condition:
@@ -124,7 +130,7 @@ def condition(*, item_id: int) -> Condition:
     return ask(lambda client: read_conditions(client, [item_id]), item_id=item_id)[item_id]
 
 
-def read_conditions(client: Redis, item_ids: Sequence[int]) -> dict[int, Condition]:
+def read_conditions(client: Redis, item_ids: Sequence[int], *, timeline: str = "") -> dict[int, Condition]:
     pipeline = client.pipeline(transaction=False)
     pipeline.info("replication")
     for item_id in item_ids:
@@ -137,12 +143,13 @@ def read_conditions(client: Redis, item_ids: Sequence[int]) -> dict[int, Conditi
         raise replication
     now = str(replication["master_replid"]).encode()
     return {
-        item_id: condition_of(*answers[4 * index : 4 * index + 4], now=now) for index, item_id in enumerate(item_ids)
+        item_id: condition_of(*answers[4 * index : 4 * index + 4], now=now, timeline=timeline.encode())
+        for index, item_id in enumerate(item_ids)
     }
 
 
 def condition_of(
-    item: dict[bytes, bytes] | Exception, outbox: int, buyers: int, holds: int, *, now: bytes
+    item: dict[bytes, bytes] | Exception, outbox: int, buyers: int, holds: int, *, now: bytes, timeline: bytes = b""
 ) -> Condition:
     """The checks of reserve.lua in Python. A number that cannot be read counts as missing."""
     if isinstance(item, Exception):
@@ -152,7 +159,11 @@ def condition_of(
         return Condition.LOST
     if counters.held + counters.sold > 0 and not (buyers and holds):
         return Condition.LOST
-    return Condition.VERIFIED if item.get(b"incarnation") == now else Condition.UNVERIFIED
+    if item.get(b"incarnation") != now:
+        return Condition.UNVERIFIED
+    # Where none is noted, the release before has verified the item.
+    is_outdated = timeline and item.get(b"timeline", timeline) != timeline
+    return Condition.OUTDATED if is_outdated else Condition.VERIFIED
 
 
 def mark_unverified(*, item_id: int) -> None:
@@ -160,15 +171,23 @@ def mark_unverified(*, item_id: int) -> None:
     ask(lambda client: client.hdel(keys_of(item_id).item, "incarnation"), item_id=item_id)
 
 
-def mark_verified(*, item_id: int, incarnation: str) -> None:
+def mark_verified(*, item_id: int, incarnation: str, timeline: str = "") -> None:
     """Let buyers reserve again: the item agrees with the orders.
 
     `incarnation` must have been read before the comparison began. If the server has restarted since, it does not match,
-    and the item stays unavailable.
+    and the item stays unavailable. So must PostgreSQL's `timeline` (shop/databases/timeline.py), empty if unknown.
     """
     # Whoever remembers the item's reservations sees by the `verification` that some may have come back.
     fields: dict[Any, Any] = {"incarnation": incarnation, "verification": secrets.token_hex(8)}
+    if timeline:
+        fields["timeline"] = timeline
     ask(lambda client: client.hset(keys_of(item_id).item, mapping=fields), item_id=item_id)
+
+
+def note_timeline(*, item_id: int, timeline: str) -> None:
+    """Note PostgreSQL's timeline of a new item, unless it has one."""
+    if timeline:
+        ask(lambda client: client.hsetnx(keys_of(item_id).item, "timeline", timeline), item_id=item_id)
 
 
 def wipe(*, item_id: int) -> None:

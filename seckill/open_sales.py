@@ -6,10 +6,11 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
+from redis import Redis
 
 from seckill import scripts
 from seckill.models import SaleItem, published_items
-from seckill.store import store
+from seckill.store import ask_each
 from shop.web.warm_start import OpenSales
 
 # One page may show many items, and the gate reads all that are asked for every 50 ms.
@@ -33,10 +34,18 @@ def read_open_sales() -> OpenSales:
 
 
 def connect_to_store(item_ids: Sequence[int]) -> None:
-    """Open connections to the reservation store, and give it the scripts. Raises StoreUnreachable."""
-    with store() as client:
+    """Open connections to each server of the store that has one of the items, and give it the scripts.
+
+    Raises StoreUnreachable if none of them answers.
+    """
+
+    def connect(client: Redis, item_ids: Sequence[int]) -> dict[int, None]:
         scripts.load(client)
         scripts.connect(client, count=CONNECTIONS)
+        return dict.fromkeys(item_ids)
+
+    # One item that need not exist, where nothing is on sale: a Cluster is then known, and so is a single server.
+    ask_each(connect, item_ids=item_ids or [0])
 
 
 def connect_to_database() -> None:

@@ -16,12 +16,13 @@ from django.templatetags.static import static
 
 from shop.configuration import allauth_options, celery_tasks, trying_out
 from shop.configuration.content_policy import content_policy
+from shop.configuration.database_connections import databases
 from shop.configuration.languages import shop_languages
 from shop.configuration.log_lines import logging_settings
 from shop.configuration.message_broker import broker_settings, refuse_cluster
 from shop.configuration.rates import rate
 from shop.configuration.redis_address import read_address
-from shop.configuration.store_clients import connection_options, redis_cache
+from shop.configuration.store_clients import redis_cache
 from shop.money import UnknownCurrency, known_currency
 from shop.sidebar import ACCOUNT_LINKS, NAVIGATION
 
@@ -43,6 +44,10 @@ ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=["localhost", "127.
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
 DATABASE_URL: str = env.str("DATABASE_URL")
+# Where DATABASE_URL leads to a pooler in transaction mode: the same database without it, for locks and migrations.
+DIRECT_DATABASE_URL: str = env.str("DIRECT_DATABASE_URL", default="")
+# A standby from which pages and tables are read that may be some seconds old (shop/databases/replica.py).
+REPLICA_DATABASE_URL: str = env.str("REPLICA_DATABASE_URL", default="")
 SECKILL_REDIS_URL: str = env.str("SECKILL_REDIS_URL")
 REDIS_URL: str = env.str("REDIS_URL")
 # As given; shop/configuration/message_broker.py makes CELERY_BROKER_URL of it.
@@ -233,15 +238,9 @@ TEMPLATES = [
     }
 ]
 
-DATABASES: dict[str, Any] = {
-    "default": {
-        **env.db_url("DATABASE_URL"),
-        # A thread of the web server keeps its connection for a minute: a new one costs more than a query.
-        "CONN_MAX_AGE": 60,
-        "CONN_HEALTH_CHECKS": True,
-    }
-}
-DATABASES["default"]["OPTIONS"] = connection_options(DATABASES["default"].get("OPTIONS", {}))
+DATABASES: dict[str, Any] = databases(
+    url=DATABASE_URL, direct_url=DIRECT_DATABASE_URL, replica_url=REPLICA_DATABASE_URL, argv=sys.argv
+)
 
 refuse_cluster(read_address(REDIS_URL), setting="REDIS_URL")
 CACHES = {
