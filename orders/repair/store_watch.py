@@ -38,9 +38,11 @@ def reconcile_if_needed(*, item_ids: Sequence[int]) -> list[Reconciled]:
     conditions = item_state.conditions(item_ids=item_ids, timeline=database_timeline())
     needed = [item_id for item_id, condition in conditions.items() if condition is not Condition.VERIFIED]
     # All of them before the first is reconciled, which may take minutes: PostgreSQL may have lost orders of each.
-    for item_id in needed:
-        if conditions[item_id] is Condition.OUTDATED:
-            item_state.mark_unverified(item_id=item_id)
+    for_each_item(
+        lambda item_id: item_state.mark_unverified(item_id=item_id),
+        item_ids=[item_id for item_id in needed if conditions[item_id] is Condition.OUTDATED],
+        event="outdated_item_not_marked",
+    )
     outcomes, _ = for_each_item(reconcile_if_free, item_ids=needed, event="item_not_reconciled")
     results = [result for result in outcomes.values() if result]
     # The sales were opened while the store had safe settings. Only a person may decide to stop them, so this just logs.

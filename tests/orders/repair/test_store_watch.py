@@ -36,7 +36,8 @@ def conditions(items: list[SaleItem]) -> set[Condition]:
 
 def verify_with(items: list[SaleItem], noted: str) -> None:
     for item in items:
-        item_state.mark_verified(item_id=item.pk, incarnation=item_state.incarnation(), timeline=noted)
+        incarnation = item_state.incarnation(item_id=item.pk)
+        item_state.mark_verified(item_id=item.pk, incarnation=incarnation, timeline=noted)
 
 
 def test_a_published_item_has_the_timeline_of_its_orders(others: list[SaleItem]) -> None:
