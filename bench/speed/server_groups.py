@@ -15,8 +15,8 @@ from django.conf import settings
 
 from bench.speed.part import Ask, Server, answer_to
 from shop.local.environment import RunSettings
-from shop.local.process import POLL_SECONDS, Process, ProcessFailed, stop_processes
 from shop.local.ports import free_ports
+from shop.local.process import POLL_SECONDS, Process, ProcessFailed, stop_processes
 from shop.local.shop_processes import ROOT, processes, steps
 
 START_SECONDS = 90.0

@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from shop.configuration.trying_out import LOOPBACK, OPEN_TO_OTHERS, RUN_VARIABLE
+from shop.local.directory_lock import DirectoryInUse, lock_directory
 from shop.local.environment import BadEnvironment, RunSettings, last_store, read_settings, write_environment
+from shop.local.ports import PORT_ATTEMPTS
 from shop.local.postgres import DataUnusable
 from shop.local.process import PortTaken, ProcessFailed
-from shop.local.directory_lock import DirectoryInUse, lock_directory
-from shop.local.ports import PORT_ATTEMPTS
 from shop.local.servers import EmbeddedServers
 from shop.local.shop_processes import ROOT, processes, steps
 from shop.local.stores.replicated_store import ReplicatedStore

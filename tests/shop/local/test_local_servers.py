@@ -14,8 +14,8 @@ import pytest
 import redis
 
 from shop.local import servers as local_servers
-from shop.local.postgres import DataUnusable
 from shop.local.directory_lock import DirectoryInUse
+from shop.local.postgres import DataUnusable
 from shop.local.servers import EmbeddedServers
 from tests.processes import descendants, living, wait_until
 

@@ -58,7 +58,9 @@ def test_a_process_that_will_not_stop_is_killed(tmp_path: Path) -> None:
     assert process.exit_code == -9
 
 
-def test_a_process_whose_work_others_take_over_may_die_often_and_waits_until_it_may_start(tmp_path: Path) -> None:
+def test_a_process_whose_work_others_take_over_may_die_often_and_waits_until_it_may_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reported: list[str] = []
     asked: list[bool] = []
 
@@ -77,8 +79,8 @@ def test_a_process_whose_work_others_take_over_may_die_often_and_waits_until_it_
             raise StopRequested
         time.sleep(0.01)
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(StopRequested):
-        patch.setattr(supervisor, "pause", stop_after_five_comebacks)
+    monkeypatch.setattr(supervisor, "pause", stop_after_five_comebacks)
+    with pytest.raises(StopRequested):
         supervisor.watch()
     supervisor.stop()
 
@@ -87,7 +89,7 @@ def test_a_process_whose_work_others_take_over_may_die_often_and_waits_until_it_
     assert not process.running
 
 
-def test_a_process_that_may_not_start_is_started_in_the_end(tmp_path: Path) -> None:
+def test_a_process_that_may_not_start_is_started_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reported: list[str] = []
     process = process_running(ANSWERS_ONCE_THEN_DIES, directory=tmp_path)
     process.comeback = Comeback(after_seconds=0.0, seconds_max=0.2, may_start=lambda: False)
@@ -99,7 +101,7 @@ def test_a_process_that_may_not_start_is_started_in_the_end(tmp_path: Path) -> N
             raise StopRequested
         time.sleep(0.01)
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(StopRequested):
-        patch.setattr(supervisor, "pause", stop_after_a_comeback)
+    monkeypatch.setattr(supervisor, "pause", stop_after_a_comeback)
+    with pytest.raises(StopRequested):
         supervisor.watch()
     supervisor.stop()
