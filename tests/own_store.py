@@ -96,7 +96,7 @@ def running(directory: Path, **options: str) -> Iterator[OwnStore]:
 
 
 @contextlib.contextmanager
-def running_replicated(kind: type[Replicated], **options: int) -> Iterator[Replicated]:
+def running_replicated(kind: type[Replicated], **options: Any) -> Iterator[Replicated]:
     """A SentinelStore or ClusterStore for the length of a `with`."""
     with tempfile.TemporaryDirectory(prefix="stampede-") as directory:
         store = kind(directory=Path(directory), password="of-a-test", **options)
@@ -109,7 +109,7 @@ def running_replicated(kind: type[Replicated], **options: int) -> Iterator[Repli
 
 @contextlib.contextmanager
 def as_reservation_store(own_store: OwnStore | ReplicatedStore) -> Iterator[None]:
-    """The ledger uses this server, with the settings of the shop, instead of the one of the test run.
+    """The ledger uses this store, with the settings of the shop, instead of the one of the test run.
 
     The cache stays where it is: what is counted there must not appear among the keys of a sale.
     """

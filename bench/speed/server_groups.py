@@ -63,7 +63,7 @@ def processes_of(name: str, *, port: int, directory: Path) -> Sequence[Process]:
         site = "bench.speed.bare_site.wsgi:application"
         return [granian(name, site, WSGI, port=port, path="/hello/", directory=directory)]
     if name == SHOP:
-        shop = processes(settings=run_settings(port=port, directory=directory), broker_url=settings.CELERY_BROKER_URL)
+        shop = processes(settings=run_settings(port=port, directory=directory), broker_url=settings.BROKER_URL)
         return [process for process in shop if process.name in SHOP_KINDS]
     return []
 

@@ -12,12 +12,12 @@ import threading
 import time
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import structlog
 from django_redis.pool import ConnectionFactory
 from redis import Redis, RedisCluster
-from redis.cluster import ClusterNode
+from redis.cluster import PRIMARY, ClusterNode
 from redis.crc import key_slot
 from redis.exceptions import ConnectionError, MovedError, RedisClusterException, RedisError, SlotNotCoveredError
 
@@ -29,6 +29,8 @@ log = structlog.get_logger(__name__)
 REFRESH_SECONDS = 5.0
 # After a failed call the map is read at once, and not more often than this while calls go on failing.
 REFRESH_SECONDS_MIN = 0.25
+# The thread ends when nobody has asked for so long, and starts again with the next call.
+ASKED_SECONDS = 60.0
 # How long the first calls of a process wait for the map. With the call itself it stays below two seconds.
 FIRST_MAP_SECONDS = 0.9
 
@@ -44,6 +46,7 @@ class ClusterNodes:
         self._wanted = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._asked_s = 0.0
 
     def client_of(self, item_id: int) -> Redis:
         """The client of the primary that has the item. Raises redis-py's ConnectionError if none is known."""
@@ -58,7 +61,13 @@ class ClusterNodes:
     def all_nodes(self) -> Sequence[tuple[ClusterNode, Redis]]:
         """Every node, replicas too. Raises redis-py's ConnectionError."""
         cluster = self._read_cluster()
-        return [(node, self._client(cluster, node)) for node in cluster.get_nodes()]
+        return [(node, self._client(cluster, node)) for node in known_nodes(cluster)]
+
+    def ping(self) -> bool:
+        """Whether each primary answers. Raises the error of the first one that does not, as `Redis.ping` does."""
+        cluster = self._read_cluster()
+        primaries = [node for node in known_nodes(cluster) if node.server_type == PRIMARY]
+        return all(self._client(cluster, node).ping() for node in primaries)
 
     def moved(self, error: MovedError) -> None:
         """A node has answered that another one has the slot."""
@@ -73,9 +82,10 @@ class ClusterNodes:
         if node.redis_connection is None:
             # A node of which MOVED was the first news.
             return cluster.get_redis_connection(node)
-        return node.redis_connection
+        return cast(Redis, node.redis_connection)
 
     def _read_cluster(self) -> RedisCluster:
+        self._asked_s = time.monotonic()
         if self._thread is None or not self._thread.is_alive():
             self._start_thread()
         if self._cluster is None and not self._known.wait(FIRST_MAP_SECONDS):
@@ -87,18 +97,21 @@ class ClusterNodes:
         with self._lock:
             # A process that was forked has no threads.
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._refresh_forever, name="cluster-map", daemon=True)
+                self._thread = threading.Thread(target=self._refresh_while_asked, name="cluster-map", daemon=True)
                 self._thread.start()
 
-    def _refresh_forever(self) -> None:
-        while True:
+    def _refresh_while_asked(self) -> None:
+        failed = False
+        while time.monotonic() - self._asked_s < ASKED_SECONDS:
             try:
                 self._refresh()
+                failed = False
             except (RedisError, RedisClusterException, OSError) as error:
-                log.warning("cluster_map_not_read", error=str(error))
+                # Logged once. The calls that fail meanwhile are counted (seckill/store_failures.py).
+                if not failed:
+                    log.warning("cluster_map_not_read", error=str(error))
+                failed = True
                 self._wanted.set()
-            except Exception:
-                log.exception("cluster_map_not_read")
             time.sleep(REFRESH_SECONDS_MIN)
             self._wanted.wait(REFRESH_SECONDS)
             self._wanted.clear()
@@ -108,7 +121,7 @@ class ClusterNodes:
             self._cluster = self._connect()
             self._known.set()
             return
-        known = [(node.host, node.port) for node in self._cluster.get_nodes()]
+        known = [(node.host, node.port) for node in known_nodes(self._cluster)]
         # The pools of the nodes stay as they are: calls are under way.
         self._cluster.nodes_manager.initialize(
             additional_startup_nodes_info=known, disconnect_startup_nodes_pools=False
@@ -116,7 +129,7 @@ class ClusterNodes:
 
     def _connect(self) -> RedisCluster:
         return RedisCluster(
-            startup_nodes=[ClusterNode(host, port) for host, port in self._address.hosts],
+            startup_nodes=[ClusterNode(host, port) for host, port in self._address.hosts],  # type: ignore[no-untyped-call]
             # The addresses of the setting are asked too, always: all others may change, as in Kubernetes.
             dynamic_startup_nodes=False,
             require_full_coverage=False,
@@ -143,6 +156,11 @@ class ClusterFactory(ConnectionFactory):  # type: ignore[misc]
 
     def disconnect(self, connection: ClusterNodes) -> None:
         """Nothing: the pools are used by other threads."""
+
+
+def known_nodes(cluster: RedisCluster) -> list[ClusterNode]:
+    """Primaries and replicas."""
+    return list(cluster.get_nodes())  # type: ignore[no-untyped-call]
 
 
 @lru_cache(maxsize=10_000)

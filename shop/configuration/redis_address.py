@@ -28,7 +28,7 @@ class StoreKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RedisAddress:
-    """`hosts` are the server, the sentinels, or some nodes of the cluster; `name` is the sentinels' name of the primary."""
+    """`hosts`: the server, the sentinels, or some nodes of the cluster. `name`: what the sentinels call the primary."""
 
     url: str = field(repr=False)
     kind: StoreKind

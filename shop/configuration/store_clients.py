@@ -1,4 +1,4 @@
-"""How the shop's processes connect to PostgreSQL and to the Redis servers."""
+"""How the shop's processes connect to the Redis servers."""
 
 from typing import Any
 
@@ -9,28 +9,6 @@ from shop.configuration.redis_address import RedisAddress, StoreKind, read_addre
 
 # How long one sentinel may take to say where the primary is.
 SENTINEL_SECONDS = 0.2
-
-# A host that loses its power in a transaction must not keep the rows of a sale locked for the two hours of the kernel's
-# default: the server notices a dead client within 25 s, and ends a transaction that is idle for 30 s.
-SESSION_TIMEOUTS = {
-    "idle_in_transaction_session_timeout": "30s",
-    "tcp_keepalives_idle": 10,
-    "tcp_keepalives_interval": 5,
-    "tcp_keepalives_count": 3,
-}
-
-
-def connection_options(given: dict[str, Any]) -> dict[str, Any]:
-    """The OPTIONS of the database; those of DATABASE_URL, `given`, come first."""
-    return {
-        "connect_timeout": 2,
-        "keepalives_idle": 10,
-        "keepalives_interval": 5,
-        "keepalives_count": 3,
-        "tcp_user_timeout": 15_000,
-        "options": " ".join(f"-c {name}={value}" for name, value in SESSION_TIMEOUTS.items()),
-        **given,
-    }
 
 
 def redis_cache(url: str, *, timeout_seconds: float) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Two locks on a directory with servers: one of the process that uses it, one that the servers inherit.
 
-    lock            held by the process that uses the directory
-    servers.lock    inherited and held by each server process until it ends
+lock            held by the process that uses the directory
+servers.lock    inherited and held by each server process until it ends
 """
 
 import contextlib

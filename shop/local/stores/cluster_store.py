@@ -1,6 +1,6 @@
 """A Valkey Cluster as reservation store: three primaries with a replica each.
 
-    <directory>/store-1 … store-6     data and nodes.conf; at first the replicas are 4, 5 and 6
+<directory>/store-1 … store-6     data and nodes.conf; at first the replicas are 4, 5 and 6
 """
 
 from pathlib import Path

@@ -87,7 +87,7 @@ class SentinelStore(ReplicatedStore):
         raise LookupError("no sentinel says who is the primary")
 
     def prepare_restart(self, node: StoreNode) -> bool:
-        """A former primary must not start as one: until the sentinels notice it would confirm what they then discard."""
+        """A former primary must not start as one: it would confirm what the sentinels then discard."""
         if node in self.watchers:
             return True
         try:

@@ -244,10 +244,7 @@ def test_some_of_the_addresses_are_not_enough(server_directory: Path) -> None:
 def test_an_unknown_kind_of_store_is_refused_with_a_sentence(server_directory: Path) -> None:
     code, message = refused(directory=server_directory / "stampede", STORE="raft")
     assert code == 2
-    assert (
-        message
-        == "STORE is 'raft', which is no kind of reservation store: use one of single, sentinel, cluster.\n"
-    )
+    assert message == "STORE is 'raft', which is no kind of reservation store: use one of single, sentinel, cluster.\n"
 
 
 def test_a_kind_of_store_and_a_store_of_ones_own_are_refused_together(server_directory: Path) -> None:

@@ -82,6 +82,7 @@ def test_a_process_whose_work_others_take_over_may_die_often_and_waits_until_it_
     monkeypatch.setattr(supervisor, "pause", stop_after_five_comebacks)
     with pytest.raises(StopRequested):
         supervisor.watch()
+    monkeypatch.undo()
     supervisor.stop()
 
     assert sum("it is started again in 0 s" in line for line in reported) == 5
@@ -104,4 +105,5 @@ def test_a_process_that_may_not_start_is_started_in_the_end(tmp_path: Path, monk
     monkeypatch.setattr(supervisor, "pause", stop_after_a_comeback)
     with pytest.raises(StopRequested):
         supervisor.watch()
+    monkeypatch.undo()
     supervisor.stop()
