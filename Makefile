@@ -15,7 +15,7 @@ ARGS ?=
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-run: venv-run ## Start the shop and all its servers; PORT=8000, HOST=127.0.0.1
+run: venv-run ## Start the shop and all its servers; PORT=8000, HOST=127.0.0.1, STORE=single, sentinel or cluster
 	@exec $(PY) -m shop.local.run
 
 # Tests mostly wait for servers, and all tests of a file run in one process: with three, two cores are busy.

@@ -219,7 +219,7 @@ def insert_orders(*, item_id: int, new_orders: Sequence[NewOrder], status: Order
     if item is None or item.buyers_known != len(set(buyer_ids)):
         raise EntryMalformed(f"no such item or buyer: {item_id}, one of {sorted(set(buyer_ids))[:5]}")
 
-    offset = clock_offset(new_orders=new_orders, now=item.now)
+    offset = clock_offset(item_id=item_id, new_orders=new_orders, now=item.now)
     with connection.cursor() as cursor:
         cursor.execute(
             INSERT_ORDERS,
@@ -261,7 +261,7 @@ def find_item(*, item_id: int, buyer_ids: list[int]) -> ItemOfBatch | None:
     return ItemOfBatch(*row) if row else None
 
 
-def clock_offset(*, new_orders: Sequence[NewOrder], now: datetime) -> timedelta:
+def clock_offset(*, item_id: int, new_orders: Sequence[NewOrder], now: datetime) -> timedelta:
     """What to add to a time of the store's clock to get PostgreSQL's time, which decides when orders expire. Usually 0.
 
     The store is asked for its time only if a reservation looks too old or too new: either it waited long, or the clocks
@@ -269,7 +269,7 @@ def clock_offset(*, new_orders: Sequence[NewOrder], now: datetime) -> timedelta:
     """
     if all(abs(new_order.reserved_at - now) < CLOCK_TOLERANCE for new_order in new_orders):
         return timedelta(0)
-    offset = now - from_ms(ledger.clock_ms())
+    offset = now - from_ms(ledger.clock_ms(item_id=item_id))
     if abs(offset) < CLOCK_TOLERANCE:
         return timedelta(0)
     log.error("clocks_differ", store_is_behind_seconds=offset.total_seconds())

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Case, F, Value, When
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -30,6 +30,9 @@ from shop.models import StockChange
 # One batch of a sweep: long enough to share the cost of a commit, short enough not to hold row locks for long.
 BATCH_MAX = 500
 
+# Once an order is paid or has ended, nobody has to look for its payment any more.
+PAYMENT_FOUND = Case(When(attention=Attention.PAYMENT_LOST, then=Value("")), default=F("attention"))
+
 
 def pay(*, order_id: int, on_paid: Callable[[], object] = lambda: None) -> bool:
     """Record a payment that staff received. False if the order is not awaiting payment, or its deadline has passed.
@@ -44,7 +47,7 @@ def pay(*, order_id: int, on_paid: Callable[[], object] = lambda: None) -> bool:
         waiting = Order.objects.filter(pk=order_id, status=OrderStatus.AWAITING_PAYMENT)
         if not paid_before:
             waiting = waiting.filter(expires_at__gt=Now())
-        if waiting.update(status=OrderStatus.PAID, ended_at=timezone.now()) != 1:
+        if waiting.update(status=OrderStatus.PAID, ended_at=timezone.now(), attention=PAYMENT_FOUND) != 1:
             return False
         move_units(order_ids=[order_id], kind=StockChange.Kind.SOLD)
         sending.enqueue(order_ids=[order_id], kind=Mail.Kind.PAID)
@@ -199,7 +202,8 @@ def end_unpaid(*, order_ids: Iterable[int], status: OrderStatus, wait: bool = Fa
         )
         if not waiting:
             return []
-        Order.objects.filter(pk__in=waiting).update(status=status, ended_at=timezone.now())
+        ended = Order.objects.filter(pk__in=waiting)
+        ended.update(status=status, ended_at=timezone.now(), attention=PAYMENT_FOUND)
         give_back(order_ids=waiting)
         move_units(order_ids=waiting, kind=StockChange.Kind.RELEASED)
         if status is OrderStatus.EXPIRED:
@@ -216,7 +220,7 @@ ENDED_UNPAID = (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED
 def mark_paid(order: Order) -> None:
     """The provider has captured the payment of an order that awaited it."""
     awaiting = Order.objects.filter(pk=order.pk, status=OrderStatus.AWAITING_PAYMENT)
-    awaiting.update(status=OrderStatus.PAID, ended_at=timezone.now())
+    awaiting.update(status=OrderStatus.PAID, ended_at=timezone.now(), attention=PAYMENT_FOUND)
     move_units(order_ids=[order.pk], kind=StockChange.Kind.SOLD)
     sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.PAID)
 

@@ -103,7 +103,7 @@ def units_of(buyer_id: int, sale_id: int) -> list[dict[str, int]] | None:
     """What the buyer has of each item of the sale; None if the reservation store does not answer."""
     item_ids = list(published_items().filter(sale_id=sale_id).order_by("pk").values_list("pk", flat=True))
     try:
-        units = ledger.units_of_buyer(item_ids=item_ids, buyer_id=buyer_id) if item_ids else []
+        units = ledger.units_of_buyer(item_ids=item_ids, buyer_id=buyer_id) if item_ids else {}
     except StoreUnreachable:
         return None
-    return [{"id": item_id, "units": had} for item_id, had in zip(item_ids, units, strict=True)]
+    return [{"id": item_id, "units": had} for item_id, had in units.items()]

@@ -222,7 +222,7 @@ def reservation(request: HttpRequest, reservation_id: UUID) -> HttpResponse:
     if order:
         return redirect(order)
     try:
-        hold = ledger.find_hold(item_id=item_id_of(reservation_id), reservation_id=reservation_id)
+        hold = ledger.find_promised_hold(item_id=item_id_of(reservation_id), reservation_id=reservation_id)
     except StoreUnreachable:
         return render(request, "orders/reservation.html", {"hold": None})
     if hold is None or hold.buyer_id != request.user.pk:

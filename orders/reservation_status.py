@@ -55,7 +55,7 @@ def may_change(order: Order) -> bool:
 
 def status_of_hold(*, buyer_id: int, reservation_id: UUID) -> dict[str, Any] | None:
     """The status of a hold whose order is not created yet. If it ended without an order, intake rejected it."""
-    hold = ledger.find_hold(item_id=item_id_of(reservation_id), reservation_id=reservation_id)
+    hold = ledger.find_promised_hold(item_id=item_id_of(reservation_id), reservation_id=reservation_id)
     if hold is None or hold.buyer_id != buyer_id:
         return None
     ended = hold.state == "ended"

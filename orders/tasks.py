@@ -15,7 +15,7 @@ from orders.payments import inbox, late_money, part_refunds, refunds, sessions
 from orders.payments.simulated import delivery
 from orders.repair import archiving, ended_holds
 from orders.repair.audit import audit, audit_lock
-from orders.repair.reconcile import items_to_watch, reconcile_if_needed
+from orders.repair.store_watch import items_to_watch, reconcile_if_needed
 from orders.sweep import sweep
 from seckill import outbox
 from seckill.archive import retired_items
@@ -109,14 +109,20 @@ def sweep_outboxes() -> int:
 
     Past sales are not asked: `archive_sales` drains what they may have left.
     """
-    try:
-        announce_pending()
-        sweep_changes()
-        return drain_items(item_ids=list(movable_items().values_list("pk", flat=True)), seconds_max=BUDGET_SECONDS)
-    except StoreUnreachable as error:
-        # The entries wait. A traceback every second would only clutter the log.
-        log.warning("sweep_waits_for_store", error=str(error))
-        return 0
+    drained = 0
+    for step in (announce_pending, sweep_changes, drain_movable_items):
+        try:
+            drained = step()
+        except StoreUnreachable as error:
+            # The entries wait. A traceback every second would only clutter the log. Each step for itself: all items of
+            # one may be on a server that is away, and those of the next on another one.
+            log.warning("sweep_waits_for_store", error=str(error))
+            drained = 0
+    return drained
+
+
+def drain_movable_items() -> int:
+    return drain_items(item_ids=list(movable_items().values_list("pk", flat=True)), seconds_max=BUDGET_SECONDS)
 
 
 @sweep()
@@ -156,7 +162,7 @@ LONG_TASK: dict[str, Any] = {"time_limit": 900, "acks_late": False}
 # A second task finds the item locked and skips it.
 @sweep(**LONG_TASK)
 def watch_store() -> int:
-    """Every second: find items that are lost or unverified in the store, and reconcile them with the orders."""
+    """Every second: find items that a store may have lost something of, and reconcile them with the orders."""
     try:
         return len(reconcile_if_needed(item_ids=items_to_watch()))
     except StoreUnreachable as error:

@@ -53,14 +53,17 @@ def bring_back(*, item_id: int) -> bool:
     return archived.update(archived_at=None, announced_at=Now()) == 1
 
 
-def counters_of(items: Sequence[SaleItem]) -> list[Counters | None]:
+def counters_of(items: Sequence[SaleItem]) -> dict[int, Counters | None]:
     """Each item's terms and counters: those of archived items from PostgreSQL, the others from the store, in one round
-    trip. The items need their sale. Raises StoreUnreachable, unless all of them are archived.
+    trip for each server. The items need their sale.
+
+    Items of a server that is silent are missing; None means that the item is not there or not verified. Raises
+    StoreUnreachable if no server answers that has one of them.
     """
     in_store = [item.pk for item in items if item.archived_at is None]
-    found = dict(zip(in_store, ledger.read_many(item_ids=in_store), strict=True)) if in_store else {}
+    found = ledger.read_many(item_ids=in_store) if in_store else {}
     now = timezone.now()
-    return [found[item.pk] if item.archived_at is None else final_counters(item, now=now) for item in items]
+    return found | {item.pk: final_counters(item, now=now) for item in items if item.archived_at is not None}
 
 
 def find_archived(*, item_id: int) -> Counters | None:

@@ -2,29 +2,36 @@
 
 A sale can be published or resumed only on servers without a weakness (seckill/publication.py,
 seckill/changes/journal.py); `manage.py check --deploy` names each weakness.
-Only the server, role and database of this process's connection are checked, not replicas or other cluster nodes.
+Every server of the reservation store is checked, replicas too, since each of them may become a primary. Of PostgreSQL
+only the server, role and database of this process's connection are.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
 from django.db import connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
+from redis import Redis
 from redis.exceptions import ResponseError
 
-from seckill.store import StoreUnreachable, store
+from seckill.nodes.members import Member, online_replicas, replica_client
+from seckill.store import StoreUnreachable, all_members, ask_member
 
 
 @dataclass(frozen=True, slots=True)
 class Weakness:
-    """A setting that can lose confirmed reservations or orders. `text` tells the operator what to set."""
+    """A setting that can lose confirmed reservations or orders. `text` tells the operator what to set.
+
+    `node` names the server, where the reservation store has several.
+    """
 
     setting: str
     value: str
     text: str
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,8 @@ STORE_RULES = {
         ),
     ),
 }
+# Read too, for weaknesses_of_promises.
+REPLICA_SETTINGS = ("min-replicas-to-write", "repl-backlog-ttl")
 DATABASE_RULES = {
     # All of these wait for this server's disk; they differ in what they require of standbys.
     "synchronous_commit": Rule(
@@ -118,16 +127,101 @@ def find_weaknesses() -> list[Weakness]:
 
 
 def weaknesses_of_store() -> list[Weakness]:
-    """The reservation store's weaknesses. It counts as weak if they cannot be read. Raises StoreUnreachable."""
-    with store() as client:
+    """The weaknesses of each server of the reservation store. One that hides its settings counts as weak.
+
+    Raises StoreUnreachable if no server answers, or the only one.
+    """
+    if settings.SECKILL_STORE_DURABILITY:
+        # Its operator keeps what it has confirmed, and forbids CONFIG.
+        return []
+    members = all_members()
+    found: list[Weakness] = []
+    silent: list[StoreUnreachable] = []
+    for member in members:
         try:
-            values: Any = client.config_get(*STORE_RULES)
+            found += [of_node(member, weakness) for weakness in weaknesses_of_member(member)]
+        except StoreUnreachable as error:
+            silent.append(error)
+            # A replica that is away loses nothing. Whether enough of them are there is asked of the primary.
+            if member.primary:
+                found.append(of_node(member, silent_node()))
+    if len(silent) == len(members):
+        raise silent[0]
+    return found
+
+
+def of_node(member: Member, weakness: Weakness) -> Weakness:
+    """The weakness with the name of its server, where there are several."""
+    if not member.name:
+        return weakness
+    text = _("Node %(node)s: %(text)s") % {"node": member.name, "text": weakness.text}
+    return replace(weakness, node=member.name, text=text)
+
+
+def weaknesses_of_member(member: Member) -> list[Weakness]:
+    """Those of one server of the reservation store. Raises StoreUnreachable."""
+
+    def read(client: Redis) -> Any:
+        try:
+            return client.config_get(*STORE_RULES, *REPLICA_SETTINGS)
         except ResponseError as refusal:
             # Managed services forbid or rename CONFIG, each with its own error message.
-            return [unreadable_settings(answer=str(refusal))]
+            return unreadable_settings(answer=str(refusal))
+
+    values = ask_member(read, client=member.client)
+    if isinstance(values, Weakness):
+        return [values]
     if missing := STORE_RULES.keys() - values.keys():
         return [unreadable_settings(answer=f"{', '.join(sorted(missing))}: (nil)")]
-    return weaknesses_in(rules=STORE_RULES, values=values)
+    found = weaknesses_in(rules=STORE_RULES, values=values)
+    if settings.SECKILL_YES_REPLICAS:
+        found += weaknesses_of_promises(member, values)
+    return found
+
+
+def weaknesses_of_promises(member: Member, values: Mapping[str, str]) -> list[Weakness]:
+    """What would lose a yes that waited for SECKILL_YES_REPLICAS replicas, or refuse each one."""
+    wanted = settings.SECKILL_YES_REPLICAS
+    found = []
+    for setting, needed in (("min-replicas-to-write", str(wanted)), ("repl-backlog-ttl", "0")):
+        if values.get(setting) != needed:
+            text = _(
+                "A yes waits for %(wanted)d replicas (SECKILL_YES_REPLICAS), but %(setting)s is “%(value)s”. Set "
+                "%(setting)s %(needed)s on each server of the reservation store."
+            ) % {"wanted": wanted, "setting": setting, "value": values.get(setting), "needed": needed}
+            found.append(Weakness(setting=setting, value=str(values.get(setting)), text=text))
+    if member.primary:
+        count = promotable_replicas(member)
+        if count != wanted:
+            text = _(
+                "A yes waits for %(wanted)d replicas (SECKILL_YES_REPLICAS), and %(count)d that can be promoted are "
+                "connected. With fewer, nobody can reserve; with more, one may be promoted that does not have every "
+                "yes: set replica-priority 0, in a Cluster cluster-replica-no-failover yes, on the others."
+            ) % {"wanted": wanted, "count": count}
+            found.append(Weakness(setting="replicas", value=str(count), text=text))
+    return found
+
+
+def promotable_replicas(primary: Member) -> int:
+    """How many replicas of this server are connected and may take its place. Raises StoreUnreachable."""
+    replication = ask_member(lambda client: client.info("replication"), client=primary.client)
+    return sum(is_promotable(primary, host, port) for host, port in online_replicas(replication))
+
+
+def is_promotable(primary: Member, host: str, port: int) -> bool:
+    """Counts as promotable if it does not answer."""
+    names = ("replica-priority", "cluster-replica-no-failover")
+    try:
+        replica = replica_client(primary.client, host, port)
+        values: Any = ask_member(lambda client: client.config_get(*names), client=replica)
+    except StoreUnreachable:
+        return True
+    return bool(values.get("replica-priority") != "0" and values.get("cluster-replica-no-failover") != "yes")
+
+
+def silent_node() -> Weakness:
+    text = _("This server of the reservation store does not answer. Its items cannot be sold until it does.")
+    return Weakness(setting="unreachable", value="", text=text)
 
 
 def weaknesses_of_database() -> list[Weakness]:

@@ -1,7 +1,8 @@
 """A lock for each item: its changes, its reconcile and its rebuild run one at a time, in whatever process.
 
 It is a session-level advisory lock of PostgreSQL. The connection holds it, so it is released when the process dies.
-It therefore needs a direct connection to the server: a pooler in transaction mode breaks it.
+A pooler in transaction mode would break it, so it is on the direct connection where there is one (DIRECT_DATABASE_URL).
+Then the lock may be lost while the work goes on: `check_held` says so before a step that must not be done twice.
 """
 
 import time
@@ -9,7 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import structlog
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, OperationalError, connections
+
+from shop.databases.session_alias import session_alias
 
 log = structlog.get_logger(__name__)
 
@@ -18,6 +21,15 @@ NAMESPACE = int.from_bytes(b"item") << 32
 
 # Between two attempts while waiting for a limited time. A change holds the lock for some milliseconds.
 RETRY_SECONDS = 0.02
+
+FIND_LOCK = """
+SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid()
+               AND (classid::bigint << 32) + objid::bigint = %s AND objsubid = 1)
+"""
+
+
+class LockLost(OperationalError):
+    """The connection that held the lock has ended, and another process may have it."""
 
 
 @contextmanager
@@ -29,6 +41,14 @@ def item_lock(*, item_id: int, wait: bool | float = True) -> Iterator[bool]:
     """
     with advisory_lock(NAMESPACE + item_id, wait=wait) as acquired:
         yield acquired
+
+
+def check_held(*, item_id: int) -> None:
+    """Raises LockLost, and other database errors, unless this thread still holds the item's lock."""
+    with connections[session_alias()].cursor() as cursor:
+        cursor.execute(FIND_LOCK, [NAMESPACE + item_id])
+        if not cursor.fetchone()[0]:
+            raise LockLost(f"the lock of item {item_id} was lost with its connection")
 
 
 @contextmanager
@@ -44,7 +64,7 @@ def advisory_lock(number: int, *, wait: bool | float) -> Iterator[bool]:
 
 def acquire(number: int, *, wait: bool | float) -> bool:
     if wait is True:
-        with connection.cursor() as cursor:
+        with connections[session_alias()].cursor() as cursor:
             cursor.execute("SELECT pg_advisory_lock(%s)", [number])
         return True
     deadline = time.monotonic() + wait
@@ -56,7 +76,7 @@ def acquire(number: int, *, wait: bool | float) -> bool:
 
 
 def try_acquire(number: int) -> bool:
-    with connection.cursor() as cursor:
+    with connections[session_alias()].cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [number])
         return bool(cursor.fetchone()[0])
 
@@ -64,9 +84,9 @@ def try_acquire(number: int) -> bool:
 def release(number: int) -> None:
     """Unlock. Where the connection no longer works, close it, which unlocks too."""
     try:
-        with connection.cursor() as cursor:
+        with connections[session_alias()].cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [number])
     except DatabaseError as error:
         log.warning("item_lock_connection_lost", error=str(error))
-        if not connection.in_atomic_block:
-            connection.close()
+        if not connections[session_alias()].in_atomic_block:
+            connections[session_alias()].close()

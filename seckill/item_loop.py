@@ -12,7 +12,7 @@ import structlog
 from django.db import DatabaseError, connection
 
 from seckill import ledger
-from seckill.store import StoreUnreachable
+from seckill.store import StoreUnreachable, server_of
 
 log = structlog.get_logger(__name__)
 
@@ -27,25 +27,43 @@ def for_each_item(
 ) -> tuple[dict[int, Result], list[int]]:
     """Call `step` with each item. Returns the results, and the items for which it failed; those are logged as `event`.
 
-    Raises StoreUnreachable where the store does not answer at all, and DatabaseError where PostgreSQL does not: then
-    the other items would only fail too, each after a timeout.
+    Items of a server of the store that does not answer are not tried one by one, since each would wait for it. They
+    count as failed. Raises StoreUnreachable where no server answers that has one of the items, and DatabaseError where
+    PostgreSQL does not.
     """
     results: dict[int, Result] = {}
     broken: list[int] = []
+    servers: set[object] = set()
+    silent: dict[object, StoreUnreachable] = {}
     for item_id in item_ids:
+        servers.add(server := server_of(item_id))
+        if server in silent:
+            broken.append(item_id)
+            continue
         try:
             results[item_id] = step(item_id)
         except Exception as error:
             if isinstance(error, DatabaseError) and not connection.is_usable():
                 raise
-            if isinstance(error, StoreUnreachable):
-                # Raises it again unless the fault is in the item: a damaged value, or a key of the wrong type.
-                ledger.clock_ms()
             broken.append(item_id)
-            report(event, item_id=item_id, error=error)
+            if isinstance(error, StoreUnreachable) and not answers(item_id):
+                silent[server] = error
+            else:
+                report(event, item_id=item_id, error=error)
         else:
             _logged.pop((event, item_id), None)
+    if silent and servers == silent.keys():
+        raise next(iter(silent.values()))
     return results, broken
+
+
+def answers(item_id: int) -> bool:
+    """Whether the item's server does. Then the fault is in the item: a damaged value, or a key of the wrong type."""
+    try:
+        ledger.clock_ms(item_id=item_id)
+    except StoreUnreachable:
+        return False
+    return True
 
 
 def until(ends_s: float, item_ids: Iterable[int]) -> Iterator[int]:

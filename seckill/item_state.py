@@ -1,6 +1,7 @@
 """Reading, checking, wiping and verifying an item in the reservation store, for audit and reconcile.
 
-An item is verified if its `incarnation` is that of the running server. Buyers can reserve units of verified items only
+An item is verified if its `incarnation` is that of the running server. Its `timeline` says which PostgreSQL server had
+the orders that it was compared with. Buyers can reserve units of verified items only
 (seckill/lua/reserve.lua), so no reservation is added while an unverified item is compared or rebuilt.
 """
 
@@ -9,14 +10,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import astuple, dataclass, field
 from enum import StrEnum
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 from uuid import UUID
 
+from redis import Redis
+
 from seckill import ledger
 from seckill.keys import keys_of
 from seckill.ledger import Counters, Hold, counters_from, hold_from
-from seckill.store import store
+from seckill.store import answers_of, ask, ask_each
 
 # Those of an item that are compared with its holds. `forgotten` is missing until the first hold is forgotten.
 COUNTERS = {"quantity", "left", "held", "sold", "reservations", "forgotten"}
@@ -28,11 +32,14 @@ SCAN_COUNT = 1_000
 class Condition(StrEnum):
     """Whether buyers can reserve.
 
-    `lost`: a part is missing. `unverified`: complete, but not compared with the orders. `verified`: buyers can reserve.
+    `lost`: a part is missing. `unverified`: complete, but not compared with the orders. `outdated`: compared with those
+    of a PostgreSQL server that another one has replaced. `verified`: buyers can reserve; of an outdated item too, until
+    it is marked as unverified.
     """
 
     LOST = "lost"
     UNVERIFIED = "unverified"
+    OUTDATED = "outdated"
     VERIFIED = "verified"
 
 
@@ -104,33 +111,45 @@ class Totals:
         )
 
 
-def incarnation() -> str:
-    """Identifies the running server. Changes when a master restarts and when a replica is promoted."""
-    with store() as client:
-        return str(client.info("replication")["master_replid"])
+def incarnation(*, item_id: int) -> str:
+    """Identifies the server that has the item. Changes when it restarts, and when a replica is promoted."""
+    return str(ask(lambda client: client.info("replication"), item_id=item_id)["master_replid"])
 
 
-def conditions(*, item_ids: Sequence[int]) -> dict[int, Condition]:
-    """Each item's condition, in one round trip. An item of which a key has the wrong type counts as lost."""
-    with store() as client:
-        pipeline = client.pipeline(transaction=False)
-        pipeline.info("replication")
-        for item_id in item_ids:
-            keys = keys_of(item_id)
-            pipeline.hgetall(keys.item)
-            for key in (keys.outbox, keys.buyers, keys.holds):
-                pipeline.exists(key)
-        replication, *answers = pipeline.execute(raise_on_error=False)
-        if isinstance(replication, Exception):
-            raise replication
+def conditions(*, item_ids: Sequence[int], timeline: str = "") -> dict[int, Condition]:
+    """Each item's condition, in one round trip for each server. Items of a server that is silent are missing.
+
+    An item of which a key has the wrong type counts as lost. Items are `outdated` only where PostgreSQL's `timeline` is
+    given and they were verified with another one. Raises StoreUnreachable if no server answers.
+    """
+    return ask_each(partial(read_conditions, timeline=timeline), item_ids=item_ids)
+
+
+def condition(*, item_id: int) -> Condition:
+    """The item's condition. Raises StoreUnreachable."""
+    return ask(lambda client: read_conditions(client, [item_id]), item_id=item_id)[item_id]
+
+
+def read_conditions(client: Redis, item_ids: Sequence[int], *, timeline: str = "") -> dict[int, Condition]:
+    pipeline = client.pipeline(transaction=False)
+    pipeline.info("replication")
+    for item_id in item_ids:
+        keys = keys_of(item_id)
+        pipeline.hgetall(keys.item)
+        for key in (keys.outbox, keys.buyers, keys.holds):
+            pipeline.exists(key)
+    replication, *answers = answers_of(pipeline)
+    if isinstance(replication, Exception):
+        raise replication
     now = str(replication["master_replid"]).encode()
     return {
-        item_id: condition_of(*answers[4 * index : 4 * index + 4], now=now) for index, item_id in enumerate(item_ids)
+        item_id: condition_of(*answers[4 * index : 4 * index + 4], now=now, timeline=timeline.encode())
+        for index, item_id in enumerate(item_ids)
     }
 
 
 def condition_of(
-    item: dict[bytes, bytes] | Exception, outbox: int, buyers: int, holds: int, *, now: bytes
+    item: dict[bytes, bytes] | Exception, outbox: int, buyers: int, holds: int, *, now: bytes, timeline: bytes = b""
 ) -> Condition:
     """The checks of reserve.lua in Python. A number that cannot be read counts as missing."""
     if isinstance(item, Exception):
@@ -140,58 +159,63 @@ def condition_of(
         return Condition.LOST
     if counters.held + counters.sold > 0 and not (buyers and holds):
         return Condition.LOST
-    return Condition.VERIFIED if item.get(b"incarnation") == now else Condition.UNVERIFIED
+    if item.get(b"incarnation") != now:
+        return Condition.UNVERIFIED
+    # Where none is noted, the release before has verified the item.
+    is_outdated = timeline and item.get(b"timeline", timeline) != timeline
+    return Condition.OUTDATED if is_outdated else Condition.VERIFIED
 
 
 def mark_unverified(*, item_id: int) -> None:
     """From now on buyers get `unavailable`, until the item is verified."""
-    with store() as client:
-        client.hdel(keys_of(item_id).item, "incarnation")
+    ask(lambda client: client.hdel(keys_of(item_id).item, "incarnation"), item_id=item_id)
 
 
-def mark_verified(*, item_id: int, incarnation: str) -> None:
+def mark_verified(*, item_id: int, incarnation: str, timeline: str = "") -> None:
     """Let buyers reserve again: the item agrees with the orders.
 
     `incarnation` must have been read before the comparison began. If the server has restarted since, it does not match,
-    and the item stays unavailable.
+    and the item stays unavailable. So must PostgreSQL's `timeline` (shop/databases/timeline.py), empty if unknown.
     """
     # Whoever remembers the item's reservations sees by the `verification` that some may have come back.
     fields: dict[Any, Any] = {"incarnation": incarnation, "verification": secrets.token_hex(8)}
-    with store() as client:
-        client.hset(keys_of(item_id).item, mapping=fields)
+    if timeline:
+        fields["timeline"] = timeline
+    ask(lambda client: client.hset(keys_of(item_id).item, mapping=fields), item_id=item_id)
+
+
+def note_timeline(*, item_id: int, timeline: str) -> None:
+    """Note PostgreSQL's timeline of a new item, unless it has one."""
+    if timeline:
+        ask(lambda client: client.hsetnx(keys_of(item_id).item, "timeline", timeline), item_id=item_id)
 
 
 def wipe(*, item_id: int) -> None:
     """Delete the item, its buyers, holds, operations and latest reservations, in one command. The outbox stays."""
     keys = keys_of(item_id)
-    with store() as client:
-        client.unlink(keys.item, keys.buyers, keys.holds, keys.ops, keys.latest)
+    ask(lambda client: client.unlink(keys.item, keys.buyers, keys.holds, keys.ops, keys.latest), item_id=item_id)
 
 
 def remove(*, item_id: int) -> None:
     """Delete all that the store has of the item, with its outbox. For items whose rows are removed too."""
-    with store() as client:
-        client.unlink(*astuple(keys_of(item_id)))
+    ask(lambda client: client.unlink(*astuple(keys_of(item_id))), item_id=item_id)
 
 
 def terms(*, item_id: int) -> dict[str, str]:
     """The item's hash as text, with terms and counters. Empty if there is no item."""
-    with store() as client:
-        item: dict[Any, Any] = client.hgetall(keys_of(item_id).item)
+    item: dict[Any, Any] = ask(lambda client: client.hgetall(keys_of(item_id).item), item_id=item_id)
     return texts(item)
 
 
 def counters(*, item_id: int) -> Counters | None:
     """The item's terms and counters, verified or not; None if a part of the hash is missing."""
-    with store() as client:
-        item: dict[Any, Any] = client.hgetall(keys_of(item_id).item)
+    item: dict[Any, Any] = ask(lambda client: client.hgetall(keys_of(item_id).item), item_id=item_id)
     return counters_from(item, now_ms=0)
 
 
 def applied_operations(*, item_id: int) -> set[UUID]:
     """The operation ids of the changes that the store has applied."""
-    with store() as client:
-        operations: list[Any] = client.hkeys(keys_of(item_id).ops)
+    operations: list[Any] = ask(lambda client: client.hkeys(keys_of(item_id).ops), item_id=item_id)
     return {operation_id for name in operations if (operation_id := uuid_from(name))}
 
 
@@ -199,18 +223,15 @@ def mark_applied(*, item_id: int, operation_ids: Iterable[UUID], now_ms: int) ->
     """Record changes as applied, because the published terms contain them."""
     marks: dict[Any, Any] = {str(operation_id): now_ms for operation_id in operation_ids}
     if marks:
-        with store() as client:
-            client.hset(keys_of(item_id).ops, mapping=marks)
+        ask(lambda client: client.hset(keys_of(item_id).ops, mapping=marks), item_id=item_id)
 
 
 def find_holds(*, item_id: int, reservation_ids: Sequence[UUID]) -> list[Hold | None]:
     """The holds of these reservations, in one round trip. None if there is none, or it cannot be read."""
     if not reservation_ids:
         return []
-    with store() as client:
-        values: list[Any] = client.hmget(
-            keys_of(item_id).holds, [str(reservation_id) for reservation_id in reservation_ids]
-        )
+    names = [str(reservation_id) for reservation_id in reservation_ids]
+    values: list[Any] = ask(lambda client: client.hmget(keys_of(item_id).holds, names), item_id=item_id)
     return [hold_from(value) if value else None for value in values]
 
 
@@ -220,7 +241,7 @@ def all_holds(*, item_id: int) -> Iterator[dict[str, Hold | None]]:
     A hold may come twice while the hash shrinks; remembering all of them would take as much memory as the item. None
     means that one cannot be read. Only then may its name be no reservation id.
     """
-    for portion in scan(keys_of(item_id).holds):
+    for portion in scan(keys_of(item_id).holds, item_id=item_id):
         yield named_holds(portion)
 
 
@@ -235,10 +256,8 @@ def portion_of_holds(*, item_id: int, cursor: int) -> tuple[int, dict[str, Hold 
 
     None means that a hold cannot be read.
     """
-    answer: Any
-    with store() as client:
-        answer = client.hscan(keys_of(item_id).holds, cursor, count=SCAN_COUNT)
-    return answer[0], named_holds(answer[1])
+    next_cursor, portion = portion_of(keys_of(item_id).holds, item_id=item_id, cursor=cursor)
+    return next_cursor, named_holds(portion)
 
 
 def totals(*, item_id: int) -> Totals:
@@ -254,7 +273,7 @@ def totals(*, item_id: int) -> Totals:
                 found.buyers.add(str(hold.buyer_id), hold.units)
                 found.held += hold.units if hold.state == "held" else 0
                 found.sold += hold.units if hold.state == "sold" else 0
-    for buyers in scan(keys.buyers):
+    for buyers in scan(keys.buyers, item_id=item_id):
         for buyer, text in buyers.items():
             name, units = buyer.decode(errors="replace"), number_from(text)
             if units is None:
@@ -283,7 +302,7 @@ def buyers_that_differ(*, item_id: int, totals: Totals, count_max: int) -> list[
         for hold in portion.values():
             if hold is not None and hold.state != "ended" and group_and_factor(str(hold.buyer_id))[0] in groups:
                 in_holds[str(hold.buyer_id)] += hold.units
-    for buyers in scan(keys_of(item_id).buyers):
+    for buyers in scan(keys_of(item_id).buyers, item_id=item_id):
         for buyer, units in buyers.items():
             if group_and_factor(name := buyer.decode(errors="replace"))[0] in groups:
                 counted[name] += number_from(units) or 0
@@ -317,13 +336,16 @@ def uuid_from(name: bytes) -> UUID | None:
         return None
 
 
-def scan(key: str) -> Iterator[dict[bytes, bytes]]:
-    """A hash in portions, so that a large one does not block the server."""
+def scan(key: str, *, item_id: int) -> Iterator[dict[bytes, bytes]]:
+    """A hash of the item in portions, so that a large one does not block the server."""
     cursor = 0
-    portion: Any
     while True:
-        with store() as client:
-            cursor, portion = client.hscan(key, cursor, count=SCAN_COUNT)
+        cursor, portion = portion_of(key, item_id=item_id, cursor=cursor)
         yield portion
         if cursor == 0:
             return
+
+
+def portion_of(key: str, *, item_id: int, cursor: int) -> tuple[int, dict[bytes, bytes]]:
+    answer: Any = ask(lambda client: client.hscan(key, cursor, count=SCAN_COUNT), item_id=item_id)
+    return answer[0], answer[1]

@@ -28,3 +28,8 @@ def keys_of(item_id: int) -> ItemKeys:
         ops=f"{tag}:ops",
         latest=f"{tag}:latest",
     )
+
+
+def barrier_key(item_id: int) -> str:
+    """A key on the item's server that is written only to be waited for, and expires (seckill/nodes/barrier.py)."""
+    return f"seckill:{{{item_id}}}:barrier"

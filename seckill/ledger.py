@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from redis import Redis
 
 from seckill import scripts
 from seckill.keys import keys_of
@@ -27,9 +28,10 @@ from seckill.ledger_words import (
     RestoreAs,
     Restored,
 )
+from seckill.nodes.barrier import pinned, wait_for_replicas, wait_for_what_was_read
 from seckill.outcomes import Outcome
 from seckill.phase import Phase, phase_of
-from seckill.store import store
+from seckill.store import answers_of, ask, ask_each
 
 # What the function `counter` of the scripts accepts.
 NUMBER = re.compile(rb"0|-?[1-9][0-9]{0,13}|[1-9][0-9]{14}")
@@ -153,9 +155,18 @@ class Counters:
 def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) -> Reservation:
     """Hold `units` for the buyer until a deadline, or say why not. Idempotent by `reservation_id`."""
     keys, args = reserve_slots(item_id=item_id, reservation_id=reservation_id, buyer_id=buyer_id, units=units)
-    with store() as client:
-        answer = scripts.RESERVE.run_packed(client, keys=keys, args=args)
-    return reservation_from(answer)
+
+    def run(client: Redis) -> list[str]:
+        with pinned(client) as connection:
+            answer = scripts.RESERVE.run_packed(connection, keys=keys, args=args)
+            if settings.SECKILL_YES_REPLICAS:
+                if answer[0] == Outcome.RESERVED:
+                    wait_for_replicas(connection)
+                elif answer[0] == Outcome.ALREADY_RESERVED:
+                    wait_for_what_was_read(connection, item_id=item_id)
+            return answer
+
+    return reservation_from(ask(run, item_id=item_id))
 
 
 def reserve_slots(
@@ -202,8 +213,8 @@ def publish(*, item_id: int, terms: Terms, paused: bool = False, verified: bool 
         "paused" if paused else "open",
         "1" if verified else "",
     ]
-    with store() as client:
-        return Published(scripts.PUBLISH.run(client, keys=[keys.item, keys.outbox], args=args)[0])
+    answer = ask(lambda client: scripts.PUBLISH.run(client, keys=[keys.item, keys.outbox], args=args), item_id=item_id)
+    return Published(answer[0])
 
 
 def confirm(*, item_id: int, reservation_ids: Sequence[UUID], even_unverified: bool = False) -> list[Confirmed]:
@@ -216,8 +227,8 @@ def confirm(*, item_id: int, reservation_ids: Sequence[UUID], even_unverified: b
         ([keys.item, keys.holds], [str(reservation_id), "1" if even_unverified else ""])
         for reservation_id in reservation_ids
     ]
-    with store() as client:
-        return [Confirmed(answer[0]) for answer in scripts.CONFIRM.run_many(client, calls)]
+    answers = ask(lambda client: scripts.CONFIRM.run_many(client, calls), item_id=item_id)
+    return [Confirmed(answer[0]) for answer in answers]
 
 
 def release(
@@ -232,8 +243,8 @@ def release(
         ([keys.item, keys.buyers, keys.holds], [str(reservation_id), reason.value, "1" if even_unverified else ""])
         for reservation_id in reservation_ids
     ]
-    with store() as client:
-        return [Released(answer[0]) for answer in scripts.RELEASE.run_many(client, calls)]
+    answers = ask(lambda client: scripts.RELEASE.run_many(client, calls), item_id=item_id)
+    return [Released(answer[0]) for answer in answers]
 
 
 def adjust(*, item_id: int, operation_id: UUID, adjustment: Adjustment) -> AdjustAnswer:
@@ -246,8 +257,9 @@ def adjust(*, item_id: int, operation_id: UUID, adjustment: Adjustment) -> Adjus
         "" if adjustment.closes_ms is None else adjustment.closes_ms,
         "" if adjustment.per_buyer_max is None else adjustment.per_buyer_max,
     ]
-    with store() as client:
-        word, *figures = scripts.ADJUST.run(client, keys=[keys.item, keys.ops], args=args)
+    word, *figures = ask(
+        lambda client: scripts.ADJUST.run(client, keys=[keys.item, keys.ops], args=args), item_id=item_id
+    )
     return AdjustAnswer(Adjusted(word), *(int(figure) if figure else None for figure in figures))
 
 
@@ -269,8 +281,8 @@ def restore_many(*, item_id: int, restorations: Sequence[Restoration]) -> list[R
         )
         for hold in restorations
     ]
-    with store() as client:
-        return [Restored(answer[0]) for answer in scripts.RESTORE.run_many(client, calls)]
+    answers = ask(lambda client: scripts.RESTORE.run_many(client, calls), item_id=item_id)
+    return [Restored(answer[0]) for answer in answers]
 
 
 def forget(*, item_id: int, reservation_ids: Sequence[UUID], keep_ms: int) -> list[Forgotten]:
@@ -279,48 +291,52 @@ def forget(*, item_id: int, reservation_ids: Sequence[UUID], keep_ms: int) -> li
     calls: list[tuple[Sequence[str], Sequence[scripts.Argument]]] = [
         ([keys.item, keys.holds], [str(reservation_id), keep_ms]) for reservation_id in reservation_ids
     ]
-    with store() as client:
-        return [Forgotten(answer[0]) for answer in scripts.FORGET.run_many(client, calls)]
+    answers = ask(lambda client: scripts.FORGET.run_many(client, calls), item_id=item_id)
+    return [Forgotten(answer[0]) for answer in answers]
 
 
 def archive(*, item_id: int, over_ms: int) -> Archived:
     """Remove everything of an item that has been over for `over_ms`, except dead letters."""
     keys = keys_of(item_id)
-    with store() as client:
-        answer = scripts.ARCHIVE.run(
-            client, keys=[keys.item, keys.buyers, keys.holds, keys.outbox, keys.ops, keys.latest], args=[over_ms]
-        )
+    slots = [keys.item, keys.buyers, keys.holds, keys.outbox, keys.ops, keys.latest]
+    answer = ask(lambda client: scripts.ARCHIVE.run(client, keys=slots, args=[over_ms]), item_id=item_id)
     return Archived(answer[0])
 
 
 def read(*, item_id: int) -> Counters | None:
     """The item's terms and counters; None if a part of it is missing, or it is not verified."""
-    return read_many(item_ids=[item_id])[0]
+    return ask(lambda client: read_counters(client, [item_id]), item_id=item_id)[item_id]
 
 
-def read_many(*, item_ids: Sequence[int]) -> list[Counters | None]:
-    """`read` for several items in one round trip, in the order of `item_ids`."""
-    with store() as client:
-        pipeline = client.pipeline(transaction=False)
-        pipeline.time()
-        pipeline.info("replication")
-        for item_id in item_ids:
-            pipeline.hgetall(keys_of(item_id).item)
-            pipeline.xlen(keys_of(item_id).outbox)
-        (seconds, microseconds), replication, *answers = pipeline.execute(raise_on_error=False)
-        items, backlogs = answers[0::2], answers[1::2]
-        for answer in (replication, *items):
-            if isinstance(answer, Exception):
-                raise answer
+def read_many(*, item_ids: Sequence[int]) -> dict[int, Counters | None]:
+    """`read` for several items, in one round trip for each server. Items of a server that is silent are missing.
+
+    Raises StoreUnreachable if no server answers.
+    """
+    return ask_each(read_counters, item_ids=item_ids)
+
+
+def read_counters(client: Redis, item_ids: Sequence[int]) -> dict[int, Counters | None]:
+    pipeline = client.pipeline(transaction=False)
+    pipeline.time()
+    pipeline.info("replication")
+    for item_id in item_ids:
+        pipeline.hgetall(keys_of(item_id).item)
+        pipeline.xlen(keys_of(item_id).outbox)
+    (seconds, microseconds), replication, *answers = answers_of(pipeline)
+    items, backlogs = answers[0::2], answers[1::2]
+    for answer in (replication, *items):
+        if isinstance(answer, Exception):
+            raise answer
     now_ms = seconds * 1000 + microseconds // 1000
     incarnation = str(replication["master_replid"]).encode()
-    return [
+    return {
         # An outbox of the wrong type is no matter of those who read the counters.
-        counters_from(item, now_ms=now_ms, backlog=backlog if isinstance(backlog, int) else 0)
+        item_id: counters_from(item, now_ms=now_ms, backlog=backlog if isinstance(backlog, int) else 0)
         if item.get(b"incarnation") == incarnation
         else None
-        for item, backlog in zip(items, backlogs, strict=True)
-    ]
+        for item_id, item, backlog in zip(item_ids, items, backlogs, strict=True)
+    }
 
 
 def counters_from(item: dict[bytes, bytes], *, now_ms: int, backlog: int = 0) -> Counters | None:
@@ -351,13 +367,21 @@ def counters_from(item: dict[bytes, bytes], *, now_ms: int, backlog: int = 0) ->
         return None
 
 
-def units_of_buyer(*, item_ids: Sequence[int], buyer_id: int) -> list[int]:
-    """How many units of each item the buyer has, held and bought; 0 if that cannot be read. One round trip."""
-    with store() as client:
+def units_of_buyer(*, item_ids: Sequence[int], buyer_id: int) -> dict[int, int]:
+    """How many units of each item the buyer has, held and bought; 0 if that cannot be read.
+
+    One round trip for each server. Items of a server that is silent are missing. Raises StoreUnreachable if none
+    answers.
+    """
+
+    def read(client: Redis, item_ids: Sequence[int]) -> dict[int, int]:
         pipeline = client.pipeline(transaction=False)
         for item_id in item_ids:
             pipeline.hget(keys_of(item_id).buyers, str(buyer_id))
-        return [int(units) if units and units.isdigit() else 0 for units in pipeline.execute()]
+        found = zip(item_ids, pipeline.execute(), strict=True)
+        return {item_id: int(units) if units and units.isdigit() else 0 for item_id, units in found}
+
+    return ask_each(read, item_ids=item_ids)
 
 
 def number_from(text: bytes) -> int:
@@ -367,17 +391,33 @@ def number_from(text: bytes) -> int:
     return int(text)
 
 
-def clock_ms() -> int:
-    """The store's clock, in milliseconds since 1970. By it sales open and close, and deadlines are set."""
-    with store() as client:
-        seconds, microseconds = client.time()
+def clock_ms(*, item_id: int) -> int:
+    """The clock of the item's server, in milliseconds since 1970. The item opens, closes and counts down by it."""
+    seconds, microseconds = ask(lambda client: client.time(), item_id=item_id)
     return int(seconds) * 1000 + int(microseconds) // 1000
 
 
 def find_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
     """The hold of a reservation; None if the store has none, or it cannot be read."""
-    with store() as client:
-        value: Any = client.hget(keys_of(item_id).holds, str(reservation_id))
+    key, name = keys_of(item_id).holds, str(reservation_id)
+    value: Any = ask(lambda client: client.hget(key, name), item_id=item_id)
+    return hold_from(value) if value else None
+
+
+def find_promised_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
+    """`find_hold` for telling the buyer, which is a yes too: not before enough replicas have the hold."""
+    if not settings.SECKILL_YES_REPLICAS:
+        return find_hold(item_id=item_id, reservation_id=reservation_id)
+
+    def read(client: Redis) -> Any:
+        with pinned(client) as connection:
+            connection.send_command("HGET", keys_of(item_id).holds, str(reservation_id))
+            value = connection.read_response()
+            if value:
+                wait_for_what_was_read(connection, item_id=item_id)
+            return value
+
+    value = ask(read, item_id=item_id)
     return hold_from(value) if value else None
 
 

@@ -12,7 +12,7 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from seckill.keys import keys_of
-from seckill.store import store
+from seckill.store import answers_of, ask, ask_each
 
 GROUP = "intake"
 # The same after a restart, so that consumers do not pile up. Dead consumers are found by idle time, not by name.
@@ -41,29 +41,29 @@ class Waiting:
 def read_batch(*, item_id: int, count_max: int, consumer: str = CONSUMER) -> list[Entry]:
     """Up to `count_max` entries of dead consumers, then as many new ones. They stay pending until acknowledged."""
     key = keys_of(item_id).outbox
-    with store() as client:
+
+    def read(client: Redis) -> list[tuple[Any, Any]]:
         try:
-            entries = next_entries(client, key, count_max=count_max, consumer=consumer)
+            return next_entries(client, key, count_max=count_max, consumer=consumer)
         except ResponseError as error:
             if "NOGROUP" not in str(error):
                 raise
             if not create_lost_group(client, key):
                 return []
-            entries = next_entries(client, key, count_max=count_max, consumer=consumer)
-    return [entry_from(entry_id, fields) for entry_id, fields in entries]
+            return next_entries(client, key, count_max=count_max, consumer=consumer)
+
+    return [entry_from(entry_id, fields) for entry_id, fields in ask(read, item_id=item_id)]
 
 
 def read_all(*, item_id: int, count_max: int) -> list[Entry]:
     """The oldest entries, even those that another consumer has read: a reconcile must process all of them."""
-    with store() as client:
-        entries: Any = client.xrange(keys_of(item_id).outbox, count=count_max)
+    entries: Any = ask(lambda client: client.xrange(keys_of(item_id).outbox, count=count_max), item_id=item_id)
     return [entry_from(entry_id, fields) for entry_id, fields in entries]
 
 
 def oldest_ms(*, item_id: int) -> int | None:
     """When the oldest entry was written, by the store's clock; None if the outbox is empty."""
-    with store() as client:
-        entries: Any = client.xrange(keys_of(item_id).outbox, count=1)
+    entries: Any = ask(lambda client: client.xrange(keys_of(item_id).outbox, count=1), item_id=item_id)
     return int(entries[0][0].partition(b"-")[0]) if entries else None
 
 
@@ -72,23 +72,29 @@ def acknowledge(*, item_id: int, entry_ids: Sequence[str]) -> None:
     if not entry_ids:
         return
     key = keys_of(item_id).outbox
-    with store() as client:
+
+    def remove(client: Redis) -> None:
         pipeline = client.pipeline(transaction=True)
         pipeline.xack(key, GROUP, *entry_ids)
         pipeline.xdel(key, *entry_ids)
         pipeline.execute()
 
+    ask(remove, item_id=item_id)
+
 
 def move_to_dead_letters(*, item_id: int, entry: Entry, error: str) -> None:
     """Move an entry that can never be committed to the dead-letter stream, atomically."""
     keys = keys_of(item_id)
-    with store() as client:
+    record: dict[Any, Any] = {**entry.fields, "entry": entry.id, "error": error[:500]}
+
+    def move(client: Redis) -> None:
         pipeline = client.pipeline(transaction=True)
-        record: dict[Any, Any] = {**entry.fields, "entry": entry.id, "error": error[:500]}
         pipeline.xadd(keys.dead, record)
         pipeline.xack(keys.outbox, GROUP, entry.id)
         pipeline.xdel(keys.outbox, entry.id)
         pipeline.execute()
+
+    ask(move, item_id=item_id)
 
 
 def backlogs(*, item_ids: Sequence[int]) -> dict[int, int]:
@@ -96,25 +102,30 @@ def backlogs(*, item_ids: Sequence[int]) -> dict[int, int]:
 
     An outbox that cannot be read, a key of the wrong type, counts as 1: draining it says what is wrong.
     """
-    with store() as client:
+
+    def read(client: Redis, item_ids: Sequence[int]) -> dict[int, int]:
         pipeline = client.pipeline(transaction=False)
         for item_id in item_ids:
             pipeline.xlen(keys_of(item_id).outbox)
-        lengths = pipeline.execute(raise_on_error=False)
-    found = zip(item_ids, lengths, strict=True)
-    return {item_id: length if isinstance(length, int) else 1 for item_id, length in found if length}
+        found = zip(item_ids, answers_of(pipeline), strict=True)
+        return {item_id: length if isinstance(length, int) else 1 for item_id, length in found if length}
+
+    return ask_each(read, item_ids=item_ids)
 
 
 def waiting(*, item_ids: Sequence[int]) -> dict[int, Waiting]:
-    """What waits in each item's outbox, empty or not. One round trip."""
-    with store() as client:
-        pipeline = client.pipeline(transaction=False)
-        for item_id in item_ids:
-            key = keys_of(item_id).outbox
-            pipeline.xlen(key)
-            pipeline.xrange(key, count=1)
-        pipeline.time()
-        *answers, (seconds, microseconds) = pipeline.execute()
+    """What waits in each item's outbox, empty or not. One round trip for each server."""
+    return ask_each(read_waiting, item_ids=item_ids)
+
+
+def read_waiting(client: Redis, item_ids: Sequence[int]) -> dict[int, Waiting]:
+    pipeline = client.pipeline(transaction=False)
+    for item_id in item_ids:
+        key = keys_of(item_id).outbox
+        pipeline.xlen(key)
+        pipeline.xrange(key, count=1)
+    pipeline.time()
+    *answers, (seconds, microseconds) = pipeline.execute()
     now_ms = int(seconds) * 1000 + int(microseconds) // 1000
     return {
         item_id: Waiting(

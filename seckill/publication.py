@@ -19,11 +19,12 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from seckill import durability, ledger
+from seckill import durability, item_state, ledger
 from seckill.item_loop import for_each_item
 from seckill.models import Sale, SaleItem, overlapping_item, reference_of
 from seckill.timestamps import to_ms
 from shop import failpoints
+from shop.databases.timeline import database_timeline
 from shop.models import StockChange, Variant
 from shop.stock.movements import NotEnoughUnits, move
 
@@ -123,9 +124,10 @@ def announce(pending: Sequence[SaleItem]) -> int:
             log.error("sale_waits_for_durable_stores", item_ids=item_ids, weaknesses=sorted(found))
             return 0
         log.warning("sale_opens_on_weak_stores", item_ids=item_ids, weaknesses=sorted(found))
-    count = 0
+    count, timeline = 0, database_timeline()
     for item in pending:
         ledger.publish(item_id=item.pk, terms=terms_of(item))
+        item_state.note_timeline(item_id=item.pk, timeline=timeline)
         count += SaleItem.objects.filter(pk=item.pk, announced_at=None).update(announced_at=timezone.now())
     return count
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from redis import Redis
-from redis.exceptions import NoScriptError, ResponseError
+from redis.exceptions import NoScriptError
 
 LUA_DIR = Path(__file__).parent / "lua"
 
@@ -31,32 +31,20 @@ class Script:
             reply = client.eval(self.source, len(keys), *keys, *args)
         return as_text(reply)
 
-    def run_packed(self, client: Redis, *, keys: tuple[str, ...], args: Sequence[Argument]) -> list[str]:
+    def run_packed(self, connection: Any, *, keys: tuple[str, ...], args: Sequence[Argument]) -> list[str]:
         """As `run`, for the calls of a stampede: the bytes are put together here, and mostly only once for each item.
 
-        It uses a connection of the client's pool, so time limits, sign-in, TLS and Sentinel are those of the client.
+        `connection` is one of the client's pool (seckill/nodes/barrier.py), so time limits, sign-in, TLS and Sentinel
+        are those of the client.
         """
-        pool = getattr(client, "connection_pool", None)
-        if pool is None:
-            # The client of a Cluster, which finds the node itself.
-            return self.run(client, keys=keys, args=args)
-        command = command_head(self.sha, keys, len(args)) + b"".join([packed(str(arg)) for arg in args])
-        connection = pool.get_connection()
+        words = b"".join([packed(str(arg)) for arg in args])
+        connection.send_packed_command([command_head(self.sha, keys, len(args)) + words])
         try:
-            connection.send_packed_command([command])
-            reply = connection.read_response(disable_decoding=True)
+            return as_text(connection.read_response(disable_decoding=True))
         except NoScriptError:
             # As in `run`.
-            reply = None
-        except ResponseError:
-            raise
-        except BaseException:
-            # The reply may still come. Whoever has this connection next must not read it.
-            connection.disconnect()
-            raise
-        finally:
-            pool.release(connection)
-        return as_text(client.eval(self.source, len(keys), *keys, *args) if reply is None else reply)
+            connection.send_command("EVAL", self.source, len(keys), *keys, *args)
+            return as_text(connection.read_response(disable_decoding=True))
 
     def run_many(self, client: Redis, calls: Sequence[tuple[Sequence[str], Sequence[Argument]]]) -> list[list[str]]:
         """The answers to many calls in one round trip. Each call is atomic, all of them together are not."""
@@ -100,3 +88,22 @@ ADJUST = Script("adjust")
 RESTORE = Script("restore")
 FORGET = Script("forget")
 ARCHIVE = Script("archive")
+ALL = (PUBLISH, RESERVE, CONFIRM, RELEASE, ADJUST, RESTORE, FORGET, ARCHIVE)
+
+
+def load(client: Redis) -> None:
+    """Give the store all scripts, so that the first call of each need not."""
+    for script in ALL:
+        client.script_load(script.source)
+
+
+def connect(client: Redis, *, count: int) -> None:
+    """Open so many connections of the client's pool, so that the first calls need not."""
+    pool = client.connection_pool
+    taken: list[Any] = []
+    try:
+        while len(taken) < count:
+            taken.append(pool.get_connection())
+    finally:
+        for connection in taken:
+            pool.release(connection)

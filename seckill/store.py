@@ -1,30 +1,37 @@
-"""The connection to the reservation store, and what went wrong when it does not answer."""
+"""Asking the reservation store: the server that has an item, or each server that has some of several items.
 
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from weakref import WeakKeyDictionary
+The address of the store decides what a server is (shop/configuration/redis_address.py): the only one, the primary that
+the sentinels name now, or one of the primaries of a Cluster. Whoever asks gets an ordinary client of that server.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
 
 from django_redis import get_redis_connection
 from redis import Redis
 from redis.exceptions import (
+    AskError,
     AuthenticationError,
     BusyLoadingError,
+    ClusterDownError,
     ConnectionError,
+    MovedError,
     NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
+    ResponseError,
     TimeoutError,
+    TryAgainError,
 )
 
+from seckill.nodes.barrier import TooFewReplicas
+from seckill.nodes.breaker import breaker_of
+from seckill.nodes.cluster import ClusterNodes
+from seckill.nodes.members import Member, cluster_members, members_of
 from seckill.store_failures import Cause, report_failure
 
-# How long nobody asks a store that did not answer in time. Then one call tries again.
-PROBE_INTERVAL_SECONDS = 0.25
-# The longest that a call may take (CACHES in shop/settings.py). Only then may another one try.
-PROBE_SECONDS_MAX = 2.0
+Answer = TypeVar("Answer")
 
 
 class StoreUnreachable(Exception):
@@ -35,80 +42,148 @@ class StoreUnreachable(Exception):
         self.cause = cause
 
 
-class CircuitBreaker:
-    """After a call that timed out, calls fail at once, so that threads do not queue for a silent server.
+def ask(step: Callable[[Redis], Answer], *, item_id: int) -> Answer:
+    """Call `step` with the client of the server that has the item. Every RedisError becomes StoreUnreachable.
 
-    One call at a time may try the server, `probe_interval_seconds` after the last one failed. Any answer, even an
-    error, ends it. One per address and process; used by all threads.
+    Where the item has moved to another node of a Cluster, `step` is called a second time, with that node's client: the
+    first one has answered without doing anything for the keys that moved, and what else it did can be repeated.
     """
-
-    def __init__(
-        self, *, probe_interval_seconds: float, probe_seconds_max: float, clock_s: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._probe_interval_seconds = probe_interval_seconds
-        self._probe_seconds_max = probe_seconds_max
-        self._clock_s = clock_s
-        self._lock = threading.Lock()
-        self._open = False
-        self._next_probe_s = 0.0
-
-    def may_call(self) -> bool:
-        """Whether the caller may ask the server."""
-        if not self._open:
-            return True
-        with self._lock:
-            now_s = self._clock_s()
-            if self._open and now_s < self._next_probe_s:
-                return False
-            # This caller tries. If its thread dies, another one may later.
-            self._next_probe_s = now_s + self._probe_seconds_max
-            return True
-
-    def timed_out(self) -> None:
-        with self._lock:
-            self._open = True
-            self._next_probe_s = self._clock_s() + self._probe_interval_seconds
-
-    def answered(self) -> None:
-        self._open = False
+    servers = reservation_servers()
+    if not isinstance(servers, ClusterNodes):
+        return ask_member(step, client=servers)
+    try:
+        return _call(step, client=_node_of(item_id, nodes=servers))
+    except MovedError as error:
+        servers.moved(error)
+    except StoreUnreachable:
+        # Perhaps another node has been promoted.
+        servers.refresh_soon()
+        raise
+    try:
+        return _call(step, client=_node_of(item_id, nodes=servers))
+    except MovedError as error:
+        raise _failure(error) from error
 
 
-# One for each pool of connections, that is, for each address of a store.
-_breakers: WeakKeyDictionary[object, CircuitBreaker] = WeakKeyDictionary()
+def ask_each(
+    step: Callable[[Redis, Sequence[int]], dict[int, Answer]], *, item_ids: Sequence[int]
+) -> dict[int, Answer]:
+    """Call `step` with each server and the items that it has: the answers, by item.
+
+    Items of a server that does not answer are missing. Raises StoreUnreachable if none answers.
+    """
+    servers = reservation_servers()
+    if not isinstance(servers, ClusterNodes):
+        return ask_member(lambda client: step(client, item_ids), client=servers)
+    found: dict[int, Answer] = {}
+    failure: StoreUnreachable | None = None
+    answered = False
+    for item_ids_of_one in _groups(item_ids):
+        try:
+            found |= ask(
+                lambda client, ids=item_ids_of_one: step(client, ids),  # type: ignore[misc]
+                item_id=item_ids_of_one[0],
+            )
+            answered = True
+        except StoreUnreachable as error:
+            failure = error
+    if failure and not answered:
+        raise failure
+    return found
 
 
-def breaker_of(client: Redis) -> CircuitBreaker:
-    # The client of a Cluster has a pool for each node and lives as long as they do.
-    address = getattr(client, "connection_pool", client)
-    breaker = _breakers.get(address)
-    if breaker is None:
-        new = CircuitBreaker(probe_interval_seconds=PROBE_INTERVAL_SECONDS, probe_seconds_max=PROBE_SECONDS_MAX)
-        # Of several threads that come here at once, all get the first one's.
-        breaker = _breakers.setdefault(address, new)
-    return breaker
+def note_moved(error: MovedError) -> None:
+    """A pipeline over several items has met one that another node has: the next call asks there."""
+    servers = reservation_servers()
+    if isinstance(servers, ClusterNodes):
+        servers.moved(error)
 
 
-@contextmanager
-def store() -> Iterator[Redis]:
-    """The reservation store's client. Inside the `with`, every RedisError becomes StoreUnreachable with its cause."""
-    client = get_redis_connection("seckill")
+def server_of(item_id: int) -> object:
+    """Which server has the item, to compare with that of another item; None if that is not known now."""
+    servers = reservation_servers()
+    if not isinstance(servers, ClusterNodes):
+        return servers.connection_pool
+    try:
+        return servers.client_of(item_id).connection_pool
+    except RedisError:
+        return None
+
+
+def all_members() -> list[Member]:
+    """Every server of the store, replicas too. Raises StoreUnreachable."""
+    servers = reservation_servers()
+    if not isinstance(servers, ClusterNodes):
+        return members_of(servers, ask_member(lambda client: client.info("replication"), client=servers))
+    try:
+        return cluster_members(servers)
+    except RedisError as error:
+        raise _failure(error) from error
+
+
+def ask_member(step: Callable[[Redis], Answer], *, client: Redis) -> Answer:
+    """Call `step` with the client of one server, whatever it has. Raises StoreUnreachable."""
+    try:
+        return _call(step, client=client)
+    except MovedError as error:
+        raise _failure(error) from error
+
+
+def answers_of(pipeline: Any) -> list[Any]:
+    """The answers of a pipeline, errors among them, but for that of a key that another node has: it is raised."""
+    answers: list[Any] = pipeline.execute(raise_on_error=False)
+    for answer in answers:
+        if isinstance(answer, MovedError):
+            raise answer
+    return answers
+
+
+def reservation_servers() -> Redis | ClusterNodes:
+    return cast(Redis | ClusterNodes, get_redis_connection("seckill"))
+
+
+def _node_of(item_id: int, *, nodes: ClusterNodes) -> Redis:
+    try:
+        return nodes.client_of(item_id)
+    except RedisError as error:
+        raise _failure(error) from error
+
+
+def _groups(item_ids: Sequence[int]) -> list[list[int]]:
+    """The items by the node that has them; those whose node is not known together in one."""
+    groups: dict[object, list[int]] = {}
+    for item_id in item_ids:
+        groups.setdefault(server_of(item_id), []).append(item_id)
+    return list(groups.values())
+
+
+def _call(step: Callable[[Redis], Answer], *, client: Redis) -> Answer:
+    """Raises StoreUnreachable, and MovedError."""
     breaker = breaker_of(client)
     if not breaker.may_call():
         raise StoreUnreachable("the store did not answer in time a moment ago", cause=Cause.TIMEOUT)
     try:
-        yield client
+        answer = step(client)
     except RedisError as error:
-        cause = cause_of(error)
-        if cause is Cause.TIMEOUT:
+        if cause_of(error) is Cause.TIMEOUT:
             breaker.timed_out()
         else:
             breaker.answered()
-        if cause is Cause.READONLY and hasattr(client, "connection_pool"):
+        if isinstance(error, MovedError):
+            raise
+        if isinstance(error, ReadOnlyError):
             # The primary was demoted and its connections live on. New ones find the new primary.
             client.connection_pool.disconnect(inuse_connections=False)
-        report_failure(cause, str(error))
-        raise StoreUnreachable(str(error), cause=cause) from error
+        raise _failure(error) from error
     breaker.answered()
+    return answer
+
+
+def _failure(error: RedisError) -> StoreUnreachable:
+    """Noted for the log and the metrics."""
+    cause = cause_of(error)
+    report_failure(cause, str(error))
+    return StoreUnreachable(str(error), cause=cause)
 
 
 def cause_of(error: RedisError) -> Cause:
@@ -119,10 +194,14 @@ def cause_of(error: RedisError) -> Cause:
         return Cause.PASSWORD
     if isinstance(error, BusyLoadingError):
         return Cause.LOADING
-    if isinstance(error, ConnectionError):
+    if isinstance(error, ConnectionError | ClusterDownError):
         return Cause.UNREACHABLE
+    if isinstance(error, AskError | TryAgainError):
+        return Cause.MOVING
     if isinstance(error, OutOfMemoryError):
         return Cause.FULL
     if isinstance(error, ReadOnlyError):
         return Cause.READONLY
+    if isinstance(error, TooFewReplicas) or (isinstance(error, ResponseError) and "NOREPLICAS" in str(error)):
+        return Cause.REPLICAS
     return Cause.SCRIPT_ERROR

@@ -18,12 +18,17 @@ INTERVAL_SECONDS = 1.0
 
 
 class Cause(StrEnum):
-    """Why a call failed. The last three do not pass without a person."""
+    """Why a call failed. The last three do not pass without a person.
+
+    `moving`: the item is on its way to another node of a Cluster. `replicas`: too few replicas have what was written.
+    """
 
     UNREACHABLE = "unreachable"
     TIMEOUT = "timeout"
     LOADING = "loading"
     READONLY = "readonly"
+    MOVING = "moving"
+    REPLICAS = "replicas"
     FULL = "full"
     PASSWORD = "password"
     SCRIPT_ERROR = "script_error"

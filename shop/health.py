@@ -1,7 +1,9 @@
 """Liveness and readiness, for load balancers and for `make run`."""
 
+import os
 from collections.abc import Callable
 
+from django.conf import settings
 from django.core.cache import caches
 from django.db import connection
 from django.http import HttpRequest, JsonResponse
@@ -14,7 +16,12 @@ from shop.celery import app
 
 @never_cache
 def healthz(request: HttpRequest) -> JsonResponse:
-    """The process answers. Checks no server, so that a broken database does not get healthy processes killed."""
+    """The process answers. Checks no server, so that a broken database does not get healthy processes killed.
+
+    503 while the host leaves: balancers send it nobody new, and it goes on answering whoever comes.
+    """
+    if settings.DRAIN_FILE and os.path.exists(settings.DRAIN_FILE):
+        return JsonResponse({"status": "draining"}, status=503)
     return JsonResponse({"status": "ok"})
 
 

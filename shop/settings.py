@@ -16,10 +16,13 @@ from django.templatetags.static import static
 
 from shop.configuration import allauth_options, celery_tasks, trying_out
 from shop.configuration.content_policy import content_policy
+from shop.configuration.database_connections import databases
 from shop.configuration.languages import shop_languages
 from shop.configuration.log_lines import logging_settings
+from shop.configuration.message_broker import broker_settings, refuse_cluster
 from shop.configuration.rates import rate
-from shop.configuration.store_clients import connection_options, redis_cache
+from shop.configuration.redis_address import read_address
+from shop.configuration.store_clients import redis_cache
 from shop.money import UnknownCurrency, known_currency
 from shop.sidebar import ACCOUNT_LINKS, NAVIGATION
 
@@ -41,9 +44,16 @@ ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=["localhost", "127.
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
 DATABASE_URL: str = env.str("DATABASE_URL")
+# Where DATABASE_URL leads to a pooler in transaction mode: the same database without it, for locks and migrations.
+DIRECT_DATABASE_URL: str = env.str("DIRECT_DATABASE_URL", default="")
+# A standby from which pages and tables are read that may be some seconds old (shop/databases/replica.py).
+REPLICA_DATABASE_URL: str = env.str("REPLICA_DATABASE_URL", default="")
 SECKILL_REDIS_URL: str = env.str("SECKILL_REDIS_URL")
 REDIS_URL: str = env.str("REDIS_URL")
-CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default=REDIS_URL)
+# As given; shop/configuration/message_broker.py makes CELERY_BROKER_URL of it.
+BROKER_URL: str = env.str("CELERY_BROKER_URL", default="") or REDIS_URL
+# While this file exists, /healthz answers 503, so that balancers send nobody new; everything is served as before.
+DRAIN_FILE: str = env.str("DRAIN_FILE", default="")
 
 # --- The catalogue -----------------------------------------------------------------------------------------------
 
@@ -71,6 +81,17 @@ SECKILL_PASS_LIFE_SECONDS: int = env.int("SECKILL_PASS_LIFE_SECONDS", default=90
 SECKILL_BACKLOG_MAX: int = env.int("SECKILL_BACKLOG_MAX", default=100_000)
 if SECKILL_BACKLOG_MAX < 1:
     raise ImproperlyConfigured("SECKILL_BACKLOG_MAX must be at least 1: with 0 nobody could reserve.")
+# How many replicas of the store must have a yes before the buyer hears it: it then survives the loss of the primary. 0
+# where the store has no replicas, or where a yes that is lost with its primary is accepted.
+SECKILL_YES_REPLICAS: int = env.int("SECKILL_YES_REPLICAS", default=0)
+SECKILL_YES_WAIT_MS: int = env.int("SECKILL_YES_WAIT_MS", default=500)
+if SECKILL_YES_REPLICAS < 0 or not 1 <= SECKILL_YES_WAIT_MS <= 800:
+    # The answer itself may take 0.9 s (CACHES), and WAIT 0 would wait for ever.
+    raise ImproperlyConfigured("SECKILL_YES_REPLICAS must be 0 or more, SECKILL_YES_WAIT_MS from 1 to 800.")
+# A managed store that hides its settings and keeps what it has confirmed, by name.
+SECKILL_STORE_DURABILITY: str = env.str("SECKILL_STORE_DURABILITY", default="")
+if SECKILL_STORE_DURABILITY not in ("", "memorydb", "elasticache-synchronous"):
+    raise ImproperlyConfigured("SECKILL_STORE_DURABILITY is “memorydb”, “elasticache-synchronous”, or empty.")
 # A sale leaves the reservation store this long after its last hold can have ended, eight days after its end.
 SECKILL_ARCHIVE_AFTER_SECONDS: int = env.int("SECKILL_ARCHIVE_AFTER_SECONDS", default=3 * 24 * 3600)
 if SECKILL_ARCHIVE_AFTER_SECONDS < 3600:
@@ -217,16 +238,11 @@ TEMPLATES = [
     }
 ]
 
-DATABASES: dict[str, Any] = {
-    "default": {
-        **env.db_url("DATABASE_URL"),
-        # A thread of the web server keeps its connection for a minute: a new one costs more than a query.
-        "CONN_MAX_AGE": 60,
-        "CONN_HEALTH_CHECKS": True,
-    }
-}
-DATABASES["default"]["OPTIONS"] = connection_options(DATABASES["default"].get("OPTIONS", {}))
+DATABASES: dict[str, Any] = databases(
+    url=DATABASE_URL, direct_url=DIRECT_DATABASE_URL, replica_url=REPLICA_DATABASE_URL, argv=sys.argv
+)
 
+refuse_cluster(read_address(REDIS_URL), setting="REDIS_URL")
 CACHES = {
     "default": redis_cache(REDIS_URL, timeout_seconds=1.0),
     # For connecting and for answering: even where both run out, the buyer gets `unavailable` within two seconds.
@@ -353,14 +369,13 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# Twice the time limit: a running task is never handed out a second time while its worker lives.
-CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "visibility_timeout": 2 * CELERY_TASK_TIME_LIMIT,
-    "socket_timeout": 10,
-    "socket_connect_timeout": 2,
-    "socket_keepalive": True,
-    "health_check_interval": 10,
-}
+# CELERY_BROKER_URL, CELERY_BROKER_TRANSPORT_OPTIONS, and what else the kind of broker asks for.
+globals().update(
+    {
+        f"CELERY_{name.upper()}": value
+        for name, value in broker_settings(BROKER_URL, task_seconds_max=CELERY_TASK_TIME_LIMIT).items()
+    }
+)
 CELERY_TASK_ROUTES = celery_tasks.ROUTES
 CELERY_BEAT_SCHEDULER = "shop.sweep_scheduler:SweepScheduler"
 CELERY_BEAT_SCHEDULE = celery_tasks.schedule(simulated="simulated" in PAYMENT_PROVIDERS)

@@ -21,8 +21,11 @@ from seckill import passes
 from seckill.models import Sale, SaleItem
 from seckill.publication import publish_sale
 from shop.catalogue import category_menu
+from shop.local.stores.cluster_store import ClusterStore
+from shop.local.stores.sentinel_store import SentinelStore
 from shop.models import Category, Product
 from tests import empty_tables
+from tests.own_store import running_replicated
 from tests.products import make_product, variant_of
 
 
@@ -73,6 +76,20 @@ def _fresh_categories(monkeypatch: pytest.MonkeyPatch) -> None:
 def store() -> Any:
     """A raw client of the reservation store, for what the ledger does not show."""
     return get_redis_connection("seckill")
+
+
+@pytest.fixture(scope="module")
+def sentinel_store() -> Iterator[SentinelStore]:
+    """A primary, its replica and three sentinels for the tests of one file; who kills a node restarts it."""
+    with running_replicated(SentinelStore) as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def cluster_store() -> Iterator[ClusterStore]:
+    """Three primaries with a replica each for the tests of one file; who kills a node restarts it."""
+    with running_replicated(ClusterStore) as store:
+        yield store
 
 
 @pytest.fixture

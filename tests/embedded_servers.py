@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from shop.local.directory_lock import DirectoryInUse
 from shop.local.postgres import DataUnusable
 from shop.local.process import ProcessFailed
-from shop.local.servers import DirectoryInUse, EmbeddedServers
+from shop.local.servers import EmbeddedServers
 from shop.local.wheel import WheelMissing
 from shop.translations import compile_translations
 

@@ -4,11 +4,12 @@ A test that uses it needs `django_db(transaction=True)`: other processes see onl
 processes are printed at the end, so pytest shows them if the test fails. `tests/browser/conftest.py` has a fixture.
 """
 
+import http.client
 import os
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from unittest import mock
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ from django.db import connection
 from redis import Redis
 
 from shop.local.environment import SERVER_URLS, RunSettings
-from shop.local.process import POLL_SECONDS, stop_processes
+from shop.local.process import POLL_SECONDS, Process, stop_processes
 from shop.local.shop_processes import processes, worker
 from tests.own_store import free_port
 
@@ -44,35 +45,70 @@ def live_shop(
     *, names: tuple[str, ...] = ("web", "worker", "errands", "repair", "beat"), **more_environment: str
 ) -> Iterator[str]:
     """Start the processes as `make run` does and give the address of the web server. Stops them at the end."""
+    with live_processes(names=names, **more_environment) as (url, _processes):
+        yield url
+
+
+@contextmanager
+def live_processes(
+    *, names: tuple[str, ...], probe: str = "/readyz", **more_environment: str
+) -> Iterator[tuple[str, dict[str, Process]]]:
+    """`live_shop` for tests that kill processes: the address of the web server, and the processes by their names.
+
+    A name with a number, `beat-2`, is one more of the same kind. The web server is waited for until it answers `probe`
+    with 200: /healthz where a store is away.
+    """
     with tempfile.TemporaryDirectory(prefix="stampede-live-") as directory:
         run_settings = RunSettings(
             host="127.0.0.1", port=free_port(), directory=Path(directory), own_servers=None, allowed_hosts=[]
         )
         with mock.patch.dict(os.environ, {**environment(), "SHOP_URL": run_settings.url, **more_environment}):
-            broker_url = os.environ["CELERY_BROKER_URL"]
-            Redis.from_url(broker_url).flushdb()
-            started = [
-                process for process in processes(settings=run_settings, broker_url=broker_url) if process.name in names
-            ]
-            if ALL_QUEUES in names:
-                queues = "drain,expiry,celery,payments,mail"
-                started.append(
-                    worker(settings=run_settings, broker_url=broker_url, name=ALL_QUEUES, queues=queues, count=3)
-                )
+            broker_url = os.environ["CELERY_BROKER_URL"] or os.environ["REDIS_URL"]
+            if urlsplit(broker_url).scheme == "redis":
+                Redis.from_url(broker_url).flushdb()
+            started = [one for name in names if (one := named(name, settings=run_settings, broker_url=broker_url))]
+            for process in started:
+                if process.name == "web" and probe != "/readyz":
+                    process.ready = lambda _: status_of(run_settings.url + probe) == 200
         try:
             for process in started:
                 process.start()
-            give_up_s = time.monotonic() + START_SECONDS
             for process in started:
-                while not process.answers():
-                    assert time.monotonic() < give_up_s, f"{process.name} gave no answer.\n{process.last_lines()}"
-                    time.sleep(POLL_SECONDS)
-            yield run_settings.url
+                wait_for_answer(process)
+            yield run_settings.url, {process.name: process for process in started}
         finally:
             stop_processes(processes=started)
             for process in started:
                 if process.pid:
                     print(f"--- {process.title}\n{process.last_lines(lines_max=60)}")
+
+
+def named(name: str, *, settings: RunSettings, broker_url: str) -> Process | None:
+    if name == ALL_QUEUES:
+        queues = "drain,expiry,celery,payments,mail"
+        return worker(settings=settings, broker_url=broker_url, name=ALL_QUEUES, queues=queues, count=3)
+    kind = name.rpartition("-")[0] if name[-1:].isdigit() else name
+    found = [one for one in processes(settings=settings, broker_url=broker_url) if one.name == kind]
+    for process in found:
+        process.name, process.log_path = name, process.log_path.with_name(f"{name}.log")
+    return found[0] if found else None
+
+
+def wait_for_answer(process: Process) -> None:
+    give_up_s = time.monotonic() + START_SECONDS
+    while not process.answers():
+        assert time.monotonic() < give_up_s, f"{process.name} gave no answer.\n{process.last_lines()}"
+        time.sleep(POLL_SECONDS)
+
+
+def status_of(url: str) -> int:
+    """The status of the answer to GET, on a connection of its own; 0 if there is none."""
+    address = urlsplit(url)
+    client = http.client.HTTPConnection(address.hostname or "", address.port, timeout=5)
+    with closing(client), suppress(OSError, http.client.HTTPException):
+        client.request("GET", address.path)
+        return client.getresponse().status
+    return 0
 
 
 def environment() -> dict[str, str]:
@@ -81,7 +117,7 @@ def environment() -> dict[str, str]:
     The queues are in a database of their own, because tests empty the one of the cache while a shop goes on.
     """
     urls = {name: getattr(settings, name) for name in SERVER_URLS}
-    broker = urlsplit(settings.CELERY_BROKER_URL)
+    broker = urlsplit(settings.BROKER_URL)
     number = int(broker.path.removeprefix("/") or 0) + _DATABASES_OF_QUEUES
     urls["CELERY_BROKER_URL"] = broker._replace(path=f"/{number}").geturl()
     database = urlsplit(settings.DATABASE_URL)._replace(path=f"/{connection.settings_dict['NAME']}").geturl()

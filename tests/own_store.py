@@ -1,12 +1,13 @@
-"""A Valkey server for one test, to fill up, to kill, or to run as a cluster."""
+"""A Valkey server for one test, to fill up, to kill, or to run as a cluster; and stores of several servers."""
 
 import contextlib
 import random
 import socket
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.test import override_settings
@@ -16,7 +17,10 @@ from redis.retry import Retry
 
 from shop.configuration.store_clients import redis_cache
 from shop.local.process import Process
+from shop.local.stores.replicated_store import ReplicatedStore
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
+
+Replicated = TypeVar("Replicated", bound=ReplicatedStore)
 
 # Many times what a start takes, for a busy machine.
 START_SECONDS = 20.0
@@ -92,8 +96,20 @@ def running(directory: Path, **options: str) -> Iterator[OwnStore]:
 
 
 @contextlib.contextmanager
-def as_reservation_store(own_store: OwnStore) -> Iterator[None]:
-    """The ledger uses this server, with the settings of the shop, instead of the one of the test run.
+def running_replicated(kind: type[Replicated], **options: Any) -> Iterator[Replicated]:
+    """A SentinelStore or ClusterStore for the length of a `with`."""
+    with tempfile.TemporaryDirectory(prefix="stampede-") as directory:
+        store = kind(directory=Path(directory), password="of-a-test", **options)
+        try:
+            store.start()
+            yield store
+        finally:
+            store.stop()
+
+
+@contextlib.contextmanager
+def as_reservation_store(own_store: OwnStore | ReplicatedStore) -> Iterator[None]:
+    """The ledger uses this store, with the settings of the shop, instead of the one of the test run.
 
     The cache stays where it is: what is counted there must not appear among the keys of a sale.
     """

@@ -24,8 +24,8 @@ from bench.durability.prices import WAYS, Price, lines_of, price_list
 from bench.durability.reserving_pool import ReservingFailed, running_pool
 from bench.durability.rounds import RoundFailed
 from seckill.store import StoreUnreachable
+from shop.local.ports import free_ports
 from shop.local.process import ProcessFailed
-from shop.local.servers import free_ports
 from shop.local.wheel import WheelMissing
 
 ROOT = Path(__file__).resolve().parents[2]

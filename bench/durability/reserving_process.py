@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from seckill import ledger
 from seckill.outcomes import Outcome
-from seckill.store import StoreUnreachable, store
+from seckill.store import StoreUnreachable, reservation_servers
 
 ITEM_ID = 1
 # The pause after a call that got no answer, since the next one would get none either.
@@ -50,8 +50,8 @@ def run(pipe: Connection, threads: int) -> None:
     # Ctrl-C reaches the whole group of processes; only the parent acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Reads the settings, which takes most of a second, and does not connect yet.
-    with store():
-        pipe.send("ready")
+    reservation_servers()
+    pipe.send("ready")
     while receive(pipe):
         stop = threading.Event()
         answers = [Answers() for _ in range(threads)]

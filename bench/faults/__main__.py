@@ -7,8 +7,9 @@ import secrets
 import sys
 
 from bench.own_run import clear, directory_from, environment, run_command
+from shop.local.directory_lock import DirectoryInUse, lock_directory
+from shop.local.ports import free_ports
 from shop.local.postgres import DATABASE, DataUnusable
-from shop.local.servers import DirectoryInUse, free_ports, lock_directory
 from shop.local.wheel import WheelMissing
 
 # Left by the run before; a new run must not see it.

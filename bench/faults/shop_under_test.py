@@ -23,9 +23,9 @@ from django.conf import settings
 from bench.faults.proxy import Proxy
 from bench.faults.raw_valkey import client_at
 from bench.faults.shop_launch import ProcessPlan, process_of
+from shop.local.ports import free_ports
 from shop.local.postgres import PostgresServer
 from shop.local.process import POLL_SECONDS, Process, ProcessFailed, ending, stop_processes
-from shop.local.servers import free_ports
 from shop.local.valkey import BROKER_FSYNC, STORE_FSYNC, ValkeyServer
 
 # A supervisor does not restart at once, so the restart is an outage that clients see.

@@ -9,9 +9,10 @@ import shutil
 import subprocess
 import sys
 
+from shop.local.directory_lock import DirectoryInUse
 from shop.local.postgres import DataUnusable
 from shop.local.process import ProcessFailed
-from shop.local.servers import DirectoryInUse, EmbeddedServers
+from shop.local.servers import EmbeddedServers
 from shop.local.shop_processes import ROOT
 from shop.local.wheel import WheelMissing
 

@@ -9,10 +9,11 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
+from shop.local.directory_lock import DirectoryInUse
 from shop.local.environment import SERVER_URLS
 from shop.local.postgres import DataUnusable
 from shop.local.process import ProcessFailed
-from shop.local.servers import DirectoryInUse, EmbeddedServers
+from shop.local.servers import EmbeddedServers
 from shop.local.shop_processes import ROOT
 from shop.local.wheel import WheelMissing
 

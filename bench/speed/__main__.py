@@ -8,9 +8,10 @@ import sys
 
 from bench.own_run import clear, directory_from, environment, run_command
 from bench.speed.wrk import WrkMissing, find_wrk
+from shop.local.directory_lock import DirectoryInUse, lock_directory
 from shop.local.postgres import DataUnusable
 from shop.local.process import ProcessFailed
-from shop.local.servers import DirectoryInUse, EmbeddedServers, lock_directory
+from shop.local.servers import EmbeddedServers
 from shop.local.wheel import WheelMissing
 from shop.translations import compile_translations
 

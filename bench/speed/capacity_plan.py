@@ -10,8 +10,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from shop.web.lanes import lanes
+
 # As in docs/design.md: how old the figures of an item may be, by which a web process refuses buyers.
 SNAPSHOT_SECONDS = 0.1
+
+
+# Celery processes beside those that write orders, as `make run` has them: two for mails and payments, three for repair.
+OTHER_WORKER_PROCESSES = 5
+# Sessions that a core of PostgreSQL can use: some of them wait for the disk or for a lock.
+POOL_PER_CORE = 4
+# PgBouncer's own default.
+POOL_SIZE_MIN = 20
+# Members of staff who change a running sale at the same moment.
+STAFF_LOCKS = 10
+SPARE_CONNECTIONS = 20
 
 
 class NoUnitCosts(Exception):
@@ -123,7 +136,12 @@ def plan(rush: Rush, costs: UnitCosts) -> list[Line]:
     stores = store_lines(rush, costs, web_cores=web[-1].value)
     orders = order_lines(rush, costs)
     hosts = host_lines(rush, web_cores=web[-1].value, order_cores=orders)
-    return [*web, network_line(rush, costs), *stores, *orders, *hosts]
+    connections = connection_lines(
+        web_processes=math.ceil(web[-1].value),
+        drain_processes=math.ceil(orders[0].value),
+        postgres_cores=orders[1].value,
+    )
+    return [*web, network_line(rush, costs), *stores, *orders, *hosts, *connections]
 
 
 def cores(rush: Rush, *, per_second: float, cost_us: float) -> float:
@@ -230,6 +248,49 @@ def host_lines(rush: Rush, *, web_cores: float, order_cores: Sequence[Line]) -> 
         Line("worker hosts", math.ceil(workers / rush.cores_per_host), "hosts", size),
         Line("PostgreSQL hosts", math.ceil(postgres / rush.cores_per_host), "hosts", f"{size}; there can be only 1"),
         Line("store hosts", 1, "host", "one item; a replica and the server for cache and broker come on top"),
+    ]
+
+
+def connection_lines(*, web_processes: int, drain_processes: int, postgres_cores: float) -> list[Line]:
+    """Connections to PostgreSQL, straight and through PgBouncer in transaction mode (docs/postgres.md)."""
+    # A thread keeps its connection for a minute. Health checks make no query.
+    threads = sum(lane.threads for lane in lanes() if lane.name != "health")
+    web, workers = web_processes * threads, drain_processes + OTHER_WORKER_PROCESSES
+    pool = max(POOL_SIZE_MIN, math.ceil(postgres_cores * POOL_PER_CORE))
+    direct = workers + STAFF_LOCKS
+    return [
+        Line("connections, web", web, "at most", f"{web_processes} processes (one for each core) × {threads} threads"),
+        Line(
+            "connections, workers",
+            workers,
+            "at most",
+            f"one for each Celery process: {drain_processes} for orders, {OTHER_WORKER_PROCESSES} for the other queues",
+        ),
+        Line(
+            "without a pooler, max_connections",
+            web + workers + SPARE_CONNECTIONS,
+            "at least",
+            f"{SPARE_CONNECTIONS} for migrations, monitoring, replicas and people (assumed)",
+        ),
+        Line("PgBouncer, max_client_conn", web + workers, "at least", "all of them; divided by the number of PgBouncers"),
+        Line(
+            "PgBouncer, default_pool_size",
+            pool,
+            "sessions",
+            f"{POOL_PER_CORE} for each busy core of PostgreSQL (assumed), at least {POOL_SIZE_MIN}; divided likewise",
+        ),
+        Line(
+            "direct, for locks",
+            direct,
+            "at most",
+            f"one for each Celery process, and {STAFF_LOCKS} for staff who change sales at once (assumed)",
+        ),
+        Line(
+            "with PgBouncer, max_connections",
+            pool + direct + SPARE_CONNECTIONS,
+            "at least",
+            f"pool, locks, and {SPARE_CONNECTIONS} as above",
+        ),
     ]
 
 

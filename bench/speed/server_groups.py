@@ -15,8 +15,8 @@ from django.conf import settings
 
 from bench.speed.part import Ask, Server, answer_to
 from shop.local.environment import RunSettings
+from shop.local.ports import free_ports
 from shop.local.process import POLL_SECONDS, Process, ProcessFailed, stop_processes
-from shop.local.servers import free_ports
 from shop.local.shop_processes import ROOT, processes, steps
 
 START_SECONDS = 90.0
@@ -63,7 +63,7 @@ def processes_of(name: str, *, port: int, directory: Path) -> Sequence[Process]:
         site = "bench.speed.bare_site.wsgi:application"
         return [granian(name, site, WSGI, port=port, path="/hello/", directory=directory)]
     if name == SHOP:
-        shop = processes(settings=run_settings(port=port, directory=directory), broker_url=settings.CELERY_BROKER_URL)
+        shop = processes(settings=run_settings(port=port, directory=directory), broker_url=settings.BROKER_URL)
         return [process for process in shop if process.name in SHOP_KINDS]
     return []
 

@@ -54,10 +54,17 @@ class Attention(models.TextChoices):
     AMOUNT_DIFFERS = "amount_differs", _("wrong amount paid")
     PAID_TWICE = "paid_twice", _("paid twice, second payment refunded")
     REFUND_FAILS = "refund_fails", _("refund keeps failing")
+    PAYMENT_LOST = "payment_lost", _("paid, but the payment was lost")
+    REFUND_LOST = "refund_lost", _("refunded, but the refund was lost")
 
 
 # The others only tell what happened: the shop has done all there is to do.
-ATTENTION_TO_DO = (Attention.AMOUNT_DIFFERS, Attention.REFUND_FAILS)
+ATTENTION_TO_DO = (
+    Attention.AMOUNT_DIFFERS,
+    Attention.REFUND_FAILS,
+    Attention.PAYMENT_LOST,
+    Attention.REFUND_LOST,
+)
 
 
 class Order(models.Model):

@@ -57,7 +57,7 @@ def archive(*, item_id: int) -> ArchiveOutcome:
     with item_lock(item_id=item_id, wait=False) as mine:
         if not mine:
             return ArchiveOutcome.BUSY
-        if item_state.conditions(item_ids=[item_id])[item_id] is not item_state.Condition.VERIFIED:
+        if item_state.condition(item_id=item_id) is not item_state.Condition.VERIFIED:
             # The store was restarted since. Only items that can change are reconciled by themselves.
             reconcile(item_id=item_id)
         comparison = audit(item_id=item_id, patience_seconds=AUDIT_PATIENCE_SECONDS).comparison

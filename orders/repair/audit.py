@@ -144,7 +144,7 @@ def problems_of(comparison: Comparison) -> tuple[set[Difference], set[str]]:
 def compare(*, item_id: int, report_progress: ReportProgress) -> Comparison:
     """Read both stores once. Each order is read after its hold, so it is never an older version than the hold."""
     comparison = Comparison(item_id=item_id)
-    if item_state.conditions(item_ids=[item_id])[item_id] is not item_state.Condition.VERIFIED:
+    if item_state.condition(item_id=item_id) is not item_state.Condition.VERIFIED:
         comparison.mismatched_totals.add("the item is not whole in the store, or it is not verified yet")
     totals = item_state.totals(item_id=item_id)
     comparison.quantity, comparison.left = totals.counted.get("quantity"), totals.counted.get("left")

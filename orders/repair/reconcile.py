@@ -5,14 +5,15 @@ Until the item is reconciled, its buyers get `unavailable` (reserve.lua compares
 the running server). Payments and expired orders change PostgreSQL meanwhile, and wait to be settled with the store
 (confirm.lua and release.lua answer `unavailable` too), so nothing moves while the totals are added up:
 
-1. mark the item as unverified: from now on nobody can reserve;
+1. mark the item as unverified: from now on nobody can reserve. If another PostgreSQL server has taken over since the
+   item was verified, the orders whose holds have ended are ended first (orders/repair/replaced_database.py);
 2. collect: every outbox entry, and every hold that has neither entry nor order, becomes an order. Changes of the item
    that the store has applied, and whose process died before PostgreSQL knew it, are finished;
 3. repair: compare each order with its hold, with the order locked. Restore holds that are missing, confirm those that
    were paid, release those that have ended. If the item is lost, or its totals do not add up, it is wiped first and
    published again, still unverified;
-4. mark it as verified, with the incarnation that was read before step 1. If the server has changed since, the
-   incarnation does not match, and the item stays unavailable.
+4. mark it as verified, with the store's incarnation and PostgreSQL's timeline that were read before step 1. If a server
+   has changed since, one of them does not match, and the item is reconciled again.
 
 If the process dies anywhere, the next reconcile starts again and finds less to do. Nobody can reserve meanwhile.
 """
@@ -28,16 +29,17 @@ from django.db import transaction
 
 from orders import intake
 from orders.models import SOLD, Order, OrderLine, OrderStatus
-from seckill import durability, item_state, ledger, passes
+from orders.repair import replaced_database
+from seckill import item_state, ledger, passes
 from seckill.changes import journal
-from seckill.item_lock import item_lock
-from seckill.item_loop import for_each_item
+from seckill.item_lock import check_held, item_lock
 from seckill.ledger import Hold, Restoration
 from seckill.ledger_words import Adjusted, ReleaseReason, RestoreAs, Restored
-from seckill.models import SaleChange, SaleItem, movable_items
+from seckill.models import SaleChange, SaleItem
 from seckill.publication import terms_of
 from seckill.store import StoreUnreachable
 from seckill.timestamps import from_ms, now_ms, to_ms
+from shop.databases.timeline import database_timeline
 
 log = structlog.get_logger(__name__)
 
@@ -59,10 +61,14 @@ class StillDiffers(Exception):
 
 @dataclass(slots=True)
 class Reconciled:
-    """What a reconcile found and did, in reservations. `refused`: differences that could not be repaired."""
+    """What a reconcile found and did, in reservations. `refused`: differences that could not be repaired.
+
+    `ended`: orders that PostgreSQL had lost the end of, with the server before this one.
+    """
 
     item_id: int
     rebuilt: bool = False
+    ended: int = 0
     collected: int = 0
     compared: int = 0
     restored: int = 0
@@ -74,7 +80,7 @@ class Reconciled:
     @property
     def differed(self) -> bool:
         """Whether the store differed from the orders. After an ordinary restart it does not."""
-        return bool(self.rebuilt or self.restored or self.confirmed or self.released or self.refused)
+        return bool(self.rebuilt or self.ended or self.restored or self.confirmed or self.released or self.refused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,40 +95,6 @@ class ExpectedHold:
     state: RestoreAs
 
 
-def items_to_watch() -> list[int]:
-    """The items whose figures can still change, and older ones with orders that the store has not been told of."""
-    unsettled = OrderLine.objects.filter(order__settled_at=None).exclude(order__status=OrderStatus.AWAITING_PAYMENT)
-    announced = SaleItem.objects.filter(
-        announced_at__isnull=False, archived_at=None, pk__in=unsettled.values("sale_item_id")
-    )
-    return sorted({*movable_items().values_list("pk", flat=True), *announced.values_list("pk", flat=True)})
-
-
-def reconcile_if_needed(*, item_ids: Sequence[int]) -> list[Reconciled]:
-    """Reconcile those items that are lost or unverified; skip items that another process has locked.
-
-    An item that cannot be reconciled is logged and does not stop the others. Raises StoreUnreachable.
-    """
-    conditions = item_state.conditions(item_ids=item_ids)
-    needed = [item_id for item_id, condition in conditions.items() if condition is not item_state.Condition.VERIFIED]
-    outcomes, _ = for_each_item(reconcile_if_free, item_ids=needed, event="item_not_reconciled")
-    results = [result for result in outcomes.values() if result]
-    # The sales were opened while the store had safe settings. Only a person may decide to stop them, so this just logs.
-    for weakness in durability.find_weaknesses() if results else ():
-        log.error("store_came_back_weaker", setting=weakness.setting, value=weakness.value)
-    return results
-
-
-def reconcile_if_free(item_id: int) -> Reconciled | None:
-    with item_lock(item_id=item_id, wait=False) as mine:
-        # It may have been archived since the items were listed; nobody can archive it under the lock.
-        if mine and SaleItem.objects.filter(pk=item_id, archived_at=None).exists():
-            result = reconcile(item_id=item_id)
-            log_result(result)
-            return result
-    return None
-
-
 def reconcile(
     *, item_id: int, rebuild: bool = False, report_progress: ReportProgress = lambda done, total: None
 ) -> Reconciled:
@@ -134,9 +106,20 @@ def reconcile(
     started_s = time.monotonic()
     result = Reconciled(item_id=item_id)
     with item_lock(item_id=item_id):
-        incarnation = item_state.incarnation()
+        incarnation = item_state.incarnation(item_id=item_id)
+        timeline = database_timeline()
+        noted = item_state.terms(item_id=item_id).get("timeline")
+        # An item that was verified by a release before has noted none.
+        replaced = bool(noted and timeline) and noted != timeline
         item_state.mark_unverified(item_id=item_id)
+        if replaced:
+            # First, since others may have their units.
+            result.ended = replaced_database.end_what_ended_in_the_store(item_id=item_id)
+            # What is collected then are orders that PostgreSQL had.
+            intake.drain_all(item_id=item_id)
         result.collected = collect_reservations(item_id=item_id)
+        if replaced:
+            replaced_database.list_what_is_lost(item_id=item_id, ended=result.ended, brought_back=result.collected)
         finish_changes(item_id=item_id)
         repairable = not rebuild and is_repairable(item_id=item_id)
         if not repairable or not try_repair(item_id=item_id, result=result, report_progress=report_progress):
@@ -144,16 +127,11 @@ def reconcile(
             republish(item_id=item_id)
             if not repair_holds(item_id=item_id, result=result, report_progress=report_progress):
                 raise StillDiffers(f"sale item {item_id}: {result}")
-        item_state.mark_verified(item_id=item_id, incarnation=incarnation)
+        check_held(item_id=item_id)
+        item_state.mark_verified(item_id=item_id, incarnation=incarnation, timeline=timeline)
         journal.apply_pending(item_id=item_id)
     result.seconds = time.monotonic() - started_s
     return result
-
-
-def log_result(result: Reconciled) -> None:
-    """A warning only if something had to be repaired: each start of the store makes every item be compared once."""
-    write = log.warning if result.differed else log.info
-    write("item_reconciled", **{name: getattr(result, name) for name in Reconciled.__slots__})
 
 
 def finish_changes(*, item_id: int) -> None:
@@ -174,7 +152,7 @@ def finish_changes(*, item_id: int) -> None:
 
 def is_repairable(*, item_id: int) -> bool:
     """Whether holds can be repaired one by one: no part of the item is lost, and its terms are those in PostgreSQL."""
-    if item_state.conditions(item_ids=[item_id])[item_id] is item_state.Condition.LOST:
+    if item_state.condition(item_id=item_id) is item_state.Condition.LOST:
         return False
     applied = SaleChange.objects.filter(item_id=item_id, status=SaleChange.Status.APPLIED)
     if set(applied.values_list("operation_id", flat=True)) - item_state.applied_operations(item_id=item_id):
@@ -244,7 +222,7 @@ def try_repair(*, item_id: int, result: Reconciled, report_progress: ReportProgr
         return repair_holds(item_id=item_id, result=result, report_progress=report_progress)
     except StoreUnreachable as error:
         # Raises it again if the store does not answer at all.
-        ledger.clock_ms()
+        ledger.clock_ms(item_id=item_id)
         log.warning("item_damaged", item_id=item_id, error=str(error))
         return False
 

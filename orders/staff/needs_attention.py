@@ -36,6 +36,14 @@ EXPLANATIONS = {
         "The provider does not accept the refund. See the error under the order's payments, and refund it on the "
         "provider's own site."
     ),
+    Attention.PAYMENT_LOST: gettext_lazy(
+        "The order was paid before another database server took over, which does not have the payment. The units stay "
+        "reserved. Let the payment company send its events again, or record the payment."
+    ),
+    Attention.REFUND_LOST: gettext_lazy(
+        "The order was refunded before another database server took over, which does not have the refund. Refund it "
+        "again: the payment company does not pay a refund twice."
+    ),
 }
 LABELS = {
     Attention.LATE_PAYMENT_KEPT: "info",
@@ -43,6 +51,8 @@ LABELS = {
     Attention.AMOUNT_DIFFERS: "danger",
     Attention.PAID_TWICE: "warning",
     Attention.REFUND_FAILS: "danger",
+    Attention.PAYMENT_LOST: "danger",
+    Attention.REFUND_LOST: "danger",
 }
 
 

@@ -21,6 +21,7 @@ from import_export.widgets import Widget
 from orders.included_taxes import tax_in
 from orders.models import Order, OrderLine, RefundLine
 from orders.refund_records import USED_UP
+from shop.databases.replica import may_lag, reading_alias
 from shop.money import to_decimal
 
 if TYPE_CHECKING:
@@ -137,10 +138,11 @@ class OrderLineTable(Table):
     def dehydrate_refunded(self, line: OrderLine) -> Decimal | str:
         return once(line.order.refunded_minor, line)
 
+    @may_lag
     def export(self, queryset: Any = None, **options: Any) -> Any:
         """The lines of these orders. Raises TooManyOrders."""
         orders: QuerySet[Order] = Order.objects.all() if queryset is None else queryset
-        pks = list(orders.values_list("pk", flat=True)[: ORDERS_MAX + 1])
+        pks = list(orders.using(reading_alias()).values_list("pk", flat=True)[: ORDERS_MAX + 1])
         if len(pks) > ORDERS_MAX:
             raise TooManyOrders(
                 _(
@@ -167,7 +169,8 @@ def lines_of(order_ids: list[int]) -> "QuerySet[OrderLine]":
     """With all that the table shows of them, the newest order first. `place` counts the lines of an order."""
     refunded = RefundLine.objects.filter(USED_UP, line=OuterRef("pk")).order_by().values("line")
     return (
-        OrderLine.objects.filter(order__in=order_ids)
+        OrderLine.objects.using(reading_alias())
+        .filter(order__in=order_ids)
         .select_related("order__buyer", "order__shipping_address", "variant__product")
         .annotate(
             place=Window(RowNumber(), partition_by=F("order"), order_by=F("pk").asc()),

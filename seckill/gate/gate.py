@@ -8,7 +8,7 @@ Whatever the gate does not know for certain, it leaves to the views, by answerin
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import override
@@ -56,6 +56,15 @@ class Gate:
         self._counts = counts or AnswerCounts()
         self._sales: dict[int, tuple[float, list[int]]] = {}
         self._rendered: dict[tuple[object, ...], Rendered] = {}
+
+    def watch(self, item_ids: Sequence[int]) -> None:
+        """Read these items, although nobody has asked for them yet."""
+        for item_id in item_ids:
+            self._snapshots.watch(item_id)
+
+    def knows(self, item_ids: Sequence[int]) -> bool:
+        """Whether there is a recent snapshot of each, or the store is known to be away."""
+        return all(self._snapshots.find(item_id) is not None for item_id in item_ids)
 
     def answer(self, call: Call) -> Answer | None:
         """The answer, or None if a view must give it; then tell the gate by `learn` what it was."""

@@ -1,6 +1,6 @@
-"""What the gate knows of the items: read from the reservation store every 50 ms, by a thread of its own.
+"""What the gate knows of the items: read from the reservation store every 50 ms, by a thread for each of its servers.
 
-One request at a time, for all items that were asked for lately. If the store hangs, this thread alone waits for it.
+One request at a time, for all items of the server that were asked for lately. If it hangs, this thread alone waits.
 """
 
 import math
@@ -12,14 +12,15 @@ from enum import Enum
 from typing import Any
 
 import structlog
-from redis.exceptions import ReadOnlyError
+from redis import Redis
+from redis.exceptions import MovedError, ReadOnlyError
 
 from seckill.gate.known_reservations import KnownReservations
 from seckill.item_state import SCAN_COUNT, Condition, condition_of
 from seckill.keys import keys_of
 from seckill.ledger import Counters, counters_from
 from seckill.phase import Phase
-from seckill.store import StoreUnreachable, store
+from seckill.store import StoreUnreachable, ask, note_moved, server_of
 
 log = structlog.get_logger(__name__)
 
@@ -79,41 +80,59 @@ class Snapshot:
         return replace(self.counters, now_ms=self.clock.earliest_ms(now_s)) if self.counters else None
 
 
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """The thread that reads the items of one server. It sleeps until `wake` is set."""
+
+    thread: threading.Thread
+    wake: threading.Event
+
+
 class Snapshots:
-    """The latest snapshot of each item that is asked for. Its thread starts with the first item."""
+    """The latest snapshot of each item that is asked for. A thread starts with the first item of its server."""
 
     def __init__(self, *, clock_s: Callable[[], float] = time.monotonic) -> None:
         self.clock_s = clock_s
         self._asked_s: dict[int, float] = {}
         self._snapshots: dict[int, Snapshot] = {}
         self._known: dict[int, KnownReservations] = {}
-        self._away_until_s = 0.0
-        self._wake = threading.Event()
+        # By server (store.server_of), as the readers.
+        self._away_until_s: dict[object, float] = {}
+        self._readers: dict[object, Reader] = {}
         self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
 
     def watch(self, item_id: int) -> None:
         """Read the item from now on, as long as somebody asks for it."""
         self._asked_s[item_id] = self.clock_s()
-        self._start_thread()
-        self._wake.set()
+        self._wake_reader(server_of(item_id))
 
     def find(self, item_id: int) -> Snapshot | Away | None:
-        """The item's snapshot, if there is a recent one. AWAY: the store does not answer."""
+        """The item's snapshot, if there is a recent one. AWAY: its server does not answer."""
         now_s = self.clock_s()
         if item_id in self._asked_s:
             self._asked_s[item_id] = now_s
         snapshot = self._snapshots.get(item_id)
         if snapshot is not None and now_s - snapshot.clock.sent_s <= AGE_SECONDS_MAX:
             return snapshot
-        self._wake.set()
-        return AWAY if now_s < self._away_until_s else None
+        server = server_of(item_id)
+        self._wake_reader(server)
+        return AWAY if now_s < self._away_until_s.get(server, 0.0) else None
 
-    def _start_thread(self) -> None:
+    def _wake_reader(self, server: object) -> None:
+        reader = self._readers.get(server)
+        if reader is None or not reader.thread.is_alive():
+            reader = self._start_reader(server)
+        reader.wake.set()
+
+    def _start_reader(self, server: object) -> Reader:
         with self._lock:
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._refresh_forever, name="gate", daemon=True)
-                self._thread.start()
+            reader = self._readers.get(server)
+            if reader is None or not reader.thread.is_alive():
+                wake = threading.Event()
+                thread = threading.Thread(target=self._refresh_forever, args=(server, wake), name="gate", daemon=True)
+                self._readers[server] = reader = Reader(thread, wake)
+                thread.start()
+            return reader
 
     def hold_back_seconds(self, item_id: int) -> float:
         """How long a yes must be held back, so that a repeated call hears it again in every process.
@@ -127,11 +146,11 @@ class Snapshots:
             return AGE_SECONDS_MAX + INTERVAL_SECONDS
         return max(snapshot.open_since_s + AGE_SECONDS_MAX - self.clock_s(), 0.0)
 
-    def _refresh_forever(self) -> None:
+    def _refresh_forever(self, server: object, wake: threading.Event) -> None:
         while True:
-            self._wake.wait()
-            self._wake.clear()
-            while item_ids := self._asked_lately():
+            wake.wait()
+            wake.clear()
+            while item_ids := [item_id for item_id in self._asked_lately() if server_of(item_id) is server]:
                 started_s = self.clock_s()
                 try:
                     self.refresh(item_ids)
@@ -154,20 +173,24 @@ class Snapshots:
         return list(self._asked_s)
 
     def refresh(self, item_ids: Sequence[int]) -> None:
-        """Read the items, in one round trip, and the ids of reservations where all of them are needed.
+        """Read the items of one server, in one round trip, and the ids of reservations where all of them are needed.
 
         Raises StoreUnreachable.
         """
+        server = server_of(item_ids[0])
+
+        def read(client: Redis) -> None:
+            self._read_items(client, item_ids)
+            self._away_until_s.pop(server, None)
+            self._read_ids(client, item_ids)
+
         try:
-            with store() as client:
-                self._read_items(client, item_ids)
-                self._away_until_s = 0.0
-                self._read_ids(client, item_ids)
+            ask(read, item_id=item_ids[0])
         except StoreUnreachable:
-            self._away_until_s = self.clock_s() + AWAY_SECONDS
+            self._away_until_s[server] = self.clock_s() + AWAY_SECONDS
             raise
 
-    def _read_items(self, client: Any, item_ids: Sequence[int]) -> None:
+    def _read_items(self, client: Redis, item_ids: Sequence[int]) -> None:
         pipeline = client.pipeline(transaction=False)
         pipeline.time()
         pipeline.info("replication")
@@ -192,6 +215,9 @@ class Snapshots:
             raise ReadOnlyError("a replica has answered")
         incarnation = str(replication["master_replid"]).encode()
         clock = Clock(sent_s, received_s, now_ms=seconds * 1000 + microseconds // 1000)
+        for answer in answers:
+            if isinstance(answer, MovedError):
+                note_moved(answer)
         for index, item_id in enumerate(item_ids):
             found = answers[2 + 6 * index : 8 + 6 * index]
             snapshot = self._snapshot(item_id, found, clock=clock, incarnation=incarnation)
@@ -203,6 +229,7 @@ class Snapshots:
     def _snapshot(self, item_id: int, found: Sequence[Any], *, clock: Clock, incarnation: bytes) -> Snapshot | None:
         """None if a key has the wrong type, or a number cannot be read: the view then decides."""
         if any(isinstance(answer, Exception) for answer in found):
+            # MOVED too: the item is on another node now.
             return None
         item, outbox, buyers, holds, latest, backlog = found
         if item.get(b"incarnation") != incarnation:
@@ -234,7 +261,7 @@ class Snapshots:
             return clock.received_s - AGE_SECONDS_MAX
         return clock.received_s if before.open_since_s is None else before.open_since_s
 
-    def _read_ids(self, client: Any, item_ids: Sequence[int]) -> None:
+    def _read_ids(self, client: Redis, item_ids: Sequence[int]) -> None:
         """Go on reading the ids of items whose reservations are refused, for some milliseconds."""
         until_s = self.clock_s() + READING_SECONDS_MAX
         for item_id in item_ids:

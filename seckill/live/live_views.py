@@ -67,12 +67,12 @@ class SaleLiveView(APIView):
     def get(self, request: Request, sale_id: int) -> HttpResponse:
         sale = get_object_or_404(published_sales().prefetch_related("items__sale"), pk=sale_id)
         items = sorted(sale.items.all(), key=lambda item: item.pk)
-        counters: list[ledger.Counters | None] = [None] * len(items)
+        counters: dict[int, ledger.Counters | None] = {}
         with suppress(StoreUnreachable):
             counters = archive.counters_of(items)
         waiting_pages.count(sale_id)
         body = sale_live_body(
-            [(item.pk, known) for item, known in zip(items, counters, strict=True)],
+            [(item.pk, counters.get(item.pk)) for item in items],
             now_ms=now_ms(),
             opening_spread_ms=waiting_pages.spread_ms(sale_id),
         )

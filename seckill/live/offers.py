@@ -77,15 +77,16 @@ def offers_of(items: Iterable[SaleItem], *, now: datetime, buyer_id: int | None 
     if not items:
         return []
     item_ids = [item.pk for item in items]
-    counters: list[ledger.Counters | None] = [None] * len(items)
-    had = [0] * len(items)
+    counters: dict[int, ledger.Counters | None] = {}
+    had: dict[int, int] = {}
     try:
         counters = archive.counters_of(items)
         if buyer_id is not None:
             had = ledger.units_of_buyer(item_ids=item_ids, buyer_id=buyer_id)
     except StoreUnreachable:
         pass
-    return [
-        Offer(item=item, counters=known, phase=known.phase if known else item.sale.phase_at(now), had=units)
-        for item, known, units in zip(items, counters, had, strict=True)
-    ]
+    return [offer_from(item, counters.get(item.pk), had=had.get(item.pk, 0), now=now) for item in items]
+
+
+def offer_from(item: SaleItem, known: ledger.Counters | None, *, had: int, now: datetime) -> Offer:
+    return Offer(item=item, counters=known, phase=known.phase if known else item.sale.phase_at(now), had=had)

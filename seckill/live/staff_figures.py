@@ -4,6 +4,7 @@ Those of an archived item are all from PostgreSQL.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from django.utils.translation import gettext_lazy as _
@@ -49,12 +50,16 @@ class Figures:
 
 
 def figures_of(items: Sequence[SaleItem]) -> list[Figures]:
-    """The figures of the items, in order, in one round trip. If the store is unreachable, the note says so."""
-    try:
+    """The figures of the items, in order. Where the item's server of the store does not answer, the note says so."""
+    counters: dict[int, ledger.Counters | None] = {}
+    with suppress(StoreUnreachable):
         counters = archive.counters_of(items)
-    except StoreUnreachable:
-        return [without_numbers(item, str(_("reservation store not reachable"))) for item in items]
-    return [figures_from(item, found) for item, found in zip(items, counters, strict=True)]
+    return [
+        figures_from(item, counters[item.pk])
+        if item.pk in counters
+        else without_numbers(item, str(_("reservation store not reachable")))
+        for item in items
+    ]
 
 
 def figures_from(item: SaleItem, counters: ledger.Counters | None) -> Figures:

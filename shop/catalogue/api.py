@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from shop.catalogue.category_tree import CategoryTree
 from shop.catalogue.listing import Ordering, Wish, find_page, visible_products, with_parts
 from shop.catalogue.serializers import CategorySerializer, ProductListParameters, ProductSerializer
+from shop.databases.replica import may_lag, reading_alias
 from shop.http.link_pages import link_header
 from shop.http.openapi import refusals
 from shop.models import Category, Product
@@ -46,6 +47,7 @@ class ProductListView(APIView):
         parameters=[ProductListParameters, LANGUAGE, IF_NONE_MATCH],
         responses={200: ProductSerializer(many=True), **UNCHANGED, **refusals("invalid", "not_found")},
     )
+    @may_lag
     def get(self, request: Request) -> HttpResponse:
         parameters = ProductListParameters(data=dict(request.query_params.lists()))
         parameters.is_valid(raise_exception=True)
@@ -95,12 +97,13 @@ class ProductView(RetrieveAPIView[Product]):
     lookup_field = "slug"
 
     def get_queryset(self) -> "QuerySet[Product]":
-        return with_parts(visible_products())
+        return with_parts(visible_products().using(reading_alias()))
 
     @extend_schema(
         parameters=[LANGUAGE, IF_NONE_MATCH],
         responses={200: ProductSerializer, **UNCHANGED, **refusals("not_found")},
     )
+    @may_lag
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return super().get(request, *args, **kwargs)
 
@@ -113,11 +116,15 @@ class CategoryListView(ListAPIView[Category]):
     permission_classes = ()
     serializer_class = CategorySerializer
     pagination_class = None
-    queryset = Category.objects.select_related("parent")
+    queryset = Category.objects.none()
+
+    def get_queryset(self) -> "QuerySet[Category]":
+        return Category.objects.using(reading_alias()).select_related("parent")
 
     @extend_schema(
         parameters=[LANGUAGE, IF_NONE_MATCH],
         responses={200: CategorySerializer(many=True), **UNCHANGED, **refusals("unavailable")},
     )
+    @may_lag
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return super().get(request, *args, **kwargs)

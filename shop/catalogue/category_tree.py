@@ -3,6 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
+from shop.databases.replica import reading_alias
 from shop.models import Category
 
 
@@ -16,7 +17,7 @@ class Branch:
 
 class CategoryTree:
     def __init__(self) -> None:
-        self.categories = {category.pk: category for category in Category.objects.all()}
+        self.categories = {category.pk: category for category in Category.objects.using(reading_alias())}
         self._children: dict[int | None, list[Category]] = defaultdict(list)
         for category in self.categories.values():
             self._children[category.parent_id].append(category)

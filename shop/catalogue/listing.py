@@ -6,6 +6,7 @@ from enum import StrEnum
 from django.contrib.postgres.search import SearchRank
 from django.db.models import Count, Exists, F, OrderBy, OuterRef, Prefetch, QuerySet, RowRange, Window
 
+from shop.databases.replica import reading_alias
 from shop.models import Picture, Product, Variant
 from shop.search.query import Found, search
 
@@ -64,12 +65,12 @@ def find_page(wish: Wish, *, page: int, size: int) -> ProductPage:
     )
     if not rows:
         return ProductPage(forgiven=found.forgiven)
-    shown = {product.pk: product for product in with_parts(visible_products().filter(pk__in=[pk for pk, _ in rows]))}
+    shown = {product.pk: product for product in with_parts(visible_products().using(reading_alias()).filter(pk__in=[pk for pk, _ in rows]))}
     return ProductPage([shown[pk] for pk, _ in rows if pk in shown], rows[0][1], found.forgiven)
 
 
 def wished(wish: Wish) -> Found:
-    products = Product.objects.filter(search_entry__is_visible=True)
+    products = Product.objects.using(reading_alias()).filter(search_entry__is_visible=True)
     if wish.min_price_minor is not None or wish.max_price_minor is not None or wish.only_available:
         products = products.filter(Exists(wished_variants(wish).filter(product=OuterRef("pk"))))
     if wish.category_ids is not None:

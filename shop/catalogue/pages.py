@@ -13,6 +13,7 @@ from shop.catalogue.filters import FilterForm
 from shop.catalogue.linked_data import product_data
 from shop.catalogue.listing import find_page, visible_products, with_parts
 from shop.catalogue.offering import offerings_of
+from shop.databases.replica import may_lag, reading_alias
 from shop.models import Category
 from shop.search.query import QUERY_CHARACTERS_MAX
 from shop.web.public_page import public_page
@@ -52,11 +53,13 @@ class Pages:
 
 
 @public_page
+@may_lag
 def products(request: HttpRequest) -> HttpResponse:
     return show_list(request, title=_("All products"))
 
 
 @public_page
+@may_lag
 def category(request: HttpRequest, slug: str) -> HttpResponse:
     """The products of a category and of those below it."""
     tree = CategoryTree()
@@ -67,6 +70,7 @@ def category(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @public_page
+@may_lag
 def search(request: HttpRequest) -> HttpResponse:
     typed = request.GET.get("q", "").replace("\0", "").strip()[:QUERY_CHARACTERS_MAX]
     title = _("Results for “%(query)s”") % {"query": typed} if typed else _("Search")
@@ -114,8 +118,9 @@ def page_number(request: HttpRequest) -> int:
 
 
 @public_page
+@may_lag
 def product(request: HttpRequest, slug: str) -> HttpResponse:
-    shown = get_object_or_404(with_parts(visible_products()), slug=slug)
+    shown = get_object_or_404(with_parts(visible_products().using(reading_alias())), slug=slug)
     offerings = offerings_of([shown])
     if not offerings:
         raise Http404

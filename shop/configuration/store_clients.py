@@ -1,41 +1,35 @@
-"""How the shop's processes connect to PostgreSQL and to the Redis servers."""
+"""How the shop's processes connect to the Redis servers."""
 
 from typing import Any
 
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-# A host that loses its power in a transaction must not keep the rows of a sale locked for the two hours of the kernel's
-# default: the server notices a dead client within 25 s, and ends a transaction that is idle for 30 s.
-SESSION_TIMEOUTS = {
-    "idle_in_transaction_session_timeout": "30s",
-    "tcp_keepalives_idle": 10,
-    "tcp_keepalives_interval": 5,
-    "tcp_keepalives_count": 3,
-}
+from shop.configuration.redis_address import RedisAddress, StoreKind, read_address
 
-
-def connection_options(given: dict[str, Any]) -> dict[str, Any]:
-    """The OPTIONS of the database; those of DATABASE_URL, `given`, come first."""
-    return {
-        "connect_timeout": 2,
-        "keepalives_idle": 10,
-        "keepalives_interval": 5,
-        "keepalives_count": 3,
-        "tcp_user_timeout": 15_000,
-        "options": " ".join(f"-c {name}={value}" for name, value in SESSION_TIMEOUTS.items()),
-        **given,
-    }
+# How long one sentinel may take to say where the primary is.
+SENTINEL_SECONDS = 0.2
 
 
 def redis_cache(url: str, *, timeout_seconds: float) -> dict[str, Any]:
     """A django-redis cache that gives up after `timeout_seconds` and never repeats a command by itself.
 
+    The address decides whether one server is asked, or several behind Sentinel or as a Cluster
+    (shop/configuration/redis_address.py); a Cluster is for the reservation store alone. Raises ImproperlyConfigured.
+
     redis-py repeats failed commands by default. Whether a command may be repeated is ours to decide, so retry is 0.
     """
+    address = read_address(url)
+    # A string would be divided at its commas, which a Cluster has between its hosts.
+    location, more = [url], dict[str, Any]()
+    if address.kind is StoreKind.SENTINEL:
+        location, more = [f"redis://{address.name}/{address.database}"], sentinel_options(address)
+    elif address.kind is StoreKind.CLUSTER:
+        more = {"CONNECTION_FACTORY": "seckill.nodes.cluster.ClusterFactory"}
+    never_again = Retry(NoBackoff(), 0)
     return {
         "BACKEND": "django_redis.cache.RedisCache",
-        "LOCATION": url,
+        "LOCATION": location,
         # Values of version 1 were pickled; those of each version are seen only by processes that can read them.
         "VERSION": 2,
         "OPTIONS": {
@@ -43,6 +37,31 @@ def redis_cache(url: str, *, timeout_seconds: float) -> dict[str, Any]:
             "SERIALIZER": "shop.configuration.plain_json.PlainJSONSerializer",
             "SOCKET_CONNECT_TIMEOUT": timeout_seconds,
             "SOCKET_TIMEOUT": timeout_seconds,
-            "CONNECTION_POOL_KWARGS": {"retry": Retry(NoBackoff(), 0), "socket_keepalive": True},
+            "CONNECTION_POOL_KWARGS": {
+                "retry": never_again,
+                "socket_keepalive": True,
+                **({"ssl": True} if address.tls and address.kind is StoreKind.SENTINEL else {}),
+            },
+            **more,
         },
+    }
+
+
+def sentinel_options(address: RedisAddress) -> dict[str, Any]:
+    """What django-redis needs to find a primary by its sentinels."""
+    asked = {
+        "retry": Retry(NoBackoff(), 0),
+        # All of them may be silent, and the primary must still be asked within the two seconds of a call.
+        "socket_connect_timeout": SENTINEL_SECONDS,
+        "socket_timeout": SENTINEL_SECONDS,
+        "username": address.sentinel_username,
+        "password": address.sentinel_password,
+        "ssl": address.tls,
+    }
+    return {
+        "CONNECTION_FACTORY": "shop.configuration.sentinel_factory.SentinelFactory",
+        "SENTINELS": list(address.hosts),
+        "SENTINEL_KWARGS": asked,
+        "USERNAME": address.username,
+        "PASSWORD": address.password,
     }

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from shop.local.servers import write_private
+from shop.configuration.redis_address import StoreKind
+from shop.local.private_file import write_private
 
 SERVER_URLS = ("DATABASE_URL", "SECKILL_REDIS_URL", "REDIS_URL")
 _PORT_DEFAULT = 8000
@@ -23,13 +24,18 @@ class BadEnvironment(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """HOST, PORT, the directory for data and logs, and the addresses of servers that are brought along."""
+    """HOST, PORT, STORE, the directory for data and logs, and the addresses of servers that are brought along.
+
+    `replicas_min` is SECKILL_YES_REPLICAS: how many replicas a primary of our own store must see to accept writes.
+    """
 
     host: str
     port: int
     directory: Path
     own_servers: Mapping[str, str] | None
     allowed_hosts: Sequence[str]
+    store: StoreKind = StoreKind.SINGLE
+    replicas_min: int = 0
 
     @property
     def probe_host(self) -> str:
@@ -60,7 +66,7 @@ class RunSettings:
 
 
 def read_settings(*, environ: Mapping[str, str], directory: Path) -> RunSettings:
-    """Read HOST, PORT, the three server addresses, and STAMPEDE_DIRECTORY (used by tests).
+    """Read HOST, PORT, STORE, the three server addresses, and STAMPEDE_DIRECTORY (used by tests).
 
     Raises BadEnvironment.
     """
@@ -74,13 +80,37 @@ def read_settings(*, environ: Mapping[str, str], directory: Path) -> RunSettings
             f"{' and '.join(given)} set, but {' and '.join(missing)} missing. Set all three to use your own "
             "servers, or none of them to let `make run` start its own."
         )
+    store = environ.get("STORE") or StoreKind.SINGLE
+    if store not in list(StoreKind):
+        kinds = ", ".join(StoreKind)
+        raise BadEnvironment(f"STORE is {store!r}, which is no kind of reservation store: use one of {kinds}.")
+    if given and environ.get("STORE"):
+        raise BadEnvironment(
+            f"STORE={store} asks `make run` to start a reservation store, but SECKILL_REDIS_URL names one of yours. "
+            "Leave one of the two out."
+        )
     return RunSettings(
         host=environ.get("HOST") or "127.0.0.1",
         port=int(port),
         directory=Path(environ.get("STAMPEDE_DIRECTORY") or directory).resolve(),
         own_servers=given or None,
         allowed_hosts=environ.get("ALLOWED_HOSTS", "").split(","),
+        store=StoreKind(store),
+        replicas_min=_replicas_min(environ=environ),
     )
+
+
+def last_store(*, directory: Path) -> StoreKind | None:
+    """Which reservation store the last run in this directory had; None if there was none of our own."""
+    url = _read(path=directory / "env").get("SECKILL_REDIS_URL", "")
+    suffixes = {"redis": StoreKind.SINGLE, "redis+sentinel": StoreKind.SENTINEL, "redis+cluster": StoreKind.CLUSTER}
+    return suffixes.get(url.partition(":")[0])
+
+
+def _replicas_min(*, environ: Mapping[str, str]) -> int:
+    """A value that is no number is for the settings to refuse."""
+    text = environ.get("SECKILL_YES_REPLICAS", "")
+    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def write_environment(*, settings: RunSettings, urls: Mapping[str, str]) -> dict[str, str]:

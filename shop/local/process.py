@@ -27,6 +27,8 @@ _LOG_BYTES_MAX = 10_000_000
 
 POLL_SECONDS = 0.05
 
+_START_SECONDS = 60.0
+
 
 class ProcessFailed(Exception):
     """A process ended, or did not answer in time. The message is for the person at the terminal."""
@@ -39,6 +41,18 @@ class PortTaken(ProcessFailed):
 def succeeded(process: "Process") -> bool:
     """`ready` of a process that ends by itself, such as a migration."""
     return process.exit_code == 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comeback:
+    """How a process is started again whose work others take over when it dies: later, and as often as it dies.
+
+    `may_start` is asked from `after_seconds` on, and prepares the start; after `seconds_max` it is started anyway.
+    """
+
+    after_seconds: float
+    seconds_max: float
+    may_start: Callable[[], bool] = lambda: True
 
 
 @dataclass(kw_only=True)
@@ -61,6 +75,8 @@ class Process:
     stop_seconds: float = 4.0
     group: str = ""
     lock_fds: Sequence[int] = ()
+    # None: nobody else does its work, so it is started again at once, and the end of all if it keeps dying.
+    comeback: Comeback | None = None
 
     _child: subprocess.Popen[bytes] | None = field(default=None, init=False)
     _log_offset: int = field(default=0, init=False)
@@ -133,6 +149,23 @@ class Process:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()
+
+
+def start_processes(*, processes: Sequence[Process]) -> None:
+    """Start all processes at the same time and return when each answers.
+
+    Raises ProcessFailed when one ends or does not answer in time; the others then still run.
+    """
+    for process in processes:
+        process.start()
+    deadline = time.monotonic() + _START_SECONDS
+    for process in processes:
+        while not process.answers():
+            if time.monotonic() > deadline:
+                raise ProcessFailed(
+                    f"{process.name} gave no answer within {_START_SECONDS:.0f} s.\n{process.last_lines()}"
+                )
+            time.sleep(POLL_SECONDS)
 
 
 def stop_processes(*, processes: Sequence[Process], hurry: Callable[[], bool] = lambda: False) -> None:

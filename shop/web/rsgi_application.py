@@ -7,7 +7,7 @@ all threads for as long as they liked, and WSGI has no way to stop waiting.
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from http import HTTPStatus
 from io import BytesIO
@@ -81,8 +81,13 @@ class RsgiApplication:
         hot_lane: HotLane | None = None,
         gate: Gate | None = None,
         shells: PublicPages | None = None,
+        warm_up: Callable[[], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
-        """`read_call` makes a call for gate and hot lane of a request; None if it is for Django."""
+        """`read_call` makes a call for gate and hot lane of a request; None if it is for Django.
+
+        `warm_up` runs before the first request (shop/web/warm_start.py).
+        """
+        self._warm_up = warm_up
         self._wsgi = wsgi
         self._read_call = read_call
         self._views = views
@@ -92,6 +97,11 @@ class RsgiApplication:
         self._patience = Patience(seconds_max=body_seconds_max)
         self._gate = gate
         self._body_bytes = 0
+
+    def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Called by granian in each of its processes, before the process takes connections."""
+        if self._warm_up is not None:
+            loop.run_until_complete(self._warm_up())
 
     async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
         # ProtocolClosed: the client has gone.

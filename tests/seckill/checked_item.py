@@ -238,7 +238,7 @@ class CheckedItem(StoredItem):
 
     def mark_verified(self) -> None:
         """What the reconcile does once the item agrees with the orders."""
-        item_state.mark_verified(item_id=ITEM_ID, incarnation=item_state.incarnation())
+        item_state.mark_verified(item_id=ITEM_ID, incarnation=item_state.incarnation(item_id=ITEM_ID))
 
     def reserve_at(self, *, opens_in_ms: int = -HOUR_MS, closes_in_ms: int = HOUR_MS) -> Reservation:
         """Reserve with a window relative to the time at which the script runs."""

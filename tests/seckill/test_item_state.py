@@ -331,4 +331,4 @@ def test_an_item_without_changes_has_none_applied(checked_item: CheckedItem) -> 
 
 def test_the_incarnation_is_the_one_that_the_store_compares_with(checked_item: CheckedItem) -> None:
     checked_item.publish()
-    assert checked_item.item()["incarnation"] == item_state.incarnation()
+    assert checked_item.item()["incarnation"] == item_state.incarnation(item_id=ITEM_ID)

@@ -21,8 +21,9 @@ from django.core.cache import cache
 from django.test import Client, override_settings
 
 from bench.faults.proxy import Proxy
-from seckill import item_state, ledger, store_failures
-from seckill.store import CircuitBreaker, StoreUnreachable, store
+from seckill import item_state, ledger, store, store_failures
+from seckill.nodes.breaker import CircuitBreaker
+from seckill.store import StoreUnreachable
 from seckill.store_failures import Cause, FailureLog
 from shop.configuration.store_clients import redis_cache
 from shop.models import Product
@@ -88,7 +89,7 @@ def test_a_silent_store_is_asked_by_one_call_at_a_time(own_store: OwnStore) -> N
 
 def answers() -> bool:
     try:
-        ledger.clock_ms()
+        ledger.clock_ms(item_id=1)
     except StoreUnreachable:
         return False
     return True
@@ -177,8 +178,8 @@ def test_prometheus_sees_the_causes(client: Client, own_store: OwnStore) -> None
     assert 'stampede_store_failures_total{cause="full"} 0.0' in before
     with as_reservation_store(own_store), own_store.full():
         assert cause_of_failure(publish_call) is Cause.FULL
-    with pytest.raises(StoreUnreachable), store() as redis:
-        redis.execute_command("NO-SUCH-COMMAND")  # type: ignore[no-untyped-call]
+    with pytest.raises(StoreUnreachable):
+        store.ask(lambda client: client.execute_command("NO-SUCH-COMMAND"), item_id=1)  # type: ignore[no-untyped-call]
     wait_until(
         lambda: 'failures_total{cause="script_error"} 1.0' in client.get("/metrics").content.decode(), seconds_max=10
     )

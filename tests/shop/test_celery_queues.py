@@ -36,7 +36,7 @@ def test_what_repairs_the_store_has_a_worker_of_its_own() -> None:
 
 
 def test_a_task_that_may_outlast_the_visibility_timeout_is_acknowledged_first() -> None:
-    visible_seconds = settings.CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"]
+    visible_seconds = app.conf.broker_transport_options["visibility_timeout"]
     long = [task for task in TASKS if (task.time_limit or settings.CELERY_TASK_TIME_LIMIT) >= visible_seconds]
     assert {task.name for task in long} >= {"orders.tasks.watch_store", "orders.tasks.audit_sales"}
     assert not any(task.acks_late for task in long)

@@ -13,8 +13,8 @@ from bench.faults.fault import Fault
 from bench.faults.kinds.data_loss import last_file
 from bench.faults.raw_valkey import client_at
 from seckill.keys import keys_of
+from shop.local.ports import free_ports
 from shop.local.process import Process
-from shop.local.servers import free_ports
 from shop.local.valkey import STORE_FSYNC
 
 # More than a reservation and a sweep's acknowledgement take in the file.

@@ -13,7 +13,7 @@ from bench.faults.fault import Fault, Part
 from bench.faults.proxy import Mode
 from bench.faults.raw_valkey import client_at
 from seckill.keys import keys_of
-from shop.local.servers import free_ports
+from shop.local.ports import free_ports
 from shop.local.valkey import STORE_FSYNC
 
 # Buyers keep coming while the store is rebuilt.

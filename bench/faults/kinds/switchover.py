@@ -7,7 +7,7 @@ from bench.faults.fault import Fault, Part
 from bench.faults.kinds.data_loss import REPLICA_SECONDS_MAX
 from bench.faults.raw_valkey import client_at
 from bench.faults.shop_under_test import STORE_LINKS
-from shop.local.servers import free_ports
+from shop.local.ports import free_ports
 from shop.local.valkey import STORE_FSYNC
 
 FORMER = "former-store"

@@ -14,8 +14,8 @@ from redis import Redis
 from redis.cluster import ClusterNode, RedisCluster
 from redis.exceptions import RedisError
 
+from shop.local.ports import PORT_ATTEMPTS, free_ports
 from shop.local.process import POLL_SECONDS, PortTaken, Process, ProcessFailed, stop_processes
-from shop.local.servers import PORT_ATTEMPTS, free_ports
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
 
 # The smallest cluster: with fewer primaries no majority would remain after a failure.

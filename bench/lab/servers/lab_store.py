@@ -13,8 +13,8 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from shop.local.ports import free_ports
 from shop.local.process import POLL_SECONDS, Process, ProcessFailed
-from shop.local.servers import free_ports
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
 
 START_SECONDS = 20.0

@@ -7,7 +7,7 @@ from email.message import EmailMessage
 import pytest
 
 from bench.faults.mail_sink import MailSink
-from shop.local.servers import free_ports
+from shop.local.ports import free_ports
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from bench.faults.proxy import DropRule, Mode, Proxy
-from shop.local.servers import free_ports
+from shop.local.ports import free_ports
 
 SECONDS_MAX = 5.0
 # Long enough for an answer that is not held back.

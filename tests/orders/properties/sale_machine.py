@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 
 from orders import intake, lifecycle, settlement
 from orders.models import OrderStatus
-from orders.repair.reconcile import reconcile_if_needed
+from orders.repair.store_watch import reconcile_if_needed
 from seckill import ledger, outbox, passes
 from seckill.changes import journal
 from seckill.changes.rules import CannotChange

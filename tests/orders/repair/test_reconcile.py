@@ -254,7 +254,7 @@ def test_a_change_that_only_the_store_knows_of_is_finished_and_nothing_is_rebuil
     after = journey.item()
     # A mark that is new each time that the item is verified.
     assert after.pop("verification") != before.pop("verification", None)
-    assert after == {**before, "incarnation": item_state.incarnation()}
+    assert after == {**before, "incarnation": item_state.incarnation(item_id=journey.item_id)}
     assert journey.is_clean()
 
 
@@ -478,8 +478,8 @@ def test_orders_that_are_paid_and_cancelled_while_it_is_compared_do_not_make_it_
     journey.restart()
     real = item_state.scan
 
-    def scan_beside_buyers(key: str) -> Iterator[dict[bytes, bytes]]:
-        for portion in real(key):
+    def scan_beside_buyers(key: str, *, item_id: int) -> Iterator[dict[bytes, bytes]]:
+        for portion in real(key, item_id=item_id):
             yield portion
             if waiting and key == journey.keys.holds:
                 assert lifecycle.pay(order_id=journey.order(waiting.pop()).pk)

@@ -14,7 +14,7 @@ from django.db import connection
 
 from orders import intake, lifecycle
 from orders.models import Order, OrderStatus
-from orders.repair.reconcile import reconcile_if_needed
+from orders.repair.store_watch import reconcile_if_needed
 from seckill import ledger, passes
 from seckill.changes.journal import make_change, sweep_changes
 from seckill.changes.rules import CannotChange

@@ -43,7 +43,7 @@ class SnapshotsByHand(Snapshots):
         self.clock = SteppedClock()
         super().__init__(clock_s=self.clock)
 
-    def _start_thread(self) -> None:
+    def _wake_reader(self, server: object) -> None:
         """None is needed."""
 
     def refresh_all(self, *, times: int = 1) -> None:

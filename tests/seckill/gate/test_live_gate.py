@@ -180,7 +180,7 @@ def test_a_store_that_hangs_holds_nobody_up_and_a_yes_outlives_its_restart(
         # Restarted, but not compared with the orders yet.
         for _time in range(10):
             assert [caller.reserve(text)[1]["code"] for text in (mine, theirs)] == ["unavailable"] * 2
-        item_state.mark_verified(item_id=item.pk, incarnation=item_state.incarnation())
+        item_state.mark_verified(item_id=item.pk, incarnation=item_state.incarnation(item_id=item.pk))
         wait_until(lambda: caller.reserve(theirs)[1]["code"] == "held_by_others", seconds_max=2)
         for _time in range(20):
             assert caller.reserve(mine)[0] in (201, 503)

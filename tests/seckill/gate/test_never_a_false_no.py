@@ -129,7 +129,7 @@ class Sale:
 
     def verify(self, number: int) -> None:
         if self.client.exists(KEYS.item):
-            item_state.mark_verified(item_id=ITEM_ID, incarnation=item_state.incarnation())
+            item_state.mark_verified(item_id=ITEM_ID, incarnation=item_state.incarnation(item_id=ITEM_ID))
 
     def look(self, number: int) -> None:
         self.snapshots.refresh_all()
@@ -265,7 +265,7 @@ def test_around_the_opening_and_the_end_the_script_decides(store_of_the_gate: Ow
         sale.reserve(number)
     held = Outcome.HELD_BY_OTHERS
     for field, before, after in (("opens_ms", Outcome.NOT_OPEN, held), ("closes_ms", held, Outcome.CLOSED)):
-        moment_ms = ledger.clock_ms() + 60_000
+        moment_ms = ledger.clock_ms(item_id=ITEM_ID) + 60_000
         sale.open_now(0)
         sale._set(**{field: moment_ms})
         sale.snapshots.refresh_all(times=2)

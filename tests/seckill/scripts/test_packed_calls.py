@@ -9,13 +9,14 @@ import pytest
 from django_redis import get_redis_connection
 from redis.connection import Connection
 
-from seckill import ledger, scripts
+from seckill import ledger
+from seckill.nodes.barrier import pinned
 from seckill.outcomes import Outcome
 from seckill.scripts import Script, packed
 from seckill.store import StoreUnreachable
 from seckill.store_failures import Cause
 from tests.processes import wait_until
-from tests.seckill.checked_item import CheckedItem
+from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 ECHO = Script("echo", "return {KEYS[1], KEYS[2] or '', ARGV[1], ARGV[2] or '', tostring(#KEYS), tostring(#ARGV)}")
 
@@ -29,7 +30,8 @@ def test_a_script_gets_what_it_was_given(
     expected = ECHO.run(client, keys=keys, args=args)
     assert expected[:4] == [keys[0], keys[-1] if len(keys) > 1 else "", str(args[0]), str(args[1]) if args[1:] else ""]
     for _ in range(2):
-        assert ECHO.run_packed(client, keys=keys, args=args) == expected
+        with pinned(client) as connection:
+            assert ECHO.run_packed(connection, keys=keys, args=args) == expected
 
 
 def test_the_length_of_a_word_is_that_of_its_bytes() -> None:
@@ -41,7 +43,8 @@ def test_a_script_that_the_store_does_not_have_is_loaded(checked_item: CheckedIt
     checked_item.client.script_flush()
     before = checked_item.store.calls().get("eval", 0)
     for _ in range(3):
-        assert ECHO.run_packed(client, keys=("a",), args=("b",))[0] == "a"
+        with pinned(client) as connection:
+            assert ECHO.run_packed(connection, keys=("a",), args=("b",))[0] == "a"
     assert checked_item.store.calls()["eval"] == before + 1
 
 
@@ -62,7 +65,7 @@ def test_a_reply_that_comes_too_late_is_not_given_to_the_next_call(checked_item:
 
 def answers() -> bool:
     try:
-        ledger.clock_ms()
+        ledger.clock_ms(item_id=ITEM_ID)
     except StoreUnreachable:
         return False
     return True
@@ -89,12 +92,3 @@ def test_after_an_error_the_connection_is_used_again(checked_item: CheckedItem) 
         checked_item.reserve(units=0)
     assert checked_item.reserve(buyer=8).outcome == Outcome.RESERVED
     assert checked_item.client.info("stats")["total_connections_received"] == before
-
-
-def test_a_client_of_a_cluster_is_asked_in_its_own_way() -> None:
-    """It has no pool of its own: it finds the node by the keys."""
-    client = mock.Mock(spec=["evalsha"])
-    client.evalsha.return_value = [b"closed", 5, 1]
-    keys = ("a", "b")
-    assert scripts.RESERVE.run_packed(client, keys=keys, args=("x", 7, 1)) == ["closed", "5", "1"]
-    client.evalsha.assert_called_once_with(scripts.RESERVE.sha, 2, "a", "b", "x", 7, 1)

@@ -14,8 +14,10 @@ import pytest
 import redis
 
 from shop.local import servers as local_servers
+from shop.local.directory_lock import DirectoryInUse
+from shop.local.ports import free_ports
 from shop.local.postgres import DataUnusable
-from shop.local.servers import DirectoryInUse, EmbeddedServers
+from shop.local.servers import EmbeddedServers
 from tests.processes import descendants, living, wait_until
 
 
@@ -151,7 +153,7 @@ def test_a_port_taken_at_the_last_moment_is_replaced(server_directory: Path, mon
         stranger.bind(("127.0.0.1", 0))
         stranger.listen()
         taken: int = stranger.getsockname()[1]
-        free = local_servers.free_ports
+        free = free_ports
         choices = iter([[taken, *free(count=2)], free(count=3)])
         monkeypatch.setattr(local_servers, "free_ports", lambda *, count: next(choices))
         servers.start()

@@ -72,7 +72,7 @@ def run_environment(*, directory: Path, **changes: str) -> dict[str, str]:
         "EMAIL_URL",
         "TIME_ZONE",
     }
-    not_inherited = {*SERVER_URLS, *secrets, "PAYMENT_PROVIDERS"}
+    not_inherited = {*SERVER_URLS, *secrets, "PAYMENT_PROVIDERS", "STORE"}
     inherited = {name: value for name, value in os.environ.items() if name not in not_inherited}
     return {**inherited, "STAMPEDE_DIRECTORY": str(directory), **changes}
 
@@ -239,3 +239,16 @@ def test_some_of_the_addresses_are_not_enough(server_directory: Path) -> None:
     code, message = refused(directory=server_directory / "stampede", REDIS_URL="redis://127.0.0.1:1/0")
     assert code == 2
     assert message.startswith("REDIS_URL set, but DATABASE_URL and SECKILL_REDIS_URL missing.")
+
+
+def test_an_unknown_kind_of_store_is_refused_with_a_sentence(server_directory: Path) -> None:
+    code, message = refused(directory=server_directory / "stampede", STORE="raft")
+    assert code == 2
+    assert message == "STORE is 'raft', which is no kind of reservation store: use one of single, sentinel, cluster.\n"
+
+
+def test_a_kind_of_store_and_a_store_of_ones_own_are_refused_together(server_directory: Path) -> None:
+    own = {"DATABASE_URL": "postgres:///none", "SECKILL_REDIS_URL": "redis://none", "REDIS_URL": "redis://none"}
+    code, message = refused(directory=server_directory / "stampede", STORE="cluster", **own)
+    assert code == 2
+    assert message.startswith("STORE=cluster asks `make run` to start a reservation store, but SECKILL_REDIS_URL names")

@@ -1,12 +1,13 @@
 """The supervisor with small test programs."""
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from shop.local.process import Process, ProcessFailed
-from shop.local.supervisor import Supervisor
+from shop.local.process import Comeback, Process, ProcessFailed
+from shop.local.supervisor import StopRequested, Supervisor
 
 ANSWERS_ONCE_THEN_DIES = "print('up', flush=True); import time; time.sleep(0.3); print('[out of luck]'); exit(3)"
 
@@ -55,3 +56,54 @@ def test_a_process_that_will_not_stop_is_killed(tmp_path: Path) -> None:
     supervisor.stop()
 
     assert process.exit_code == -9
+
+
+def test_a_process_whose_work_others_take_over_may_die_often_and_waits_until_it_may_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported: list[str] = []
+    asked: list[bool] = []
+
+    def may_start() -> bool:
+        # Each second question is answered with yes.
+        asked.append(bool(len(asked) % 2))
+        return asked[-1]
+
+    process = process_running(ANSWERS_ONCE_THEN_DIES, directory=tmp_path)
+    process.comeback = Comeback(after_seconds=0.1, seconds_max=60, may_start=may_start)
+    supervisor = Supervisor(report=reported.append)
+    supervisor.start(processes=[process])
+
+    def stop_after_five_comebacks() -> None:
+        if sum("answers again" in line for line in reported) == 5:
+            raise StopRequested
+        time.sleep(0.01)
+
+    monkeypatch.setattr(supervisor, "pause", stop_after_five_comebacks)
+    with pytest.raises(StopRequested):
+        supervisor.watch()
+    monkeypatch.undo()
+    supervisor.stop()
+
+    assert sum("it is started again in 0 s" in line for line in reported) == 5
+    assert asked == [False, True] * 5
+    assert not process.running
+
+
+def test_a_process_that_may_not_start_is_started_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reported: list[str] = []
+    process = process_running(ANSWERS_ONCE_THEN_DIES, directory=tmp_path)
+    process.comeback = Comeback(after_seconds=0.0, seconds_max=0.2, may_start=lambda: False)
+    supervisor = Supervisor(report=reported.append)
+    supervisor.start(processes=[process])
+
+    def stop_after_a_comeback() -> None:
+        if any("answers again" in line for line in reported):
+            raise StopRequested
+        time.sleep(0.01)
+
+    monkeypatch.setattr(supervisor, "pause", stop_after_a_comeback)
+    with pytest.raises(StopRequested):
+        supervisor.watch()
+    monkeypatch.undo()
+    supervisor.stop()

@@ -1,0 +1,106 @@
+"""What PostgreSQL has lost of an item because another server took over, judged by the reservation store.
+
+A standby that replicates asynchronously lacks the last commits of its primary when it is promoted; a server that was
+restored from a backup lacks all since then. The store is told of an order's end only after the commit, so what it knows
+better has happened: holds without an order were told yes, ended holds had ended, and sold ones were paid.
+
+What it does not know is lost: orders of the ordinary shop, accounts, carts, and what staff have changed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import structlog
+
+from orders import lifecycle
+from orders.models import LIVE, Attention, Order, OrderLine, OrderStatus
+from orders.settlement import settle_now
+from seckill import item_state
+from seckill.ledger import Hold
+from seckill.models import SaleChange
+
+log = structlog.get_logger(__name__)
+
+BATCH_MAX = 500
+# How many are named in the log; the audit names each payment, and the admin lists its order.
+NAMED_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Ids of orders that the store knows better: their holds have ended, were paid, or were refunded."""
+
+    ended: list[int] = field(default_factory=list)
+    paid: list[int] = field(default_factory=list)
+    refunded: list[int] = field(default_factory=list)
+
+
+def end_what_ended_in_the_store(*, item_id: int) -> int:
+    """Expire the orders that await payment and whose holds have ended: they expired, or were cancelled."""
+    count = 0
+    for batch in losses_in_batches(item_id=item_id):
+        if batch.ended:
+            expired = lifecycle.end_unpaid(order_ids=batch.ended, status=OrderStatus.EXPIRED)
+            settle_now(expired)
+            count += len(expired)
+    return count
+
+
+def list_what_is_lost(*, item_id: int, ended: int, brought_back: int) -> None:
+    """Put orders that have lost a payment or a refund on the staff's list, and log all that differed.
+
+    Call it when the orders are back, and before holds are repaired. `ended` and `brought_back` are how many were.
+    """
+    paid: list[int] = []
+    refunded: list[int] = []
+    for batch in losses_in_batches(item_id=item_id):
+        paid += batch.paid
+        refunded += batch.refunded
+    unmarked = Order.objects.filter(attention="")
+    unmarked.filter(pk__in=paid).update(attention=Attention.PAYMENT_LOST)
+    unmarked.filter(pk__in=refunded).update(attention=Attention.REFUND_LOST)
+    changes = changes_of_the_store_alone(item_id=item_id)
+    write = log.error if ended or brought_back or paid or refunded or changes else log.warning
+    write(
+        "item_of_a_replaced_database",
+        item_id=item_id,
+        orders_brought_back=brought_back,
+        orders_ended=ended,
+        payments_lost=len(paid),
+        refunds_lost=len(refunded),
+        orders=numbers_of([*paid, *refunded][:NAMED_MAX]),
+        changes_lost=[str(operation_id) for operation_id in changes[:NAMED_MAX]],
+    )
+
+
+def numbers_of(order_ids: list[int]) -> list[str]:
+    return [str(number) for number in Order.objects.filter(pk__in=order_ids).values_list("number", flat=True)]
+
+
+def changes_of_the_store_alone(*, item_id: int) -> list[UUID]:
+    """Changes of the sale that the store has applied and PostgreSQL does not have: units added, a new end, a pause."""
+    known = SaleChange.objects.filter(item_id=item_id).values_list("operation_id", flat=True)
+    return sorted(item_state.applied_operations(item_id=item_id) - set(known))
+
+
+def losses_in_batches(*, item_id: int) -> Iterator[Losses]:
+    lines = OrderLine.objects.filter(sale_item_id=item_id, order__status__in=LIVE).exclude(order__reservation_id=None)
+    rows = lines.order_by("order_id").values_list("order_id", "order__reservation_id", "order__status")
+    last_id = 0
+    while batch := list(rows.filter(order_id__gt=last_id)[:BATCH_MAX]):
+        holds = item_state.find_holds(item_id=item_id, reservation_ids=[pk for _, pk, _ in batch if pk])
+        found = Losses()
+        for (order_id, _, status), hold in zip(batch, holds, strict=True):
+            note(found, order_id, is_paid=status != OrderStatus.AWAITING_PAYMENT, hold=hold)
+        yield found
+        last_id = batch[-1][0]
+
+
+def note(found: Losses, order_id: int, *, is_paid: bool, hold: Hold | None) -> None:
+    if hold is None:
+        return
+    if hold.state == "ended":
+        (found.refunded if is_paid else found.ended).append(order_id)
+    elif hold.state == "sold" and not is_paid:
+        found.paid.append(order_id)

@@ -1,0 +1,81 @@
+"""How the shop's processes connect to PostgreSQL: straight, through a pooler, and to a replica for reading.
+
+One address (DATABASE_URL) is the usual case, and then there is one connection. Where it leads to a pooler in
+transaction mode (PgBouncer), each transaction may meet another session of the server, so nothing may be kept in one:
+DIRECT_DATABASE_URL is the address without the pooler, for what needs a session.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import environ
+
+# The alias of the connection that bypasses the pooler, and of the one that reads from a replica. Either may be missing.
+DIRECT = "direct"
+REPLICA = "replica"
+
+# A host that loses its power in a transaction must not keep the rows of a sale locked for the two hours of the kernel's
+# default: the server notices a dead client within 25 s, and ends a transaction that is idle for 30 s.
+SESSION_TIMEOUTS = {
+    "idle_in_transaction_session_timeout": "30s",
+    "tcp_keepalives_idle": 10,
+    "tcp_keepalives_interval": 5,
+    "tcp_keepalives_count": 3,
+}
+
+# Commands that change tables. They work on the direct connection alone, as their default one: a step in Python that
+# used the pooler would wait for the locks of its own migration.
+SCHEMA_COMMANDS = frozenset({"migrate", "add_languages", "sync_translation_fields"})
+
+
+def databases(*, url: str, direct_url: str, replica_url: str, argv: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Django's DATABASES. The last two addresses may be empty; `argv` is the command line of the process."""
+    parsed = {
+        name: environ.Env.db_url_config(text)
+        for name, text in (("default", url), (DIRECT, direct_url), (REPLICA, replica_url))
+        if text
+    }
+    if DIRECT in parsed and SCHEMA_COMMANDS.intersection(argv[1:2]):
+        # Without the other aliases, so that none of them can be named by mistake.
+        return {"default": straight(parsed[DIRECT])}
+    found = {"default": pooled(parsed["default"]) if DIRECT in parsed else straight(parsed["default"])}
+    if DIRECT in parsed:
+        # Closed after each request and task: sessions of the server are few where a pooler is wanted.
+        found[DIRECT] = {**straight(parsed[DIRECT]), "CONN_MAX_AGE": 0, "TEST": {"MIRROR": "default"}}
+    if REPLICA in parsed:
+        found[REPLICA] = {**pooled(parsed[REPLICA]), "TEST": {"MIRROR": "default"}}
+    return found
+
+
+def straight(given: dict[str, Any]) -> dict[str, Any]:
+    """A connection whose session is ours alone. The OPTIONS of the address, in `given`, come first."""
+    timeouts = " ".join(f"-c {name}={value}" for name, value in SESSION_TIMEOUTS.items())
+    return kept_for_a_minute(given, {"options": timeouts})
+
+
+def pooled(given: dict[str, Any]) -> dict[str, Any]:
+    """A connection whose session may change with each transaction.
+
+    It sends no `options`, which PgBouncer before 1.20 refuses: the role must have the timeouts (shop/databases/
+    pooler_check.py). A cursor on the server would be gone with the session that has it. Statements are never prepared:
+    that is Django's default.
+    """
+    return {**kept_for_a_minute(given, {}), "DISABLE_SERVER_SIDE_CURSORS": True}
+
+
+def kept_for_a_minute(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **given,
+        # A thread of the web server keeps its connection for a minute: a new one costs more than a query.
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {
+            "connect_timeout": 2,
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "tcp_user_timeout": 15_000,
+            **options,
+            **given.get("OPTIONS", {}),
+        },
+    }

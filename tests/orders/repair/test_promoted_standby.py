@@ -1,0 +1,164 @@
+"""A standby takes over from a PostgreSQL that was killed. Real servers; the store goes on meanwhile."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from structlog.testing import capture_logs
+
+from orders import intake, lifecycle, tasks
+from orders.models import Attention, Order, OrderStatus
+from seckill import item_state
+from seckill.item_state import Condition
+from seckill.models import SaleChange, SaleItem
+from seckill.outcomes import Outcome
+from shop.databases.timeline import database_timeline
+from shop.models import Category
+from tests.conftest import make_item
+from tests.orders.repair.item_journey import ItemJourney
+from tests.orders.repair.test_reconcile import make_change
+from tests.other_database import shop_on
+from tests.own_postgres import Pair, running_pair
+from tests.products import make_product
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+QUANTITY = 12
+
+
+@pytest.fixture
+def pair(server_directory: Path) -> Iterator[Pair]:
+    with running_pair(server_directory) as pair:
+        yield pair
+
+
+def open_sale(store: Any) -> ItemJourney:
+    """Of twelve units, in the database that the shop has now."""
+    category = Category.objects.create(name="Tea", slug="tea")
+    product = make_product(name="Longjing tea", slug="longjing", price_minor=9900, category=category)
+    item = make_item(product, quantity=QUANTITY, per_buyer_max=QUANTITY)
+    own_store: Any = SimpleNamespace(client=store)
+    return ItemJourney(own_store, item)
+
+
+def condition(journey: ItemJourney) -> Condition:
+    item_id = journey.item_id
+    return item_state.conditions(item_ids=[item_id], timeline=database_timeline())[item_id]
+
+
+def refund(reservation_id: UUID) -> None:
+    assert lifecycle.refund(order_id=Order.objects.get(reservation_id=reservation_id).pk, units_back=True)
+
+
+def test_the_timeline_is_new_as_soon_as_the_standby_takes_writes(pair: Pair) -> None:
+    with shop_on(pair.primary.url):
+        before = database_timeline()
+    pair.primary.kill()
+    pair.standby.promote()
+    with shop_on(pair.standby.url):
+        server, timeline = database_timeline().split("/")
+    assert before == f"{server}/1"
+    assert timeline == "2"
+
+
+def test_a_role_without_rights_learns_the_timeline(pair: Pair) -> None:
+    pair.primary.tell("CREATE ROLE plain LOGIN PASSWORD 'plain'")
+    host = pair.primary.url.rpartition("@")[2]
+    with shop_on(f"postgresql://plain:plain@{host}"):
+        assert database_timeline().endswith("/1")
+
+
+def test_a_synchronous_standby_has_everything_and_the_sale_goes_on(pair: Pair, store: Any) -> None:
+    pair.make_synchronous()
+    with shop_on(pair.primary.url):
+        journey = open_sale(store)
+        unpaid, paid, cancelled = journey.ordered(), journey.paid(), journey.cancelled()
+        waiting = journey.reserved()
+    pair.primary.kill()
+    pair.standby.promote()
+    with shop_on(pair.standby.url):
+        assert condition(journey) is Condition.OUTDATED
+        with capture_logs() as logs:
+            assert tasks.watch_store() == 1
+        assert [line["log_level"] for line in logs if line["event"] == "item_of_a_replaced_database"] == ["warning"]
+        assert not [line for line in logs if line["log_level"] == "error"]
+        assert condition(journey) is Condition.VERIFIED
+        assert tasks.watch_store() == 0
+        assert [journey.order(each).status for each in (unpaid, paid, cancelled, waiting)] == [
+            OrderStatus.AWAITING_PAYMENT,
+            OrderStatus.PAID,
+            OrderStatus.CANCELLED,
+            OrderStatus.AWAITING_PAYMENT,
+        ]
+        assert not Order.objects.exclude(attention="").exists()
+        assert journey.counters() == ("9", "2", "1")
+        assert journey.try_to_reserve() == Outcome.RESERVED
+        intake.drain_once(item_id=journey.item_id)
+        assert journey.is_clean()
+
+
+def test_what_a_standby_lacks_comes_back_from_the_store_or_is_listed(pair: Pair, store: Any) -> None:
+    with shop_on(pair.primary.url):
+        journey = open_sale(store)
+        stays, expires, is_paid, is_refunded = (
+            journey.ordered(),
+            journey.ordered(),
+            journey.ordered(),
+            journey.paid(),
+        )
+        buyers = [journey.new_buyer().pk for _ in range(4)]
+        pair.catch_up()
+        pair.cut()
+        # What the standby never hears of.
+        lifecycle.cancel(order_id=journey.order(expires).pk)
+        lifecycle.pay(order_id=journey.order(is_paid).pk)
+        refund(is_refunded)
+        lost = [reserved_by(journey, buyer) for buyer in buyers]
+        lifecycle.pay(order_id=journey.order(lost[0]).pk)
+        make_change(journey, SaleChange.Kind.UNITS_PER_BUYER, units=5)
+    pair.primary.kill()
+    pair.standby.promote()
+    with shop_on(pair.standby.url):
+        assert not Order.objects.filter(reservation_id__in=lost).exists()
+        with capture_logs() as logs:
+            assert tasks.watch_store() == 1
+        found = next(line for line in logs if line["event"] == "item_of_a_replaced_database")
+        assert (found["log_level"], found["orders_brought_back"], found["orders_ended"]) == ("error", 4, 1)
+        assert (found["payments_lost"], found["refunds_lost"], len(found["changes_lost"])) == (2, 1, 1)
+
+        # Everybody who was told yes has an order, and nobody who had ended has.
+        assert {journey.order(each).status for each in (stays, is_paid, *lost)} == {OrderStatus.AWAITING_PAYMENT}
+        assert journey.order(expires).status == OrderStatus.EXPIRED
+        # Staff see what only they can decide.
+        listed = {order.reservation_id: order.attention for order in Order.objects.exclude(attention="")}
+        assert listed == {
+            is_paid: Attention.PAYMENT_LOST,
+            lost[0]: Attention.PAYMENT_LOST,
+            is_refunded: Attention.REFUND_LOST,
+        }
+        assert str(journey.order(lost[0]).number) in found["orders"]
+        # Who has paid keeps the units, however late it is, and leaves the list with the payment.
+        journey.let_time_pass(is_paid)
+        tasks.expire_overdue()
+        assert lifecycle.pay(order_id=journey.order(is_paid).pk)
+        assert journey.order(is_paid).attention == ""
+
+        # Nothing is sold twice: what is left can be had, and not one unit more.
+        while journey.try_to_reserve() == Outcome.RESERVED:
+            pass
+        intake.drain_all(item_id=journey.item_id)
+        assert not Order.objects.filter(status=OrderStatus.REJECTED).exists()
+        assert SaleItem.objects.get(pk=journey.item_id).taken == QUANTITY
+        assert sum(int(figure) for figure in journey.counters()) == QUANTITY
+
+
+def reserved_by(journey: ItemJourney, buyer_id: int) -> UUID:
+    """An order of a buyer whom the standby knows."""
+    before = {str(pk) for pk in Order.objects.values_list("reservation_id", flat=True)}
+    assert journey.try_to_reserve(buyer_id=buyer_id) == Outcome.RESERVED
+    intake.drain_once(item_id=journey.item_id)
+    (new,) = [pk for pk in Order.objects.values_list("reservation_id", flat=True) if pk and str(pk) not in before]
+    return new

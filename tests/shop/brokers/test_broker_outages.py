@@ -1,0 +1,181 @@
+"""A broker that is lost in the middle of a sale: buyers notice nothing, and what they reserved becomes orders.
+
+The broker is a real one: Redis behind Sentinel, where cache and sessions are lost with it, and RabbitMQ.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from celery import Celery
+from django.contrib.auth.models import User
+
+from orders.models import Order
+from orders.repair.audit import audit
+from seckill.drain import doorbell
+from seckill.models import SaleItem
+from shop.celery import messages_waiting
+from shop.configuration.celery_tasks import ROUTES
+from shop.configuration.message_broker import broker_settings
+from shop.local.process import Process
+from shop.models import Product
+from tests.conftest import make_item
+from tests.live_shop import live_processes
+from tests.processes import wait_until
+from tests.seckill.gate.test_live_gate import Caller
+from tests.shop.brokers.rabbitmq_server import RabbitServer, need_rabbitmq, rabbit_server
+from tests.shop.brokers.sentinel_group import SentinelGroup, sentinel_group
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# The bound of the API for every answer.
+ANSWER_SECONDS_MAX = 2.0
+ORDER_SECONDS_MAX = 60.0
+BUYERS = 60
+
+
+class Broker(Protocol):
+    """A broker of a test. `environment` is that of the shop's processes."""
+
+    environment: dict[str, str]
+
+    def lose(self) -> None:
+        """kill -9."""
+
+    def bring_back(self) -> None: ...
+
+
+class SentinelBroker:
+    def __init__(self, group: SentinelGroup) -> None:
+        self.group = group
+        # Not named for Celery: the broker is where the cache is.
+        self.environment = {"REDIS_URL": group.url, "CELERY_BROKER_URL": ""}
+
+    def lose(self) -> None:
+        self.killed = self.group.kill_primary()
+
+    def bring_back(self) -> None:
+        self.group.wait_for_failover(self.killed)
+
+
+class RabbitBroker:
+    def __init__(self, server: RabbitServer) -> None:
+        self.server = server
+        self.environment = {"CELERY_BROKER_URL": server.url}
+
+    def lose(self) -> None:
+        self.server.kill()
+
+    def bring_back(self) -> None:
+        self.server.start()
+
+
+@contextmanager
+def broker_of(kind: str, directory: Path) -> Iterator[Broker]:
+    if kind == "sentinel":
+        with sentinel_group(directory) as group:
+            yield SentinelBroker(group)
+    else:
+        need_rabbitmq()
+        with rabbit_server(directory) as server:
+            yield RabbitBroker(server)
+
+
+@pytest.fixture
+def buyers(db: None) -> list[User]:
+    return User.objects.bulk_create([User(username=f"buyer-{number}") for number in range(BUYERS)])
+
+
+def told_yes(caller: Caller, pass_text: str) -> bool:
+    """Whether the buyer was told yes, which must not take longer than any answer may."""
+    began_s = time.monotonic()
+    status, _body = caller.reserve(pass_text)
+    assert time.monotonic() - began_s < ANSWER_SECONDS_MAX
+    return status == 201
+
+
+def as_under_a_supervisor(processes: dict[str, Process]) -> None:
+    """A worker may end when its broker is lost (docs/reliability.md), and is started again."""
+    for process in processes.values():
+        if not process.running:
+            process.start()
+
+
+@pytest.mark.parametrize("kind", ["sentinel", "rabbitmq"])
+def test_reservations_go_on_without_the_broker_and_become_orders_afterwards(
+    kind: str, server_directory: Path, product: Product, buyers: list[User], pass_for: Callable[..., str]
+) -> None:
+    names = ("web", "worker", "beat")
+    with (
+        broker_of(kind, server_directory) as broker,
+        live_processes(names=names, **broker.environment) as (url, processes),
+    ):
+        item = make_item(product, quantity=BUYERS)
+        caller, passes = Caller(url, item), [pass_for(buyer, item) for buyer in buyers]
+        assert told_yes(caller, passes[0])
+        wait_until(lambda: orders_of(item) == 1, seconds_max=ORDER_SECONDS_MAX)
+
+        broker.lose()
+        told = [told_yes(caller, text) for text in passes[1:40]]
+        broker.bring_back()
+        told += [told_yes(caller, text) for text in passes[40:]]
+        assert all(told)
+
+        def all_are_orders() -> bool:
+            as_under_a_supervisor(processes)
+            return orders_of(item) == BUYERS
+
+        wait_until(all_are_orders, seconds_max=ORDER_SECONDS_MAX)
+        assert audit(item_id=item.pk).comparison.problem_count == 0
+
+
+@pytest.mark.parametrize("kind", ["sentinel", "rabbitmq"])
+def test_the_doorbell_reaches_a_worker_without_beat(
+    kind: str, server_directory: Path, product: Product, buyers: list[User], pass_for: Callable[..., str]
+) -> None:
+    with (
+        broker_of(kind, server_directory) as broker,
+        live_processes(names=("web", "worker"), **broker.environment) as (url, _processes),
+    ):
+        item = make_item(product, quantity=BUYERS)
+        caller = Caller(url, item)
+        for count, buyer in enumerate(buyers[:5], start=1):
+            assert told_yes(caller, pass_for(buyer, item))
+            wait_until(lambda count=count: orders_of(item) == count, seconds_max=ORDER_SECONDS_MAX)  # type: ignore[misc]
+        assert caller.call("GET", "/readyz")[0] == 200
+        if isinstance(broker, RabbitBroker):
+            assert all(broker.server.has_queue(name, kind="quorum") for name in ("drain", "expiry", "celery"))
+            assert not broker.server.has_queue("drain", kind="classic")
+            # Those for delayed messages, of which Celery would declare 28.
+            assert not broker.server.has_queue("celery_delayed_0", kind="quorum")
+
+
+def test_a_rabbitmq_that_hangs_costs_the_buyer_nothing_and_is_told_later(
+    server_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_rabbitmq()
+    with rabbit_server(server_directory) as server:
+        app = Celery("shop of a test", set_as_current=False)
+        app.conf.update(broker_settings(server.url, task_seconds_max=60), task_routes=ROUTES)
+        monkeypatch.setattr(doorbell, "current_app", app)
+        monkeypatch.setattr(doorbell, "PAUSE_AFTER_FAILURE_SECONDS", 0.1)
+        bell = doorbell.Doorbell()
+        try:
+            bell.request_drain(1)
+            wait_until(lambda: messages_waiting(app, "drain") == 1, seconds_max=ORDER_SECONDS_MAX)
+            with server.frozen():
+                for number in range(200):
+                    began_s = time.monotonic()
+                    bell.request_drain(number)
+                    assert time.monotonic() - began_s < ANSWER_SECONDS_MAX / 4
+            wait_until(lambda: messages_waiting(app, "drain") > 1, seconds_max=ORDER_SECONDS_MAX)
+        finally:
+            bell._items.clear()
+            app.close()
+
+
+def orders_of(item: SaleItem) -> int:
+    return Order.objects.filter(lines__sale_item=item).count()

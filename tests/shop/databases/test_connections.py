@@ -1,0 +1,70 @@
+"""Which connections the shop has, by the addresses that the settings were given; and which one migrations use."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shop.configuration.database_connections import databases
+
+ROOT = Path(__file__).resolve().parents[3]
+POOLED = "postgres://shop:secret@pooler:6432/shop"
+STRAIGHT = "postgres://shop:secret@postgres:5432/shop"
+COPY = "postgres://shop:secret@replica:5432/shop"
+ASK = """
+import django
+django.setup()
+from django.db import connections
+print({alias: connections[alias].settings_dict["HOST"] for alias in connections})
+"""
+
+
+def test_one_address_is_one_connection_that_asks_for_its_timeouts() -> None:
+    found = databases(url=STRAIGHT, direct_url="", replica_url="", argv=["manage.py", "migrate"])
+    assert list(found) == ["default"]
+    assert "-c idle_in_transaction_session_timeout=30s" in found["default"]["OPTIONS"]["options"]
+    assert "DISABLE_SERVER_SIDE_CURSORS" not in found["default"]
+
+
+def test_a_pooled_connection_asks_for_nothing_and_has_no_cursors_on_the_server() -> None:
+    found = databases(url=POOLED, direct_url=STRAIGHT, replica_url="", argv=["granian"])
+    assert {alias: each["HOST"] for alias, each in found.items()} == {"default": "pooler", "direct": "postgres"}
+    assert "options" not in found["default"]["OPTIONS"]
+    assert found["default"]["DISABLE_SERVER_SIDE_CURSORS"]
+    assert "options" in found["direct"]["OPTIONS"]
+    # A session of the server is given back at once.
+    assert found["direct"]["CONN_MAX_AGE"] == 0
+
+
+def test_options_of_the_address_come_first() -> None:
+    found = databases(url=f"{STRAIGHT}?connect_timeout=7", direct_url="", replica_url="", argv=[])
+    assert found["default"]["OPTIONS"]["connect_timeout"] == 7
+
+
+@pytest.mark.parametrize("command", ["migrate", "add_languages", "sync_translation_fields"])
+def test_commands_that_change_tables_have_the_direct_connection_alone(command: str) -> None:
+    """A step in Python that used the pooler would wait for the locks of its own migration."""
+    found = databases(url=POOLED, direct_url=STRAIGHT, replica_url=COPY, argv=["manage.py", command])
+    assert {alias: each["HOST"] for alias, each in found.items()} == {"default": "postgres"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hosts"),
+    [
+        (["migrate"], {"default": "postgres"}),
+        (["check"], {"default": "pooler", "direct": "postgres", "replica": "replica"}),
+    ],
+)
+def test_the_settings_look_at_the_command(arguments: list[str], hosts: dict[str, str]) -> None:
+    addresses = {"DATABASE_URL": POOLED, "DIRECT_DATABASE_URL": STRAIGHT, "REPLICA_DATABASE_URL": COPY}
+    done = subprocess.run(
+        [sys.executable, "-c", ASK, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **addresses, "DJANGO_SETTINGS_MODULE": "shop.settings"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.strip() == str(hosts), done.stderr

@@ -1,0 +1,101 @@
+"""`manage.py check --deploy` behind a real PgBouncer names what the role lacks, in a sentence that can be pasted."""
+
+import os
+import re
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from django.db import connection
+
+from tests.other_database import own_url
+from tests.own_pooler import OwnPooler, running_pooler
+from tests.seckill.test_deploy_check import EVERYTHING_IS_WELL, check
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROOT = Path(__file__).resolve().parents[3]
+PASSWORD = "of-a-test"
+
+
+@pytest.fixture
+def role() -> Iterator[str]:
+    """One that may do everything, as no other test may see what is set for it."""
+    name = f"pooled_{secrets.token_hex(4)}"
+    tell(f"CREATE ROLE {name} SUPERUSER LOGIN PASSWORD '{PASSWORD}'")
+    yield name
+    tell(f"DROP ROLE {name}")
+
+
+@pytest.fixture
+def pooler(role: str, server_directory: Path) -> Iterator[OwnPooler]:
+    with running_pooler(server_directory, **{role: PASSWORD}) as pooler:
+        yield pooler
+
+
+def tell(statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def as_role(url: str, role: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=f"{role}:{PASSWORD}@{parts.netloc.rpartition('@')[2]}").geturl()
+
+
+def test_each_missing_timeout_is_named_with_the_sentence_that_sets_it(pooler: OwnPooler, role: str) -> None:
+    urls = {"DATABASE_URL": as_role(pooler.url, role), "DIRECT_DATABASE_URL": own_url()}
+    code, printed = check("--deploy", **urls)
+    assert code == 1
+    assert printed.count("(shop.E001)") == 4
+    printed = " ".join(printed.split())
+    sentences = re.findall(r'ALTER ROLE "\w+" SET \w+ = \'\w+\';', printed)
+    assert f"ALTER ROLE \"{role}\" SET idle_in_transaction_session_timeout = '30s';" in sentences
+    assert f"ALTER ROLE \"{role}\" SET tcp_keepalives_idle = '10';" in sentences
+    for sentence in sentences:
+        tell(sentence)
+    console = urlsplit(pooler.url)._replace(path="/pgbouncer").geturl()
+    with psycopg.connect(console, autocommit=True) as admin:
+        admin.execute("RECONNECT")
+    assert check("--deploy", **urls) == (0, EVERYTHING_IS_WELL)
+
+    # A shorter one is as good, a longer one is not.
+    tell(f"ALTER ROLE {role} SET tcp_keepalives_idle = '5'")
+    tell(f"ALTER ROLE {role} SET idle_in_transaction_session_timeout = '5min'")
+    with psycopg.connect(console, autocommit=True) as admin:
+        admin.execute("RECONNECT")
+    code, printed = check("--deploy", **urls)
+    assert (code, printed.count("(shop.E001)")) == (1, 1)
+    assert "idle_in_transaction_session_timeout is 300000" in " ".join(printed.split())
+
+
+def test_a_direct_address_of_another_database_is_an_error(pooler: OwnPooler, role: str) -> None:
+    other = urlsplit(own_url())._replace(path="/postgres").geturl()
+    code, printed = check("--deploy", DATABASE_URL=as_role(pooler.url, role), DIRECT_DATABASE_URL=other)
+    assert code == 1
+    assert "(shop.E003)" in printed
+
+
+def test_a_direct_address_where_nobody_answers_is_an_error(pooler: OwnPooler, role: str) -> None:
+    nowhere = "postgres://nobody:none@127.0.0.1:1/none"
+    code, printed = check("--deploy", DATABASE_URL=as_role(pooler.url, role), DIRECT_DATABASE_URL=nowhere)
+    assert code == 1
+    assert "(shop.E002)" in printed
+
+
+def test_migrations_go_past_the_pooler(pooler: OwnPooler) -> None:
+    """The pooler may be away: what changes tables does not ask it."""
+    pooler.process.kill()
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), "migrate", "--check"],
+        env={**os.environ, "DATABASE_URL": pooler.url, "DIRECT_DATABASE_URL": own_url()},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,130 @@
+"""Pages of the catalogue come from a replica, which may lag; what a buyer or a sale depends on never does."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from rest_framework.test import APIClient
+from structlog.testing import capture_logs
+
+from orders.staff.order_table import OrderLineTable
+from shop.databases import replica as replica_module
+from shop.databases.replica import ReplicaState, may_lag, reading_alias
+from shop.models import Category, Product
+from tests.conftest import make_item
+from tests.other_database import shop_on
+from tests.own_postgres import Pair, running_pair
+from tests.products import make_product, variant_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# Of one product, in all the ways in which the catalogue shows it.
+PAGES = ("/products/", "/products/longjing/", "/categories/tea/", "/search/?q=longjing")
+CALLS = ("/api/v1/products/", "/api/v1/products/longjing/", "/api/v1/products/?search=longjing")
+
+
+@pytest.fixture
+def pair(server_directory: Path) -> Iterator[Pair]:
+    with running_pair(server_directory) as pair:
+        yield pair
+
+
+@pytest.fixture(autouse=True)
+def _fresh_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica_module, "replica", ReplicaState())
+
+
+@pytest.fixture
+def product(pair: Pair) -> Iterator[Product]:
+    """A product whose name the replica has as it was before."""
+    with shop_on(pair.primary.url, replica_url=pair.standby.url):
+        category = Category.objects.create(name="Tea", slug="tea")
+        product = make_product(name="Longjing old", slug="longjing", price_minor=9900, category=category)
+        pair.catch_up()
+        pair.standby.tell("SELECT pg_wal_replay_pause()")
+        product.name = "Longjing new"
+        product.save()
+        Category.objects.update(name="Leaves")
+        yield product
+
+
+def name_on(path: str) -> str:
+    answer = Client().get(path)
+    assert answer.status_code == 200, path
+    text = answer.content.decode()
+    found = [name for name in ("Longjing old", "Longjing new") if name in text]
+    assert len(found) == 1, (path, found)
+    return found[0]
+
+
+@pytest.mark.usefixtures("product")
+def test_the_catalogue_is_as_old_as_the_replica() -> None:
+    assert {path: name_on(path) for path in (*PAGES, *CALLS)} == dict.fromkeys((*PAGES, *CALLS), "Longjing old")
+    assert Client().get("/api/v1/categories/").json()[0]["name"] == "Tea"
+    # A typo is forgiven by the replica too.
+    assert name_on("/search/?q=longjimg") == "Longjing old"
+
+
+def test_what_buyers_and_sales_depend_on_is_read_from_the_primary(product: Product) -> None:
+    item = make_item(product)
+    assert "Longjing new" in Client().get(f"/sales/{item.sale_id}/").content.decode()
+    assert APIClient().get(f"/api/v1/sales/{item.sale_id}/").json()["items"][0]["product"]["name"] == "Longjing new"
+    cart = APIClient().put("/api/v1/cart/", {"lines": [{"sku": variant_of(product).sku, "units": 1}]}, format="json")
+    assert cart.status_code == 200
+    assert "Longjing new" in cart.content.decode()
+    buyer = User.objects.create_user("buyer", password="buyer-password")
+    assert User.objects.filter(pk=buyer.pk).exists()
+
+
+def test_a_sale_on_the_page_of_a_product_is_as_it_is_now(product: Product) -> None:
+    make_item(product, opens_in_seconds=-60)
+    page = Client().get("/products/longjing/").content.decode()
+    assert "Longjing old" in page
+    assert "Spring sale" in page
+
+
+@pytest.mark.usefixtures("product")
+def test_a_table_of_orders_is_read_from_the_replica() -> None:
+    seen = []
+    lines = "orders.staff.order_table.lines_of"
+    with mock.patch(lines, side_effect=lambda pks: seen.append(reading_alias()) or Product.objects.none()):
+        OrderLineTable().export()
+    assert seen == ["replica"]
+    assert reading_alias() == "default"
+
+
+@pytest.mark.usefixtures("product")
+def test_without_its_replica_the_shop_reads_from_the_primary_and_says_so_once(pair: Pair) -> None:
+    assert name_on("/products/") == "Longjing old"
+    pair.standby.kill()
+    with capture_logs() as logs:
+        for path in (*PAGES, *CALLS):
+            assert name_on(path) == "Longjing new"
+    assert [line["event"] for line in logs if line["event"].startswith("replica")] == ["replica_away"]
+    # It is tried again after a while, and is behind again.
+    pair.standby.start()
+    pair.standby.tell("SELECT pg_wal_replay_pause()")
+    with mock.patch.object(replica_module.replica, "_next_try_s", 0.0), capture_logs() as logs:
+        name_on("/products/")
+    assert [line["event"] for line in logs if line["event"].startswith("replica")] == ["replica_back"]
+
+
+@pytest.mark.usefixtures("product")
+def test_a_fault_of_the_primary_is_not_taken_for_one_of_the_replica(pair: Pair) -> None:
+    @may_lag
+    def read() -> int:
+        assert Product.objects.using(reading_alias()).count() == 1
+        return Category.objects.count()
+
+    assert read() == 1
+    pair.primary.kill()
+    with capture_logs() as logs, pytest.raises(Exception, match="connection|terminat"):
+        read()
+    assert not [line for line in logs if line["event"] == "replica_away"]
+
+
+def test_without_a_replica_everything_is_read_from_the_primary(db: None) -> None:
+    assert may_lag(reading_alias)() == "default"

@@ -1,0 +1,271 @@
+"""The reservation stores of `STORE=sentinel make run` and `STORE=cluster make run`, with real servers."""
+
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from shop.configuration.redis_address import StoreKind, read_address
+from shop.local.postgres import DataUnusable
+from shop.local.process import POLL_SECONDS
+from shop.local.servers import EmbeddedServers
+from shop.local.stores import cluster_store as cluster_stores
+from shop.local.stores import replicated_store, sentinel_store
+from shop.local.stores.cluster_store import ClusterStore
+from shop.local.stores.replicated_store import ReplicatedStore
+from shop.local.stores.sentinel_store import SentinelStore
+from shop.local.supervisor import StopRequested, Supervisor
+from tests.own_store import running_replicated
+from tests.processes import living, wait_until
+
+KEY = "seckill:{42}:item"
+# Promised for items of a primary that was killed.
+FAILOVER_SECONDS_MAX = 15
+
+
+@pytest.fixture(params=[SentinelStore, ClusterStore], ids=["sentinel", "cluster"])
+def store(request: pytest.FixtureRequest) -> Iterator[ReplicatedStore]:
+    """A store of the test's own, to kill."""
+    with running_replicated(request.param) as store:
+        yield store
+
+
+@pytest.fixture(scope="module", params=["sentinel_store", "cluster_store"])
+def shared_store(request: pytest.FixtureRequest) -> ReplicatedStore:
+    """For tests that kill nothing."""
+    found: ReplicatedStore = request.getfixturevalue(request.param)
+    return found
+
+
+def write(store: ReplicatedStore, value: str) -> None:
+    with store.primary(key=KEY).client() as client:
+        client.set(KEY, value)
+
+
+def read(store: ReplicatedStore) -> Any:
+    return store.primary(key=KEY).ask("GET", KEY)
+
+
+def replaced(store: ReplicatedStore, former: object) -> bool:
+    """Whether another node has taken over the key, and says so itself."""
+    try:
+        primary = store.primary(key=KEY)
+    except LookupError:
+        return False
+    return primary is not former and primary.is_primary
+
+
+def test_each_node_syncs_before_it_answers_and_evicts_nothing(shared_store: ReplicatedStore) -> None:
+    wanted = {
+        "appendonly": "yes",
+        "appendfsync": "always",
+        "no-appendfsync-on-rewrite": "no",
+        "maxmemory-policy": "noeviction",
+        "save": "",
+    }
+    for node in shared_store.nodes:
+        assert {name: node.ask("CONFIG GET", name)[name] for name in wanted} == wanted, node.name
+
+
+def test_nobody_gets_in_without_the_password(shared_store: ReplicatedStore) -> None:
+    for node in (*shared_store.nodes, *shared_store.watchers):
+        with redis.Redis(port=node.port) as stranger, pytest.raises(redis.AuthenticationError):
+            stranger.ping()
+
+
+def test_each_primary_has_a_replica_with_its_data(shared_store: ReplicatedStore) -> None:
+    primaries = [node for node in shared_store.nodes if node.is_primary]
+    replicas = [shared_store.replica_of(primary) for primary in primaries]
+
+    assert sorted(node.name for node in (*primaries, *replicas)) == [node.name for node in shared_store.nodes]
+    with shared_store.primary(key=KEY).client() as client:
+        client.set(KEY, "on both")
+        assert client.wait(1, 5_000) == 1
+    with shared_store.replica_of(shared_store.primary(key=KEY)).client() as client:
+        if isinstance(shared_store, ClusterStore):
+            client.readonly()
+        assert client.get(KEY) == b"on both"
+
+
+def test_the_address_names_the_kind_and_all_who_can_be_asked(
+    sentinel_store: SentinelStore, cluster_store: ClusterStore
+) -> None:
+    sentinels, nodes = read_address(sentinel_store.url), read_address(cluster_store.url)
+
+    assert (sentinels.kind, sentinels.name) == (StoreKind.SENTINEL, "stampede")
+    assert [port for _host, port in sentinels.hosts] == [node.port for node in sentinel_store.watchers]
+    assert sentinels.sentinel_password == sentinel_store.watchers[0].password
+    assert nodes.kind is StoreKind.CLUSTER
+    assert [port for _host, port in nodes.hosts] == [node.port for node in cluster_store.nodes]
+    assert {sentinels.password, nodes.password} == {"of-a-test"}
+
+
+def test_items_are_spread_over_the_primaries_of_a_cluster(cluster_store: ClusterStore) -> None:
+    found = {cluster_store.primary(key=f"seckill:{{{number}}}:item").name for number in range(1, 13)}
+    assert found == {"store-1", "store-2", "store-3"} == {node.name for node in cluster_store.primaries()}
+
+
+def test_a_stop_leaves_nothing_running(store: ReplicatedStore) -> None:
+    pids = {process.pid for process in store.processes if process.pid}
+    assert len(pids) == len(store.processes) >= 5
+    assert living(pids=pids) == pids
+
+    store.stop()
+
+    assert not living(pids=pids)
+
+
+def test_data_survives_kill_9_of_all_servers(store: ReplicatedStore) -> None:
+    write(store, "kept")
+    ports = {node.port for node in store.nodes}
+    for node in (*store.nodes, *store.watchers):
+        store.kill(node)
+    store.stop()
+
+    store.start()
+
+    assert read(store) == b"kept"
+    assert store.primary(key=KEY).port not in ports
+
+
+def test_a_killed_primary_comes_back_as_a_replica_and_a_restart_keeps_the_newer_data(store: ReplicatedStore) -> None:
+    # Given a store whose primary is killed,
+    write(store, "old")
+    former = store.primary(key=KEY)
+    replica = store.replica_of(former)
+    store.kill(former)
+    # its replica takes over,
+    wait_until(lambda: replaced(store, former), seconds_max=FAILOVER_SECONDS_MAX)
+    assert store.primary(key=KEY) is replica
+    write(store, "newer")
+    # and the former primary follows it when it is back.
+    store.restart(former)
+    store.await_settled()
+    assert store.replica_of(replica) is former
+    assert not former.is_primary
+
+    # When it misses a later write, and everything is started again,
+    store.kill(former)
+    write(store, "newest")
+    store.stop()
+    store.start()
+
+    # then the newest data is there, and the former primary has it too.
+    assert read(store) == b"newest"
+    assert store.primary(key=KEY).name == replica.name
+    assert store.replica_of(store.primary(key=KEY)).name == former.name
+
+
+def test_a_primary_that_nobody_replaced_is_the_primary_of_the_next_start() -> None:
+    with running_replicated(SentinelStore) as store:
+        write(store, "kept")
+        former = store.primary()
+        store.kill(former)
+        store.stop()
+
+        store.start()
+
+        assert store.primary().name == former.name
+        assert read(store) == b"kept"
+
+
+def test_a_start_that_ended_while_it_wrote_configurations_does_not_forget_the_primary(server_directory: Path) -> None:
+    """The nodes have their new ports already, and the sentinels' files name former ones."""
+    store = SentinelStore(directory=server_directory, password="of-a-test")
+    store.prepare(lock_fd=0)
+    for number in (1, 2, 3):
+        path = server_directory / f"sentinel-{number}" / "valkey.conf"
+        path.write_text(path.read_text().replace(f"127.0.0.1 {store.nodes[0].port} 2", "127.0.0.1 1 2"))
+    (server_directory / "primary").write_text("store-2")
+
+    store.prepare(lock_fd=0)
+
+    replica = (server_directory / "store-1" / "valkey.conf").read_text()
+    assert f"replicaof 127.0.0.1 {store.nodes[1].port}\n" in replica
+    assert "replicaof" not in (server_directory / "store-2" / "valkey.conf").read_text()
+
+
+def test_the_sentinel_with_the_newest_opinion_decides_who_is_the_primary(server_directory: Path) -> None:
+    store = SentinelStore(directory=server_directory, password="of-a-test")
+    store.prepare(lock_fd=0)
+    primary, replica = store.nodes
+    path = server_directory / "sentinel-2" / "valkey.conf"
+    switched = path.read_text().replace(f"127.0.0.1 {primary.port} 2", f"127.0.0.1 {replica.port} 2")
+    path.write_text(f"{switched}sentinel config-epoch stampede 1\n")
+
+    store.prepare(lock_fd=0)
+
+    assert (server_directory / "primary").read_text() == "store-2"
+
+
+def test_data_of_a_cluster_without_a_file_of_its_nodes_is_not_touched() -> None:
+    with running_replicated(ClusterStore) as store:
+        store.stop()
+        damaged = store.directory / "store-5" / "nodes.conf"
+        damaged.write_text("")
+
+        with pytest.raises(DataUnusable, match="store-5/nodes.conf is missing or damaged"):
+            store.start()
+        assert damaged.read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "module", "count"), [(SentinelStore, sentinel_store, 5), (ClusterStore, cluster_stores, 12)]
+)
+def test_a_port_taken_at_the_last_moment_is_replaced(
+    kind: type[ReplicatedStore], module: Any, count: int, server_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = kind(directory=server_directory, password="of-a-test")
+    with socket.socket() as stranger:
+        stranger.bind(("127.0.0.1", 0))
+        stranger.listen()
+        taken: int = stranger.getsockname()[1]
+        free = module.free_ports
+        choices = iter([[taken, *free(count=count - 1)], free(count=count)])
+        monkeypatch.setattr(module, "free_ports", lambda *, count: next(choices))
+        store.start()
+    try:
+        assert taken not in [node.port for node in store.nodes]
+        write(store, "there")
+    finally:
+        store.stop()
+
+
+def test_make_run_starts_a_killed_primary_again_as_a_replica_and_goes_on_after_many_deaths(
+    server_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replicated_store, "COMEBACK_SECONDS", 0.5)
+    reported: list[str] = []
+    supervisor = Supervisor(report=reported.append)
+    servers = EmbeddedServers(server_directory, store=StoreKind.SENTINEL)
+    servers.prepare()
+    assert servers.replicated
+    store = servers.replicated
+    try:
+        supervisor.start(processes=servers.processes)
+        servers.settle(pause=supervisor.pause)
+        supervisor.start(processes=servers.watchers)
+        assert servers.environment()["SECKILL_REDIS_URL"] == store.url
+        victim = store.primary()
+
+        def stop_when_it_is_back() -> None:
+            if f"[green]✓[/] {victim.name} answers again" in reported and store.is_settled():
+                raise StopRequested
+            time.sleep(POLL_SECONDS)
+
+        monkeypatch.setattr(supervisor, "pause", stop_when_it_is_back)
+        # A single server that dies three times within a minute ends the shop.
+        for _death in range(3):
+            reported.clear()
+            store.kill(victim)
+            with pytest.raises(StopRequested):
+                supervisor.watch()
+            assert not victim.is_primary
+            assert reported[0].startswith(f"[yellow]{victim.name} ended by SIGKILL. The others go on;")
+    finally:
+        supervisor.stop()
+        servers.close()

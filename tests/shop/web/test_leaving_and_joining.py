@@ -1,0 +1,207 @@
+"""A host leaves and joins in the middle of a sale, and nobody's answer is lost."""
+
+import http.client
+import itertools
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.test import Client
+
+from orders.repair.audit import audit
+from seckill import ledger
+from seckill.models import SaleItem
+from shop.local.process import Process
+from shop.models import Product
+from tests.conftest import make_item
+from tests.live_shop import live_processes, status_of, wait_for_answer
+from tests.processes import wait_until
+
+SLOW_CALLS = 6
+CALLERS = 6
+
+
+def test_a_draining_host_says_so_and_answers_everything_else(
+    client: Client, settings: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, db: None
+) -> None:
+    flag = tmp_path / "drain"
+    monkeypatch.setattr(settings, "DRAIN_FILE", str(flag))
+    assert client.get("/healthz").status_code == 200
+    flag.touch()
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json()) == (503, {"status": "draining"})
+    assert "no-store" in answer["Cache-Control"]
+    assert client.get("/readyz").status_code == 200
+    flag.unlink()
+    assert client.get("/healthz").json() == {"status": "ok"}
+
+
+@contextmanager
+def locked_products() -> Iterator[None]:
+    """Whoever reads products waits in PostgreSQL."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("LOCK TABLE shop_product IN ACCESS EXCLUSIVE MODE")
+        yield
+
+
+def waiting_calls() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'shop_product'::regclass")
+        return int(cursor.fetchone()[0])
+
+
+def is_refused(url: str) -> bool:
+    """Whether nothing listens on the port any more."""
+    client = http.client.HTTPConnection("127.0.0.1", urlsplit(url).port, timeout=2)
+    with closing(client):
+        try:
+            client.connect()
+        except ConnectionRefusedError:
+            return True
+    return False
+
+
+@pytest.mark.django_db(transaction=True)
+def test_answers_under_way_are_finished_after_sigterm(product: Product) -> None:
+    def slow_call() -> tuple[int, bytes]:
+        client = http.client.HTTPConnection("127.0.0.1", urlsplit(url).port, timeout=30)
+        with closing(client):
+            client.request("GET", "/api/v1/products/")
+            answer = client.getresponse()
+            return answer.status, answer.read()
+
+    with live_processes(names=("web",)) as (url, processes), ThreadPoolExecutor(SLOW_CALLS) as threads:
+        whole = slow_call()
+        with locked_products():
+            calls = [threads.submit(slow_call) for _ in range(SLOW_CALLS)]
+            wait_until(lambda: waiting_calls() == SLOW_CALLS, seconds_max=20)
+            processes["web"].ask_to_stop()
+            wait_until(lambda: is_refused(url), seconds_max=20)
+            assert processes["web"].running
+            assert not any(call.done() for call in calls)
+        assert [call.result() for call in calls] == [whole] * SLOW_CALLS
+        wait_until(lambda: not processes["web"].running, seconds_max=20)
+        assert processes["web"].exit_code == 0
+
+
+class Balancer:
+    """Sends each call to a host that /healthz calls healthy, on a new connection, and to the next one if it is refused.
+
+    `cut` counts answers that ended before they were whole.
+    """
+
+    def __init__(self, urls: list[str]) -> None:
+        self.ports = [urlsplit(url).port or 0 for url in urls]
+        self.healthy = dict.fromkeys(self.ports, True)
+        self.answers: Counter[tuple[int, int]] = Counter()
+        self.cut = 0
+        self._lock = threading.Lock()
+        self._turns = itertools.count()
+
+    def look(self) -> None:
+        """Ask every host once."""
+        for port in self.ports:
+            self.healthy[port] = status_of(f"http://127.0.0.1:{port}/healthz") == 200
+
+    def reserve(self, item: SaleItem, pass_text: str) -> int:
+        """The status of the answer to a call, which is repeated until there is one."""
+        give_up_s = time.monotonic() + 30
+        while time.monotonic() < give_up_s:
+            up = [port for port in self.ports if self.healthy[port]] or self.ports
+            port = up[next(self._turns) % len(up)]
+            client = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+            with closing(client):
+                try:
+                    client.connect()
+                except OSError:
+                    continue
+                try:
+                    path = f"/api/v1/sale-items/{item.pk}/reservations/"
+                    client.request("POST", path, headers={"Authorization": f"Pass {pass_text}"})
+                    answer = client.getresponse()
+                    answer.read()
+                except (OSError, http.client.HTTPException):
+                    with self._lock:
+                        self.cut += 1
+                    continue
+                with self._lock:
+                    self.answers[port, answer.status] += 1
+                return answer.status
+        raise AssertionError("no host answers")
+
+
+@contextmanager
+def load(balancer: Balancer, item: SaleItem, passes: list[str]) -> Iterator[list[int]]:
+    """Buyers reserve one after the other, again and again with the same passes, until the end of the `with`."""
+    statuses: list[int] = []
+    stop = threading.Event()
+
+    def call(mine: list[str]) -> None:
+        for text in itertools.cycle(mine):
+            if stop.is_set():
+                break
+            statuses.append(balancer.reserve(item, text))
+            time.sleep(0.01)
+
+    threads = [threading.Thread(target=call, args=(passes[number::CALLERS],)) for number in range(CALLERS)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield statuses
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def restart(host: Process, flag: Path, *, port: int, balancer: Balancer) -> None:
+    """As it is to be done: drained, left by the balancer, stopped, started, and warm before it is asked again."""
+    flag.touch()
+    wait_until(lambda: balancer.look() or not balancer.healthy[port], seconds_max=10)  # type: ignore[func-returns-value]
+    host.ask_to_stop()
+    wait_until(lambda: not host.running, seconds_max=20)
+    assert host.exit_code == 0
+    flag.unlink()
+    host.start()
+    wait_for_answer(host)
+    balancer.look()
+    assert balancer.healthy[port]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_hosts_are_restarted_one_after_the_other_and_every_call_has_its_answer(
+    product: Product, pass_for: Callable[..., str], tmp_path: Path
+) -> None:
+    buyers = User.objects.bulk_create([User(username=f"buyer-{number}") for number in range(60)])
+    flags = [tmp_path / "drain-1", tmp_path / "drain-2"]
+    item = make_item(product, quantity=len(buyers))
+    passes = [pass_for(buyer, item) for buyer in buyers]
+    with (
+        live_processes(names=("web",), DRAIN_FILE=str(flags[0])) as (first, first_processes),
+        live_processes(names=("web",), DRAIN_FILE=str(flags[1])) as (second, second_processes),
+    ):
+        balancer = Balancer([first, second])
+        with load(balancer, item, passes) as statuses:
+            for number, host in enumerate((first_processes["web"], second_processes["web"])):
+                port = balancer.ports[number]
+                before = balancer.answers[port, 201]
+                restart(host, flags[number], port=port, balancer=balancer)
+                after = balancer.answers[port, 201]
+                wait_until(lambda: balancer.answers[port, 201] > after, seconds_max=20)  # noqa: B023
+                assert after >= before
+        # A yes again for whoever asks again, from either host.
+        assert set(statuses) == {201}
+        assert len(statuses) > len(passes)
+        assert balancer.cut == 0
+    counters = ledger.read(item_id=item.pk)
+    assert counters is not None
+    assert (counters.left, counters.held) == (0, len(passes))
+    assert audit(item_id=item.pk).comparison.problem_count == 0
