@@ -20,8 +20,6 @@ from tests.deploy.programs import DEPLOY, ROOT
 from tests.deploy.unit_files import read_unit, values_of
 
 SETTINGS = (ROOT / "shop" / "settings.py").read_text()
-# Settings whose code comes with other parts of the same release.
-COMING = {"DRAIN_FILE", "SECKILL_YES_REPLICAS", "SECKILL_YES_WAIT_MS", "DIRECT_DATABASE_URL", "REPLICA_DATABASE_URL"}
 # Of the interpreter and the container, and those that units and compose use for themselves.
 NOT_OURS = {"PATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "HOME"}
 OF_THE_FILES = {"QUEUES", "PROCESSES"}
@@ -127,18 +125,13 @@ def test_each_variable_is_a_setting_of_the_shop_or_of_granian() -> None:
     help_text = granian_help()
     assert sum(len(names) for names in variables().values()) > 30
     for file, names in variables().items():
-        for name in names - NOT_OURS - COMING:
+        for name in names - NOT_OURS:
             known = f'"{name}"' in SETTINGS or (name.startswith("GRANIAN_") and f"env var: {name}" in flat(help_text))
             assert known, f"{file}: {name}"
 
 
 def flat(text: str) -> str:
     return re.sub(r"\s+", " ", text)
-
-
-def test_settings_that_were_to_come_are_taken_off_the_list() -> None:
-    """So that the list does not outlive its reason."""
-    assert not {name for name in COMING if f'"{name}"' in SETTINGS}
 
 
 def test_the_variables_of_units_are_in_the_files_that_they_read() -> None:

@@ -1,6 +1,7 @@
 """compose.yaml and the manifests for Kubernetes: they fit their schemas, and hold what the shop needs."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,14 @@ import pytest
 import yaml
 
 from seckill import durability
-from tests.deploy.layouts import documents, manifests
+from shop.web.lanes import lanes
+from tests.deploy.layouts import compose_commands, documents, manifests
 from tests.deploy.programs import DEPLOY, ROOT, check, program
 
 YAML_FILES = sorted(path for path in DEPLOY.rglob("*.y*ml"))
 KUBERNETES_VERSION = "1.31"
+# Of shop/web/shells.py.
+RENDERING_THREADS = 2
 COMPOSE = documents(DEPLOY / "compose.yaml")[0]
 KUSTOMIZATION = documents(DEPLOY / "kustomization.yaml")[0]
 
@@ -137,6 +141,18 @@ def test_compose_starts_a_store_on_which_sales_open() -> None:
     for name, rule in durability.STORE_RULES.items():
         assert words[words.index(f"--{name}") + 1] in rule.safe_values, name
     assert "synchronous_commit=on" in COMPOSE["services"]["postgres"]["command"]
+
+
+def test_postgresql_of_compose_has_a_connection_for_everybody() -> None:
+    """As docs/postgres.md counts: a thread that may query, or a process of a worker, has one. Twenty are to spare."""
+    processes = int(re.findall(r"GRANIAN_WORKERS=(\d+)", (DEPLOY / "Containerfile").read_text())[0])
+    commands = compose_commands().values()
+    web_servers = sum(words[0] == "granian" for words in commands)
+    threads = sum(lane.threads for lane in lanes() if lane.name != "health") + RENDERING_THREADS
+    workers = sum(int(words[words.index("-c") + 1]) for words in commands if "worker" in words)
+    settings = COMPOSE["services"]["postgres"]["command"]
+    [connections_max] = [int(word.partition("=")[2]) for word in settings if word.startswith("max_connections=")]
+    assert web_servers * processes * threads + workers + 20 <= connections_max
 
 
 def test_compose_runs_two_web_servers_and_two_beats_read_only() -> None:
