@@ -17,6 +17,8 @@ const TEN_SECONDS_MS = 10_000;
 const LIVE_ERRORS_MAX = 6;
 // The server answers from a reading of the store that may be this old.
 const LIVE_AGE_MS = 150;
+// A proxy may keep answers that are not asked for as `fresh` for so long.
+const PROXY_AGE_MS = 2_000;
 // An answer without news (304) has no time and no new wait, so now and then a whole one is asked for.
 const FRESH_EVERY_MS = 30_000;
 // Shortly before the opening every page asks once more, each at its own moment: how far to spread the calls is then known.
@@ -125,7 +127,7 @@ async function pollLive() {
     const fresh = performance.now() - freshAt > FRESH_EVERY_MS || (lastLook <= 0 && !lookedLast);
     let wait = 0;
     try {
-      const askedMs = now() - LIVE_AGE_MS;
+      const askedMs = now() - LIVE_AGE_MS - (fresh ? 0 : PROXY_AGE_MS);
       const { ok, body } = await getLive(root.dataset.liveUrl, { fresh });
       if (ok) showLive(body, askedMs);
       if (ok && isOver(body)) return;

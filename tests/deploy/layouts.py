@@ -1,0 +1,74 @@
+"""What the files of `deploy/` start: the commands of each layout, as words, and the names in its environment."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.deploy.programs import DEPLOY
+from tests.deploy.unit_files import read_unit, values_of
+
+Commands = dict[str, list[str]]
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    return [document for document in yaml.safe_load_all(path.read_text()) if document]
+
+
+def manifests() -> list[dict[str, Any]]:
+    """All that kustomize would apply, and the template of the secret."""
+    return [document for path in sorted((DEPLOY / "kubernetes").glob("*.yaml")) for document in documents(path)]
+
+
+def image_command() -> list[str]:
+    """What a container runs that has no command of its own."""
+    text = (DEPLOY / "Containerfile").read_text()
+    command: list[str] = yaml.safe_load(text[text.rindex("\nCMD ") + len("\nCMD ") :])
+    return command
+
+
+def compose_commands() -> Commands:
+    services = documents(DEPLOY / "compose.yaml")[0]["services"]
+    ours = {name: service for name, service in services.items() if service["image"] == "stampede"}
+    return {name: service.get("command", image_command()) for name, service in ours.items()}
+
+
+def kubernetes_commands() -> Commands:
+    commands = {}
+    for manifest in manifests():
+        template = manifest.get("spec", {}).get("template", {})
+        for container in template.get("spec", {}).get("containers", []):
+            if container["image"] == "stampede":
+                commands[manifest["metadata"]["name"]] = container.get("command", image_command())
+    return commands
+
+
+def systemd_commands() -> Commands:
+    """Of the units that the target wants, each with its own environment file."""
+    commands = {}
+    for wanted in " ".join(values_of(read_unit(DEPLOY / "systemd" / "stampede.target"), "Unit", "Wants")).split():
+        name, _at, rest = wanted.partition("@")
+        instance = rest.removesuffix(".service")
+        unit = read_unit(DEPLOY / "systemd" / f"{name}@.service")
+        environment = read_environment_file(DEPLOY / "systemd" / f"{name.removeprefix('stampede-')}-{instance}.env")
+        for line in values_of(unit, "Service", "ExecStart"):
+            text = re.sub(r"\$\{(\w+)\}", lambda match: environment[match[1]], line.replace("%i", instance))  # noqa: B023
+            words = shlex.split(text)
+            commands[wanted] = [Path(words[0]).name, *words[1:]]
+    migrate = read_unit(DEPLOY / "systemd" / "stampede-migrate.service")
+    for line in values_of(migrate, "Service", "ExecStart"):
+        words = shlex.split(line)
+        commands[f"migrate: {words[-1]}"] = [Path(words[0]).name, *words[1:]]
+    return commands
+
+
+def read_environment_file(path: Path) -> dict[str, str]:
+    """NAME=value lines; empty if there is no such file."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
+    return {name: value for name, _, value in pairs}
+
+
+LAYOUTS = {"compose": compose_commands, "kubernetes": kubernetes_commands, "systemd": systemd_commands}

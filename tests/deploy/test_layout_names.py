@@ -1,0 +1,216 @@
+"""The files of `deploy/` name what the code has: queues, settings, programs, addresses of the hot calls."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from celery import Celery
+from django.conf import settings
+from django.urls import URLResolver, get_resolver, resolve
+
+from shop.celery import app
+from shop.configuration.celery_tasks import ROUTES
+from shop.languages.page_language import OTHER_LANGUAGES
+from shop.web.shells import PATH as SHELL
+from tests.deploy.layouts import LAYOUTS, Commands, documents, manifests, read_environment_file
+from tests.deploy.programs import DEPLOY, ROOT
+from tests.deploy.unit_files import read_unit, values_of
+
+SETTINGS = (ROOT / "shop" / "settings.py").read_text()
+# Of the interpreter and the container, and those that units and compose use for themselves.
+NOT_OURS = {"PATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "HOME"}
+OF_THE_FILES = {"QUEUES", "PROCESSES"}
+
+each_layout = pytest.mark.parametrize("layout", LAYOUTS)
+
+
+def all_queues() -> set[str]:
+    return {route["queue"] for route in ROUTES.values()} | {str(app.conf.task_default_queue)}
+
+
+def workers(commands: Commands) -> list[list[str]]:
+    return [words for words in commands.values() if words[:4] == ["celery", "-A", "shop", "worker"]]
+
+
+def queues_of(words: list[str]) -> list[str]:
+    return words[words.index("-Q") + 1].split(",")
+
+
+@each_layout
+def test_each_queue_has_one_worker(layout: str) -> None:
+    served = [queue for words in workers(LAYOUTS[layout]()) for queue in queues_of(words)]
+    assert sorted(served) == sorted(all_queues())
+
+
+@each_layout
+def test_payments_and_repairs_delay_no_order(layout: str) -> None:
+    """Who waits for other companies, and who takes minutes, has a worker of its own."""
+    for words in workers(LAYOUTS[layout]()):
+        queues = set(queues_of(words))
+        assert queues <= {"payments", "mail"} or queues == {"repair"} or not queues & {"payments", "mail", "repair"}
+        # One audits and one archives at most, so one is free to reconcile.
+        if queues == {"repair"}:
+            assert int(words[words.index("-c") + 1]) >= 3
+
+
+@each_layout
+def test_all_parts_are_started(layout: str) -> None:
+    commands = LAYOUTS[layout]().values()
+    starts = [" ".join(words) for words in commands]
+    assert sum(start.startswith("granian --interface rsgi shop.rsgi:application") for start in starts) == 2
+    assert any(start.startswith("celery -A shop beat") for start in starts)
+    assert any(start.startswith("python manage.py migrate") for start in starts)
+    assert all("--no-ws" in start for start in starts if start.startswith("granian"))
+
+
+@each_layout
+def test_the_options_of_workers_are_known_to_celery(layout: str) -> None:
+    options = {word for words in workers(LAYOUTS[layout]()) for word in words if word.startswith("--")}
+    help_text = subprocess.run(
+        [sys.executable, "-m", "celery", "-A", "shop", "worker", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env=dict(os.environ),
+    ).stdout
+    assert options
+    assert all(option in help_text for option in options)
+
+
+def granian_help() -> str:
+    argv = [sys.executable, "-m", "granian", "--help"]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+@each_layout
+def test_the_options_of_web_servers_are_known_to_granian(layout: str) -> None:
+    words = [word for words in LAYOUTS[layout]().values() if words[0] == "granian" for word in words]
+    options = {word for word in words if word.startswith("--")}
+    help_text = granian_help()
+    assert all(option in help_text for option in options)
+
+
+def variables() -> dict[str, set[str]]:
+    """The environment variables that each file sets."""
+    found = {
+        "stampede.env.example": set(read_environment_file(DEPLOY / "stampede.env.example")),
+        "Containerfile": set(re.findall(r"(?m)^(?:ENV|   ) (\w+)=", (DEPLOY / "Containerfile").read_text())),
+        "compose.yaml": {
+            name
+            for service in documents(DEPLOY / "compose.yaml")[0]["services"].values()
+            if service["image"] == "stampede"
+            for name in service.get("environment", {})
+        },
+    }
+    for manifest in manifests():
+        data = {**manifest.get("data", {}), **manifest.get("stringData", {})}
+        if manifest["kind"] in ("ConfigMap", "Secret"):
+            found[f"{manifest['kind']}"] = set(data)
+        template = manifest.get("spec", {}).get("template", {}).get("spec", {})
+        for container in template.get("containers", []):
+            names = {entry["name"] for entry in container.get("env", [])}
+            found.setdefault("containers", set()).update(names)
+    for path in (DEPLOY / "systemd").glob("*.service"):
+        found[path.name] = {value.partition("=")[0] for value in values_of(read_unit(path), "Service", "Environment")}
+    for path in (DEPLOY / "systemd").glob("*.env"):
+        found[path.name] = set(read_environment_file(path)) - OF_THE_FILES
+    return found
+
+
+def test_each_variable_is_a_setting_of_the_shop_or_of_granian() -> None:
+    help_text = granian_help()
+    assert sum(len(names) for names in variables().values()) > 30
+    for file, names in variables().items():
+        for name in names - NOT_OURS:
+            known = f'"{name}"' in SETTINGS or (name.startswith("GRANIAN_") and f"env var: {name}" in flat(help_text))
+            assert known, f"{file}: {name}"
+
+
+def flat(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def test_the_variables_of_units_are_in_the_files_that_they_read() -> None:
+    for path in (DEPLOY / "systemd").glob("worker-*.env"):
+        assert set(read_environment_file(path)) == OF_THE_FILES
+
+
+def hot_examples() -> list[str]:
+    """A path for each route of the API that has to do with sale items and reservations."""
+    return [
+        "/api/v1/sale-items/7/live/",
+        "/api/v1/sales/7/live/",
+        "/api/v1/sale-items/7/passes/",
+        "/api/v1/sale-items/7/reservations/",
+        "/api/v1/reservations/0b8c2f5e-9f8a-4f6e-8f63-7f9a7c9f5d11/",
+    ]
+
+
+def nginx_locations() -> list[re.Pattern[str]]:
+    text = (DEPLOY / "nginx" / "stampede.conf").read_text()
+    return [re.compile(pattern) for pattern in re.findall(r"location ~ (\S+) \{", text)]
+
+
+def test_the_hot_addresses_are_routes() -> None:
+    for path in hot_examples():
+        assert resolve(path).url_name, path
+        assert any(location.match(path) for location in nginx_locations()), path
+
+
+def test_every_route_below_the_hot_prefixes_is_meant() -> None:
+    """A new route there would go to the hot servers without anybody deciding so."""
+    routes = {route for route in routes_of(get_resolver()) if re.match(r"api/v1/(sale-items|reservations)/", route)}
+    assert routes == {
+        "api/v1/sale-items/<int:item_id>/live/",
+        "api/v1/sale-items/<int:item_id>/passes/",
+        "api/v1/sale-items/<int:item_id>/reservations/",
+        "api/v1/reservations/<uuid:reservation_id>/",
+    }
+
+
+def routes_of(resolver: URLResolver, prefix: str = "") -> list[str]:
+    routes = []
+    for entry in resolver.url_patterns:
+        text = f"{prefix}{entry.pattern}"
+        routes += routes_of(entry, text) if isinstance(entry, URLResolver) else [text]
+    return routes
+
+
+def test_the_pages_that_proxies_keep_are_those_that_the_shop_keeps() -> None:
+    """Two ways to write the same paths: in shop/web/shells.py, and in the files of the proxies."""
+    [nginx] = [pattern for pattern in nginx_locations() if "categories" in pattern.pattern]
+    haproxy = (DEPLOY / "haproxy" / "haproxy.cfg").read_text()
+    assert f"acl public path_reg {nginx.pattern}" in haproxy
+    languages = ["", *(f"{code}/" for code in OTHER_LANGUAGES)]
+    pages = ["", "sales/7/", "products/", "products/longjing-tea/", "categories/tea/"]
+    personal = ["cart/", "orders/", "accounts/", "search/", "sales/7/x/", "admin/", "api/v1/me/", "checkout/"]
+    for language in languages:
+        for page in pages:
+            assert SHELL.fullmatch(f"/{language}{page}"), page
+            assert nginx.match(f"/{language}{page}"), page
+        for page in personal:
+            assert not nginx.match(f"/{language}{page}"), page
+
+
+def test_the_cookie_of_the_language_is_the_one_that_proxies_know() -> None:
+    assert settings.LANGUAGE_COOKIE_NAME == "django_language"
+    assert "$cookie_django_language" in (DEPLOY / "nginx" / "stampede.conf").read_text()
+    assert "req.cook(django_language)" in (DEPLOY / "haproxy" / "haproxy.cfg").read_text()
+
+
+def test_the_default_queue_is_what_celery_says() -> None:
+    assert Celery().conf.task_default_queue == "celery"
+
+
+def test_documents_that_files_name_are_there() -> None:
+    files = [path for path in DEPLOY.rglob("*") if path.is_file()]
+    for path in files:
+        for name in re.findall(r"\b(?:docs|deploy)/[\w./-]*\w", path.read_text()):
+            target = ROOT / name
+            made_by_the_reader = name in ("deploy/stampede.env", "deploy/tls/tls.crt")
+            assert target.exists() or made_by_the_reader, f"{path.name}: {name}"
+    assert Path(DEPLOY / "Containerfile") in files

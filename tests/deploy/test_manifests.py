@@ -1,0 +1,179 @@
+"""compose.yaml and the manifests for Kubernetes: they fit their schemas, and hold what the shop needs."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from seckill import durability
+from shop.web.lanes import lanes
+from tests.deploy.layouts import compose_commands, documents, manifests
+from tests.deploy.programs import DEPLOY, ROOT, check, program
+
+YAML_FILES = sorted(path for path in DEPLOY.rglob("*.y*ml"))
+KUBERNETES_VERSION = "1.31"
+# Of shop/web/shells.py.
+RENDERING_THREADS = 2
+COMPOSE = documents(DEPLOY / "compose.yaml")[0]
+KUSTOMIZATION = documents(DEPLOY / "kustomization.yaml")[0]
+
+
+def of_kind(kind: str) -> dict[str, dict[str, Any]]:
+    return {manifest["metadata"]["name"]: manifest for manifest in manifests() if manifest["kind"] == kind}
+
+
+def pods() -> dict[str, dict[str, Any]]:
+    """The pod's part of each Deployment and Job."""
+    return {name: one["spec"]["template"]["spec"] for name, one in {**of_kind("Deployment"), **of_kind("Job")}.items()}
+
+
+def containers() -> list[tuple[str, dict[str, Any]]]:
+    return [
+        (name, container)
+        for name, pod in pods().items()
+        for container in [*pod.get("initContainers", []), *pod["containers"]]
+    ]
+
+
+def test_all_files_are_yaml_of_one_style() -> None:
+    yamllint = program("yamllint", package="the Python package yamllint")
+    rules = {
+        "extends": "default",
+        "rules": {
+            "line-length": {"max": 140},
+            "document-start": "disable",
+            "braces": {"max-spaces-inside": 0},
+            "comments-indentation": "disable",
+        },
+    }
+    check(yamllint, "--strict", "-d", json.dumps(rules), *YAML_FILES)
+
+
+def test_compose_fits_its_schema() -> None:
+    checker = program("check-jsonschema", package="the Python package check-jsonschema")
+    check(checker, "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose.yaml")
+
+
+@pytest.mark.parametrize("path", sorted((DEPLOY / "kubernetes").glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_manifest_fits_its_schema(path: Path) -> None:
+    checker = program("kubernetes-validate", package="the Python package kubernetes-validate")
+    check(checker, "--strict", "--kubernetes-version", KUBERNETES_VERSION, path)
+
+
+def test_the_kustomization_has_all_manifests_but_the_template_of_the_secret() -> None:
+    files = {f"kubernetes/{path.name}" for path in (DEPLOY / "kubernetes").glob("*.yaml")}
+    assert set(KUSTOMIZATION["resources"]) == files - {"kubernetes/secret.example.yaml"}
+    [generated] = KUSTOMIZATION["configMapGenerator"]
+    for entry in generated["files"]:
+        assert (DEPLOY / entry.partition("=")[2]).exists(), entry
+
+
+def test_no_pod_is_root_or_writes_outside_of_its_volumes() -> None:
+    for name, pod in pods().items():
+        assert pod["securityContext"]["runAsNonRoot"], name
+        assert pod["automountServiceAccountToken"] is False, name
+    for name, container in containers():
+        security = container["securityContext"]
+        assert security["readOnlyRootFilesystem"], name
+        assert security["allowPrivilegeEscalation"] is False, name
+        assert "/tmp" in [mount["mountPath"] for mount in container["volumeMounts"]], name
+        assert container["resources"]["requests"], name
+        assert container["resources"]["limits"]["memory"], name
+
+
+def test_only_healthz_is_asked_and_a_drain_is_no_death() -> None:
+    web = {name: pod["containers"][0] for name, pod in pods().items() if name in ("stampede-hot", "stampede-pages")}
+    assert len(web) == 2
+    for container in web.values():
+        for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+            assert container[probe]["httpGet"]["path"] == "/healthz"
+            assert container[probe]["httpGet"]["httpHeaders"] == [{"name": "Host", "value": "localhost"}]
+        [shell, _c, script] = container["lifecycle"]["preStop"]["exec"]["command"]
+        assert shell == "sh"
+        drain_seconds = int(script.rpartition("sleep ")[2])
+        assert script.startswith('touch "$DRAIN_FILE";')
+        ready, alive = container["readinessProbe"], container["livenessProbe"]
+        assert ready["periodSeconds"] * ready["failureThreshold"] < drain_seconds
+        assert alive["periodSeconds"] * alive["failureThreshold"] > drain_seconds
+    assert "/readyz" not in "".join(str(manifest) for manifest in manifests())
+
+
+def test_what_runs_twice_keeps_one_through_a_disruption() -> None:
+    budgets = {one["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"] for one in of_kind("PodDisruptionBudget").values()}
+    deployments = of_kind("Deployment")
+    for name, one in deployments.items():
+        labels = one["spec"]["template"]["metadata"]["labels"]
+        assert one["spec"]["replicas"] >= 2, name
+        assert labels["app.kubernetes.io/component"] in budgets, name
+        assert one["spec"]["selector"]["matchLabels"].items() <= labels.items(), name
+    assert len(budgets) == len(deployments)
+
+
+def test_services_and_autoscalers_name_what_exists() -> None:
+    deployments = of_kind("Deployment")
+    components = {one["metadata"]["labels"]["app.kubernetes.io/component"] for one in deployments.values()}
+    for service in of_kind("Service").values():
+        assert service["spec"]["selector"]["app.kubernetes.io/component"] in components
+    for scaler in of_kind("HorizontalPodAutoscaler").values():
+        target = deployments[scaler["spec"]["scaleTargetRef"]["name"]]
+        assert scaler["spec"]["minReplicas"] == target["spec"]["replicas"]
+    upstreams = (DEPLOY / "nginx" / "upstreams-containers.conf").read_text()
+    for name in ("stampede-hot", "stampede-pages"):
+        assert f"server {name}:8000" in upstreams
+        assert name in of_kind("Service")
+        assert name in COMPOSE["services"]
+
+
+def test_volumes_are_there_that_containers_mount() -> None:
+    for name, pod in pods().items():
+        volumes = {volume["name"] for volume in pod["volumes"]}
+        for container in [*pod.get("initContainers", []), *pod["containers"]]:
+            assert {mount["name"] for mount in container["volumeMounts"]} <= volumes, name
+
+
+def test_compose_starts_a_store_on_which_sales_open() -> None:
+    command = COMPOSE["services"]["store"]["command"][-1]
+    words = shlex.split(command)
+    for name, rule in durability.STORE_RULES.items():
+        assert words[words.index(f"--{name}") + 1] in rule.safe_values, name
+    assert "synchronous_commit=on" in COMPOSE["services"]["postgres"]["command"]
+
+
+def test_postgresql_of_compose_has_a_connection_for_everybody() -> None:
+    """As docs/postgres.md counts: a thread that may query, or a process of a worker, has one. Twenty are to spare."""
+    processes = int(re.findall(r"GRANIAN_WORKERS=(\d+)", (DEPLOY / "Containerfile").read_text())[0])
+    commands = compose_commands().values()
+    web_servers = sum(words[0] == "granian" for words in commands)
+    threads = sum(lane.threads for lane in lanes() if lane.name != "health") + RENDERING_THREADS
+    workers = sum(int(words[words.index("-c") + 1]) for words in commands if "worker" in words)
+    settings = COMPOSE["services"]["postgres"]["command"]
+    [connections_max] = [int(word.partition("=")[2]) for word in settings if word.startswith("max_connections=")]
+    assert web_servers * processes * threads + workers + 20 <= connections_max
+
+
+def test_compose_runs_two_web_servers_and_two_beats_read_only() -> None:
+    ours = {name: one for name, one in COMPOSE["services"].items() if one["image"] == "stampede"}
+    assert {"stampede-hot", "stampede-pages", "beat-1", "beat-2", "migrate"} <= set(ours)
+    for name, service in ours.items():
+        assert service["read_only"], name
+        assert service["tmpfs"] == "/tmp", name
+        assert service["env_file"] == "stampede.env", name
+    for mount in COMPOSE["services"]["proxy"]["volumes"]:
+        source = mount.partition(":")[0]
+        assert source == "./tls" or (DEPLOY / source).exists(), source
+
+
+def test_the_links_of_the_yaml_files_to_documents_lead_somewhere() -> None:
+    for path in YAML_FILES:
+        for word in path.read_text().split():
+            if word.strip("().,").startswith("docs/"):
+                assert (ROOT / word.strip("().,")).exists(), word
+
+
+def test_yaml_is_read_without_tags() -> None:
+    for path in YAML_FILES:
+        assert list(yaml.safe_load_all(path.read_text())), path

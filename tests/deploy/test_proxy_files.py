@@ -1,0 +1,82 @@
+"""nginx and HAProxy themselves find nothing wrong with their files, in each place where these are used."""
+
+import os
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from tests.deploy.layouts import documents
+from tests.deploy.programs import DEPLOY, check, program
+from tests.deploy.proxies import Proxy, haproxy_environment, listen_on, make_certificate, nginx_files, nginx_tree
+from tests.own_store import free_port
+
+
+def in_a_container(files: dict[str, str]) -> dict[str, str]:
+    """Names of containers are known inside a network of containers alone."""
+    return {
+        place: text.replace("server stampede-hot:", "server 127.0.0.1:").replace("server stampede-pages:", "server 127.0.0.2:")
+        for place, text in files.items()
+    }
+
+
+def of_systemd() -> dict[str, str]:
+    return nginx_files()
+
+
+def of_compose() -> dict[str, str]:
+    """What compose.yaml mounts below /etc/nginx."""
+    files = {}
+    for mount in documents(DEPLOY / "compose.yaml")[0]["services"]["proxy"]["volumes"]:
+        source, target, *_ = mount.split(":")
+        if target.startswith("/etc/nginx/"):
+            files[target.removeprefix("/etc/nginx/")] = (DEPLOY / source).read_text()
+    return in_a_container(files)
+
+
+def of_kubernetes() -> dict[str, str]:
+    """What the pod of the proxy mounts below /etc/nginx, from the ConfigMap that kustomize generates."""
+    [generated] = documents(DEPLOY / "kustomization.yaml")[0]["configMapGenerator"]
+    pairs = (entry.partition("=") for entry in generated["files"])
+    content = {key: (DEPLOY / source).read_text() for key, _, source in pairs}
+    deployment = documents(DEPLOY / "kubernetes" / "proxy.yaml")[0]
+    pod = deployment["spec"]["template"]["spec"]
+    items = {
+        volume["name"]: volume["configMap"]["items"]
+        for volume in pod["volumes"]
+        if volume.get("configMap", {}).get("name") == generated["name"]
+    }
+    files = {}
+    for mount in pod["containers"][0]["volumeMounts"]:
+        for item in items.get(mount["name"], []):
+            files[f"{mount['mountPath'].removeprefix('/etc/nginx/')}/{item['path']}"] = content[item["key"]]
+    return in_a_container(files)
+
+
+@pytest.mark.parametrize("files", [of_systemd, of_compose, of_kubernetes], ids=lambda files: files.__name__)
+def test_nginx_finds_nothing_wrong(files: object, server_directory: Path) -> None:
+    assert callable(files)
+    nginx = program("nginx", package="Debian: apt install nginx-light")
+    given = files()
+    assert len(given) == 3
+    changes = listen_on(http_port=free_port(), https_port=free_port())
+    main = nginx_tree(server_directory, files=given, changes=changes)
+    check(nginx, "-t", "-q", "-p", server_directory, "-c", main, "-e", "stderr")
+
+
+def test_haproxy_finds_nothing_wrong(server_directory: Path) -> None:
+    haproxy = program("haproxy", package="Debian: apt install haproxy")
+    make_certificate(server_directory / "tls")
+    proxy = Proxy(http_port=free_port(), https_port=free_port())
+    given = haproxy_environment(server_directory, proxy=proxy, hot_port=8001, pages_port=8002)
+    with mock.patch.dict(os.environ, given):
+        # -dW: a warning is an error.
+        check(haproxy, "-c", "-q", "-dW", "-f", DEPLOY / "haproxy" / "haproxy.cfg")
+
+
+def test_idle_connections_are_closed_before_granian_closes_them() -> None:
+    """granian waits 30 s for the next request of a connection (--http1-header-read-timeout)."""
+    for path in (DEPLOY / "nginx").glob("upstreams*.conf"):
+        text = path.read_text()
+        assert text.count("keepalive_timeout 20s;") == text.count("upstream stampede_") == 2
+    assert "pool-purge-delay 20s" in (DEPLOY / "haproxy" / "haproxy.cfg").read_text()

@@ -1,0 +1,176 @@
+"""What nginx and HAProxy do with the files of `deploy/`, in front of web servers that count."""
+
+import json
+
+import pytest
+
+from shop.http.problems import OUTAGE, problem
+from shop.web.public_page import CACHE_CONTROL
+from tests.deploy.conftest import Front
+from tests.processes import wait_until
+
+LIVE = "/api/v1/sales/7/live/"
+RESERVATIONS = "/api/v1/sale-items/7/reservations/"
+AS_LIVE = {"ETag": '"0123"', "Cache-Control": "no-store", "Vary": "Accept-Language"}
+ASKS_FOR_NEWS = {"If-None-Match": '"0123"'}
+
+HOT = [
+    ("GET", LIVE),
+    ("GET", "/api/v1/sale-items/7/live/"),
+    ("POST", RESERVATIONS),
+    ("POST", "/api/v1/sale-items/7/passes/"),
+    ("GET", "/api/v1/reservations/0b8c2f5e-9f8a-4f6e-8f63-7f9a7c9f5d11/"),
+]
+OTHERS = [
+    ("GET", "/"),
+    ("GET", "/zh-hans/"),
+    ("GET", "/sales/7/"),
+    ("GET", "/api/v1/sales/"),
+    ("GET", "/api/v1/me/"),
+    ("POST", "/api/v1/orders/0b8c2f5e-9f8a-4f6e-8f63-7f9a7c9f5d11/pay/"),
+    ("POST", "/api/v1/payments/stripe/webhook/"),
+    ("POST", "/sale-items/7/reserve/"),
+    ("GET", "/admin/"),
+]
+
+
+def test_the_crowd_and_the_others_have_web_servers_of_their_own(front: Front) -> None:
+    for method, path in HOT:
+        _response, body = front.proxy.ask(path, method=method, body=b"{}" if method == "POST" else None)
+        assert json.loads(body)["stub"] == "hot", path
+    for method, path in OTHERS:
+        _response, body = front.proxy.ask(path, method=method, body=b"{}" if method == "POST" else None)
+        assert json.loads(body)["stub"] == "pages", path
+
+
+def test_figures_are_kept_for_those_who_ask_for_news(front: Front) -> None:
+    front.hot.answers[LIVE] = (200, AS_LIVE)
+    statuses = [front.proxy.ask(LIVE, headers=ASKS_FOR_NEWS)[0].status for _ in range(30)]
+    # The first answer is a whole one where the proxy cannot make a 304 of it yet.
+    assert set(statuses[1:]) == {304}
+    assert front.hot.count(LIVE) < 15
+    # And they are the same for everybody, so no cookie and no language makes another one.
+    known = front.hot.count(LIVE)
+    for number in range(30):
+        front.proxy.ask(LIVE, headers={**ASKS_FOR_NEWS, "Cookie": f"sessionid={number}"})
+    assert front.hot.count(LIVE) < known + 15
+
+
+def test_who_needs_the_clock_hears_it_from_the_shop(front: Front) -> None:
+    front.hot.answers[LIVE] = (200, AS_LIVE)
+    front.proxy.ask(LIVE, headers=ASKS_FOR_NEWS)
+    before = front.hot.count(LIVE)
+    answers = [front.proxy.ask(LIVE) for _ in range(10)]
+    assert front.hot.count(LIVE) == before + 10
+    assert {response.headers["Cache-Control"] for response, _body in answers} == {"no-store"}
+
+
+def test_figures_that_cannot_be_had_are_not_kept(front: Front) -> None:
+    front.hot.answers[LIVE] = (404, {"Cache-Control": "no-store"})
+    for _ in range(5):
+        assert front.proxy.ask(LIVE, headers=ASKS_FOR_NEWS)[0].status == 404
+    assert front.hot.count(LIVE) == 5
+
+
+@pytest.mark.parametrize("path", ["/", "/zh-hans/", "/sales/7/", "/zh-hans/products/longjing/"])
+def test_a_public_page_is_kept_for_a_second(front: Front, path: str) -> None:
+    front.pages.answers[path] = (200, {"Cache-Control": CACHE_CONTROL, "Vary": "Accept-Encoding"})
+    for number in range(30):
+        front.proxy.ask(path, headers={"Cookie": f"sessionid={number}"})
+    assert 1 <= front.pages.count(path) < 15
+
+
+def test_the_home_page_of_who_chose_a_language_is_asked_for(front: Front) -> None:
+    front.pages.answers["/"] = (200, {"Cache-Control": CACHE_CONTROL})
+    front.proxy.ask("/")
+    front.pages.answers["/"] = (302, {"Location": "/zh-hans/", "Cache-Control": "private, no-store"})
+    response, _body = front.proxy.ask("/", headers={"Cookie": "django_language=zh-hans"})
+    assert (response.status, response.headers["Location"]) == (302, "/zh-hans/")
+
+
+@pytest.mark.parametrize("path", ["/cart/", "/orders/", "/api/v1/me/", "/accounts/", "/sales/7/"])
+def test_what_the_shop_does_not_call_public_is_never_kept(front: Front, path: str) -> None:
+    for _ in range(3):
+        front.proxy.ask(path)
+    assert front.pages.count(path) == 3
+
+
+@pytest.mark.parametrize("status", [409, 410, 429, 503])
+def test_a_refusal_passes_as_it_is(front: Front, status: int) -> None:
+    front.hot.answers[RESERVATIONS] = (status, {"Retry-After": "7", "Content-Type": "application/problem+json"})
+    for _ in range(3):
+        response, body = front.proxy.ask(RESERVATIONS, method="POST", body=b'{"units": 1}')
+        assert (response.status, response.headers["Retry-After"]) == (status, "7")
+        assert json.loads(body)["stub"] == "hot"
+    assert front.hot.count(RESERVATIONS) == 3
+
+
+def test_a_reservation_without_an_answer_is_repeated(front: Front) -> None:
+    """By nginx at the other group; by HAProxy at another server of the group, or at the same one if it has no other."""
+    front.hot.silent[RESERVATIONS] = 1
+    response, body = front.proxy.ask(
+        RESERVATIONS, method="POST", body=b'{"units": 2}', headers={"Authorization": "Pass of-a-test"}
+    )
+    assert response.status == 200
+    answered = front.pages if front.kind == "nginx" else front.hot
+    assert json.loads(body)["stub"] == answered.name
+    assert answered.headers_of(RESERVATIONS)["authorization"] == "Pass of-a-test"
+    assert answered.headers_of(RESERVATIONS)["content-length"] == "12"
+    assert front.hot.count(RESERVATIONS) + front.pages.count(RESERVATIONS) == 2
+
+
+@pytest.mark.parametrize("path", ["/api/v1/sale-items/7/passes/", "/api/v1/orders/7/pay/", "/cart/add/"])
+def test_no_other_call_is_repeated(front: Front, path: str) -> None:
+    front.hot.silent[path] = front.pages.silent[path] = 9
+    response, _body = front.proxy.ask(path, method="POST", body=b"{}")
+    assert response.status in (502, 503)
+    assert front.hot.count(path) + front.pages.count(path) == 1
+
+
+def test_where_no_web_server_is_left_the_api_says_unavailable(front: Front) -> None:
+    if front.kind == "nginx":
+        front.hot.silent[RESERVATIONS] = front.pages.silent[RESERVATIONS] = 9
+    else:
+        front.hot.answers["/healthz"] = front.pages.answers["/healthz"] = (503, {})
+        wait_until(lambda: front.proxy.ask(RESERVATIONS, method="POST")[0].status == 503, seconds_max=20)
+    response, body = front.proxy.ask(RESERVATIONS, method="POST", body=b"{}")
+    expected = problem(**OUTAGE)
+    assert response.status == 503
+    assert json.loads(body) == json.loads(expected.content)
+    for name in ("Retry-After", "Content-Type", "Cache-Control"):
+        assert response.headers[name] == expected[name]
+
+
+def test_the_addresses_of_clients_are_appended_and_the_protocol_is_overwritten(front: Front) -> None:
+    lies = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "gopher", "X_Forwarded_Proto": "gopher"}
+    front.proxy.ask("/cart/", headers=lies)
+    headers = front.pages.headers_of("/cart/")
+    assert headers["x-forwarded-proto"] == "https"
+    assert headers["host"] == "shop.example"
+    # TRUSTED_PROXIES=1 reads the last one.
+    assert headers["x-forwarded-for"] == "192.0.2.1, 127.0.0.1"
+    front.proxy.ask("/cart/", headers=lies, plain=True)
+    assert front.pages.headers_of("/cart/")["x-forwarded-proto"] == "http"
+
+
+def test_figures_for_machines_are_hidden_and_health_is_not(front: Front) -> None:
+    for path in ("/metrics", "/readyz"):
+        assert front.proxy.ask(path)[0].status == 404
+        assert front.pages.count(path) == 0
+    assert front.proxy.ask("/healthz")[0].status == 200
+
+
+def test_a_server_that_cannot_be_reached_is_stood_in_for(front: Front) -> None:
+    front.hot.stop()
+    for path in (RESERVATIONS, "/api/v1/sale-items/7/passes/"):
+        assert json.loads(front.proxy.ask(path, method="POST", body=b"{}")[1])["stub"] == "pages"
+
+
+@pytest.mark.parametrize("front", ["haproxy"], indirect=True)
+def test_a_server_that_is_draining_gets_no_new_calls(front: Front) -> None:
+    front.hot.answers["/healthz"] = (503, {})
+    wait_until(lambda: json.loads(front.proxy.ask(LIVE)[1])["stub"] == "pages", seconds_max=20)
+    before = len(front.hot.calls)
+    for _ in range(10):
+        assert json.loads(front.proxy.ask(RESERVATIONS, method="POST", body=b"{}")[1])["stub"] == "pages"
+    assert len(front.hot.calls) == before

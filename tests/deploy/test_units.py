@@ -1,0 +1,60 @@
+"""deploy/systemd: systemd finds nothing wrong with the units, and they keep to what the other layouts do."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.programs import DEPLOY, check, program
+from tests.deploy.unit_files import read_unit, values_of
+
+SYSTEMD = DEPLOY / "systemd"
+SERVICES = sorted(SYSTEMD.glob("*.service"))
+LASTING = [path for path in SERVICES if "@" in path.name]
+
+
+def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
+    """With programs that exist in place of those of the virtual environment, which systemd looks for."""
+    analyze = program("systemd-analyze", package="Debian: apt install systemd")
+    for path in [*SERVICES, SYSTEMD / "stampede.target"]:
+        text = path.read_text().replace("/srv/stampede/.venv/bin/", "/bin/../bin/true-")
+        for name in ("granian", "celery", "python"):
+            text = text.replace(f"/bin/../bin/true-{name}", "/bin/true")
+        (tmp_path / path.name).write_text(text)
+    instances = {"stampede-web@": "8001", "stampede-worker@": "drain", "stampede-beat@": "1", "stampede-migrate": ""}
+    units = []
+    for stem, instance in instances.items():
+        source = tmp_path / f"{stem}.service"
+        unit = tmp_path / f"{stem}{instance}.service"
+        if instance:
+            shutil.copy(source, unit)
+        units.append(unit)
+    check(analyze, "verify", "--man=no", *units, tmp_path / "stampede.target")
+
+
+@pytest.mark.parametrize("path", LASTING, ids=lambda path: path.stem)
+def test_what_lasts_is_restarted_without_end(path: Path) -> None:
+    unit = read_unit(path)
+    assert values_of(unit, "Service", "Restart") == ["always"]
+    assert values_of(unit, "Unit", "PartOf") == ["stampede.target"]
+    assert values_of(unit, "Install", "WantedBy") == ["stampede.target"]
+
+
+@pytest.mark.parametrize("path", SERVICES, ids=lambda path: path.stem)
+def test_no_unit_is_root_or_writes_where_it_likes(path: Path) -> None:
+    unit = read_unit(path)
+    assert values_of(unit, "Service", "User") == ["stampede"]
+    assert values_of(unit, "Service", "ProtectSystem") == ["strict"]
+    assert values_of(unit, "Service", "NoNewPrivileges") == ["yes"]
+
+
+def test_a_web_server_drains_before_it_ends() -> None:
+    unit = read_unit(SYSTEMD / "stampede-web@.service")
+    environment = dict(value.split("=", 1) for value in values_of(unit, "Service", "Environment"))
+    [directory] = values_of(unit, "Service", "RuntimeDirectory")
+    assert environment["DRAIN_FILE"].startswith(f"/run/{directory}/")
+    [stop] = values_of(unit, "Service", "ExecStop")
+    assert 'touch "$$DRAIN_FILE"' in stop
+    [command] = values_of(unit, "Service", "ExecStart")
+    [timeout] = values_of(unit, "Service", "TimeoutStopSec")
+    assert int(timeout) > 5 + int(command.split("--workers-kill-timeout ")[1].split()[0])
