@@ -17,8 +17,8 @@ from redis import Redis
 from orders.models import Order, OrderStatus
 from seckill.models import SaleItem
 from shop.local.process import POLL_SECONDS, Process, stop_processes
-from tests.deploy.proxies import HOST, Proxy, running_haproxy, running_nginx
 from tests.deploy.programs import DEPLOY, ROOT
+from tests.deploy.proxies import HOST, Proxy, running_haproxy, running_nginx
 from tests.deploy.unit_files import Host
 from tests.embedded_servers import temporary_server_directory
 from tests.live_shop import START_SECONDS, environment

@@ -21,7 +21,7 @@ from orders.payments.simulated.models import SimulatedMessage
 from seckill import item_state
 from seckill.item_state import Condition
 from shop.databases.timeline import database_timeline
-from shop.local.servers import free_ports
+from shop.local.ports import free_ports
 
 NAME = "standby"
 # So long the shop sells with a standby, before anything is done to it.
