@@ -17,9 +17,10 @@ from uuid import UUID
 
 from redis import Redis
 
-from seckill import ledger
+from seckill import ledger_words
 from seckill.keys import keys_of
-from seckill.ledger import Counters, Hold, counters_from, hold_from
+from seckill.ledger import Counters, counters_from
+from seckill.ledger_words import Hold, hold_from
 from seckill.store import answers_of, ask, ask_each
 
 # Those of an item that are compared with its holds. `forgotten` is missing until the first hold is forgotten.
@@ -323,7 +324,7 @@ def numbers_in(item: dict[str, str], *, names: Set[str]) -> dict[str, int]:
 def number_from(value: str | bytes | None) -> int | None:
     """An integer as the scripts write it; None if it is missing or cannot be read."""
     try:
-        return None if value is None else ledger.number_from(value.encode() if isinstance(value, str) else value)
+        return None if value is None else ledger_words.number_from(value.encode() if isinstance(value, str) else value)
     except ValueError:
         return None
 

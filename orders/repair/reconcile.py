@@ -33,8 +33,7 @@ from orders.repair import replaced_database
 from seckill import item_state, ledger, passes
 from seckill.changes import journal
 from seckill.item_lock import check_held, item_lock
-from seckill.ledger import Hold, Restoration
-from seckill.ledger_words import Adjusted, ReleaseReason, RestoreAs, Restored
+from seckill.ledger_words import Adjusted, Hold, ReleaseReason, Restoration, RestoreAs, Restored
 from seckill.models import SaleChange, SaleItem
 from seckill.publication import terms_of
 from seckill.store import StoreUnreachable
