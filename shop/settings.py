@@ -21,7 +21,6 @@ from shop.configuration.languages import shop_languages
 from shop.configuration.log_lines import logging_settings
 from shop.configuration.message_broker import broker_settings, refuse_cluster
 from shop.configuration.rates import rate
-from shop.configuration.redis_address import read_address
 from shop.configuration.store_clients import redis_cache
 from shop.money import UnknownCurrency, known_currency
 from shop.sidebar import ACCOUNT_LINKS, NAVIGATION
@@ -238,7 +237,7 @@ DATABASES: dict[str, Any] = databases(
     url=DATABASE_URL, direct_url=DIRECT_DATABASE_URL, replica_url=REPLICA_DATABASE_URL, argv=sys.argv
 )
 
-refuse_cluster(read_address(REDIS_URL), setting="REDIS_URL")
+refuse_cluster(REDIS_URL, setting="REDIS_URL")
 CACHES = {
     "default": redis_cache(REDIS_URL, timeout_seconds=1.0),
     # For connecting and for answering: even where both run out, the buyer gets `unavailable` within two seconds.
