@@ -74,5 +74,5 @@ def test_a_cluster_is_refused_with_what_can_be_used() -> None:
     with pytest.raises(ImproperlyConfigured, match=r"CELERY_BROKER_URL .* Cluster.* redis\+sentinel://"):
         broker_settings("redis+cluster://:secret@one,two", task_seconds_max=60)
     with pytest.raises(ImproperlyConfigured, match=r"^REDIS_URL .*\(SECKILL_REDIS_URL\)") as refused:
-        refuse_cluster(read_address("redis+cluster://:secret@one,two"), setting="REDIS_URL")
+        refuse_cluster("redis+cluster://:secret@one,two", setting="REDIS_URL")
     assert "secret" not in str(refused.value)
