@@ -19,6 +19,7 @@ from tests.other_database import own_url, with_database
 from tests.own_store import START_SECONDS, free_port
 from tests.processes import descendants, wait_until
 
+
 class OwnPostgres:
     """A copy of another server, made while that one runs. With `follows`, a standby of it."""
 

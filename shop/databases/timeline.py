@@ -12,9 +12,7 @@ log = structlog.get_logger(__name__)
 
 # The name of the file that is written now begins with the timeline. Unlike pg_control_checkpoint(), which tells that of
 # the last checkpoint, it is right as soon as the server takes writes. Every role may call these functions.
-FIND_TIMELINE = (
-    "SELECT system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) FROM pg_control_system()"
-)
+FIND_TIMELINE = "SELECT system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) FROM pg_control_system()"
 
 
 def database_timeline() -> str:

@@ -16,7 +16,7 @@ from seckill.item_state import Condition
 from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from shop.databases.timeline import database_timeline
-from shop.models import Category, Product
+from shop.models import Category
 from tests.conftest import make_item
 from tests.orders.repair.item_journey import ItemJourney
 from tests.orders.repair.test_reconcile import make_change
