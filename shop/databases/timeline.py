@@ -14,6 +14,9 @@ log = structlog.get_logger(__name__)
 # the last checkpoint, it is right as soon as the server takes writes. Every role may call these functions.
 FIND_TIMELINE = "SELECT system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) FROM pg_control_system()"
 
+# What this process has logged: the sweep asks every second.
+_logged: set[str] = set()
+
 
 def database_timeline() -> str:
     """For example `7430112233445566778/2`. Empty where the server does not tell, as some managed services do not.
@@ -25,6 +28,8 @@ def database_timeline() -> str:
             cursor.execute(FIND_TIMELINE)
             identifier, timeline = cursor.fetchone()
     except (ProgrammingError, NotSupportedError, InternalError) as error:
-        log.warning("database_timeline_unknown", error=str(error))
+        if str(error) not in _logged:
+            _logged.add(str(error))
+            log.warning("database_timeline_unknown", error=str(error))
         return ""
     return f"{identifier}/{int(timeline, 16)}"
