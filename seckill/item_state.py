@@ -126,9 +126,9 @@ def conditions(*, item_ids: Sequence[int], timeline: str = "") -> dict[int, Cond
     return ask_each(partial(read_conditions, timeline=timeline), item_ids=item_ids)
 
 
-def condition(*, item_id: int) -> Condition:
-    """The item's condition. Raises StoreUnreachable."""
-    return ask(lambda client: read_conditions(client, [item_id]), item_id=item_id)[item_id]
+def condition(*, item_id: int, timeline: str = "") -> Condition:
+    """The item's condition, by the rules of `conditions`. Raises StoreUnreachable."""
+    return ask(lambda client: read_conditions(client, [item_id], timeline=timeline), item_id=item_id)[item_id]
 
 
 def read_conditions(client: Redis, item_ids: Sequence[int], *, timeline: str = "") -> dict[int, Condition]:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import psycopg
 from django.conf import settings
 
-from bench.faults.standby_server import copy_server
+from bench.postgres_copy import copy_server
 from shop.local.postgres import PostgresServer
 from shop.local.process import Process
 from tests.other_database import own_url, with_database

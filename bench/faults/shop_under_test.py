@@ -23,7 +23,7 @@ from django.conf import settings
 from bench.faults.proxy import Proxy
 from bench.faults.raw_valkey import client_at
 from bench.faults.shop_launch import ProcessPlan, process_of
-from bench.faults.standby_server import copy_server
+from bench.postgres_copy import copy_server
 from shop.local.ports import free_ports
 from shop.local.postgres import PostgresServer
 from shop.local.process import POLL_SECONDS, Process, ProcessFailed, ending, stop_processes

@@ -284,7 +284,9 @@ def expected_holds(*, item_id: int, order_ids: Sequence[int]) -> list[ExpectedHo
     ).order_by("order_id")
     columns = ("order_id", "order__reservation_id", "order__buyer_id", "units", "order__expires_at")
     return [
-        ExpectedHold(order_id, reservation_id, buyer_id, units, to_ms(deadline), state_for(status, units_back, attention))
+        ExpectedHold(
+            order_id, reservation_id, buyer_id, units, to_ms(deadline), state_for(status, units_back, attention)
+        )
         for order_id, reservation_id, buyer_id, units, deadline, status, units_back, attention in lines.values_list(
             *columns, "order__status", "order__units_back", "order__attention"
         )
