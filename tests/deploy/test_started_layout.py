@@ -17,8 +17,8 @@ from redis import Redis
 from orders.models import Order, OrderStatus
 from seckill.models import SaleItem
 from shop.local.process import POLL_SECONDS, Process, stop_processes
-from tests.deploy.proxies import HOST, Proxy, running_haproxy, running_nginx
 from tests.deploy.programs import DEPLOY, ROOT
+from tests.deploy.proxies import HOST, Proxy, running_haproxy, running_nginx
 from tests.deploy.unit_files import Host
 from tests.embedded_servers import temporary_server_directory
 from tests.live_shop import START_SECONDS, environment
@@ -127,8 +127,10 @@ class Buyer:
         again = self.call("POST", f"sale-items/{item.pk}/reservations/", **reserve)
         assert again["id"] == reservation["id"]
         wait_until(
-            lambda: self.call("GET", f"reservations/{reservation['id']}/", authorization=bearer)["status"]
-            == "awaiting_payment",
+            lambda: (
+                self.call("GET", f"reservations/{reservation['id']}/", authorization=bearer)["status"]
+                == "awaiting_payment"
+            ),
             seconds_max=30,
         )
         return str(reservation["id"])
