@@ -1,4 +1,4 @@
-"""nginx and HAProxy with the files of `deploy/`, at other addresses: ports of the test, and a certificate of its own."""
+"""nginx and HAProxy with the files of `deploy/`, at ports of the test and with a certificate of its own."""
 
 import os
 import ssl

@@ -103,7 +103,8 @@ def test_only_healthz_is_asked_and_a_drain_is_no_death() -> None:
 
 
 def test_what_runs_twice_keeps_one_through_a_disruption() -> None:
-    budgets = {one["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"] for one in of_kind("PodDisruptionBudget").values()}
+    selectors = [one["spec"]["selector"]["matchLabels"] for one in of_kind("PodDisruptionBudget").values()]
+    budgets = {selector["app.kubernetes.io/component"] for selector in selectors}
     deployments = of_kind("Deployment")
     for name, one in deployments.items():
         labels = one["spec"]["template"]["metadata"]["labels"]

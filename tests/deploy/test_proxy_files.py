@@ -14,10 +14,10 @@ from tests.own_store import free_port
 
 def in_a_container(files: dict[str, str]) -> dict[str, str]:
     """Names of containers are known inside a network of containers alone."""
-    return {
-        place: text.replace("server stampede-hot:", "server 127.0.0.1:").replace("server stampede-pages:", "server 127.0.0.2:")
-        for place, text in files.items()
-    }
+    addresses = {"server stampede-hot:": "server 127.0.0.1:", "server stampede-pages:": "server 127.0.0.2:"}
+    for name, address in addresses.items():
+        files = {place: text.replace(name, address) for place, text in files.items()}
+    return files
 
 
 def of_systemd() -> dict[str, str]:

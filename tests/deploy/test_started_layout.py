@@ -127,8 +127,10 @@ class Buyer:
         again = self.call("POST", f"sale-items/{item.pk}/reservations/", **reserve)
         assert again["id"] == reservation["id"]
         wait_until(
-            lambda: self.call("GET", f"reservations/{reservation['id']}/", authorization=bearer)["status"]
-            == "awaiting_payment",
+            lambda: (
+                self.call("GET", f"reservations/{reservation['id']}/", authorization=bearer)["status"]
+                == "awaiting_payment"
+            ),
             seconds_max=30,
         )
         return str(reservation["id"])
