@@ -11,7 +11,6 @@ from django.core.exceptions import ImproperlyConfigured
 from kombu.transport.redis import SentinelChannel
 
 from shop.configuration.message_broker import broker_settings, refuse_cluster
-from shop.configuration.redis_address import read_address
 
 SENTINELS = "redis+sentinel://buyer:p%40ss@one,two:2,[::1]:3/shop/4?sentinel_password=secret"
 
