@@ -31,7 +31,7 @@ from seckill.ledger_words import (
     hold_from,
     number_from,
 )
-from seckill.nodes.barrier import pinned, wait_for_replicas, wait_for_what_was_read
+from seckill.nodes.barrier import PinnedConnection, wait_for_replicas, wait_for_what_was_read
 from seckill.outcomes import Outcome
 from seckill.phase import Phase, phase_of
 from seckill.store import answers_of, ask, ask_each
@@ -136,7 +136,7 @@ def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) ->
     keys, args = reserve_slots(item_id=item_id, reservation_id=reservation_id, buyer_id=buyer_id, units=units)
 
     def run(client: Redis) -> list[str]:
-        with pinned(client) as connection:
+        with PinnedConnection(client) as connection:
             answer = scripts.RESERVE.run_packed(connection, keys=keys, args=args)
             if settings.SECKILL_YES_REPLICAS:
                 if answer[0] == Outcome.RESERVED:
@@ -382,7 +382,7 @@ def find_promised_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
         return find_hold(item_id=item_id, reservation_id=reservation_id)
 
     def read(client: Redis) -> Any:
-        with pinned(client) as connection:
+        with PinnedConnection(client) as connection:
             connection.send_command("HGET", keys_of(item_id).holds, str(reservation_id))
             value = connection.read_response()
             if value:
