@@ -46,6 +46,7 @@ class ReplicatedFault(Fault):
         try:
             primary = self.primary()
         except LookupError:
+            # Nobody knows in the moment of the change.
             return False
         return primary is not former and primary.is_primary
 

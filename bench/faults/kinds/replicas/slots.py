@@ -4,8 +4,6 @@ from bench.faults.kinds.replicas.replicated_fault import CLUSTER, ReplicatedFaul
 from seckill.nodes.cluster import slot_of
 from shop.local.stores.cluster_store import ClusterStore
 
-MOVED_SECONDS_MAX = 30.0
-
 
 class SlotMigrated(ReplicatedFault):
     """CLUSTER MIGRATESLOTS moves a slot as a whole: no script meets half of its keys. Nothing may be lost."""
@@ -23,7 +21,7 @@ class SlotMigrated(ReplicatedFault):
         slot, target_id = slot_of(self.context.item.pk), target.ask("CLUSTER MYID")
         with source.client() as client:
             client.execute_command("CLUSTER MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", target_id)
-        self._moved = self.shop.wait_until(lambda: self.primary() is target, seconds_max=MOVED_SECONDS_MAX)
+        self._moved = self.await_replaced(source) and self.primary() is target
 
     def took_effect(self) -> bool:
         return self._moved
