@@ -175,9 +175,15 @@ def _number(words: str, text: str) -> int:
 
 
 def _opinion(sentinel: StoreNode) -> tuple[int, int] | None:
-    """Epoch and port of the primary as this sentinel sees it."""
+    """Epoch and port of the primary as this sentinel sees it; None in the moment in which it changes its mind."""
+    epoch = _config_epoch(sentinel)
     address = sentinel.ask("SENTINEL GET-MASTER-ADDR-BY-NAME", PRIMARY_NAME)
-    state: Mapping[str, object] = sentinel.ask("SENTINEL MASTER", PRIMARY_NAME) or {}
-    if not address or "config-epoch" not in state:
+    # The former primary must not appear with the epoch of the new one.
+    if not address or epoch is None or epoch != _config_epoch(sentinel):
         return None
-    return int(str(state["config-epoch"])), int(address[1])
+    return epoch, int(address[1])
+
+
+def _config_epoch(sentinel: StoreNode) -> int | None:
+    state: Mapping[str, object] = sentinel.ask("SENTINEL MASTER", PRIMARY_NAME) or {}
+    return int(str(state["config-epoch"])) if "config-epoch" in state else None

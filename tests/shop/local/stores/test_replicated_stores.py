@@ -21,6 +21,7 @@ from shop.local.stores import sentinel_store as sentinel_stores
 from shop.local.stores.cluster_store import ClusterStore
 from shop.local.stores.replicated_store import ReplicatedStore
 from shop.local.stores.sentinel_store import SentinelStore
+from shop.local.stores.store_node import StoreNode
 from shop.local.supervisor import StopRequested, Supervisor
 from tests.own_store import running_replicated
 from tests.processes import living, wait_until
@@ -276,3 +277,25 @@ def test_make_run_starts_a_killed_primary_again_as_a_replica_and_goes_on_after_m
     finally:
         supervisor.stop()
         servers.close()
+
+
+def test_a_sentinel_that_changes_its_mind_while_it_is_asked_has_no_opinion(
+    sentinel_store: SentinelStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would name the former primary with the epoch of the new one, and the former would start as a primary."""
+    primary = sentinel_store.primary()
+    former, watched = sentinel_store.replica_of(primary), sentinel_store.watchers[0]
+    # Higher than that of the others.
+    ask, epochs = StoreNode.ask, iter([7, 8])
+
+    def ask_while_it_changes(node: StoreNode, *command: str) -> Any:
+        answer = ask(node, *command)
+        if node is watched and command[0] == "SENTINEL MASTER":
+            return {**answer, "config-epoch": next(epochs)}
+        if node is watched:
+            return answer[0], former.port
+        return answer
+
+    monkeypatch.setattr(StoreNode, "ask", ask_while_it_changes)
+    assert sentinel_store.primary() is primary
+    assert next(epochs, None) is None
