@@ -24,7 +24,8 @@ def program(name: str, *, package: str) -> str:
     return found
 
 
-def check(*command: str | Path) -> None:
-    """Run a checker. Fails the test with its output if it finds something."""
+def check(*command: str | Path) -> str:
+    """Run a checker and return what it says. Fails the test with that if it finds something."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
