@@ -1,6 +1,7 @@
-"""The sales of load tests: one item each, on sale at once."""
+"""The sales of load tests, on sale at once: mostly of one item each."""
 
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -17,22 +18,28 @@ PRICE_MINOR = 1_900
 SLUG_PREFIX = "load-test-"
 
 
-def open_load_sale(
+def open_load_sale(*, quantity: int, **details: Any) -> SaleItem:
+    """The item of a sale of one new product, which has `quantity` units. `details` are those of `open_load_items`."""
+    (item,) = open_load_items(quantities=[quantity], **details)
+    return item
+
+
+def open_load_items(
     *,
     name: str,
-    quantity: int,
+    quantities: Sequence[int],
     per_buyer_max: int,
     open_seconds: int,
     hold_seconds: int,
     late_payment: LatePayment = LatePayment.TAKE_AGAIN,
-) -> SaleItem:
-    """A published sale of one new product, open from now for `open_seconds`. No list shows the sale or the product.
+) -> list[SaleItem]:
+    """The items of a published sale, a new product for each quantity, open from now for `open_seconds`.
 
-    Nothing is left of it where publishing is refused. Raises CannotPublish and StoreUnreachable.
+    No list shows the sale or the products. Nothing is left of it where publishing is refused. Raises CannotPublish and
+    StoreUnreachable.
     """
     now = timezone.now()
     with transaction.atomic():
-        variant = make_load_product(name=name, price_minor=PRICE_MINOR, units=quantity)
         sale = Sale.objects.create(
             name=name,
             opens_at=now,
@@ -41,16 +48,22 @@ def open_load_sale(
             late_payment=late_payment,
             listed=False,
         )
-        item = SaleItem.objects.create(
-            sale=sale, variant=variant, price_minor=PRICE_MINOR, quantity=quantity, per_buyer_max=per_buyer_max
-        )
+        items = []
+        for quantity in quantities:
+            variant = make_load_product(name=name, price_minor=PRICE_MINOR, units=quantity)
+            items.append(
+                SaleItem.objects.create(
+                    sale=sale, variant=variant, price_minor=PRICE_MINOR, quantity=quantity, per_buyer_max=per_buyer_max
+                )
+            )
     try:
         publish_sale(sale_id=sale.pk)
     except CannotPublish:
         sale.delete()
-        variant.product.delete()
+        for item in items:
+            item.variant.product.delete()
         raise
-    return item
+    return items
 
 
 def make_load_product(*, name: str, price_minor: int, units: int, **fields: Any) -> Variant:

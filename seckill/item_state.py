@@ -17,9 +17,10 @@ from uuid import UUID
 
 from redis import Redis
 
-from seckill import ledger
+from seckill import ledger_words
 from seckill.keys import keys_of
-from seckill.ledger import Counters, Hold, counters_from, hold_from
+from seckill.ledger import Counters, counters_from
+from seckill.ledger_words import Hold, hold_from
 from seckill.store import answers_of, ask, ask_each
 
 # Those of an item that are compared with its holds. `forgotten` is missing until the first hold is forgotten.
@@ -125,9 +126,9 @@ def conditions(*, item_ids: Sequence[int], timeline: str = "") -> dict[int, Cond
     return ask_each(partial(read_conditions, timeline=timeline), item_ids=item_ids)
 
 
-def condition(*, item_id: int) -> Condition:
-    """The item's condition. Raises StoreUnreachable."""
-    return ask(lambda client: read_conditions(client, [item_id]), item_id=item_id)[item_id]
+def condition(*, item_id: int, timeline: str = "") -> Condition:
+    """The item's condition, by the rules of `conditions`. Raises StoreUnreachable."""
+    return ask(lambda client: read_conditions(client, [item_id], timeline=timeline), item_id=item_id)[item_id]
 
 
 def read_conditions(client: Redis, item_ids: Sequence[int], *, timeline: str = "") -> dict[int, Condition]:
@@ -323,7 +324,7 @@ def numbers_in(item: dict[str, str], *, names: Set[str]) -> dict[str, int]:
 def number_from(value: str | bytes | None) -> int | None:
     """An integer as the scripts write it; None if it is missing or cannot be read."""
     try:
-        return None if value is None else ledger.number_from(value.encode() if isinstance(value, str) else value)
+        return None if value is None else ledger_words.number_from(value.encode() if isinstance(value, str) else value)
     except ValueError:
         return None
 

@@ -6,7 +6,6 @@ Every function makes one round trip to the reservation store. Expected answers a
 reached, does not answer in time, or refuses to write, StoreUnreachable is raised.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,22 +21,23 @@ from seckill.ledger_words import (
     Archived,
     Confirmed,
     Forgotten,
+    Hold,
     Published,
     Released,
     ReleaseReason,
+    Restoration,
     RestoreAs,
     Restored,
+    hold_from,
+    number_from,
 )
-from seckill.nodes.barrier import pinned, wait_for_replicas, wait_for_what_was_read
+from seckill.nodes.barrier import PinnedConnection, wait_for_replicas, wait_for_what_was_read
 from seckill.outcomes import Outcome
 from seckill.phase import Phase, phase_of
 from seckill.store import answers_of, ask, ask_each
 
-# What the function `counter` of the scripts accepts.
-NUMBER = re.compile(rb"0|-?[1-9][0-9]{0,13}|[1-9][0-9]{14}")
 # The answers with the units and the deadline of a hold.
 WITH_HOLD = (Outcome.RESERVED, Outcome.ALREADY_RESERVED, Outcome.HOLD_ENDED)
-HOLD = re.compile(rb"(held|sold|ended):([0-9]+):(0|[1-9][0-9]{0,14}):([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +79,6 @@ class AdjustAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Restoration:
-    """One order's hold, as the store should have it."""
-
-    reservation_id: UUID
-    buyer_id: int
-    units: int
-    deadline_ms: int
-    state: RestoreAs
-
-
-@dataclass(frozen=True, slots=True)
 class Reservation:
     """The answer to an attempt to reserve.
 
@@ -108,16 +97,6 @@ class Reservation:
     retry_ms: int = 0
     remaining: int = 0
     per_buyer_max: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """A reservation in the store; `state` is `held`, `sold` or `ended`."""
-
-    state: str
-    buyer_id: int
-    units: int
-    deadline_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +136,7 @@ def reserve(*, item_id: int, reservation_id: UUID, buyer_id: int, units: int) ->
     keys, args = reserve_slots(item_id=item_id, reservation_id=reservation_id, buyer_id=buyer_id, units=units)
 
     def run(client: Redis) -> list[str]:
-        with pinned(client) as connection:
+        with PinnedConnection(client) as connection:
             answer = scripts.RESERVE.run_packed(connection, keys=keys, args=args)
             if settings.SECKILL_YES_REPLICAS:
                 if answer[0] == Outcome.RESERVED:
@@ -384,13 +363,6 @@ def units_of_buyer(*, item_ids: Sequence[int], buyer_id: int) -> dict[int, int]:
     return ask_each(read, item_ids=item_ids)
 
 
-def number_from(text: bytes) -> int:
-    """A number that the scripts can count with. Raises ValueError for any other, such as 1.5 or 007."""
-    if not NUMBER.fullmatch(text):
-        raise ValueError(f"not a number that the scripts write: {text!r}")
-    return int(text)
-
-
 def clock_ms(*, item_id: int) -> int:
     """The clock of the item's server, in milliseconds since 1970. The item opens, closes and counts down by it."""
     seconds, microseconds = ask(lambda client: client.time(), item_id=item_id)
@@ -410,7 +382,7 @@ def find_promised_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
         return find_hold(item_id=item_id, reservation_id=reservation_id)
 
     def read(client: Redis) -> Any:
-        with pinned(client) as connection:
+        with PinnedConnection(client) as connection:
             connection.send_command("HGET", keys_of(item_id).holds, str(reservation_id))
             value = connection.read_response()
             if value:
@@ -419,12 +391,3 @@ def find_promised_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
 
     value = ask(read, item_id=item_id)
     return hold_from(value) if value else None
-
-
-def hold_from(value: bytes) -> Hold | None:
-    """Parse a hold as the scripts write it; None if it is damaged."""
-    match = HOLD.fullmatch(value)
-    if match is None:
-        return None
-    state, buyer_id, units, deadline_ms = match.groups()
-    return Hold(state=state.decode(), buyer_id=int(buyer_id), units=int(units), deadline_ms=int(deadline_ms))

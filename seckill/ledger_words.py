@@ -1,9 +1,18 @@
 """The words that the scripts answer with, in the order of the checks in their Lua files, and the words that they take.
 
+And how the store writes a hold and a number.
+
 The answers of `reserve` are in seckill/outcomes.py, since buyers see them.
 """
 
+import re
+from dataclasses import dataclass
 from enum import StrEnum
+from uuid import UUID
+
+# What the function `counter` of the scripts accepts.
+NUMBER = re.compile(rb"0|-?[1-9][0-9]{0,13}|[1-9][0-9]{14}")
+HOLD = re.compile(rb"(held|sold|ended):([0-9]+):(0|[1-9][0-9]{0,14}):([0-9]+)")
 
 
 class Published(StrEnum):
@@ -76,3 +85,40 @@ class ReleaseReason(StrEnum):
     CANCELLED = "cancelled"
     REJECTED = "rejected"
     REFUNDED = "refunded"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A reservation in the store; `state` is `held`, `sold` or `ended`."""
+
+    state: str
+    buyer_id: int
+    units: int
+    deadline_ms: int
+
+
+def hold_from(value: bytes) -> Hold | None:
+    """Parse a hold as the scripts write it; None if it is damaged."""
+    match = HOLD.fullmatch(value)
+    if match is None:
+        return None
+    state, buyer_id, units, deadline_ms = match.groups()
+    return Hold(state=state.decode(), buyer_id=int(buyer_id), units=int(units), deadline_ms=int(deadline_ms))
+
+
+def number_from(text: bytes) -> int:
+    """A number that the scripts can count with. Raises ValueError for any other, such as 1.5 or 007."""
+    if not NUMBER.fullmatch(text):
+        raise ValueError(f"not a number that the scripts write: {text!r}")
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Restoration:
+    """One order's hold, as the store should have it."""
+
+    reservation_id: UUID
+    buyer_id: int
+    units: int
+    deadline_ms: int
+    state: RestoreAs

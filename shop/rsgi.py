@@ -23,9 +23,9 @@ all_lanes = lanes()
 warm_start = WarmStart(
     # The lanes with SQL that a crowd fills. The connections of the others are opened when they are needed.
     lanes=[lane for lane in all_lanes if lane.name in ("live", "pages")],
-    connect_to_database=import_string("seckill.open_sales.connect_to_database"),
-    connect_to_store=import_string("seckill.open_sales.connect_to_store"),
-    read_sales=import_string("seckill.open_sales.read_open_sales"),
+    connect_to_database=import_string("seckill.gate.open_sales.connect_to_database"),
+    connect_to_store=import_string("seckill.gate.open_sales.connect_to_store"),
+    read_sales=import_string("seckill.gate.open_sales.read_open_sales"),
     gate=gate,
     # Rendering loads Django's parts, also where the pages are not kept.
     pages=shells or Shells(wsgi_application),

@@ -14,14 +14,13 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
 
-from shop.configuration import allauth_options, celery_tasks, trying_out
+from shop.configuration import allauth_options, celery_tasks, store_clients, trying_out
 from shop.configuration.content_policy import content_policy
 from shop.configuration.database_connections import databases
 from shop.configuration.languages import shop_languages
 from shop.configuration.log_lines import logging_settings
 from shop.configuration.message_broker import broker_settings, refuse_cluster
 from shop.configuration.rates import rate
-from shop.configuration.redis_address import read_address
 from shop.configuration.store_clients import redis_cache
 from shop.money import UnknownCurrency, known_currency
 from shop.sidebar import ACCOUNT_LINKS, NAVIGATION
@@ -85,13 +84,9 @@ if SECKILL_BACKLOG_MAX < 1:
 # where the store has no replicas, or where a yes that is lost with its primary is accepted.
 SECKILL_YES_REPLICAS: int = env.int("SECKILL_YES_REPLICAS", default=0)
 SECKILL_YES_WAIT_MS: int = env.int("SECKILL_YES_WAIT_MS", default=500)
-if SECKILL_YES_REPLICAS < 0 or not 1 <= SECKILL_YES_WAIT_MS <= 800:
-    # The answer itself may take 0.9 s (CACHES), and WAIT 0 would wait for ever.
-    raise ImproperlyConfigured("SECKILL_YES_REPLICAS must be 0 or more, SECKILL_YES_WAIT_MS from 1 to 800.")
 # A managed store that hides its settings and keeps what it has confirmed, by name.
 SECKILL_STORE_DURABILITY: str = env.str("SECKILL_STORE_DURABILITY", default="")
-if SECKILL_STORE_DURABILITY not in ("", "memorydb", "elasticache-synchronous"):
-    raise ImproperlyConfigured("SECKILL_STORE_DURABILITY is “memorydb”, “elasticache-synchronous”, or empty.")
+store_clients.check_promises(SECKILL_YES_REPLICAS, wait_ms=SECKILL_YES_WAIT_MS, durability=SECKILL_STORE_DURABILITY)
 # A sale leaves the reservation store this long after its last hold can have ended, eight days after its end.
 SECKILL_ARCHIVE_AFTER_SECONDS: int = env.int("SECKILL_ARCHIVE_AFTER_SECONDS", default=3 * 24 * 3600)
 if SECKILL_ARCHIVE_AFTER_SECONDS < 3600:
@@ -242,7 +237,7 @@ DATABASES: dict[str, Any] = databases(
     url=DATABASE_URL, direct_url=DIRECT_DATABASE_URL, replica_url=REPLICA_DATABASE_URL, argv=sys.argv
 )
 
-refuse_cluster(read_address(REDIS_URL), setting="REDIS_URL")
+refuse_cluster(REDIS_URL, setting="REDIS_URL")
 CACHES = {
     "default": redis_cache(REDIS_URL, timeout_seconds=1.0),
     # For connecting and for answering: even where both run out, the buyer gets `unavailable` within two seconds.

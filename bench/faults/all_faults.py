@@ -18,6 +18,7 @@ from bench.faults.kinds import (
     processes,
     reconciles,
     restored_database,
+    standbys,
     store_outages,
     switchover,
 )
@@ -100,6 +101,8 @@ FAULTS: tuple[type[Fault], ...] = (
     postgres.PostgresDeadlock,
     postgres.PostgresReadOnly,
     restored_database.PostgresRestored,
+    standbys.StandbyPromoted,
+    standbys.StandbyPromotedWithLoss,
     network.PostgresLinkStalled,
     frozen_servers.PostgresFrozen,
     frozen_servers.SlowBodies,

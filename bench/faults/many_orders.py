@@ -14,8 +14,7 @@ from bench.faults.trial_sale import SALE_SECONDS, Stock, new_item
 from orders.models import Order, OrderLine, OrderStatus
 from orders.units_taken import take
 from seckill import ledger
-from seckill.ledger import Restoration
-from seckill.ledger_words import RestoreAs
+from seckill.ledger_words import Restoration, RestoreAs
 from seckill.models import SaleItem
 from seckill.timestamps import to_ms
 

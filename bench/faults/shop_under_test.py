@@ -23,6 +23,7 @@ from django.conf import settings
 from bench.faults.proxy import Proxy
 from bench.faults.raw_valkey import client_at
 from bench.faults.shop_launch import ProcessPlan, process_of
+from bench.postgres_copy import copy_server
 from shop.local.ports import free_ports
 from shop.local.postgres import PostgresServer
 from shop.local.process import POLL_SECONDS, Process, ProcessFailed, ending, stop_processes
@@ -47,6 +48,7 @@ UNBOUNDED = {
 WEBS = ("web1", "web2")
 # `errands` is a worker for tasks that wait for other servers, such as mails; `repair` one for audits and reconciles.
 CELERY = ("worker", "errands", "repair", "beat")
+POSTGRES_LINKS = ("web-postgres", "worker-postgres", "beat-postgres", "harness-postgres")
 STORE_LINKS = ("web-store", "worker-store", "beat-store", "harness-store")
 SERVERS = ("postgres", "store", "broker")
 
@@ -64,8 +66,9 @@ class ShopUnderTest:
         # What is to be done later, each with its monotonic time.
         self._planned: list[tuple[float, Callable[[], object]]] = []
         self._log = log
-        # The store may be replaced by its replica, so the harness too reaches it through a link.
+        # Store and PostgreSQL may be replaced by their replicas, so the harness too reaches them through links.
         self.store_port = free_ports(count=1)[0]
+        self.postgres_port = free_ports(count=1)[0]
         # No mail server listens there until the trial of mails; in the other trials buyers have no mail address.
         self.mail_port = free_ports(count=1)[0]
         self._web_ports = {"web1": port_in(settings.SHOP_URL), "web2": free_ports(count=1)[0]}
@@ -77,17 +80,27 @@ class ShopUnderTest:
         """PostgreSQL, store and broker, at the addresses that the settings name. Raises ProcessFailed."""
         lock_fd = self._lock.fileno()
         logs = self.directory / "logs"
-        url = settings.DATABASE_URL
-        postgres = PostgresServer(
-            directory=self.directory / "postgres", port=port_in(url), password=urlsplit(url).password or ""
-        )
+        postgres = self.postgres_server(self.directory / "postgres", port=self.postgres_port)
         self.processes["postgres"] = postgres.process(log_path=logs / "postgres.log", lock_fd=lock_fd)
         self.processes["store"] = self.valkey("store", port=self.store_port, fsync=STORE_FSYNC)
         self.processes["broker"] = self.valkey("broker", port=port_in(settings.REDIS_URL), fsync=BROKER_FSYNC)
         self.proxy.add("harness-store", port=port_in(settings.SECKILL_REDIS_URL), target_port=self.store_port)
+        self.proxy.add("harness-postgres", port=port_in(settings.DATABASE_URL), target_port=self.postgres_port)
         for name in SERVERS:
             self.processes[name].start()
         self.await_answers(*SERVERS)
+
+    def postgres_server(self, directory: Path, *, port: int) -> PostgresServer:
+        """All have the same password."""
+        return PostgresServer(directory=directory, port=port, password=urlsplit(settings.DATABASE_URL).password or "")
+
+    def standby(self, *, port: int) -> Process:
+        """A standby of the present PostgreSQL, not started."""
+        directory = self.directory / "standbys" / str(port)
+        copy_server(directory, source_url=through(settings.DATABASE_URL, port=self.postgres_port), follows=True)
+        return self.postgres_server(directory, port=port).process(
+            log_path=self.directory / "logs" / f"standby-{port}.log", lock_fd=self._lock.fileno()
+        )
 
     def valkey(self, name: str, *, port: int, fsync: str) -> Process:
         """A Valkey server, not started. All have the same password."""
@@ -161,13 +174,19 @@ class ShopUnderTest:
         self.proxy.retarget(port, *STORE_LINKS)
         former.kill()
 
+    def put_in_place_of_postgres(self, name: str, *, port: int) -> None:
+        """The process of this name, a promoted standby, is the shop's PostgreSQL now. The former one must be dead."""
+        self.processes["postgres"] = self.processes.pop(name)
+        self.postgres_port = port
+        self.proxy.retarget(port, *POSTGRES_LINKS)
+
     def store_files(self) -> Path:
         """Where the reservation store keeps its append-only files."""
         return (self.processes["store"].directory or self.directory) / "appendonlydir"
 
     def _server_ports(self) -> Mapping[str, int]:
         return {
-            "postgres": port_in(settings.DATABASE_URL),
+            "postgres": self.postgres_port,
             "store": self.store_port,
             "broker": port_in(settings.REDIS_URL),
         }

@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from orders.models import LIVE, Order, OrderLine, OrderStatus, Payment, PaymentEvent
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill import ledger, outbox
+from seckill.ledger_words import Hold
 from seckill.models import SaleItem
 
 Session = SimulatedSession.Status
@@ -50,7 +51,7 @@ class StoreSnapshot:
     taken: int
     orders: Sequence[OrderRow]
     counters: ledger.Counters | None
-    holds: Mapping[str, ledger.Hold]
+    holds: Mapping[str, Hold]
     backlog: int
     waiting: int = 0
 
@@ -175,7 +176,7 @@ def waiting_messages(reservation_ids: Sequence[UUID]) -> int:
     )
 
 
-def holds_of(item_id: int, reservation_ids: set[str]) -> dict[str, ledger.Hold]:
+def holds_of(item_id: int, reservation_ids: set[str]) -> dict[str, Hold]:
     found = {
         reservation_id: ledger.find_hold(item_id=item_id, reservation_id=UUID(reservation_id))
         for reservation_id in sorted(reservation_ids)

@@ -272,7 +272,9 @@ def connection_lines(*, web_processes: int, drain_processes: int, postgres_cores
             "at least",
             f"{SPARE_CONNECTIONS} for migrations, monitoring, replicas and people (assumed)",
         ),
-        Line("PgBouncer, max_client_conn", web + workers, "at least", "all of them; divided by the number of PgBouncers"),
+        Line(
+            "PgBouncer, max_client_conn", web + workers, "at least", "all of them; divided by the number of PgBouncers"
+        ),
         Line(
             "PgBouncer, default_pool_size",
             pool,

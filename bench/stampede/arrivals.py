@@ -1,4 +1,4 @@
-"""Notes when each order of the item was first seen in PostgreSQL."""
+"""Notes when each order of the items was first seen in PostgreSQL."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -15,10 +15,10 @@ POLL_SECONDS = 0.1
 
 
 class Arrivals:
-    """Polls the item's order lines. Each is read about once, so frequent polls cost the shop little."""
+    """Polls the order lines of the items. Each is read about once, so frequent polls cost the shop little."""
 
-    def __init__(self, item_id: int) -> None:
-        self._lines = OrderLine.objects.filter(sale_item_id=item_id)
+    def __init__(self, item_ids: Sequence[int]) -> None:
+        self._lines = OrderLine.objects.filter(sale_item_id__in=item_ids)
         self._highest = self._lines.aggregate(highest=Max("pk"))["highest"] or 0
         self.seen_s: dict[str, float] = {}
 

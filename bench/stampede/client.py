@@ -8,8 +8,7 @@ import gc
 import json
 import signal
 import time
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from multiprocessing.sharedctypes import Synchronized
@@ -18,11 +17,13 @@ from typing import Any
 
 import aiohttp
 
-from bench.stampede.plan import NO_ANSWER, NOT_SENT, Answer, Call
+from bench.stampede.plan import NO_ANSWER, NOT_SENT, UNAVAILABLE, Answer, Call
+from bench.stampede.waiting_calls import Turn, WaitingCalls
 
 # The shop gives up on a store within 2 s; a call that takes this long was lost on the way.
 CALL_SECONDS_MAX = 10.0
-# A good client repeats a call that got no answer, or a 503, with the same pass, but not for ever.
+# A good client repeats a call with the same pass while it may or may not have taken effect: when and for as long as the
+# shop says (Retry-After of `unavailable`), and so often where it says nothing.
 TRIES_MAX = 4
 # Doubled with each try.
 RETRY_SECONDS = 0.2
@@ -32,9 +33,9 @@ BARRIER_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What one process has to do. `seconds_max` counts from the barrier."""
+    """What one process has to do. `urls` has one for each item; `seconds_max` counts from the barrier."""
 
-    url: str
+    urls: Mapping[int, str]
     chains: Sequence[Sequence[Call]]
     connections: int
     seconds_max: float
@@ -50,8 +51,11 @@ def run(assignment: Assignment, barrier: Barrier, progress: "Synchronized[int]",
 
 
 async def call_all(assignment: Assignment, barrier: Barrier, progress: "Synchronized[int]") -> list[Answer]:
-    """Send every chain; each connection takes the next chain as soon as it is free."""
-    waiting = deque(assignment.chains)
+    """Send every chain; each connection takes the next chain as soon as it is free.
+
+    A buyer who waits because the shop says so needs no connection meanwhile.
+    """
+    waiting = WaitingCalls(assignment.chains)
     answers: list[Answer] = []
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=assignment.connections, keepalive_timeout=30),
@@ -64,37 +68,45 @@ async def call_all(assignment: Assignment, barrier: Barrier, progress: "Synchron
         deadline_s = time.monotonic() + assignment.seconds_max
 
         async def connection() -> None:
-            while waiting:
-                for call in waiting.popleft():
-                    answers.append(await send(session, assignment.url, call, deadline_s))
-                    # Only this process writes it, so it needs no lock.
-                    progress.value = len(answers)
+            while (turn := await waiting.take()) is not None:
+                tried = await send(session, assignment.urls[turn.call.item_id], turn, deadline_s)
+                if isinstance(tried, Turn):
+                    waiting.put_back(tried)
+                    continue
+                answers.append(tried)
+                # Only this process writes it, so it needs no lock.
+                progress.value = len(answers)
+                waiting.answered(turn)
 
         await asyncio.gather(*(connection() for _ in range(assignment.connections)))
     return answers
 
 
-async def send(session: aiohttp.ClientSession, url: str, call: Call, deadline_s: float) -> Answer:
-    """One call, repeated with the same pass while it is unknown whether it took effect."""
+async def send(session: aiohttp.ClientSession, url: str, turn: Turn, deadline_s: float) -> Answer | Turn:
+    """The answer to a call, or the turn at which it is to be repeated because the shop asks for that."""
     sent_s = time.monotonic()
     if sent_s >= deadline_s:
-        return Answer(index=call.index, outcome=NOT_SENT)
-    status, reply = await post(session, url, call)
-    first_try_seconds = time.monotonic() - sent_s
-    tries = 1
-    while status in (0, 503) and tries < TRIES_MAX:
-        retry_seconds = RETRY_SECONDS * 2**tries
-        if time.monotonic() + retry_seconds >= deadline_s:
-            break
-        await asyncio.sleep(retry_seconds)
-        status, reply = await post(session, url, call)
-        tries += 1
+        return unanswered(turn)
+    status, reply, retry_after_seconds = await post(session, url, turn.call)
+    now_s = time.monotonic()
+    if not turn.tries:
+        turn = replace(turn, first_try_seconds=now_s - sent_s)
+    turn = replace(turn, tries=turn.tries + 1)
+    if reply.get("code") == UNAVAILABLE:
+        turn = replace(turn, unavailable_s=(*turn.unavailable_s[:1], now_s))
+    retry_seconds = retry_after_seconds
+    if status in (0, 503) and retry_seconds is None and turn.unasked_tries + 1 < TRIES_MAX:
+        turn = replace(turn, unasked_tries=turn.unasked_tries + 1)
+        retry_seconds = RETRY_SECONDS * 2**turn.unasked_tries
+    if retry_seconds is not None and now_s + retry_seconds < deadline_s:
+        return replace(turn, due_s=now_s + retry_seconds)
     answer = Answer(
-        index=call.index,
+        index=turn.call.index,
         outcome=outcome_of(status, reply),
-        tries=tries,
-        answered_s=time.monotonic(),
-        first_try_seconds=first_try_seconds,
+        tries=turn.tries,
+        answered_s=now_s,
+        first_try_seconds=turn.first_try_seconds,
+        unavailable_s=turn.unavailable_s,
     )
     if status != 201:
         return answer
@@ -106,8 +118,20 @@ async def send(session: aiohttp.ClientSession, url: str, call: Call, deadline_s:
     )
 
 
-async def post(session: aiohttp.ClientSession, url: str, call: Call) -> tuple[int, dict[str, Any]]:
-    """The status and body of one request; status 0 for a network error or a timeout."""
+def unanswered(turn: Turn) -> Answer:
+    """The answer of a call for which no time is left."""
+    outcome = (UNAVAILABLE if turn.unavailable_s else NO_ANSWER) if turn.tries else NOT_SENT
+    return Answer(
+        index=turn.call.index,
+        outcome=outcome,
+        tries=turn.tries,
+        first_try_seconds=turn.first_try_seconds,
+        unavailable_s=turn.unavailable_s,
+    )
+
+
+async def post(session: aiohttp.ClientSession, url: str, call: Call) -> tuple[int, dict[str, Any], float | None]:
+    """Status and body of one request, and the Retry-After of a 503; status 0 for a network error or a timeout."""
     body = b'{"units": %d}' % call.units
     try:
         # A redirect could lead away from this machine, so none is followed.
@@ -117,17 +141,19 @@ async def post(session: aiohttp.ClientSession, url: str, call: Call) -> tuple[in
             text = await response.read()
             replayed = "Idempotent-Replayed" in response.headers
             status = response.status
+            retry_after = response.headers.get("Retry-After", "") if status == 503 else ""
     except (aiohttp.ClientError, TimeoutError, OSError):
-        return 0, {}
+        return 0, {}, None
+    retry_after_seconds = float(retry_after) if retry_after.isdecimal() else None
     try:
         reply = json.loads(text)
     except ValueError:
-        return status, {}
+        return status, {}, retry_after_seconds
     if not isinstance(reply, dict):
-        return status, {}
+        return status, {}, retry_after_seconds
     if status == 201:
         reply["code"] = "already_reserved" if replayed else "reserved"
-    return status, reply
+    return status, reply, retry_after_seconds
 
 
 def outcome_of(status: int, reply: dict[str, Any]) -> str:

@@ -108,7 +108,7 @@ def unpaid_orders(*, count: int) -> list[UnpaidOrder]:
         open_seconds=OWN_SALE_SECONDS,
         hold_seconds=OWN_SALE_SECONDS,
     )
-    arrivals = Arrivals(item.pk)
+    arrivals = Arrivals([item.pk])
     buyer_ids = load_buyers.load_buyer_ids(count=count)
     reservation_ids = [passes.new_reservation_id(item.pk) for _ in buyer_ids]
     for buyer_id, reservation_id in zip(buyer_ids, reservation_ids, strict=True):

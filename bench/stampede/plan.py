@@ -24,6 +24,7 @@ class Call:
 
     index: int
     kind: CallKind
+    item_id: int
     buyer_id: int
     units: int
     pass_text: str
@@ -36,7 +37,9 @@ class Answer:
 
     `outcome` is the shop's answer; `no_answer` if every try failed, `not_sent` if time was up before, `http_NNN` if the
     answer is not one of the shop's documents. `tries` counts the requests sent; `answered_s` is the machine's monotonic
-    clock at the last answer, `first_try_seconds` how long the first one took. The other fields are filled for a yes.
+    clock at the last answer, `first_try_seconds` how long the first one took. `unavailable_s` are the times of the
+    first and the last answer `unavailable`, after which the call was repeated; empty if there was none. The other
+    fields are filled for a yes.
     """
 
     index: int
@@ -44,6 +47,7 @@ class Answer:
     tries: int = 0
     answered_s: float = 0.0
     first_try_seconds: float = 0.0
+    unavailable_s: tuple[float, ...] = ()
     reservation_id: str = ""
     units: int = 0
     expires_at: str = ""
@@ -55,6 +59,8 @@ class Answer:
 
 NO_ANSWER = "no_answer"
 NOT_SENT = "not_sent"
+# The shop's own word (seckill/outcomes.py): the call may or may not have taken effect, and is to be repeated.
+UNAVAILABLE = "unavailable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,45 +76,56 @@ class Habits:
 def calls_of(
     *,
     buyer_ids: Sequence[int],
+    item_ids: Sequence[int],
     habits: Habits,
     seed: int,
-    new_pass: Callable[[int], tuple[str, str]],
+    new_pass: Callable[[int, int], tuple[str, str]],
 ) -> list[list[Call]]:
     """Chains of calls: within a chain each call waits for the answer to the one before; chains run at the same time.
 
     Half of the repeated and second calls are sent together with the first call (they are the next chain), half after
-    its answer. `new_pass` makes a pass for a buyer and returns its text and its reservation id.
+    its answer. Each buyer wants one of the items, and each item has as many buyers as the others. `new_pass` makes a
+    pass for an item and a buyer, and returns its text and its reservation id.
     """
     rng = random.Random(seed)
     chains: list[list[Call]] = []
     index = 0
 
-    def call(kind: CallKind, buyer_id: int, units: int, pass_: tuple[str, str]) -> Call:
+    def call(kind: CallKind, item_id: int, buyer_id: int, units: int, pass_: tuple[str, str]) -> Call:
         nonlocal index
         index += 1
         pass_text, reservation_id = pass_
         return Call(
             index=index - 1,
             kind=kind,
+            item_id=item_id,
             buyer_id=buyer_id,
             units=units,
             pass_text=pass_text,
             reservation_id=reservation_id,
         )
 
-    for buyer_id in buyer_ids:
-        units, pass_ = rng.randint(habits.units_min, habits.units_max), new_pass(buyer_id)
-        chain = [call(CallKind.FIRST, buyer_id, units, pass_)]
+    for buyer_id, item_id in zip(buyer_ids, wanted_items(item_ids, count=len(buyer_ids), seed=seed), strict=True):
+        units, pass_ = rng.randint(habits.units_min, habits.units_max), new_pass(item_id, buyer_id)
+        chain = [call(CallKind.FIRST, item_id, buyer_id, units, pass_)]
         chains.append(chain)
         more_calls = []
         if rng.random() < habits.repeat_share:
-            more_calls.append(call(CallKind.REPEAT, buyer_id, units, pass_))
+            more_calls.append(call(CallKind.REPEAT, item_id, buyer_id, units, pass_))
         if rng.random() < habits.twice_share:
             units = rng.randint(habits.units_min, habits.units_max)
-            more_calls.append(call(CallKind.SECOND, buyer_id, units, new_pass(buyer_id)))
+            more_calls.append(call(CallKind.SECOND, item_id, buyer_id, units, new_pass(item_id, buyer_id)))
         for extra in more_calls:
             if rng.random() < 0.5:
                 chain.append(extra)
             else:
                 chains.append([extra])
     return chains
+
+
+def wanted_items(item_ids: Sequence[int], *, count: int, seed: int) -> list[int]:
+    """The item of each of `count` buyers: all items equally often, as far as that comes out even, in a random order."""
+    wanted = [item_ids[number % len(item_ids)] for number in range(count)]
+    # Its own choices, so that those of the buyers are the same however many items there are.
+    random.Random(f"{seed} items").shuffle(wanted)
+    return wanted

@@ -1,12 +1,13 @@
 """The verdict as two tables with a summary in words, and as JSON."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from rich.console import Console
 from rich.table import Table
 
+from bench.stampede.item_verdict import ItemVerdict
 from bench.stampede.timed_calls import CallTimes
 from bench.stampede.verdict import Verdict
 
@@ -15,6 +16,8 @@ def show(verdict: Verdict, *, paying: Mapping[str, CallTimes], console: Console)
     """Print the verdict, and how long the calls of paying buyers took."""
     console.print(answers_table(verdict))
     console.print(figures_table(verdict))
+    if len(verdict.items) > 1:
+        console.print(items_table(verdict.items))
     if paying:
         console.print(paying_table(paying))
     console.print(summary(verdict), style="green" if verdict.kept else "bold red")
@@ -38,6 +41,7 @@ def figures_table(verdict: Verdict) -> Table:
     table.add_column("value", justify="right")
     table.add_column("meaning")
     of = "unlimited" if verdict.quantity is None else f"{verdict.quantity:,}"
+    of += f", {len(verdict.items)} items" if len(verdict.items) > 1 else ""
     asked = f"calls by {verdict.buyers:,} buyers"
     rows: list[tuple[str, str, str]] = [
         ("asked", f"{verdict.asked:,}", asked),
@@ -59,8 +63,34 @@ def figures_table(verdict: Verdict) -> Table:
     if verdict.retried or verdict.not_sent:
         rows.append(("sent again", f"{verdict.retried:,}", "calls with no answer or a 503 at first"))
         rows.append(("not sent", f"{verdict.not_sent:,}", "calls for which no time was left (--timeout)"))
+    if verdict.told_unavailable:
+        rows.append(("told unavailable", f"{verdict.told_unavailable:,}", "buyers who repeated their call as asked"))
+        longest = seconds(verdict.seconds_unavailable)
+        rows.append(("unavailable for", longest, "an item at most, from the first such answer to the last"))
     for row in rows:
         table.add_row(*row)
+    return table
+
+
+def items_table(items: Sequence[ItemVerdict]) -> Table:
+    """The figures of each item."""
+    table = Table("item", title="By item", title_justify="left")
+    columns = ("on sale", "buyers", "told yes", "persisted", "oversold", "lost", "duplicated", "left")
+    for name in (*columns, "sold out after", "told unavailable", "for"):
+        table.add_column(name, justify="right")
+    for item in items:
+        promises = [must_be_zero("", count, "")[1] for count in (item.oversold, item.lost, item.duplicated)]
+        counts = [f"{count:,}" for count in (item.buyers, item.told_yes, item.persisted)]
+        table.add_row(
+            str(item.item_id),
+            count_or_dash(item.quantity),
+            *counts,
+            *promises,
+            count_or_dash(item.left),
+            seconds(item.seconds_to_sell_out),
+            f"{item.told_unavailable:,}",
+            seconds(item.seconds_unavailable),
+        )
     return table
 
 

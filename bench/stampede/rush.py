@@ -1,7 +1,7 @@
 """Several processes that leave a barrier together and send calls to the shop until all have been sent."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -35,14 +35,14 @@ class RushResult:
 
 def rush(
     *,
-    url: str,
+    urls: Mapping[int, str],
     chains: Sequence[Sequence[Call]],
     processes: int,
     connections: int,
     seconds_max: float,
     tick: Callable[[int], object],
 ) -> RushResult:
-    """Send all calls from `processes` processes with `connections` connections each.
+    """Send all calls from `processes` processes with `connections` connections each. `urls` has one for each item.
 
     `tick` is called several times a second with the number of calls done. Ends some 20 s after `seconds_max` at the
     latest. Raises RushFailed.
@@ -55,7 +55,7 @@ def rush(
         for number in range(processes):
             # Consecutive chains stay in one process: a repeated call may be the chain after that of its first call.
             share = chains[len(chains) * number // processes : len(chains) * (number + 1) // processes]
-            assignment = client.Assignment(url=url, chains=share, connections=connections, seconds_max=seconds_max)
+            assignment = client.Assignment(urls=urls, chains=share, connections=connections, seconds_max=seconds_max)
             done: Synchronized[int] = context.Value("L", 0, lock=True)
             results, sender = context.Pipe(duplex=False)
             process = context.Process(

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from bench import load_buyers
-from bench.load_sale import open_load_sale
+from bench.load_sale import open_load_items
 from orders.models import LIVE, OrderLine
 from seckill import ledger
 from seckill.models import SaleItem, published_items
@@ -71,12 +71,15 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def own_item(*, stock: int, units_max: int) -> SaleItem:
-    """The item of a new sale, open now. Raises CannotStart."""
+def own_items(*, stock: int, count: int, units_max: int) -> list[SaleItem]:
+    """The items of a new sale, open now, with the stock spread evenly over them. Raises CannotStart."""
+    if count > stock:
+        raise CannotStart(f"{stock} units are too few for {count} items: each needs one.")
     try:
-        return open_load_sale(
+        return open_load_items(
             name=f"Load test {time_with_offset(timezone.now())}",
-            quantity=stock,
+            # The first items have one more where it does not come out even.
+            quantities=[(stock + count - 1 - number) // count for number in range(count)],
             per_buyer_max=units_max,
             open_seconds=OWN_SALE_SECONDS,
             hold_seconds=OWN_SALE_SECONDS,

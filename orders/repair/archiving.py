@@ -21,6 +21,7 @@ from seckill.item_loop import for_each_item, until
 from seckill.ledger_words import Archived
 from seckill.models import Sale, SaleItem
 from shop import failpoints
+from shop.databases.timeline import database_timeline
 
 log = structlog.get_logger(__name__)
 
@@ -57,8 +58,8 @@ def archive(*, item_id: int) -> ArchiveOutcome:
     with item_lock(item_id=item_id, wait=False) as mine:
         if not mine:
             return ArchiveOutcome.BUSY
-        if item_state.condition(item_id=item_id) is not item_state.Condition.VERIFIED:
-            # The store was restarted since. Only items that can change are reconciled by themselves.
+        if item_state.condition(item_id=item_id, timeline=database_timeline()) is not item_state.Condition.VERIFIED:
+            # A store was restarted or replaced since. Only items that can change are reconciled by themselves.
             reconcile(item_id=item_id)
         comparison = audit(item_id=item_id, patience_seconds=AUDIT_PATIENCE_SECONDS).comparison
         if comparison.problem_count:

@@ -20,8 +20,7 @@ from orders.models import LIVE, Order, OrderLine, OrderStatus
 from orders.repair.reconcile import ReportProgress, expected_state, expected_terms, order_ids_in_batches
 from seckill import item_state, outbox
 from seckill.item_lock import advisory_lock
-from seckill.ledger import Hold
-from seckill.ledger_words import RestoreAs
+from seckill.ledger_words import Hold, RestoreAs
 from seckill.models import SaleItem
 
 # A sale that is still changing after this long is reported as changing.

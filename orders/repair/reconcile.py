@@ -28,13 +28,12 @@ import structlog
 from django.db import transaction
 
 from orders import intake
-from orders.models import SOLD, Order, OrderLine, OrderStatus
+from orders.models import SOLD, Attention, Order, OrderLine, OrderStatus
 from orders.repair import replaced_database
 from seckill import item_state, ledger, passes
 from seckill.changes import journal
 from seckill.item_lock import check_held, item_lock
-from seckill.ledger import Hold, Restoration
-from seckill.ledger_words import Adjusted, ReleaseReason, RestoreAs, Restored
+from seckill.ledger_words import Adjusted, Hold, ReleaseReason, Restoration, RestoreAs, Restored
 from seckill.models import SaleChange, SaleItem
 from seckill.publication import terms_of
 from seckill.store import StoreUnreachable
@@ -285,9 +284,11 @@ def expected_holds(*, item_id: int, order_ids: Sequence[int]) -> list[ExpectedHo
     ).order_by("order_id")
     columns = ("order_id", "order__reservation_id", "order__buyer_id", "units", "order__expires_at")
     return [
-        ExpectedHold(order_id, reservation_id, buyer_id, units, to_ms(deadline), state_for(status, units_back))
-        for order_id, reservation_id, buyer_id, units, deadline, status, units_back in lines.values_list(
-            *columns, "order__status", "order__units_back"
+        ExpectedHold(
+            order_id, reservation_id, buyer_id, units, to_ms(deadline), state_for(status, units_back, attention)
+        )
+        for order_id, reservation_id, buyer_id, units, deadline, status, units_back, attention in lines.values_list(
+            *columns, "order__status", "order__units_back", "order__attention"
         )
     ]
 
@@ -330,9 +331,10 @@ def expected_state(order: Order) -> RestoreAs:
     return state_for(order.status, order.units_back)
 
 
-def state_for(status: str, units_back: bool) -> RestoreAs:
+def state_for(status: str, units_back: bool, attention: str = "") -> RestoreAs:
     if status == OrderStatus.AWAITING_PAYMENT:
-        return RestoreAs.HELD
+        # Not even a rebuild forgets who has paid.
+        return RestoreAs.SOLD if attention == Attention.PAYMENT_LOST else RestoreAs.HELD
     return RestoreAs.SOLD if status in SOLD or not units_back else RestoreAs.ENDED
 
 

@@ -17,7 +17,7 @@ from orders import lifecycle
 from orders.models import LIVE, Attention, Order, OrderLine, OrderStatus
 from orders.settlement import settle_now
 from seckill import item_state
-from seckill.ledger import Hold
+from seckill.ledger_words import Hold
 from seckill.models import SaleChange
 
 log = structlog.get_logger(__name__)

@@ -177,6 +177,8 @@ class Snapshots:
 
         Raises StoreUnreachable.
         """
+        if not item_ids:
+            return
         server = server_of(item_ids[0])
 
         def read(client: Redis) -> None:

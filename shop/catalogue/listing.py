@@ -65,7 +65,10 @@ def find_page(wish: Wish, *, page: int, size: int) -> ProductPage:
     )
     if not rows:
         return ProductPage(forgiven=found.forgiven)
-    shown = {product.pk: product for product in with_parts(visible_products().using(reading_alias()).filter(pk__in=[pk for pk, _ in rows]))}
+    shown = {
+        product.pk: product
+        for product in with_parts(visible_products().using(reading_alias()).filter(pk__in=[pk for pk, _ in rows]))
+    }
     return ProductPage([shown[pk] for pk, _ in rows if pk in shown], rows[0][1], found.forgiven)
 
 

@@ -42,13 +42,13 @@ def broker_settings(url: str, *, task_seconds_max: int) -> dict[str, Any]:
     address = read_address(url)
     if address.kind is StoreKind.SENTINEL:
         return sentinel_settings(address, options)
-    refuse_cluster(address, setting="CELERY_BROKER_URL")
+    refuse_cluster(url, setting="CELERY_BROKER_URL")
     return {"broker_url": url, "broker_transport_options": options}
 
 
-def refuse_cluster(address: RedisAddress, *, setting: str) -> None:
+def refuse_cluster(url: str, *, setting: str) -> None:
     """Raises ImproperlyConfigured if the address is that of a Cluster."""
-    if address.kind is StoreKind.CLUSTER:
+    if read_address(url).kind is StoreKind.CLUSTER:
         raise ImproperlyConfigured(
             f"{setting} is the address of a Redis Cluster, which can be the reservation store (SECKILL_REDIS_URL) and "
             "nothing else: Celery has no transport for it. For cache, sessions and broker name one server, redis://…, "

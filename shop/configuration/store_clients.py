@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -9,6 +10,8 @@ from shop.configuration.redis_address import RedisAddress, StoreKind, read_addre
 
 # How long one sentinel may take to say where the primary is.
 SENTINEL_SECONDS = 0.2
+# Managed stores that keep what they have confirmed through a failover, and hide their settings.
+MANAGED_STORES = ("memorydb", "elasticache-synchronous")
 
 
 def redis_cache(url: str, *, timeout_seconds: float) -> dict[str, Any]:
@@ -65,3 +68,12 @@ def sentinel_options(address: RedisAddress) -> dict[str, Any]:
         "USERNAME": address.username,
         "PASSWORD": address.password,
     }
+
+
+def check_promises(yes_replicas: int, *, wait_ms: int, durability: str) -> None:
+    """Raises ImproperlyConfigured for a promise that the reservation store cannot be held to."""
+    # The answer itself may take 0.9 s (CACHES), and WAIT 0 would wait for ever.
+    if yes_replicas < 0 or not 1 <= wait_ms <= 800:
+        raise ImproperlyConfigured("SECKILL_YES_REPLICAS must be 0 or more, SECKILL_YES_WAIT_MS from 1 to 800.")
+    if durability not in ("", *MANAGED_STORES):
+        raise ImproperlyConfigured(f"SECKILL_STORE_DURABILITY must be empty, or one of {', '.join(MANAGED_STORES)}.")

@@ -12,9 +12,10 @@ log = structlog.get_logger(__name__)
 
 # The name of the file that is written now begins with the timeline. Unlike pg_control_checkpoint(), which tells that of
 # the last checkpoint, it is right as soon as the server takes writes. Every role may call these functions.
-FIND_TIMELINE = (
-    "SELECT system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) FROM pg_control_system()"
-)
+FIND_TIMELINE = "SELECT system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) FROM pg_control_system()"
+
+# What this process has logged: the sweep asks every second.
+_logged: set[str] = set()
 
 
 def database_timeline() -> str:
@@ -27,6 +28,8 @@ def database_timeline() -> str:
             cursor.execute(FIND_TIMELINE)
             identifier, timeline = cursor.fetchone()
     except (ProgrammingError, NotSupportedError, InternalError) as error:
-        log.warning("database_timeline_unknown", error=str(error))
+        if str(error) not in _logged:
+            _logged.add(str(error))
+            log.warning("database_timeline_unknown", error=str(error))
         return ""
     return f"{identifier}/{int(timeline, 16)}"

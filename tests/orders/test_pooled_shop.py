@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.contrib.auth.models import User
@@ -145,8 +146,7 @@ def test_a_rebuild_is_not_verified_after_its_lock_was_lost(pooler: OwnPooler, jo
     def lose(**_: Any) -> None:
         connections["direct"].close()
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(LockLost):
-        patch.setattr("orders.repair.reconcile.finish_changes", lose)
+    with mock.patch("orders.repair.reconcile.finish_changes", lose), pytest.raises(LockLost):
         reconcile(item_id=journey.item_id)
     assert journey.try_to_reserve() == Outcome.UNAVAILABLE
     reconcile(item_id=journey.item_id)

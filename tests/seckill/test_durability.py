@@ -253,6 +253,6 @@ def test_the_demo_and_the_stampede_say_so_and_leave_no_draft(db: None, own: OwnS
     with pytest.raises(CommandError, match="Set appendfsync always"):
         call_command("load_demo")
     with pytest.raises(setup.CannotStart, match="Set appendfsync always"):
-        setup.own_item(stock=1, units_max=1)
+        setup.own_items(stock=1, count=1, units_max=1)
     assert not Sale.objects.exists()
     assert not Product.objects.filter(name__startswith="Load test").exists()

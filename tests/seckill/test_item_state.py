@@ -9,8 +9,7 @@ import pytest
 from seckill import item_state, ledger
 from seckill.item_state import BuyerUnits, Condition, Totals
 from seckill.keys import keys_of
-from seckill.ledger import Hold
-from seckill.ledger_words import Adjusted, RestoreAs
+from seckill.ledger_words import Adjusted, Hold, RestoreAs
 from seckill.outcomes import Outcome
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 

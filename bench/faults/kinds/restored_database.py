@@ -82,7 +82,7 @@ class PostgresRestored(Fault):
         connection.close()
         counts = {
             "orders that the restored database lacked were not brought back": len(self._missing),
-            "orders whose payment was lost were not listed by sale_audit": len(self._unlisted),
+            "orders whose payment was lost were not listed": len(self._unlisted),
             "orders that were paid before the restore could be paid again": self._charged_again,
             "orders that were paid before the restore are not paid": len(self._paid - self._paid_orders()),
         }

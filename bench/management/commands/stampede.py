@@ -2,6 +2,7 @@
 
 import os
 from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
@@ -15,11 +16,12 @@ from bench import load_buyers
 from bench.argument_types import span, whole
 from bench.stampede import report, setup
 from bench.stampede.arrivals import Arrivals
+from bench.stampede.buyer_answers import accepted_in_doubt, collect_answers
 from bench.stampede.paying_buyers import PayingBuyers, unpaid_orders
 from bench.stampede.plan import Call, Habits, calls_of
 from bench.stampede.rush import RushFailed, rush
 from bench.stampede.timed_calls import CallTimes
-from bench.stampede.verdict import Verdict, accepted_in_doubt, collect_answers, verdict_on
+from bench.stampede.verdict import Verdict, verdict_on
 from seckill import ledger, passes
 from seckill.models import SaleItem
 from seckill.store import StoreUnreachable
@@ -29,6 +31,8 @@ ORDERS_SECONDS_MAX = 60.0
 # With more, the test would measure the clients: they share the processors with the shop.
 PROCESSES_MAX = 16
 CONNECTIONS_MAX = 1_000
+# A sale of a thousand products is a shop of its own; the verdict reads each of them.
+ITEMS_MAX = 200
 
 
 class Command(BaseCommand):
@@ -45,6 +49,12 @@ class Command(BaseCommand):
         add("item", nargs="?", type=int, metavar="ITEM", help="id of a sale item that is open now")
         add("--buyers", type=whole, required=True, metavar="N", help="how many buyers")
         add("--stock", type=whole, default=100, metavar="N", help="without ITEM: units on sale (100)")
+        add(
+            "--items",
+            type=whole,
+            metavar="N",
+            help="without ITEM: products on sale, with the stock and the buyers spread evenly over them (1)",
+        )
         add(
             "--units",
             type=span,
@@ -83,18 +93,21 @@ def stampede(options: dict[str, Any], *, progress_console: Console) -> tuple[Ver
 
     Returns the verdict, and how long the calls of paying buyers took; nothing without `--paying`.
     """
-    if options["processes"] > PROCESSES_MAX or options["connections"] > CONNECTIONS_MAX:
-        raise setup.CannotStart(f"At most {PROCESSES_MAX} processes of {CONNECTIONS_MAX} connections each.")
+    check_options(options)
     address = setup.loopback_address(options["url"] or f"http://127.0.0.1:{os.environ.get('PORT') or 8000}")
     setup.check_running(address=address)
-    item = item_for(options)
+    items = items_for(options)
+    item_ids = [item.pk for item in items]
     with Progress(console=progress_console, transient=True) as progress:
-        chains = prepare(item, options, progress)
+        chains = prepare(items, options, progress)
         to_be_paid = unpaid_orders(count=options["paying"]) if options["paying"] else []
-        setup.check_shop(address=address, item_id=item.pk, pass_text=chains[0][0].pass_text)
-        left_before = units_left(item)
+        for item in items:
+            # With a buyer of this run; no reservation is made.
+            pass_text, _reservation_id = new_pass(item.pk, chains[0][0].buyer_id)
+            setup.check_shop(address=address, item_id=item.pk, pass_text=pass_text)
+        left_before = {item_id: units_left(item_id) for item_id in item_ids}
 
-        arrivals = Arrivals(item.pk)
+        arrivals = Arrivals(item_ids)
         running = progress.add_task("Calls", total=sum(map(len, chains)))
 
         def tick(done: int) -> None:
@@ -103,16 +116,20 @@ def stampede(options: dict[str, Any], *, progress_console: Console) -> tuple[Ver
 
         with PayingBuyers(address=address, orders=to_be_paid) as paying:
             result = rush(
-                url=address.base + reverse("api-reserve", args=[item.pk]),
+                urls={item_id: address.base + reverse("api-reserve", args=[item_id]) for item_id in item_ids},
                 chains=chains,
                 processes=options["processes"],
                 connections=options["connections"],
                 seconds_max=options["timeout"],
                 tick=tick,
             )
-        heard = collect_answers(chains=chains, answers=result.answers)
-        accepted = accepted_in_doubt(item_id=item.pk, in_doubt=heard.in_doubt)
-        awaited = [*heard.yes, *accepted]
+        heard = collect_answers(item_ids=item_ids, chains=chains, answers=result.answers)
+        accepted = {
+            item_id: accepted_in_doubt(item_id=item_id, in_doubt=heard[item_id].in_doubt) for item_id in item_ids
+        }
+        awaited = [
+            reservation_id for item_id in item_ids for reservation_id in (*heard[item_id].yes, *accepted[item_id])
+        ]
         arriving = progress.add_task("Orders in PostgreSQL", total=len(awaited))
         arrivals.wait_for(
             awaited,
@@ -120,27 +137,37 @@ def stampede(options: dict[str, Any], *, progress_console: Console) -> tuple[Ver
             tick=lambda count: progress.update(arriving, completed=count),
         )
         verdict = verdict_on(
-            item=item, heard=heard, rush=result, seen_s=arrivals.seen_s, accepted=accepted, left_before=left_before
+            items=items, heard=heard, rush=result, seen_s=arrivals.seen_s, accepted=accepted, left_before=left_before
         )
         return verdict, paying.times() if to_be_paid else {}
 
 
-def item_for(options: dict[str, Any]) -> SaleItem:
-    """The item that was named, or that of a new sale."""
+def check_options(options: dict[str, Any]) -> None:
+    """Raises CannotStart."""
+    if options["processes"] > PROCESSES_MAX or options["connections"] > CONNECTIONS_MAX:
+        raise setup.CannotStart(f"At most {PROCESSES_MAX} processes of {CONNECTIONS_MAX} connections each.")
+    if options["items"] and options["item"] is not None:
+        raise setup.CannotStart("Either ITEM or --items: ITEM is one that exists, --items says how many to create.")
+    if (options["items"] or 1) > ITEMS_MAX:
+        raise setup.CannotStart(f"At most {ITEMS_MAX} items.")
+
+
+def items_for(options: dict[str, Any]) -> list[SaleItem]:
+    """The item that was named, or those of a new sale."""
     if options["item"] is None:
-        return setup.own_item(stock=options["stock"], units_max=options["units"][1])
+        return setup.own_items(stock=options["stock"], count=options["items"] or 1, units_max=options["units"][1])
     item = setup.existing_item(options["item"])
     if options["units"][1] > item.per_buyer_max:
         raise setup.CannotStart(f"A buyer may have {item.per_buyer_max} of sale item {item.pk}: --units asks for more.")
-    return item
+    return [item]
 
 
-def prepare(item: SaleItem, options: dict[str, Any], progress: Progress) -> list[list[Call]]:
+def prepare(items: Sequence[SaleItem], options: dict[str, Any], progress: Progress) -> list[list[Call]]:
     """New buyers, their passes, and every call that they will make."""
     task = progress.add_task("Load-test buyers", total=options["buyers"])
     buyer_ids = load_buyers.load_buyer_ids(
         count=options["buyers"],
-        exclude=setup.buyers_with_units(item),
+        exclude=set().union(*map(setup.buyers_with_units, items)),
         on_progress=partial(progress.advance, task),
     )
     units_min, units_max = options["units"]
@@ -150,7 +177,13 @@ def prepare(item: SaleItem, options: dict[str, Any], progress: Progress) -> list
         repeat_share=options["repeat_share"],
         twice_share=options["twice_share"],
     )
-    return calls_of(buyer_ids=buyer_ids, habits=habits, seed=options["seed"], new_pass=partial(new_pass, item.pk))
+    return calls_of(
+        buyer_ids=buyer_ids,
+        item_ids=[item.pk for item in items],
+        habits=habits,
+        seed=options["seed"],
+        new_pass=new_pass,
+    )
 
 
 def new_pass(item_id: int, buyer_id: int) -> tuple[str, str]:
@@ -159,8 +192,8 @@ def new_pass(item_id: int, buyer_id: int) -> tuple[str, str]:
     return text, str(passes.read(text).reservation_id)
 
 
-def units_left(item: SaleItem) -> int | None:
-    counters = ledger.read(item_id=item.pk)
+def units_left(item_id: int) -> int | None:
+    counters = ledger.read(item_id=item_id)
     return counters.left if counters else None
 
 

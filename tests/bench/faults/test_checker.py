@@ -9,7 +9,8 @@ from bench.faults.checker import Findings, check, seconds_of_failed_calls
 from bench.faults.history import UNKNOWN, Action, Event
 from bench.faults.http_client import CHARGED
 from bench.faults.store_snapshot import OrderRow, StoreSnapshot
-from seckill.ledger import Counters, Hold
+from seckill.ledger import Counters
+from seckill.ledger_words import Hold
 
 # Ten units; Ann has paid for two, Ben's one has expired, Cid awaits nothing: he was refused.
 ANN, BEN, CID = "ann-pass", "ben-pass", "cid-pass"

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from bench.speed.capacity_plan import SOURCES
+from bench.speed.capacity_plan import (
+    OTHER_WORKER_PROCESSES,
+    POOL_PER_CORE,
+    SOURCES,
+    SPARE_CONNECTIONS,
+    STAFF_LOCKS,
+)
+from shop.web.lanes import lanes
 
 US = {
     "refusal_web_us": 12.0,
@@ -71,6 +78,27 @@ def test_the_plan_multiplies_unit_costs(file: Path) -> None:
     assert lines["Celery workers"] == pytest.approx(1_000 * 60e-6 / 0.5)
     assert lines["PostgreSQL"] == pytest.approx(1_000 * 30e-6 / 0.5)
     assert lines["answers on the wire"] == pytest.approx(1e6 * (200 + 200 + 900) * 8 / 1e9)
+
+
+def test_connections_are_counted_with_and_without_a_pooler(file: Path) -> None:
+    lines = lines_of(file, "--rps", "1000000", "--units", "10000", "--busy", "50")
+    # 18.4 cores of web, so 19 processes with 28 threads each; 0.12 cores of workers, so one process for orders.
+    threads = sum(lane.threads for lane in lanes() if lane.name != "health")
+    assert lines["connections, web"] == 19 * threads
+    assert lines["connections, workers"] == 1 + OTHER_WORKER_PROCESSES
+    everything = 19 * threads + 1 + OTHER_WORKER_PROCESSES
+    assert lines["without a pooler, max_connections"] == everything + SPARE_CONNECTIONS
+    assert lines["PgBouncer, max_client_conn"] == everything
+    # A tenth of a core asks for less than PgBouncer's default.
+    assert lines["PgBouncer, default_pool_size"] == 20
+    assert lines["direct, for locks"] == 1 + OTHER_WORKER_PROCESSES + STAFF_LOCKS
+    assert lines["with PgBouncer, max_connections"] == 20 + lines["direct, for locks"] + SPARE_CONNECTIONS
+
+
+def test_a_larger_postgres_gets_a_larger_pool(file: Path) -> None:
+    # 200,000 orders a second at 30 µs, half busy: 12 cores.
+    lines = lines_of(file, "--rps", "1000000", "--units", "2000000", "--busy", "50")
+    assert lines["PgBouncer, default_pool_size"] == 12 * POOL_PER_CORE
 
 
 def test_the_table_names_the_assumption_of_each_line_and_the_machine(file: Path) -> None:

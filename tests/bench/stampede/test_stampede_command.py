@@ -88,7 +88,7 @@ def test_an_item_that_the_store_lost_is_refused(item: SaleItem, store: Any) -> N
 
 
 def test_a_sale_of_its_own_is_open_and_in_no_list(client: Client) -> None:
-    item = setup.own_item(stock=7, units_max=3)
+    (item,) = setup.own_items(stock=7, count=1, units_max=3)
 
     assert setup.existing_item(item.pk) == item
     assert (item.quantity, item.per_buyer_max) == (7, 3)
@@ -98,7 +98,39 @@ def test_a_sale_of_its_own_is_open_and_in_no_list(client: Client) -> None:
 
 
 def test_two_sales_of_its_own_do_not_stand_in_each_others_way() -> None:
-    assert setup.own_item(stock=7, units_max=1) != setup.own_item(stock=7, units_max=1)
+    assert setup.own_items(stock=7, count=1, units_max=1) != setup.own_items(stock=7, count=1, units_max=1)
+
+
+def test_the_stock_is_spread_evenly_over_the_items_of_one_sale() -> None:
+    items = setup.own_items(stock=5_000, count=12, units_max=1)
+
+    assert [item.quantity for item in items] == [417] * 8 + [416] * 4
+    assert {item.sale for item in items} == {Sale.objects.get()}
+    assert all(setup.existing_item(item.pk) == item for item in items)
+
+
+def test_fewer_units_than_items_are_refused() -> None:
+    with pytest.raises(setup.CannotStart, match="too few for 4 items"):
+        setup.own_items(stock=3, count=4, units_max=1)
+    assert not Sale.objects.exists()
+
+
+def test_a_run_over_several_items_says_what_became_of_each(
+    live_server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No worker runs here: this is about the calls, and each yes is found missing, of both items.
+    monkeypatch.setattr(stampede, "ORDERS_SECONDS_MAX", 0.1)
+    monkeypatch.setattr(cross_check, "AGREE_SECONDS_MAX", 0.1)
+    file = tmp_path / "verdict.json"
+    options = ["--processes", "1", "--connections", "4", "--url", live_server.url, "--json", str(file)]
+
+    with pytest.raises(CommandError, match="5 orders lost"):
+        call_command("stampede", "--buyers", "12", "--stock", "5", "--items", "2", *options, stdout=StringIO())
+
+    verdict = json.loads(file.read_text())
+    assert (verdict["item_id"], verdict["quantity"], verdict["told_yes"], verdict["left"]) == (None, 5, 5, 0)
+    items = [(one["quantity"], one["buyers"], one["told_yes"], one["lost"]) for one in verdict["items"]]
+    assert items == [(3, 6, 3, 3), (2, 6, 2, 2)]
 
 
 def test_buyers_who_have_units_already_are_passed_over(item: SaleItem) -> None:
@@ -153,7 +185,8 @@ def test_more_units_than_a_buyer_may_have_are_refused(item: SaleItem, live_serve
 @pytest.mark.parametrize(
     "options",
     [["--buyers", "0"], ["--buyers", "-1"], ["--buyers", "3", "--units", "3-1"], ["--buyers", "3", "--units", "0"]]
-    + [["--buyers", "3", "--repeat-share", "1.5"], ["--buyers", "3", "--processes", "99"]],
+    + [["--buyers", "3", "--repeat-share", "1.5"], ["--buyers", "3", "--processes", "99"]]
+    + [["--buyers", "3", "--items", "0"], ["--buyers", "3", "--items", "999"], ["1", "--buyers", "3", "--items", "2"]],
 )
 def test_senseless_numbers_are_refused(options: list[str]) -> None:
     with pytest.raises(CommandError):

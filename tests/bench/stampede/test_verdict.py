@@ -1,17 +1,22 @@
 """The verdict finds and names each broken promise; each is made by hand here."""
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import replace
+from io import StringIO
 from typing import Any
 from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
+from rich.console import Console
 
 from bench.stampede import cross_check, report
+from bench.stampede.buyer_answers import accepted_in_doubt, collect_answers
 from bench.stampede.plan import NO_ANSWER, Answer, Call, CallKind
 from bench.stampede.rush import RushResult
-from bench.stampede.verdict import Verdict, accepted_in_doubt, collect_answers, percentile, verdict_on
+from bench.stampede.verdict import Verdict, percentile, verdict_on
 from orders import intake, lifecycle
 from orders.models import Order, OrderLine, OrderStatus
 from seckill import ledger
@@ -20,6 +25,7 @@ from seckill.models import SaleItem
 from seckill.passes import new_reservation_id
 from shop.models import Product
 from tests.conftest import make_item
+from tests.products import make_product
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +49,7 @@ class DirectRun:
         """One call and its true answer."""
         reservation_id = same_as.reservation_id if same_as else str(new_reservation_id(self.item.pk))
         kind = CallKind.REPEAT if same_as else CallKind.FIRST
-        call = Call(len(self.calls), kind, buyer.pk, units, "a pass", reservation_id)
+        call = Call(len(self.calls), kind, self.item.pk, buyer.pk, units, "a pass", reservation_id)
         reply = ledger.reserve(
             item_id=self.item.pk, reservation_id=UUID(reservation_id), buyer_id=buyer.pk, units=units
         )
@@ -68,20 +74,46 @@ class DirectRun:
         self.answers[call.index] = replace(self.answers[call.index], **changes)
 
     def verdict(self, *, died: int = 0) -> Verdict:
-        heard = collect_answers(chains=[self.calls], answers=self.answers)
-        return verdict_on(
-            item=self.item,
-            heard=heard,
-            rush=RushResult(answers=self.answers, started_s=0.0, ended_s=10.0, died=died),
-            seen_s=dict.fromkeys(heard.yes, 6.5),
-            accepted=accepted_in_doubt(item_id=self.item.pk, in_doubt=heard.in_doubt),
-            left_before=self.left_before,
-        )
+        return verdict_on_runs([self], died=died)
+
+
+def verdict_on_runs(runs: Sequence[DirectRun], *, died: int = 0) -> Verdict:
+    """As if they had been one run over several items."""
+    shifts = list(itertools.accumulate((len(run.calls) for run in runs), initial=0))
+    calls = [
+        replace(call, index=call.index + shift) for run, shift in zip(runs, shifts, strict=False) for call in run.calls
+    ]
+    answers = [
+        replace(answer, index=answer.index + shift)
+        for run, shift in zip(runs, shifts, strict=False)
+        for answer in run.answers
+    ]
+    item_ids = [run.item.pk for run in runs]
+    heard = collect_answers(item_ids=item_ids, chains=[calls], answers=answers)
+    return verdict_on(
+        items=[run.item for run in runs],
+        heard=heard,
+        rush=RushResult(answers=answers, started_s=0.0, ended_s=10.0, died=died),
+        seen_s={reservation_id: 6.5 for one in heard.values() for reservation_id in one.yes},
+        accepted={item_id: accepted_in_doubt(item_id=item_id, in_doubt=one.in_doubt) for item_id, one in heard.items()},
+        left_before={run.item.pk: run.left_before for run in runs},
+    )
 
 
 @pytest.fixture
 def run(item: SaleItem) -> DirectRun:
     return DirectRun(item)
+
+
+def product_beside() -> Product:
+    return make_product(name="Biluochun", slug="biluochun", price_minor=9900)
+
+
+def shown(verdict: Verdict) -> str:
+    console = Console(file=StringIO(), width=200)
+    report.show(verdict, paying={}, console=console)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
 
 
 def order_of(call: Call) -> Order:
@@ -286,6 +318,52 @@ def test_calls_of_a_process_that_died_are_in_doubt(run: DirectRun, buyer: User, 
 
     assert (verdict.in_doubt, verdict.in_doubt_persisted) == (1, 1)
     assert "1 client processes died" in verdict.violations
+
+
+def test_several_items_are_counted_each_and_together(product: Product, buyer: User, rival: User) -> None:
+    kept, broken = DirectRun(make_item(product, quantity=1)), DirectRun(make_item(product_beside(), quantity=2))
+    kept.ask(buyer)
+    call = broken.ask(buyer)
+    broken.ask(rival)
+    for run in (kept, broken):
+        intake.drain_once(item_id=run.item.pk)
+    order_of(call).delete()
+
+    verdict = verdict_on_runs([kept, broken])
+
+    assert (verdict.item_id, verdict.quantity, verdict.left) == (None, 3, 0)
+    assert (verdict.told_yes, verdict.persisted, verdict.lost, verdict.kept) == (3, 2, 1, False)
+    assert [(one.told_yes, one.persisted, one.lost) for one in verdict.items] == [(1, 1, 0), (2, 1, 1)]
+    assert {what.partition(": ")[0] for what in verdict.violations} == {f"sale item {broken.item.pk}"}
+    # From the start to the last yes of each.
+    assert [one.seconds_to_sell_out for one in verdict.items] == [1.0, 2.0]
+    assert "By item" in shown(verdict)
+
+
+def test_buyers_who_were_told_to_repeat_their_call_are_counted(run: DirectRun, buyer: User, rival: User) -> None:
+    call = run.ask(buyer)
+    run.heard(call, tries=3, unavailable_s=(2.0, 5.5))
+    again = run.ask(buyer, same_as=call)
+    run.heard(again, tries=2, unavailable_s=(2.5,))
+    run.ask(rival)
+    intake.drain_once(item_id=run.item.pk)
+
+    verdict = run.verdict()
+
+    assert verdict.kept
+    assert (verdict.told_unavailable, verdict.seconds_unavailable) == (1, 3.5)
+    assert "told unavailable" in shown(verdict)
+
+
+def test_where_nobody_was_told_so_nothing_is_said_of_it(run: DirectRun, buyer: User) -> None:
+    run.ask(buyer)
+    intake.drain_once(item_id=run.item.pk)
+
+    verdict = run.verdict()
+
+    assert (verdict.told_unavailable, verdict.seconds_unavailable) == (0, None)
+    assert "unavailable" not in shown(verdict)
+    assert "By item" not in shown(verdict)
 
 
 def test_percentiles_are_values_that_occurred() -> None:

@@ -17,8 +17,8 @@ from seckill.gate import known_reservations
 from seckill.gate.certain import certain_refusal
 from seckill.gate.known_reservations import KnownReservations
 from seckill.keys import keys_of
-from seckill.ledger import Adjustment, Restoration, Terms
-from seckill.ledger_words import ReleaseReason, RestoreAs
+from seckill.ledger import Adjustment, Terms
+from seckill.ledger_words import ReleaseReason, Restoration, RestoreAs
 from seckill.outcomes import Outcome
 from seckill.timestamps import now_ms
 from tests.own_store import OwnStore, as_reservation_store

@@ -15,7 +15,7 @@ from orders.reservation_status import find_status
 from seckill import durability, ledger, passes
 from seckill.keys import keys_of
 from seckill.models import SaleItem
-from seckill.nodes.barrier import pinned
+from seckill.nodes.barrier import PinnedConnection
 from seckill.outcomes import Outcome
 from seckill.publication import CannotPublish
 from seckill.store import StoreUnreachable
@@ -70,7 +70,7 @@ def test_a_repeated_call_on_another_connection_is_no_yes_either(
     reservation_id = passes.new_reservation_id(item.pk)
     with frozen_replica(sentinel_store):
         assert told(item, reservation_id=reservation_id, buyer_id=buyer.pk) == Outcome.UNAVAILABLE
-        with pinned(get_redis_connection("seckill")):
+        with PinnedConnection(get_redis_connection("seckill")):
             # The connection that wrote is taken, so this call gets another one.
             assert told(item, reservation_id=reservation_id, buyer_id=buyer.pk) == Outcome.UNAVAILABLE
 

@@ -10,7 +10,7 @@ from django_redis import get_redis_connection
 from redis.connection import Connection
 
 from seckill import ledger
-from seckill.nodes.barrier import pinned
+from seckill.nodes.barrier import PinnedConnection
 from seckill.outcomes import Outcome
 from seckill.scripts import Script, packed
 from seckill.store import StoreUnreachable
@@ -30,7 +30,7 @@ def test_a_script_gets_what_it_was_given(
     expected = ECHO.run(client, keys=keys, args=args)
     assert expected[:4] == [keys[0], keys[-1] if len(keys) > 1 else "", str(args[0]), str(args[1]) if args[1:] else ""]
     for _ in range(2):
-        with pinned(client) as connection:
+        with PinnedConnection(client) as connection:
             assert ECHO.run_packed(connection, keys=keys, args=args) == expected
 
 
@@ -43,7 +43,7 @@ def test_a_script_that_the_store_does_not_have_is_loaded(checked_item: CheckedIt
     checked_item.client.script_flush()
     before = checked_item.store.calls().get("eval", 0)
     for _ in range(3):
-        with pinned(client) as connection:
+        with PinnedConnection(client) as connection:
             assert ECHO.run_packed(connection, keys=("a",), args=("b",))[0] == "a"
     assert checked_item.store.calls()["eval"] == before + 1
 

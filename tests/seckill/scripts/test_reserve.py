@@ -10,7 +10,7 @@ from django.test import override_settings
 
 from seckill import item_state, ledger, scripts
 from seckill.ledger import Reservation
-from seckill.ledger_words import ReleaseReason, RestoreAs
+from seckill.ledger_words import Hold, ReleaseReason, RestoreAs
 from seckill.outcomes import Outcome
 from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import DAMAGED_NUMBERS, HOUR_MS, ITEM_ID, CheckedItem, says
@@ -54,7 +54,7 @@ def test_the_hold_can_be_found_by_the_ledger(checked_item: CheckedItem) -> None:
     reservation_id = checked_item.new_id()
     deadline_ms = checked_item.reserve(reservation_id, buyer=7, units=2).deadline_ms
     hold = ledger.find_hold(item_id=ITEM_ID, reservation_id=reservation_id)
-    assert hold == ledger.Hold(state="held", buyer_id=7, units=2, deadline_ms=deadline_ms)
+    assert hold == Hold(state="held", buyer_id=7, units=2, deadline_ms=deadline_ms)
     assert ledger.find_hold(item_id=ITEM_ID, reservation_id=checked_item.new_id()) is None
 
 

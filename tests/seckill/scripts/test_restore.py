@@ -3,8 +3,7 @@
 import pytest
 
 from seckill import item_state, ledger, scripts
-from seckill.ledger import Restoration
-from seckill.ledger_words import Confirmed, Released, ReleaseReason, RestoreAs, Restored
+from seckill.ledger_words import Confirmed, Released, ReleaseReason, Restoration, RestoreAs, Restored
 from seckill.outcomes import Outcome
 from seckill.store import StoreUnreachable
 from tests.seckill.checked_item import DAMAGED_NUMBERS, ITEM_ID, CheckedItem, says

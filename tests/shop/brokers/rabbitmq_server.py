@@ -111,17 +111,20 @@ class RabbitServer:
         finally:
             os.killpg(self._node.pid or 0, signal.SIGCONT)
 
-    def has_queue(self, name: str, *, kind: str) -> bool:
-        """Whether there is a queue of this name and type. It is asked for a passive declaration, which makes none."""
-        with Connection(self.url) as connection:
-            channel = connection.channel()
-            try:
-                channel.queue_declare(name, passive=True)
-                # One that is there already is compared with what is declared.
-                channel.queue_declare(name, durable=True, auto_delete=False, arguments={"x-queue-type": kind})
-            except (NotFound, PreconditionFailed):
-                return False
+    def has_queue(self, name: str) -> bool:
+        """Whether there is a queue of this name. A passive declaration makes none."""
+        with Connection(self.url) as connection, suppress(NotFound):
+            connection.channel().queue_declare(name, passive=True)
             return True
+        return False
+
+    def is_quorum_queue(self, name: str) -> bool:
+        """Whether a queue that the shop has declared is one: what is declared again is compared with what is there."""
+        with Connection(self.url) as connection, suppress(PreconditionFailed):
+            arguments = {"x-queue-type": "quorum"}
+            connection.channel().queue_declare(name, durable=True, auto_delete=False, arguments=arguments)
+            return True
+        return False
 
     def stop(self) -> None:
         self._node.kill()

@@ -1,0 +1,187 @@
+"""A standby of PostgreSQL is promoted after the primary was killed: with all commits, or without the last ones."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from bench.faults.buyer_journey import Demand
+from bench.faults.fault import Fault, TrialContext
+from bench.faults.kinds.network import INJECT_SECONDS_MAX
+from bench.faults.kinds.restored_database import COMPANY_TABLES, PostgresRestored, run
+from bench.faults.shop_under_test import CELERY, WEBS, ShopUnderTest, through
+from bench.faults.store_snapshot import reservations_in_database
+from bench.faults.trial_sale import Stock
+from orders.models import Order
+from orders.payments.simulated.models import SimulatedMessage
+from seckill import item_state
+from seckill.item_state import Condition
+from shop.databases.timeline import database_timeline
+from shop.local.ports import free_ports
+
+NAME = "standby"
+# So long the shop sells with a standby, before anything is done to it.
+SECONDS_FOLLOWED = 2.5
+# So long the shop goes on selling and being paid while the standby gets nothing.
+SECONDS_CUT = 4.0
+
+
+class Standby:
+    """A standby of the shop's PostgreSQL, and the end of its primary."""
+
+    def __init__(self, shop: ShopUnderTest) -> None:
+        self.shop = shop
+        (self.port,) = free_ports(count=1)
+        shop.add(NAME, shop.standby(port=self.port))
+        shop.await_answers(NAME)
+
+    def follow(self, *, synchronously: bool) -> bool:
+        """Wait until it follows. With `synchronously`, commits wait for it from then on."""
+        if synchronously:
+            self._tell(
+                self.shop.postgres_port,
+                "ALTER SYSTEM SET synchronous_standby_names = '*'",
+                "SELECT pg_reload_conf()",
+            )
+        wanted = "sync_state = 'sync'" if synchronously else "state = 'streaming'"
+        query = f"SELECT EXISTS (SELECT FROM pg_stat_replication WHERE {wanted})"
+        return self.shop.wait_until(lambda: self._ask(self.shop.postgres_port, query), seconds_max=INJECT_SECONDS_MAX)
+
+    def cut(self) -> bool:
+        """From now on it gets nothing."""
+        self._tell(self.port, "ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()")
+        query = "SELECT NOT EXISTS (SELECT FROM pg_stat_wal_receiver)"
+        return self.shop.wait_until(lambda: self._ask(self.port, query), seconds_max=INJECT_SECONDS_MAX)
+
+    def replace_primary(self) -> None:
+        """kill -9 of the primary for good, and promote the standby. The address leads there."""
+        self.shop.kill("postgres")
+        self._tell(self.port, "SELECT pg_promote(true, 60)")
+        self.shop.put_in_place_of_postgres(NAME, port=self.port)
+        connection.close()
+
+    def _tell(self, port: int, *statements: str) -> None:
+        with psycopg.connect(through(settings.DATABASE_URL, port=port), autocommit=True) as session:
+            for statement in statements:
+                session.execute(statement.encode())
+
+    def _ask(self, port: int, query: str) -> bool:
+        with (
+            suppress(psycopg.OperationalError),
+            psycopg.connect(through(settings.DATABASE_URL, port=port), autocommit=True) as session,
+        ):
+            row = session.execute(query.encode()).fetchone()
+            return bool(row and row[0])
+        return False
+
+
+def is_compared(shop: ShopUnderTest, item_id: int) -> bool:
+    """Whether the shop has noticed the new server and compared the item with its orders. Waits for it."""
+
+    def verified() -> bool:
+        found = item_state.conditions(item_ids=[item_id], timeline=database_timeline())
+        return found[item_id] is Condition.VERIFIED
+
+    return shop.wait_until(verified, seconds_max=INJECT_SECONDS_MAX)
+
+
+class StandbyPromoted(Fault):
+    """Every yes has its order and every payment is there, since each commit waited for the standby."""
+
+    name = "standby-promoted"
+    description = "kill -9 of PostgreSQL; its synchronous standby is promoted while the shop sells"
+    duration_seconds = 0.0
+    demand = Demand(buyers=80, arrival_seconds=10.0, retry_seconds_max=8.0)
+
+    def inject(self) -> None:
+        standby = Standby(self.shop)
+        followed = standby.follow(synchronously=True)
+        self.shop.wait(SECONDS_FOLLOWED)
+        before = database_timeline()
+        standby.replace_primary()
+        self._promoted = followed and database_timeline() != before
+        self._compared = is_compared(self.shop, self.context.item.pk)
+
+    def took_effect(self) -> bool:
+        return self._promoted
+
+    def violations(self) -> Sequence[str]:
+        connection.close()
+        lost = Order.objects.filter(lines__sale_item=self.context.item, attention__in=["payment_lost", "refund_lost"])
+        counts = {
+            "orders have lost a payment or a refund": lost.count(),
+            "items were not compared with the new server": int(not self._compared),
+        }
+        return [f"{count} {what}" for what, count in counts.items() if count]
+
+
+class StandbyPromotedWithLoss(PostgresRestored):
+    """As after a backup, but the shop finds out by itself: nobody stops it, and no command is run.
+
+    The payment company has a database of its own, of which nothing is lost. It sends its messages again.
+    """
+
+    name = "standby-promoted-with-loss"
+    description = f"kill -9 of PostgreSQL; a standby is promoted that has got nothing for {SECONDS_CUT:.0f} s"
+    duration_seconds = 0.0
+    starts_after_seconds = (0.5, 1.0)
+    stock = Stock(quantity=70)
+    demand = Demand(buyers=110, arrival_seconds=16.0, retry_seconds_max=10.0)
+
+    def __init__(self, context: TrialContext) -> None:
+        super().__init__(context)
+        self._company = self.shop.directory / "payment-company"
+
+    def inject(self) -> None:
+        standby = Standby(self.shop)
+        standby.follow(synchronously=False)
+        self.shop.wait(SECONDS_FOLLOWED)
+        standby.cut()
+        cut_at = timezone.now()
+        self.shop.wait(SECONDS_CUT)
+        # Frozen only so that what the company has is what the primary had.
+        for name in (*CELERY, *WEBS):
+            self.shop.freeze(name)
+        holds = self._live_holds()
+        self._paid = self._paid_orders() & {name for name, state in holds.items() if state == "sold"}
+        connection.close()
+        keep_company(self._company)
+        standby.replace_primary()
+        restore_company(self._company)
+        restored, paid_there = reservations_in_database(self.context.item.pk), self._paid_orders()
+        self.orders_before_loss = restored | holds.keys()
+        self.after_data_loss()
+        self._lost, self._lost_payments = holds.keys() - restored, self._paid - paid_there
+        for name in (*WEBS, *CELERY):
+            self.shop.thaw(name)
+        self._compared = is_compared(self.shop, self.context.item.pk)
+        self._missing = self._lost - reservations_in_database(self.context.item.pk)
+        listed = Order.objects.filter(attention="payment_lost").values_list("reservation_id", flat=True)
+        self._unlisted = self._lost_payments - {str(pk) for pk in listed}
+        self._charged_again = self._pay_again()
+        sent = SimulatedMessage.objects.filter(delivered_at__gte=cut_at)
+        sent.update(delivered_at=None, attempts=0, deliver_at=timezone.now())
+        self.variant = f"{len(self._lost)} live orders and {len(self._lost_payments)} payments lost"
+
+    def undo(self) -> None:
+        """The standby is the primary now."""
+
+    def violations(self) -> Sequence[str]:
+        missed = [] if self._compared else ["the item was not compared with the new server"]
+        return [*missed, *super().violations()]
+
+
+def keep_company(path: Path) -> None:
+    tables = [f"--table={table}" for table in COMPANY_TABLES]
+    run("pg_dump", "--format=custom", "--data-only", *tables, f"--file={path}")
+
+
+def restore_company(path: Path) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"TRUNCATE {', '.join(COMPANY_TABLES)}")
+    connection.close()
+    run("pg_restore", "--data-only", "--single-transaction", str(path))

@@ -1,0 +1,62 @@
+"""What the buyers of an item were told, by the ids of their reservations."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from bench.stampede.plan import NO_ANSWER, UNAVAILABLE, Answer, Call
+from seckill import ledger
+
+# Answers after which it is unknown whether the call took effect.
+IN_DOUBT = {NO_ANSWER, UNAVAILABLE}
+
+
+@dataclass(frozen=True, slots=True)
+class BuyerAnswers:
+    """What the buyers were told. `yes` is reservation id → its first yes; `in_doubt` are ids without a sure answer.
+
+    `inconsistent` counts yeses that differ from their call or from the first yes.
+    """
+
+    calls: Mapping[int, Call]
+    answers: Sequence[Answer]
+    yes: Mapping[str, Answer]
+    in_doubt: Sequence[str]
+    inconsistent: int
+
+
+def collect_answers(
+    *, item_ids: Sequence[int], chains: Sequence[Sequence[Call]], answers: Sequence[Answer]
+) -> dict[int, BuyerAnswers]:
+    """What the buyers of each item were told. A call whose process died is in doubt as well."""
+    item_of: dict[int, int] = {}
+    calls: dict[int, dict[int, Call]] = {item_id: {} for item_id in item_ids}
+    for chain in chains:
+        for call in chain:
+            item_of[call.index] = call.item_id
+            calls[call.item_id][call.index] = call
+    answers_of: dict[int, list[Answer]] = {item_id: [] for item_id in item_ids}
+    for answer in answers:
+        answers_of[item_of[answer.index]].append(answer)
+    return {item_id: heard_by(calls[item_id], answers_of[item_id]) for item_id in calls}
+
+
+def heard_by(calls: Mapping[int, Call], answers: Sequence[Answer]) -> BuyerAnswers:
+    """Group the answers of one item by reservation."""
+    yes: dict[str, Answer] = {}
+    inconsistent = 0
+    for answer in sorted(answers, key=lambda answer: answer.answered_s):
+        if not answer.is_yes:
+            continue
+        call, first = calls[answer.index], yes.setdefault(answer.reservation_id, answer)
+        same = (answer.units, answer.expires_at) == (first.units, first.expires_at)
+        if answer.reservation_id != call.reservation_id or answer.units != call.units or not same:
+            inconsistent += 1
+    answered = {answer.index for answer in answers if answer.outcome not in IN_DOUBT}
+    in_doubt = {call.reservation_id for call in calls.values() if call.index not in answered} - yes.keys()
+    return BuyerAnswers(calls=calls, answers=answers, yes=yes, in_doubt=sorted(in_doubt), inconsistent=inconsistent)
+
+
+def accepted_in_doubt(*, item_id: int, in_doubt: Sequence[str]) -> list[str]:
+    """Reservations in doubt that the store accepted: they must become orders too."""
+    return [text for text in in_doubt if ledger.find_hold(item_id=item_id, reservation_id=UUID(text)) is not None]

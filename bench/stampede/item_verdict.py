@@ -1,0 +1,117 @@
+"""The verdict on one item: what the shop told its buyers, compared with PostgreSQL and the reservation store.
+
+The calls of a run are counted by the ids of their reservations, so that other buyers of the same item make no
+difference. Whether the item was oversold is a question about the whole item.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bench.stampede.buyer_answers import IN_DOUBT, BuyerAnswers
+from bench.stampede.cross_check import Line, buyers_above_limit, compare_stores, duplicates, lines_of
+from bench.stampede.plan import NO_ANSWER, NOT_SENT, Answer, CallKind
+from orders.models import OrderStatus
+from seckill.models import SaleItem
+from seckill.outcomes import Outcome
+
+# Answers that mean that there are not enough units, which is never true of an unlimited item.
+RAN_OUT = {Outcome.SOLD_OUT.value, Outcome.HELD_BY_OTHERS.value, Outcome.TOO_FEW_LEFT.value}
+OUTCOMES = {outcome.value for outcome in Outcome}
+
+
+@dataclass(frozen=True, slots=True)
+class ItemVerdict:
+    """The figures of one item, as in `Verdict` (bench/stampede/verdict.py)."""
+
+    item_id: int
+    quantity: int | None
+    buyers: int
+    told_yes: int
+    told_yes_units: int
+    persisted: int
+    oversold: int
+    lost: int
+    duplicated: int
+    unsold: int | None
+    left: int | None
+    in_doubt: int
+    in_doubt_persisted: int
+    told_unavailable: int
+    seconds_unavailable: float | None
+    seconds_to_sell_out: float | None
+    violations: list[str] = field(default_factory=list)
+
+
+def verdict_on_item(
+    *, item: SaleItem, heard: BuyerAnswers, accepted: Sequence[str], left_before: int | None, started_s: float
+) -> ItemVerdict:
+    """The verdict, once the orders had time to arrive. `accepted` are those in doubt that the store accepted."""
+    lines = lines_of(item_id=item.pk, reservation_ids=sorted({call.reservation_id for call in heard.calls.values()}))
+    sent = [answer for answer in heard.answers if answer.outcome != NOT_SENT]
+    firsts = [call for call in heard.calls.values() if call.kind is CallKind.FIRST]
+    persisted = [reservation_id for reservation_id in heard.yes if keeps_promise(heard.yes[reservation_id], lines)]
+    stores = compare_stores(item)
+    left = stores.counters.left if stores.counters else None
+    last_yes_s = max((answer.answered_s for answer in heard.yes.values()), default=started_s)
+    demand = sum(call.units for answer in sent if (call := heard.calls[answer.index]).kind is CallKind.FIRST)
+    enough_asked = left_before is not None and demand >= left_before
+    unavailable_s = [time_s for answer in sent for time_s in answer.unavailable_s]
+    return ItemVerdict(
+        item_id=item.pk,
+        quantity=item.quantity,
+        buyers=len(firsts),
+        told_yes=len(heard.yes),
+        told_yes_units=sum(answer.units for answer in heard.yes.values()),
+        persisted=len(persisted),
+        oversold=stores.oversold,
+        lost=len(heard.yes) - len(persisted),
+        duplicated=duplicates(lines) + buyers_above_limit(item),
+        unsold=left if enough_asked else None,
+        left=left,
+        in_doubt=len(heard.in_doubt),
+        in_doubt_persisted=sum(reservation_id in lines for reservation_id in heard.in_doubt),
+        told_unavailable=len({heard.calls[answer.index].buyer_id for answer in sent if answer.unavailable_s}),
+        seconds_unavailable=max(unavailable_s) - min(unavailable_s) if unavailable_s else None,
+        seconds_to_sell_out=last_yes_s - started_s if left == 0 and heard.yes else None,
+        violations=[*stores.violations, *find_violations(item=item, heard=heard, lines=lines, accepted=accepted)],
+    )
+
+
+def keeps_promise(yes: Answer, lines: Mapping[str, Line]) -> bool:
+    """Whether the yes became an order of as many units, even one that expired unpaid."""
+    line = lines.get(yes.reservation_id)
+    return line is not None and line.units == yes.units and line.status != OrderStatus.REJECTED
+
+
+def find_violations(
+    *, item: SaleItem, heard: BuyerAnswers, lines: Mapping[str, Line], accepted: Sequence[str]
+) -> list[str]:
+    """Answers that should not have been given, and orders that are missing."""
+    units_of_buyer: Counter[int] = Counter()
+    for reservation_id in {*heard.yes, *accepted}:
+        if reservation_id in lines:
+            units_of_buyer[lines[reservation_id].buyer_id] += lines[reservation_id].units
+    refused = [(heard.calls[answer.index], answer.outcome) for answer in heard.answers if not answer.is_yes]
+    below_limit = sum(
+        outcome == Outcome.LIMIT_REACHED and units_of_buyer[call.buyer_id] + call.units <= item.per_buyer_max
+        for call, outcome in refused
+    )
+    found = {
+        "repeated calls got another reservation than the first": heard.inconsistent,
+        "buyers below their limit were told limit_reached": below_limit,
+        "buyers were told that an unlimited item ran out": sum(
+            item.quantity is None and outcome in RAN_OUT for _call, outcome in refused
+        ),
+        "reservations were refused and became orders all the same": sum(
+            call.reservation_id in lines and call.reservation_id not in heard.yes and outcome not in IN_DOUBT
+            for call, outcome in refused
+        ),
+        "answers were neither a yes nor a refusal by the shop": sum(
+            outcome not in OUTCOMES and outcome not in (NO_ANSWER, NOT_SENT) for _call, outcome in refused
+        ),
+        "reservations were accepted, never told to the buyer, and have no order": sum(
+            reservation_id not in lines for reservation_id in accepted
+        ),
+    }
+    return [f"{count} {what}" for what, count in found.items() if count]

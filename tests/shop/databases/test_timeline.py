@@ -1,0 +1,32 @@
+"""What the server tells of itself (its change: tests/orders/repair/test_promoted_standby.py)."""
+
+import secrets
+from urllib.parse import urlsplit
+
+import pytest
+from django.db import OperationalError, connection
+
+from shop.databases.timeline import database_timeline
+from tests.other_database import own_url, shop_on
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_role_without_rights_learns_the_timeline() -> None:
+    name = f"plain_{secrets.token_hex(4)}"
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'plain'")
+        try:
+            parts = urlsplit(own_url())
+            with shop_on(parts._replace(netloc=f"{name}:plain@{parts.netloc.rpartition('@')[2]}").geturl()):
+                found = database_timeline()
+        finally:
+            cursor.execute(f"DROP ROLE {name}")
+    server, timeline = database_timeline().split("/")
+    assert found == f"{server}/{timeline}"
+    assert int(timeline) >= 1
+
+
+def test_a_server_that_does_not_answer_has_no_timeline() -> None:
+    with shop_on("postgres://nobody:none@127.0.0.1:1/none"), pytest.raises(OperationalError):
+        database_timeline()
