@@ -20,7 +20,9 @@ def program(name: str, *, package: str) -> str:
     found = shutil.which(name, path=_PATH)
     if found is None:
         reason = f"{name} is not installed ({package})"
-        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
     return found
 
 
