@@ -97,9 +97,7 @@ class SentinelGroup:
         with suppress(RedisError):
             states: list[dict[str, Any]] = [self._ask(port).sentinel_master(NAME) for port in self.ports]
             follows = self.stores[1].client.info("replication")["master_link_status"] == "up"
-            return follows and all(
-                state["num-other-sentinels"] == 2 and state["num-slaves"] == 1 for state in states
-            )
+            return follows and all(state["num-other-sentinels"] == 2 and state["num-slaves"] == 1 for state in states)
         return False
 
     def _sentinel(self, number: int, port: int, *, primary: int) -> Process:

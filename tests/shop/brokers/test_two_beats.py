@@ -15,8 +15,8 @@ from orders.models import Order, OrderStatus
 from orders.models.mail import Mail
 from orders.repair.audit import audit
 from seckill import ledger, passes
-from seckill.ledger import Outcome
 from seckill.models import SaleItem
+from seckill.outcomes import Outcome
 from shop.models import Product
 from tests.conftest import make_item
 from tests.live_shop import ALL_QUEUES, environment, live_processes
