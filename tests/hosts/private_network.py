@@ -80,8 +80,10 @@ class PrivateNetwork:
     def cut(self, name: str, *, port: int) -> Iterator[None]:
         """Nothing passes between the host and this port, in either direction, and nobody is told."""
         rules = (
-            f"table inet cut {{ chain out {{ type filter hook output priority 0; tcp dport {port} drop; }} "
-            f"chain in {{ type filter hook input priority 0; tcp sport {port} drop; }} }}"
+            f"table inet cut {{\n"
+            f"chain out {{\n type filter hook output priority 0;\n tcp dport {port} drop\n }}\n"
+            f"chain in {{\n type filter hook input priority 0;\n tcp sport {port} drop\n }}\n"
+            "}\n"
         )
         run(*self.at(name, ["nft", rules]))
         try:

@@ -10,7 +10,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 
-from seckill.gate.snapshots import AGE_SECONDS_MAX, INTERVAL_SECONDS
 from seckill.keys import keys_of
 from shop.models import Product
 from tests.conftest import make_item
@@ -19,8 +18,8 @@ from tests.seckill.gate.test_live_gate import AT_ONCE_SECONDS, Caller, PassFor
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# A gate's knowledge is at most 90 ms old, and is read every 50 ms; a busy machine has some more.
-KNOWN_SECONDS = AGE_SECONDS_MAX + INTERVAL_SECONDS + AT_ONCE_SECONDS
+# A gate's knowledge is at most 100 ms old, and a busy machine has some more.
+KNOWN_SECONDS = 0.1 + AT_ONCE_SECONDS
 
 
 @pytest.fixture(scope="module")
