@@ -13,7 +13,11 @@ from shop.local.postgres import DATABASE, DataUnusable
 from shop.local.wheel import WheelMissing
 
 # Left by the run before; a new run must not see it.
-LEFTOVERS = ("postgres", "standbys", "store", "broker", "failpoints", "logs", "history.jsonl", "report.json")
+LEFTOVERS = (
+    *("postgres", "standbys", "store", "broker", "failpoints", "logs", "history.jsonl", "report.json"),
+    # Shops with other reservation stores (replicas/shop_kind.py).
+    *("sentinel-0", "sentinel-1", "cluster-0", "cluster-1"),
+)
 
 
 def main(arguments: list[str]) -> int:

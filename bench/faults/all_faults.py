@@ -23,6 +23,7 @@ from bench.faults.kinds import (
     switchover,
 )
 from bench.faults.kinds.ordinary import checkouts, last_units, ordinary_expiry, part_refunds, shared_stock
+from bench.faults.kinds.replicas import followers, primaries, promises, slots
 
 FAULTS: tuple[type[Fault], ...] = (
     Fault,
@@ -112,9 +113,26 @@ FAULTS: tuple[type[Fault], ...] = (
     clocks.BeatClockBehind,
     clocks.WebClockAhead,
     clocks.WebClockBehind,
+    # Each kind of store has a shop of its own, so those of one kind stand together.
+    primaries.SentinelPrimaryKilled,
+    primaries.SentinelPrimaryFrozen,
+    followers.SentinelMajorityLost,
+    primaries.ClusterPrimaryKilled,
+    primaries.ClusterPrimaryFrozen,
+    followers.ReplicaFrozen,
+    slots.SlotMigrated,
+    promises.PromisedPrimaryKilled,
+    promises.PromisedReplicaFrozen,
+    promises.PromotionWhileAnswerWaits,
+    promises.PromisedClusterPrimaryKilled,
+    promises.PromisedPrimaryFrozen,
 )
 # Only by name: each takes longer than many others together.
-ON_REQUEST: tuple[type[Fault], ...] = (broker.WorkersAwayFullTime,)
+ON_REQUEST: tuple[type[Fault], ...] = (
+    broker.WorkersAwayFullTime,
+    promises.TwentyPrimariesKilled,
+    promises.TwentyClusterPrimariesKilled,
+)
 BY_NAME = {kind.name: kind for kind in (*FAULTS, *ON_REQUEST)}
 # A few short ones of different kinds.
 QUICK = ("web-killed-after-script", "worker-killed-after-commit", "store-killed", "answer-lost-from-store")

@@ -14,7 +14,8 @@ from typing import ClassVar, TypeVar
 from bench.faults.buyer_journey import Demand
 from bench.faults.history import History
 from bench.faults.http_client import BuyerClient
-from bench.faults.shop_under_test import WEBS, ShopUnderTest
+from bench.faults.replicas.shop_kind import ShopKind
+from bench.faults.shop_under_test import SINGLE, WEBS, ShopUnderTest
 from bench.faults.shopping.goods import Goods, Shelf, shopper_credentials
 from bench.faults.shopping.shopper_client import ShopperClient
 from bench.faults.store_snapshot import reservations_in_database
@@ -93,6 +94,8 @@ class Fault:
 
     name: ClassVar[str] = "no-fault"
     description: ClassVar[str] = "nothing goes wrong"
+    # The shop that it needs. Faults of one kind share a shop.
+    shop_kind: ClassVar[ShopKind] = SINGLE
     # Seconds after the first buyer at which it is injected, chosen from this range, and how long it lasts.
     starts_after_seconds: ClassVar[tuple[float, float]] = (0.8, 2.0)
     duration_seconds: ClassVar[float] = 2.0
@@ -102,6 +105,8 @@ class Fault:
     shelf: ClassVar[Shelf] = Shelf()
     # Whether refusals must come within the bound while it lasts.
     refusals_are_timed: ClassVar[bool] = False
+    # How long after its end both web processes may be without a correct answer; the harness waits a minute.
+    recovery_seconds_max: ClassVar[float] = 60.0
     # Whether the fault changes the quantity: then "sold out" may have been true at some time.
     quantity_moved: ClassVar[bool] = False
     # What it disturbs, and which other parts must work for it to happen or to be judged: a pair is made of two faults

@@ -4,6 +4,8 @@
     worker ──┼── a link for each ────┼─ PostgreSQL
     beat ────┘   pair, in the proxy  └─ cache and broker
 
+A reservation store of several servers has no links: its clients go where sentinels or nodes send them.
+
 Only `proxy` may be used in other threads than the main thread: for the kernel, the thread that started a process is its
 parent, and when it ends the process is killed. So the main thread waits with `wait` or `wait_until`, which restart
 what has died.
@@ -13,7 +15,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,12 +24,15 @@ from django.conf import settings
 
 from bench.faults.proxy import Proxy
 from bench.faults.raw_valkey import client_at
+from bench.faults.replicas.shop_kind import ShopKind
 from bench.faults.shop_launch import ProcessPlan, process_of
 from bench.postgres_copy import copy_server
 from shop.local.ports import free_ports
 from shop.local.postgres import PostgresServer
 from shop.local.process import POLL_SECONDS, Process, ProcessFailed, ending, stop_processes
 from shop.local.valkey import BROKER_FSYNC, STORE_FSYNC, ValkeyServer
+
+SINGLE = ShopKind()
 
 # A supervisor does not restart at once, so the restart is an outage that clients see.
 RESTART_SECONDS = 0.3
@@ -50,14 +55,14 @@ WEBS = ("web1", "web2")
 CELERY = ("worker", "errands", "repair", "beat")
 POSTGRES_LINKS = ("web-postgres", "worker-postgres", "beat-postgres", "harness-postgres")
 STORE_LINKS = ("web-store", "worker-store", "beat-store", "harness-store")
-SERVERS = ("postgres", "store", "broker")
 
 
 class ShopUnderTest:
     """The servers, the processes, and the proxy between them."""
 
-    def __init__(self, directory: Path, *, log: Callable[[str], None]) -> None:
+    def __init__(self, directory: Path, *, log: Callable[[str], None], kind: ShopKind = SINGLE) -> None:
         self.directory = directory
+        self.kind = kind
         self.failpoints = directory / "failpoints"
         self.processes: dict[str, Process] = {}
         self.proxy = Proxy()
@@ -73,6 +78,10 @@ class ShopUnderTest:
         self.mail_port = free_ports(count=1)[0]
         self._web_ports = {"web1": port_in(settings.SHOP_URL), "web2": free_ports(count=1)[0]}
         self._lock = (directory / "servers.lock").open("w")
+        # None for a single server.
+        self.store = kind.replicated_store(directory=directory, password=self.password)
+        # The names of PostgreSQL, store and broker among the processes.
+        self.servers: list[str] = []
 
     # --- start and stop ---
 
@@ -82,13 +91,35 @@ class ShopUnderTest:
         logs = self.directory / "logs"
         postgres = self.postgres_server(self.directory / "postgres", port=self.postgres_port)
         self.processes["postgres"] = postgres.process(log_path=logs / "postgres.log", lock_fd=lock_fd)
-        self.processes["store"] = self.valkey("store", port=self.store_port, fsync=STORE_FSYNC)
         self.processes["broker"] = self.valkey("broker", port=port_in(settings.REDIS_URL), fsync=BROKER_FSYNC)
-        self.proxy.add("harness-store", port=port_in(settings.SECKILL_REDIS_URL), target_port=self.store_port)
         self.proxy.add("harness-postgres", port=port_in(settings.DATABASE_URL), target_port=self.postgres_port)
-        for name in SERVERS:
+        if self.store is None:
+            self.processes["store"] = self.valkey("store", port=self.store_port, fsync=STORE_FSYNC)
+            self.proxy.add("harness-store", port=port_in(settings.SECKILL_REDIS_URL), target_port=self.store_port)
+        else:
+            self.store.prepare(lock_fd=lock_fd)
+            self.processes |= {node.name: node.process for node in self.store.nodes}
+        self._start([*self.processes])
+        if self.store is not None:
+            self.await_store()
+            self.processes |= {node.name: node.process for node in self.store.watchers}
+            self._start([node.name for node in self.store.watchers])
+
+    def _start(self, names: Sequence[str]) -> None:
+        self.servers += names
+        for name in names:
             self.processes[name].start()
-        self.await_answers(*SERVERS)
+        self.await_answers(*names)
+
+    def await_store(self) -> None:
+        """Wait until all servers of the store run, and the replicas have the data. Raises ProcessFailed."""
+        if self.store is not None and not self.wait_until(self.store.is_settled, seconds_max=START_SECONDS):
+            raise ProcessFailed(f"The reservation store did not come together within {START_SECONDS:.0f} s.")
+
+    @property
+    def store_url(self) -> str:
+        """Where the harness finds the reservation store."""
+        return settings.SECKILL_REDIS_URL if self.store is None else self.store.url
 
     def postgres_server(self, directory: Path, *, port: int) -> PostgresServer:
         """All have the same password."""
@@ -116,6 +147,7 @@ class ShopUnderTest:
 
     @property
     def password(self) -> str:
+        """That of every Valkey."""
         return urlsplit(settings.SECKILL_REDIS_URL).password or ""
 
     def start_processes(self) -> None:
@@ -155,16 +187,23 @@ class ShopUnderTest:
             "PYTHONUNBUFFERED": "1",
             "FAILPOINTS": str(self.failpoints),
             "DATABASE_URL": through(settings.DATABASE_URL, port=self.proxy.port(f"{group}-postgres")),
-            "SECKILL_REDIS_URL": through(settings.SECKILL_REDIS_URL, port=self.proxy.port(f"{group}-store")),
+            "SECKILL_REDIS_URL": self._store_url_for(group),
+            "SECKILL_YES_REPLICAS": str(self.kind.yes_replicas),
             "SIMULATED_LATE_SECONDS": str(LATE_SECONDS),
             "CHECKOUT_HOLD_SECONDS": str(CHECKOUT_HOLD_SECONDS),
             "EMAIL_URL": f"smtp://127.0.0.1:{self.mail_port}",
             "REDIS_URL": through(settings.REDIS_URL, port=self.proxy.port(f"{group}-broker")),
         }
 
+    def _store_url_for(self, group: str) -> str:
+        if self.store is not None:
+            return self.store.url
+        return through(settings.SECKILL_REDIS_URL, port=self.proxy.port(f"{group}-store"))
+
     def store_client(self) -> Any:
-        """A client of the reservation store that bypasses the proxy."""
-        return client_at(self.store_port, password=self.password)
+        """A client of the reservation store, or of one of its primaries, that bypasses the proxy."""
+        port = self.store_port if self.store is None else self.store.primary().port
+        return client_at(port, password=self.password)
 
     def promote(self, process: Process, *, port: int) -> None:
         """Make this server the reservation store, and kill the former one."""
@@ -193,20 +232,20 @@ class ShopUnderTest:
 
     def stop(self) -> None:
         """Stop everything, the processes before their servers."""
-        stop_processes(processes=[process for name, process in self.processes.items() if name not in SERVERS])
-        stop_processes(processes=[process for name, process in self.processes.items() if name in SERVERS])
+        stop_processes(processes=[process for name, process in self.processes.items() if name not in self.servers])
+        stop_processes(processes=[process for name, process in self.processes.items() if name in self.servers])
         self.proxy.stop()
         self._lock.close()
 
     # --- the supervisor ---
 
     def restart_dead(self) -> None:
-        """Restart what has been dead for RESTART_SECONDS and is not kept down."""
+        """Restart what has been dead for RESTART_SECONDS and is not kept down; a server with a replica later."""
         now_s = time.monotonic()
         for name, process in self.processes.items():
             if process.running or name in self._kept_down:
                 self._died_s.pop(name, None)
-            elif now_s - self._died_s.setdefault(name, now_s) >= RESTART_SECONDS:
+            elif is_due(process, dead_seconds=now_s - self._died_s.setdefault(name, now_s)):
                 self._log(f"{name} ended {ending(exit_code=process.exit_code)} and is started again")
                 process.kill()  # its children too: granian's workers hold the port
                 process.start()
@@ -263,8 +302,12 @@ class ShopUnderTest:
 
     def bring_up(self, name: str) -> None:
         self._kept_down.discard(name)
-        if not self.processes[name].running:
-            self.processes[name].start()
+        process = self.processes[name]
+        if not process.running:
+            if process.comeback:
+                # Whether it may start as what it was, it is told in its configuration.
+                process.comeback.may_start()
+            process.start()
 
     def freeze(self, name: str) -> None:
         """SIGSTOP to the process and its children."""
@@ -321,6 +364,14 @@ class ShopUnderTest:
 def answers(process: Process) -> bool:
     """Whether the process works now; one that has died is not asked."""
     return process.running and process.ready(process)
+
+
+def is_due(process: Process, *, dead_seconds: float) -> bool:
+    """Whether a dead process is to be started now, as the supervisor of `make run` does it."""
+    comeback = process.comeback
+    if comeback is None:
+        return dead_seconds >= RESTART_SECONDS
+    return dead_seconds >= comeback.after_seconds and (comeback.may_start() or dead_seconds >= comeback.seconds_max)
 
 
 def port_in(url: str) -> int:

@@ -13,7 +13,7 @@ from bench.faults.checker import Findings, check, first_yes, seconds_of_failed_c
 from bench.faults.fault import Fault, TrialContext
 from bench.faults.history import Event, History
 from bench.faults.http_client import BuyerClient
-from bench.faults.shop_under_test import CELERY, SERVERS, WEBS, ShopUnderTest
+from bench.faults.shop_under_test import CELERY, WEBS, ShopUnderTest
 from bench.faults.shopping.goods import Goods, end_forgotten, new_goods, take_off_the_shelf
 from bench.faults.shopping.purchase_check import check_purchases, split
 from bench.faults.shopping.purchase_snapshot import PurchaseSnapshot, take_purchases
@@ -64,7 +64,8 @@ def run_trial(kind: type[Fault], *, shop: ShopUnderTest, history: History, seed:
     began_s = time.monotonic()
     rng = random.Random(f"{seed}/{kind.name}")
     stock, demand = (short_stock(kind.stock), short_demand(kind.demand)) if short else (kind.stock, kind.demand)
-    shop.await_answers(*SERVERS, *WEBS, *CELERY)
+    shop.await_answers(*shop.servers, *WEBS, *CELERY)
+    shop.await_store()
     goods = new_goods(kind.name, kind.shelf)
     item = kind.open_item(stock, goods)
     *credentials, probe_credentials = credentials_for(item, count=demand.buyers + 1)
@@ -93,7 +94,7 @@ def run_trial(kind: type[Fault], *, shop: ShopUnderTest, history: History, seed:
     ).plus(check_purchases(of_purchases, snapshots.shop))
     times = seconds_of_failed_calls(events, since_s=fault_run.injected_s, until_s=fault_run.undone_s)
     slowest = max(times, default=None) if kind.refusals_are_timed else None
-    more = further_violations(fault, snapshots, slowest=slowest, recovered=fault_run.recovery_seconds is not None)
+    more = further_violations(fault, snapshots, slowest=slowest, recovery_seconds=fault_run.recovery_seconds)
     retire(item)
     take_off_the_shelf(goods)
     return Trial(
@@ -230,13 +231,16 @@ def may_be_lost(fault: Fault, events: Sequence[Event]) -> set[str]:
     }
 
 
-def further_violations(fault: Fault, snapshots: Snapshots, *, slowest: float | None, recovered: bool) -> list[str]:
+def further_violations(
+    fault: Fault, snapshots: Snapshots, *, slowest: float | None, recovery_seconds: float | None
+) -> list[str]:
     """What is wrong besides the checker's findings."""
     violations = [*fault.violations(), *snapshots.pending_work(), *audited(fault.context.item)]
     if not fault.took_effect():
         violations.append("the fault did not take effect, so this trial proves nothing")
-    if not recovered:
-        violations.append(f"no correct answer within {RECOVERY_SECONDS_MAX:.0f} s after the end of the fault")
+    if recovery_seconds is None or recovery_seconds > fault.recovery_seconds_max:
+        seconds = min(RECOVERY_SECONDS_MAX, fault.recovery_seconds_max)
+        violations.append(f"no correct answer within {seconds:.0f} s after the end of the fault")
     if slowest is not None and slowest > REFUSAL_SECONDS_MAX + REFUSAL_SLACK_SECONDS:
         violations.append(f"a refusal took {slowest:.1f} s")
     return violations

@@ -30,7 +30,7 @@ from shop.local.stores.replicated_store import ReplicatedStore
 from shop.local.stores.sentinel_store import SentinelStore
 from shop.local.valkey import BROKER_FSYNC, STORE_FSYNC, ValkeyServer
 
-_REPLICATED = {StoreKind.SENTINEL: SentinelStore, StoreKind.CLUSTER: ClusterStore}
+REPLICATED_STORES = {StoreKind.SENTINEL: SentinelStore, StoreKind.CLUSTER: ClusterStore}
 
 
 class EmbeddedServers:
@@ -105,7 +105,7 @@ class EmbeddedServers:
                 password=password,
             )
             return [store.process(log_path=logs / "store.log", lock_fd=lock_fd)], store.url
-        self.replicated = _REPLICATED[self._store_kind](
+        self.replicated = REPLICATED_STORES[self._store_kind](
             directory=self.directory / f"store-{self._store_kind}",
             password=password,
             replicas_min=self._replicas_min,

@@ -4,7 +4,8 @@ import os
 import random
 import time
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -18,6 +19,7 @@ from bench.faults.all_faults import FAULTS, ON_REQUEST, QUICK
 from bench.faults.fault import Fault
 from bench.faults.history import History
 from bench.faults.pairs import draw_pairs, kind_named
+from bench.faults.replicas.shop_kind import ShopKind, reservation_store_at
 from bench.faults.shop_under_test import ShopUnderTest
 from bench.faults.trial import Trial, failed_trial, run_trial
 from bench.own_run import add_choice, chosen
@@ -96,19 +98,36 @@ class HarnessRun:
         self._started_s = time.monotonic()
 
     def run_all(self, kinds: Sequence[type[Fault]]) -> tuple[list[Trial], dict[str, str]]:
-        """All trials on one shop, and the versions of what ran. Raises ProcessFailed."""
-        self.print_line(f"seed {self._seed}, {len(kinds)} faults; logs in {self._directory / 'logs'}")
-        shop = ShopUnderTest(self._directory, log=lambda text: self.print_line(f"  [yellow]{text}[/]"))
+        """All trials, and the versions of what ran. Faults that need the same shop share one. Raises ProcessFailed."""
+        self.print_line(f"seed {self._seed}, {len(kinds)} faults")
         history = History(self._directory / "history.jsonl")
+        trials: list[Trial] = []
+        versions: dict[str, str] = {}
+        try:
+            for shop_kind in dict.fromkeys(kind.shop_kind for kind in kinds):
+                with self.running_shop(shop_kind) as shop:
+                    mine = [kind for kind in kinds if kind.shop_kind == shop_kind]
+                    trials += [self.trial(kind, shop=shop, history=history) for kind in mine]
+                    versions = fault_table.versions(shop)
+        finally:
+            history.close()
+        return trials, versions
+
+    @contextmanager
+    def running_shop(self, shop_kind: ShopKind) -> Iterator[ShopUnderTest]:
+        """A shop with this kind of store. Raises ProcessFailed."""
+        directory = self._directory / shop_kind.directory_name
+        directory.mkdir(exist_ok=True)
+        shop = ShopUnderTest(directory, log=lambda text: self.print_line(f"  [yellow]{text}[/]"), kind=shop_kind)
         try:
             shop.start_servers()
-            call_command("migrate", verbosity=0, skip_checks=True)
-            shop.start_processes()
-            self.print_line("the shop is running")
-            return [self.trial(kind, shop=shop, history=history) for kind in kinds], fault_table.versions(shop)
+            with reservation_store_at(shop.store_url):
+                call_command("migrate", verbosity=0, skip_checks=True)
+                shop.start_processes()
+                self.print_line(f"the shop is running, reservation store: {shop_kind}; logs in {directory / 'logs'}")
+                yield shop
         finally:
             shop.stop()
-            history.close()
 
     def trial(self, kind: type[Fault], *, shop: ShopUnderTest, history: History) -> Trial:
         self.print_line(f"[bold]{kind.name}[/]: {kind.description}")

@@ -1,0 +1,83 @@
+"""What the faults of a store with replicas have in common."""
+
+import threading
+from collections.abc import Sequence
+
+from bench.faults.buyer_journey import Demand
+from bench.faults.fault import Fault, TrialContext
+from bench.faults.http_client import Answer, BuyerClient
+from bench.faults.replicas.shop_kind import ShopKind
+from bench.faults.trial_sale import Stock
+from seckill.keys import keys_of
+from seckill.models import SaleItem
+from shop.configuration.redis_address import StoreKind
+from shop.local.stores.store_node import StoreNode
+
+# Without waiting for replicas, and with it.
+SENTINEL, CLUSTER = ShopKind(StoreKind.SENTINEL), ShopKind(StoreKind.CLUSTER)
+SENTINEL_PROMISE, CLUSTER_PROMISE = ShopKind(StoreKind.SENTINEL, 1), ShopKind(StoreKind.CLUSTER, 1)
+
+REPLACED_SECONDS_MAX = 30.0
+# Promised for the items of a primary that was killed.
+BACK_SECONDS_MAX = 15.0
+
+
+class ReplicatedFault(Fault):
+    """Buyers keep coming until a replica has taken over, and for some time afterwards."""
+
+    shop_kind = SENTINEL
+    stock = Stock(quantity=80)
+    demand = Demand(buyers=100, arrival_seconds=14.0, retry_seconds_max=14.0)
+    duration_seconds = 0.0
+    recovery_seconds_max = BACK_SECONDS_MAX
+
+    def __init__(self, context: TrialContext) -> None:
+        super().__init__(context)
+        if self.shop.store is None:
+            raise ValueError(f"{self.name} needs a store with replicas")
+        self.store = self.shop.store
+
+    def primary(self, item: SaleItem | None = None) -> StoreNode:
+        """The node that has the trial's item, or another one."""
+        return self.store.primary(key=keys_of((item or self.context.item).pk).item)
+
+    def is_replaced(self, former: StoreNode) -> bool:
+        """Whether another node has taken over the item of the trial, and says so itself."""
+        try:
+            primary = self.primary()
+        except LookupError:
+            return False
+        return primary is not former and primary.is_primary
+
+    def await_replaced(self, former: StoreNode) -> bool:
+        return self.shop.wait_until(lambda: self.is_replaced(former), seconds_max=REPLACED_SECONDS_MAX)
+
+    def crowd(self, *, count: int, first: int) -> "Crowd":
+        """So many more buyers, who all call at the same moment."""
+        buyers = [self.context.extra_buyer(f"crowd-{first + number}", number=first + number) for number in range(count)]
+        return Crowd(buyers, item_id=self.context.item.pk)
+
+
+class Crowd:
+    """Buyers who call once, each in a thread."""
+
+    def __init__(self, buyers: Sequence[BuyerClient], *, item_id: int) -> None:
+        self.buyers = buyers
+        self._item_id = item_id
+        self._answers: list[Answer] = []
+        self._threads = [
+            threading.Thread(target=self._call, args=(buyer, number)) for number, buyer in enumerate(buyers)
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def answers(self) -> list[Answer]:
+        """Waits for the last one."""
+        for thread in self._threads:
+            thread.join()
+        return self._answers
+
+    def _call(self, buyer: BuyerClient, number: int) -> None:
+        self._answers.append(buyer.reserve(item_id=self._item_id, units=1, attempt=number))

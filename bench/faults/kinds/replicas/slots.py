@@ -1,0 +1,33 @@
+"""The slot of the item moves to another node in the middle of the sale."""
+
+from typing import Any
+
+from bench.faults.kinds.replicas.replicated_fault import CLUSTER, ReplicatedFault
+from seckill.keys import keys_of
+from shop.local.stores.cluster_store import ClusterStore
+
+MOVED_SECONDS_MAX = 30.0
+
+
+class SlotMigrated(ReplicatedFault):
+    """CLUSTER MIGRATESLOTS moves a slot as a whole: no script meets half of its keys. Nothing may be lost."""
+
+    name = "cluster-slot-migrated"
+    description = "CLUSTER MIGRATESLOTS of the item's slot to another primary while buyers buy"
+    shop_kind = CLUSTER
+    refusals_are_timed = True
+
+    def inject(self) -> None:
+        assert isinstance(self.store, ClusterStore)
+        source = self.primary()
+        target = self.rng.choice([node for node in self.store.primaries() if node is not source])
+        self.variant = f"{source.name} to {target.name}"
+        client: Any = source.client()
+        slot = client.cluster_keyslot(keys_of(self.context.item.pk).item)
+        # A later trial finds it where it is.
+        client.execute_command("CLUSTER MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", target.ask("CLUSTER MYID"))
+        client.close()
+        self._moved = self.shop.wait_until(lambda: self.primary() is target, seconds_max=MOVED_SECONDS_MAX)
+
+    def took_effect(self) -> bool:
+        return self._moved
