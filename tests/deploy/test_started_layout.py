@@ -122,7 +122,7 @@ class Buyer:
         name = {"username": user.username, "password": f"{user.username}-password"}
         bearer = f"Bearer {self.call('POST', 'auth/token/', body=name)['token']}"
         text = self.call("POST", f"sale-items/{item.pk}/passes/", authorization=bearer)["pass"]
-        reserve = {"authorization": f"Pass {text}", "body": {"units": 1}}
+        reserve: dict[str, Any] = {"authorization": f"Pass {text}", "body": {"units": 1}}
         reservation = self.call("POST", f"sale-items/{item.pk}/reservations/", **reserve)
         again = self.call("POST", f"sale-items/{item.pk}/reservations/", **reserve)
         assert again["id"] == reservation["id"]
