@@ -11,6 +11,7 @@ from typing import IO, Any, cast
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
 from rich.console import Console
 from rich.markup import escape
 
@@ -128,6 +129,8 @@ class HarnessRun:
                 yield shop
         finally:
             shop.stop()
+            # The next shop has a PostgreSQL of its own at the same address.
+            connection.close()
 
     def trial(self, kind: type[Fault], *, shop: ShopUnderTest, history: History) -> Trial:
         self.print_line(f"[bold]{kind.name}[/]: {kind.description}")

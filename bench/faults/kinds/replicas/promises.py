@@ -17,7 +17,8 @@ from bench.faults.trial_sale import Stock
 
 # They call in the moment of the kill.
 CROWD = 10
-PROBE = 500
+# The numbers of these buyers, above those of the trial's.
+CROWD_FIRST, PROBE = 2_000, 1_999
 SELLING_SECONDS_MAX = 60.0
 
 
@@ -32,7 +33,7 @@ class PromisedPrimaryKilled(ReplicatedFault):
     def __init__(self, context: TrialContext) -> None:
         super().__init__(context)
         self._probe = context.extra_buyer("again", number=PROBE)
-        self._crowds = [self.crowd(count=CROWD, first=CROWD * number) for number in range(self.kills)]
+        self._crowds = [self.crowd(count=CROWD, first=CROWD_FIRST + CROWD * number) for number in range(self.kills)]
         self._back_seconds: list[float] = []
         self._replaced = 0
 
@@ -124,7 +125,7 @@ class PromotionWhileAnswerWaits(ReplicatedFault):
     def inject(self) -> None:
         primary = self.primary()
         replica = self.store.replica_of(primary)
-        crowd = self.crowd(count=CROWD, first=0)
+        crowd = self.crowd(count=CROWD, first=CROWD_FIRST)
         self.shop.freeze(replica.name)
         crowd.start()
         # Less than SECKILL_YES_WAIT_MS, so that they wait.

@@ -1,0 +1,78 @@
+"""Shops with other reservation stores: which one a fault gets, and when a dead server of its store is started again."""
+
+import sys
+from pathlib import Path
+
+from bench.faults.all_faults import FAULTS, ON_REQUEST, QUICK
+from bench.faults.pairs import can_be_combined
+from bench.faults.replicas.shop_kind import ShopKind
+from bench.faults.shop_under_test import RESTART_SECONDS, is_due
+from shop.configuration.redis_address import StoreKind
+from shop.local.process import Comeback, Process, succeeded
+from shop.local.stores.cluster_store import ClusterStore
+from shop.local.stores.sentinel_store import SentinelStore
+
+
+def dead_process(comeback: Comeback | None, *, directory: Path) -> Process:
+    return Process(
+        name="store-1",
+        title="store-1",
+        argv=[sys.executable],
+        log_path=directory / "log",
+        ready=succeeded,
+        comeback=comeback,
+    )
+
+
+def test_each_kind_of_store_has_its_faults_and_a_directory_of_its_own() -> None:
+    kinds = {kind.shop_kind for kind in (*FAULTS, *ON_REQUEST)}
+    assert kinds == {
+        ShopKind(),
+        *(ShopKind(store, replicas) for store in (StoreKind.SENTINEL, StoreKind.CLUSTER) for replicas in (0, 1)),
+    }
+    assert len({kind.directory_name for kind in kinds}) == len(kinds)
+    assert ShopKind().directory_name == ""
+
+
+def test_the_short_selection_needs_one_shop_alone() -> None:
+    assert {kind.shop_kind for kind in FAULTS if kind.name in QUICK} == {ShopKind()}
+
+
+def test_pairs_are_of_the_usual_shop() -> None:
+    others = [kind for kind in FAULTS if kind.shop_kind != ShopKind()]
+    assert others
+    assert not any(can_be_combined(kind, other) for kind in others for other in FAULTS)
+
+
+def test_the_store_of_a_kind_waits_for_as_many_replicas(tmp_path: Path) -> None:
+    assert ShopKind().replicated_store(directory=tmp_path, password="secret") is None
+    for kind, store_class in ((StoreKind.SENTINEL, SentinelStore), (StoreKind.CLUSTER, ClusterStore)):
+        directory = tmp_path / kind
+        directory.mkdir()
+        store = ShopKind(kind, 1).replicated_store(directory=directory, password="secret")
+        assert isinstance(store, store_class)
+        store.prepare(lock_fd=0)
+        for node in store.nodes:
+            text = (directory / "store" / node.name / "valkey.conf").read_text()
+            assert "min-replicas-to-write 1\n" in text
+
+
+def test_a_single_server_is_started_again_at_once_and_one_with_a_replica_when_it_may(tmp_path: Path) -> None:
+    single = dead_process(None, directory=tmp_path)
+    assert not is_due(single, dead_seconds=RESTART_SECONDS / 2)
+    assert is_due(single, dead_seconds=RESTART_SECONDS)
+
+    allowed = [False, True]
+    comeback = Comeback(after_seconds=5.0, seconds_max=9.0, may_start=lambda: allowed.pop(0))
+    replicated = dead_process(comeback, directory=tmp_path)
+    assert not is_due(replicated, dead_seconds=4.9)
+    assert allowed == [False, True]
+    assert not is_due(replicated, dead_seconds=5.1)
+    assert is_due(replicated, dead_seconds=5.2)
+
+
+def test_a_server_that_may_not_start_is_started_in_the_end(tmp_path: Path) -> None:
+    comeback = Comeback(after_seconds=5.0, seconds_max=9.0, may_start=lambda: False)
+    process = dead_process(comeback, directory=tmp_path)
+    assert not is_due(process, dead_seconds=8.9)
+    assert is_due(process, dead_seconds=9.1)
