@@ -24,10 +24,14 @@ def replica_table_of(prices: Sequence[ReplicaPrice]) -> Table:
     """The table for the terminal, with the losses of all rounds; in red if a promised yes was lost."""
     title = "A yes that waits for a replica: times in ms, confirmed reservations that the promoted replica lacks"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading in HEADINGS[:2] else "right", no_wrap=True)
+    for heading in ("waits for", "link"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("alone", "res./s", "p99", "lost"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for price in prices:
-        table.add_row(*cells_of(price), style="bold red" if price.lost_promised else "")
+        waits_for, link, alone, per_second, _p50, p99, _gave_up, _told_yes, lost = cells_of(price)
+        style = "bold red" if price.lost_promised else "green" if price.yes_replicas else ""
+        table.add_row(waits_for, link, alone, per_second, p99, lost, style=style)
     return table
 
 
