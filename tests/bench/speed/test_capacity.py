@@ -83,7 +83,7 @@ def test_the_plan_multiplies_unit_costs(file: Path) -> None:
 def test_connections_are_counted_with_and_without_a_pooler(file: Path) -> None:
     lines = lines_of(file, "--rps", "1000000", "--units", "10000", "--busy", "50")
     # 18 cores of web, so as many processes with 30 threads each; 0.12 cores of workers, so one process for orders.
-    threads = sum(lane.threads for lane in lanes() if lane.name != "health")
+    threads = sum(lane.threads for lane in lanes() if lane.name != "health") + 2
     assert lines["connections, web"] == 18 * threads
     assert lines["connections, workers"] == 1 + OTHER_WORKER_PROCESSES
     everything = 18 * threads + 1 + OTHER_WORKER_PROCESSES
