@@ -21,13 +21,12 @@ ANSWER_SECONDS_MAX = 10.0
 class PipelinedClient:
     """One connection to one server."""
 
-    def __init__(self, *, port: int, password: str, database: int = 0) -> None:
+    def __init__(self, *, port: int, password: str) -> None:
         """Raises WrongAnswer."""
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=ANSWER_SECONDS_MAX)
-        for command in (f"AUTH {password}", f"SELECT {database}"):
-            self._socket.sendall(f"{command}\r\n".encode())
-            if not (answer := self._socket.recv(CHUNK)).startswith(b"+OK"):
-                raise WrongAnswer(f"{command.partition(' ')[0]} was answered {answer!r}")
+        self._socket.sendall(f"AUTH {password}\r\n".encode())
+        if not (answer := self._socket.recv(CHUNK)).startswith(b"+OK"):
+            raise WrongAnswer(f"AUTH was answered {answer!r}")
 
     def close(self) -> None:
         self._socket.close()
@@ -80,6 +79,6 @@ def send_together(work: Sequence[tuple[PipelinedClient, Sequence[bytes]]], *, wo
     return time.perf_counter() - began_s
 
 
-def connected(*, port: int, password: str, database: int = 0) -> closing[PipelinedClient]:
+def connected(*, port: int, password: str) -> closing[PipelinedClient]:
     """A client for the length of a `with`."""
-    return closing(PipelinedClient(port=port, password=password, database=database))
+    return closing(PipelinedClient(port=port, password=password))
