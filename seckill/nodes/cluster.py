@@ -27,8 +27,8 @@ from shop.configuration.redis_address import read_address
 log = structlog.get_logger(__name__)
 
 REFRESH_SECONDS = 5.0
-# After a failed call the map is read at once, and then this often for as long as a failover may take. Otherwise a worker
-# that calls every few seconds would fail once more before it learns of the new primary.
+# After a failed call the map is read at once, and then this often for as long as a failover may take. Otherwise a
+# worker that calls every few seconds would fail once more before it learns of the new primary.
 REFRESH_SECONDS_MIN = 0.25
 UNSETTLED_SECONDS = 15.0
 # The thread ends when nobody has asked for so long, and starts again with the next call.

@@ -26,6 +26,8 @@ ITEMS, RESERVATIONS = 4, 5_000
 # A core for each primary and for each client. With fewer they would wait for each other.
 CORES_MIN = 2 * NODES
 WORD = "reserved"
+# In so many the one store and the primaries take turns, so that other work of the machine affects all alike.
+TURNS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Run:
 
 
 def cluster(server: Server) -> Sample:
-    """The reservation script on one store, and the same calls on three primaries: one after the other, and together.
+    """The reservation script on one store, and the same calls on three primaries: in turns, and then all three at once.
 
     All four are new and start empty, so that none has more to carry than its own calls.
     """
@@ -67,7 +69,7 @@ def cluster(server: Server) -> Sample:
             (url.port or 0, url.password or "", list(itertools.chain(*item_ids))),
             *((nodes.ports[number], nodes.password, item_ids[number]) for number in range(NODES)),
         ]
-        one, *three = [
+        measured = [
             Measured(
                 clients.enter_context(Redis(port=port, password=password, socket_timeout=CLIENT_SECONDS_MAX)),
                 clients.enter_context(connected(port=port, password=password)),
@@ -75,10 +77,10 @@ def cluster(server: Server) -> Sample:
             )
             for port, password, items in servers
         ]
-        for measured in (one, *three):
-            prepare(measured)
-        on_one, on_three = run(one), [run(node) for node in three]
-        together = [(node.pipe, reserve_calls(node.item_ids)) for node in three]
+        for one in measured:
+            prepare(one)
+        on_one, *on_three = run_in_turns(measured)
+        together = [(node.pipe, reserve_calls(node.item_ids)) for node in measured[1:]]
         together_per_second = sum(len(calls) for _pipe, calls in together) / send_together(together, word=WORD)
     return Sample(figures=figures_of(on_one, on_three, together_per_second=together_per_second))
 
@@ -106,12 +108,20 @@ def figures_of(
     }
 
 
-def run(measured: Measured) -> Run:
-    """Reserve each item of the server so often. Raises WrongAnswer."""
-    calls = reserve_calls(measured.item_ids)
-    before_s = measured.cpu_seconds()
-    seconds = measured.pipe.send(calls, word=WORD)
-    return Run(calls=len(calls), seconds=seconds, cpu_seconds=measured.cpu_seconds() - before_s)
+def run_in_turns(servers: Sequence[Measured]) -> list[Run]:
+    """Reserve each item so often: a share of the calls on each server in turn. Raises WrongAnswer."""
+    calls = [reserve_calls(server.item_ids) for server in servers]
+    seconds = [0.0] * len(servers)
+    before_s = [server.cpu_seconds() for server in servers]
+    for turn in range(TURNS):
+        for number, server in enumerate(servers):
+            its_calls = calls[number]
+            portion = its_calls[len(its_calls) * turn // TURNS : len(its_calls) * (turn + 1) // TURNS]
+            seconds[number] += server.pipe.send(portion, word=WORD)
+    return [
+        Run(calls=len(calls[number]), seconds=seconds[number], cpu_seconds=server.cpu_seconds() - before_s[number])
+        for number, server in enumerate(servers)
+    ]
 
 
 def items_by_node() -> list[list[int]]:

@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -28,15 +29,16 @@ def test_every_call_is_a_reservation_on_the_server_that_is_measured(
 ) -> None:
     monkeypatch.setattr(cluster_parts, "RESERVATIONS", 40)
     made: list[list[int]] = []
-    measure = cluster_parts.run
+    measure = cluster_parts.run_in_turns
 
-    def run(measured: Measured) -> Run:
-        result = measure(measured)
-        counted = [measured.admin.hget(keys_of(item_id).item, "reservations") for item_id in measured.item_ids]
-        made.append([int(count) for count in counted])
+    def run_in_turns(servers: Sequence[Measured]) -> list[Run]:
+        result = measure(servers)
+        for each in servers:
+            counted = [each.admin.hget(keys_of(item_id).item, "reservations") for item_id in each.item_ids]
+            made.append([int(count) for count in counted])
         return result
 
-    monkeypatch.setattr(cluster_parts, "run", run)
+    monkeypatch.setattr(cluster_parts, "run_in_turns", run_in_turns)
 
     sample = cluster_parts.cluster(server(tmp_path))
 
