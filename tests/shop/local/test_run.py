@@ -15,7 +15,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from shop.local.environment import SERVER_URLS
+from shop.configuration.redis_address import StoreKind
+from shop.local.environment import SERVER_URLS, last_store, read_settings, write_environment
 from tests.embedded_servers import temporary_server_directory
 from tests.processes import command_line, descendants, living, wait_until
 
@@ -252,3 +253,25 @@ def test_a_kind_of_store_and_a_store_of_ones_own_are_refused_together(server_dir
     code, message = refused(directory=server_directory / "stampede", STORE="cluster", **own)
     assert code == 2
     assert message.startswith("STORE=cluster asks `make run` to start a reservation store, but SECKILL_REDIS_URL names")
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("redis://:secret@127.0.0.1:1/0", StoreKind.SINGLE),
+        ("redis+sentinel://:secret@127.0.0.1:1,127.0.0.1:2/stampede/0?sentinel_password=x", StoreKind.SENTINEL),
+        ("redis+cluster://:secret@127.0.0.1:1,127.0.0.1:2", StoreKind.CLUSTER),
+    ],
+)
+def test_the_kind_of_store_of_the_last_run_is_known(tmp_path: Path, url: str, kind: StoreKind) -> None:
+    assert last_store(directory=tmp_path) is None
+    settings = read_settings(environ={"STAMPEDE_DIRECTORY": str(tmp_path)}, directory=tmp_path)
+    write_environment(settings=settings, urls={"SECKILL_REDIS_URL": url})
+    assert last_store(directory=tmp_path) is kind
+
+
+def test_a_number_of_replicas_is_passed_on_to_our_own_store(tmp_path: Path) -> None:
+    given = {"STORE": "sentinel", "SECKILL_YES_REPLICAS": "1"}
+    settings = read_settings(environ=given, directory=tmp_path)
+    assert (settings.store, settings.replicas_min) == (StoreKind.SENTINEL, 1)
+    assert read_settings(environ={"SECKILL_YES_REPLICAS": "many"}, directory=tmp_path).replicas_min == 0

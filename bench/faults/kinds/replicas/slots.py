@@ -1,9 +1,7 @@
 """The slot of the item moves to another node in the middle of the sale."""
 
-from typing import Any
-
 from bench.faults.kinds.replicas.replicated_fault import CLUSTER, ReplicatedFault
-from seckill.keys import keys_of
+from seckill.nodes.cluster import slot_of
 from shop.local.stores.cluster_store import ClusterStore
 
 MOVED_SECONDS_MAX = 30.0
@@ -22,11 +20,9 @@ class SlotMigrated(ReplicatedFault):
         source = self.primary()
         target = self.rng.choice([node for node in self.store.primaries() if node is not source])
         self.variant = f"{source.name} to {target.name}"
-        client: Any = source.client()
-        slot = client.cluster_keyslot(keys_of(self.context.item.pk).item)
-        # A later trial finds it where it is.
-        client.execute_command("CLUSTER MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", target.ask("CLUSTER MYID"))
-        client.close()
+        slot, target_id = slot_of(self.context.item.pk), target.ask("CLUSTER MYID")
+        with source.client() as client:
+            client.execute_command("CLUSTER MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", target_id)
         self._moved = self.shop.wait_until(lambda: self.primary() is target, seconds_max=MOVED_SECONDS_MAX)
 
     def took_effect(self) -> bool:
