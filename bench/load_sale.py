@@ -19,7 +19,7 @@ SLUG_PREFIX = "load-test-"
 
 
 def open_load_sale(*, quantity: int, **details: Any) -> SaleItem:
-    """The item of a sale of one new product, which has `quantity` units. `details` are those of `open_load_items`."""
+    """The item of a sale of one new product, with `quantity` units. `details` are those of `open_load_items`."""
     (item,) = open_load_items(quantities=[quantity], **details)
     return item
 
@@ -32,9 +32,11 @@ def open_load_items(
     open_seconds: int,
     hold_seconds: int,
     late_payment: LatePayment = LatePayment.TAKE_AGAIN,
+    spare_units: int = 0,
 ) -> list[SaleItem]:
     """The items of a published sale, a new product for each quantity, open from now for `open_seconds`.
 
+    Each product has `spare_units` more in its ordinary stock, from which the sale can be given units while it runs.
     No list shows the sale or the products. Nothing is left of it where publishing is refused. Raises CannotPublish and
     StoreUnreachable.
     """
@@ -50,7 +52,7 @@ def open_load_items(
         )
         items = []
         for quantity in quantities:
-            variant = make_load_product(name=name, price_minor=PRICE_MINOR, units=quantity)
+            variant = make_load_product(name=name, price_minor=PRICE_MINOR, units=quantity + spare_units)
             items.append(
                 SaleItem.objects.create(
                     sale=sale, variant=variant, price_minor=PRICE_MINOR, quantity=quantity, per_buyer_max=per_buyer_max

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_noop
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from seckill.nodes.members import Member, online_replicas, replica_client
+from seckill.nodes.members import Member, online_replicas
 from seckill.store import StoreUnreachable, all_members, ask_member
 
 
@@ -191,32 +191,15 @@ def weaknesses_of_promises(member: Member, values: Mapping[str, str]) -> list[We
             ) % {"wanted": wanted, "setting": setting, "value": values.get(setting), "needed": needed}
             found.append(Weakness(setting=setting, value=str(values.get(setting)), text=text))
     if member.primary:
-        count = promotable_replicas(member)
+        replication = ask_member(lambda client: client.info("replication"), client=member.client)
+        count = len(list(online_replicas(replication)))
         if count != wanted:
             text = _(
-                "A yes waits for %(wanted)d replicas (SECKILL_YES_REPLICAS), and %(count)d that can be promoted are "
-                "connected. With fewer, nobody can reserve; with more, one may be promoted that does not have every "
-                "yes: set replica-priority 0, in a Cluster cluster-replica-no-failover yes, on the others."
+                "A yes waits for %(wanted)d replicas (SECKILL_YES_REPLICAS), and %(count)d are connected. With fewer, "
+                "nobody can reserve; with more, one may be promoted that does not have every yes."
             ) % {"wanted": wanted, "count": count}
             found.append(Weakness(setting="replicas", value=str(count), text=text))
     return found
-
-
-def promotable_replicas(primary: Member) -> int:
-    """How many replicas of this server are connected and may take its place. Raises StoreUnreachable."""
-    replication = ask_member(lambda client: client.info("replication"), client=primary.client)
-    return sum(is_promotable(primary, host, port) for host, port in online_replicas(replication))
-
-
-def is_promotable(primary: Member, host: str, port: int) -> bool:
-    """Counts as promotable if it does not answer."""
-    names = ("replica-priority", "cluster-replica-no-failover")
-    try:
-        replica = replica_client(primary.client, host, port)
-        values: Any = ask_member(lambda client: client.config_get(*names), client=replica)
-    except StoreUnreachable:
-        return True
-    return bool(values.get("replica-priority") != "0" and values.get("cluster-replica-no-failover") != "yes")
 
 
 def silent_node() -> Weakness:

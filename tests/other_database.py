@@ -6,8 +6,9 @@ from unittest import mock
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.db import ConnectionHandler, connection, connections
+from django.db import connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.utils import ConnectionHandler
 
 from shop.configuration.database_connections import databases
 

@@ -1,7 +1,9 @@
 """Measures what each way of writing to disk costs the reservation store, and how many confirmed reservations it loses.
 
-Starts Valkeys of its own on 127.0.0.1, one after the other, and kills them under load. The shop's servers are not
-touched. Exit code 1 if the way that the shop requires lost a reservation, 2 if nothing could be measured.
+It also measures what it costs that a yes waits for a replica, and how many are lost with the primary with and without
+that. Starts Valkeys of its own on 127.0.0.1, one after the other, and kills them under load. The shop's servers are not
+touched. Exit code 1 if the shop's way of writing, or a yes that waited, lost a reservation; 2 if nothing could be
+measured.
 """
 
 import os
@@ -17,10 +19,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bench.argument_types import number_up_to
-from bench.durability import price_table
+from bench.durability import price_table, replica_table
 from bench.durability.disk import NoSlowDisk, build_library, file_system_of, sync_ms
 from bench.durability.measured_store import Address, MeasuredStore
 from bench.durability.prices import WAYS, Price, lines_of, price_list
+from bench.durability.replica_prices import LINES, ReplicaPrice, replica_price_list
 from bench.durability.reserving_pool import ReservingFailed, running_pool
 from bench.durability.rounds import RoundFailed
 from seckill.store import StoreUnreachable
@@ -29,7 +32,7 @@ from shop.local.process import ProcessFailed
 from shop.local.wheel import WheelMissing
 
 ROOT = Path(__file__).resolve().parents[2]
-# So that no combination of options takes much longer than four minutes.
+# So that no combination of options takes much longer than eight minutes.
 SECONDS_MAX, ROUNDS_MAX, CLIENTS_MAX = 5.0, 5, 64
 # A call can wait for two syncs, and clients give up after 0.9 s.
 DELAY_MS_MAX = 400.0
@@ -45,14 +48,16 @@ def main(arguments: list[str]) -> int:
     try:
         # Not in /tmp, which may be in memory.
         with tempfile.TemporaryDirectory(prefix="durability-", dir=directory) as working_directory:
-            prices, measured_on, why_not_slowed = measure(Path(working_directory), options=options, address=address)
+            measured = measure(Path(working_directory), options=options, address=address)
     except (ProcessFailed, ReservingFailed, RoundFailed, StoreUnreachable, WheelMissing) as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("Stopped before the end.", file=sys.stderr)
         return 130
+    prices, replica_prices, measured_on, why_not_slowed = measured
     console.print(price_table.table_of(prices))
+    console.print(replica_table.replica_table_of(replica_prices))
     console.print(", ".join(f"{name} {value}" for name, value in measured_on.items()), style="dim")
     if why_not_slowed:
         console.print(f"No slowed disk, and no power cuts: {why_not_slowed}.", style="yellow")
@@ -61,13 +66,17 @@ def main(arguments: list[str]) -> int:
             "This directory is in memory, so syncs took no time: choose another with --directory.", style="red"
         )
     for write, name in ((price_table.as_json, "durability.json"), (price_table.markdown_of, "durability.md")):
-        (directory / name).write_text(write(prices, measured_on=measured_on, why_not_slowed=why_not_slowed))
+        text = write(prices, replica_prices, measured_on=measured_on, why_not_slowed=why_not_slowed)
+        (directory / name).write_text(text)
     console.print(f"{directory}/durability.json, durability.md", style="dim")
-    return 1 if any(price.lost_confirmed for price in prices) else 0
+    lost = any(price.lost_confirmed for price in prices) or any(price.lost_promised for price in replica_prices)
+    return 1 if lost else 0
 
 
-def measure(directory: Path, *, options: Namespace, address: Address) -> tuple[list[Price], Mapping[str, str], str]:
-    """The prices, the machine, and why there are none on a slowed disk (empty if there are)."""
+def measure(
+    directory: Path, *, options: Namespace, address: Address
+) -> tuple[list[Price], list[ReplicaPrice], Mapping[str, str], str]:
+    """The prices, those of a replica, the machine, and why there are none on a slowed disk (empty if there are)."""
     try:
         library, why_not_slowed = build_library(directory), ""
     except NoSlowDisk as reason:
@@ -79,7 +88,12 @@ def measure(directory: Path, *, options: Namespace, address: Address) -> tuple[l
         running_pool(processes=options.processes, threads=options.threads) as pool,
         Progress(*columns, console=Console(stderr=True), transient=True) as progress,
     ):
-        task = progress.add_task("Starting", total=len(lines_of(delay_s if library else 0.0)) * options.rounds)
+        lines = [*lines_of(delay_s if library else 0.0), *LINES]
+        task = progress.add_task("Starting", total=len(lines) * options.rounds)
+
+        def tick(text: str) -> None:
+            progress.update(task, advance=1, description=text)
+
         prices = price_list(
             directory,
             address=address,
@@ -88,9 +102,12 @@ def measure(directory: Path, *, options: Namespace, address: Address) -> tuple[l
             seconds=options.seconds,
             rounds=options.rounds,
             pool=pool,
-            tick=lambda text: progress.update(task, advance=1, description=text),
+            tick=tick,
         )
-        return prices, measured_on, why_not_slowed
+        replica_prices = replica_price_list(
+            directory, address=address, seconds=options.seconds, rounds=options.rounds, pool=pool, tick=tick
+        )
+        return prices, replica_prices, measured_on, why_not_slowed
 
 
 def use_settings_of_the_shop(address: Address) -> None:
@@ -103,6 +120,8 @@ def use_settings_of_the_shop(address: Address) -> None:
         SECKILL_REDIS_URL=store,
         REDIS_URL=store,
         CELERY_BROKER_URL=store,
+        # Each round says itself how many a yes waits for.
+        SECKILL_YES_REPLICAS="0",
         # Nobody drains the outbox.
         SECKILL_BACKLOG_MAX=str(10**9),
     )

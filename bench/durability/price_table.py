@@ -10,6 +10,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from bench.durability.prices import SHOPS_OWN, Price
+from bench.durability.replica_prices import ReplicaPrice
+from bench.durability.replica_table import losses, replica_markdown_of
 
 HEADINGS = (
     "way",
@@ -49,11 +51,18 @@ def table_of(prices: Sequence[Price]) -> Table:
     return table
 
 
-def markdown_of(prices: Sequence[Price], *, measured_on: Mapping[str, str], why_not_slowed: str) -> str:
-    """The table as Markdown, with the range of losses over the rounds and the machine."""
+def markdown_of(
+    prices: Sequence[Price],
+    replica_prices: Sequence[ReplicaPrice],
+    *,
+    measured_on: Mapping[str, str],
+    why_not_slowed: str,
+) -> str:
+    """The tables as Markdown, with the range of losses over the rounds and the machine."""
     lines = [HEADINGS, ["---"] * 2 + ["---:"] * (len(HEADINGS) - 2), *map(cells_of, prices)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    paragraphs = [table, ", ".join(f"{name} {value}" for name, value in measured_on.items()) + "."]
+    machine = ", ".join(f"{name} {value}" for name, value in measured_on.items()) + "."
+    paragraphs = [table, replica_markdown_of(replica_prices).rstrip(), machine]
     if why_not_slowed:
         paragraphs.append(f"No slowed disk, and no power cuts: {why_not_slowed}.")
     return "\n\n".join(paragraphs) + "\n"
@@ -79,18 +88,18 @@ def disk_of(price: Price) -> str:
     return f"+{price.delay_s * 1000:.0f} ms" if price.delay_s else "as it is"
 
 
-def losses(counts: Sequence[int]) -> str:
-    """The range over the rounds; a dash if it is not known."""
-    if not counts:
-        return "–"
-    return f"{counts[0]:,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
-
-
-def as_json(prices: Sequence[Price], *, measured_on: Mapping[str, str], why_not_slowed: str) -> str:
+def as_json(
+    prices: Sequence[Price],
+    replica_prices: Sequence[ReplicaPrice],
+    *,
+    measured_on: Mapping[str, str],
+    why_not_slowed: str,
+) -> str:
     everything = {
         "machine": measured_on,
         "not_slowed": why_not_slowed,
         "prices": [asdict(price) | {"lost_confirmed": price.lost_confirmed} for price in prices],
+        "replicas": [asdict(price) | {"lost_promised": price.lost_promised} for price in replica_prices],
     }
     return json.dumps(everything, indent=1) + "\n"
 

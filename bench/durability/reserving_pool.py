@@ -40,10 +40,10 @@ class ReservingPool:
             pass
         raise ReservingFailed("A process of buyers did not answer.")
 
-    def go(self) -> None:
-        """Start reserving."""
+    def go(self, *, yes_replicas: int = 0) -> None:
+        """Start reserving; a yes waits for so many replicas."""
         for _process, pipe in self._processes:
-            pipe.send("go")
+            pipe.send(yes_replicas)
 
     def stop(self) -> Answers:
         """Stop reserving, and collect all answers. Raises ReservingFailed."""

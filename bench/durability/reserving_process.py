@@ -9,7 +9,10 @@ import threading
 import time
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from typing import Any
 from uuid import uuid4
+
+from django.conf import settings
 
 from seckill import ledger
 from seckill.outcomes import Outcome
@@ -43,16 +46,17 @@ class Answers:
 
 
 def run(pipe: Connection, threads: int) -> None:
-    """Body of the process: send "ready"; then, for each "go", reserve until "stop" and send the answers.
+    """Body of the process: send "ready"; then, for each number of replicas, reserve until "stop", and send the answers.
 
-    Ends when the parent is gone.
+    A yes waits for so many replicas. Ends when the parent is gone.
     """
     # Ctrl-C reaches the whole group of processes; only the parent acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Reads the settings, which takes most of a second, and does not connect yet.
     reservation_servers()
     pipe.send("ready")
-    while receive(pipe):
+    while (yes_replicas := receive(pipe)) is not None:
+        settings.SECKILL_YES_REPLICAS = yes_replicas
         stop = threading.Event()
         answers = [Answers() for _ in range(threads)]
         pool = [threading.Thread(target=reserve_until_stopped, args=(one, stop), daemon=True) for one in answers]
@@ -62,17 +66,16 @@ def run(pipe: Connection, threads: int) -> None:
         stop.set()
         for thread in pool:
             thread.join()
-        if receive(pipe):
+        if receive(pipe) is not None:
             pipe.send(answers)
 
 
-def receive(pipe: Connection) -> str | None:
+def receive(pipe: Connection) -> Any:
     """The next message of the parent; None if it is gone."""
     try:
-        message: str | None = pipe.recv()
+        return pipe.recv()
     except EOFError:
         return None
-    return message
 
 
 def reserve_until_stopped(answers: Answers, stop: threading.Event) -> None:

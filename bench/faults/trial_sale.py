@@ -15,6 +15,8 @@ from shop.models import ApiToken
 
 # Longer than any trial.
 SALE_SECONDS = 3_600
+# More than any fault adds to its sale.
+SPARE_UNITS = 1_000
 # A sale that closed longer ago than any hold can last is not swept any more.
 RETIRED = timedelta(days=30)
 
@@ -48,6 +50,7 @@ def new_item(trial: str, stock: Stock) -> SaleItem:
         open_seconds=SALE_SECONDS,
         hold_seconds=stock.hold_seconds,
         late_payment=stock.late_payment,
+        spare_units=SPARE_UNITS,
     )
 
 

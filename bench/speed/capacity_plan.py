@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shop.web.lanes import lanes
+from shop.web.shells import RENDERING_THREADS
 
 # As in docs/design.md: how old the figures of an item may be, by which a web process refuses buyers.
 SNAPSHOT_SECONDS = 0.1
@@ -254,7 +255,7 @@ def host_lines(rush: Rush, *, web_cores: float, order_cores: Sequence[Line]) -> 
 def connection_lines(*, web_processes: int, drain_processes: int, postgres_cores: float) -> list[Line]:
     """Connections to PostgreSQL, straight and through PgBouncer in transaction mode (docs/postgres.md)."""
     # A thread keeps its connection for a minute. Health checks make no query.
-    threads = sum(lane.threads for lane in lanes() if lane.name != "health")
+    threads = sum(lane.threads for lane in lanes() if lane.name != "health") + RENDERING_THREADS
     web, workers = web_processes * threads, drain_processes + OTHER_WORKER_PROCESSES
     pool = max(POOL_SIZE_MIN, math.ceil(postgres_cores * POOL_PER_CORE))
     direct = workers + STAFF_LOCKS

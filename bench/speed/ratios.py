@@ -176,6 +176,19 @@ TARGETS = (
         figure=figure("reserve_ratio"),
         bound=0.9,
     ),
+    Target(
+        title="reserve.lua on three primaries ÷ on one, by store CPU",
+        part="cluster",
+        figure=figure("cpu_ratio"),
+        bound=2.5,
+    ),
+    # With fewer than six cores, one primary after the other (bench/speed/parts/cluster_parts.py).
+    Target(
+        title="reserve.lua on three primaries ÷ on one, by a pipelined client",
+        part="cluster",
+        figure=figure("pipelined_ratio"),
+        bound=2.5,
+    ),
     # Whatever is answered over RSGI is no faster than this.
     Target(title="bare RSGI hello ÷ bare WSGI hello", part="rsgi-hello", other="wsgi-hello", figure=per_second),
     Target(title="live ÷ bare RSGI hello", part="live", other="rsgi-hello", figure=per_second),

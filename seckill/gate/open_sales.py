@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import close_old_connections, connection
+from django.db import connection
 from django.utils import timezone
 from redis import Redis
 
@@ -50,5 +50,4 @@ def connect_to_store(item_ids: Sequence[int]) -> None:
 
 def connect_to_database() -> None:
     """Open this thread's connection to PostgreSQL. Raises database errors."""
-    close_old_connections()
     connection.ensure_connection()

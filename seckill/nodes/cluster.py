@@ -27,8 +27,10 @@ from shop.configuration.redis_address import read_address
 log = structlog.get_logger(__name__)
 
 REFRESH_SECONDS = 5.0
-# After a failed call the map is read at once, and not more often than this while calls go on failing.
+# After a failed call the map is read at once, and then this often for as long as a failover may take. Otherwise a
+# worker that calls every few seconds would fail once more before it learns of the new primary.
 REFRESH_SECONDS_MIN = 0.25
+UNSETTLED_SECONDS = 15.0
 # The thread ends when nobody has asked for so long, and starts again with the next call.
 ASKED_SECONDS = 60.0
 # How long the first calls of a process wait for the map. With the call itself it stays below two seconds.
@@ -47,6 +49,7 @@ class ClusterNodes:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._asked_s = 0.0
+        self._unsettled_until_s = 0.0
 
     def client_of(self, item_id: int) -> Redis:
         """The client of the primary that has the item. Raises redis-py's ConnectionError if none is known."""
@@ -75,7 +78,8 @@ class ClusterNodes:
         self.refresh_soon()
 
     def refresh_soon(self) -> None:
-        """Read the map again, in the thread."""
+        """Read the map again, in the thread, and for a while often: somebody may be about to take over."""
+        self._unsettled_until_s = time.monotonic() + UNSETTLED_SECONDS
         self._wanted.set()
 
     def _client(self, cluster: RedisCluster, node: ClusterNode) -> Redis:
@@ -113,7 +117,8 @@ class ClusterNodes:
                 failed = True
                 self._wanted.set()
             time.sleep(REFRESH_SECONDS_MIN)
-            self._wanted.wait(REFRESH_SECONDS)
+            if time.monotonic() > self._unsettled_until_s:
+                self._wanted.wait(REFRESH_SECONDS)
             self._wanted.clear()
 
     def _refresh(self) -> None:

@@ -16,7 +16,7 @@ REPLICA = "replica"
 
 # A host that loses its power in a transaction must not keep the rows of a sale locked for the two hours of the kernel's
 # default: the server notices a dead client within 25 s, and ends a transaction that is idle for 30 s.
-SESSION_TIMEOUTS = {
+SESSION_TIMEOUTS: dict[str, str | int] = {
     "idle_in_transaction_session_timeout": "30s",
     "tcp_keepalives_idle": 10,
     "tcp_keepalives_interval": 5,

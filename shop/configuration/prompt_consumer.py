@@ -12,5 +12,5 @@ DELAYED = "celery.worker.consumer.delayed_delivery:DelayedDelivery"
 class PromptConsumer(Consumer):
     """Celery's own, without the step that declares queues for delayed messages."""
 
-    class Blueprint(Consumer.Blueprint):
+    class Blueprint(Consumer.Blueprint):  # type: ignore[valid-type,misc]
         default_steps = [step for step in Consumer.Blueprint.default_steps if step != DELAYED]

@@ -47,6 +47,8 @@ FIRST_WAIT_SECONDS = 2.0
 LAST_GOOD_SECONDS = 600.0
 # Pages kept by one process; the longest unused goes first. A page has some tens of kilobytes.
 PAGES_MAX = 200
+# That render public pages. They have a connection to PostgreSQL each.
+RENDERING_THREADS = 2
 # Rendered at the same time or waiting for it. Beyond it, Django's own threads answer.
 RENDERINGS_MAX = 50
 # Said about one request only, so not repeated to others.
@@ -85,7 +87,7 @@ class Shells:
 
     def __init__(self, wsgi: Callable[..., Any]) -> None:
         self._wsgi = wsgi
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix="shells")
+        self._threads = ThreadPoolExecutor(RENDERING_THREADS, thread_name_prefix="shells")
         self._kept: dict[str, Shell] = {}
         self._renderings: dict[str, asyncio.Future[Answer]] = {}
 

@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from bench import load_removal
 from bench.load_buyers import load_buyer_ids
-from bench.load_sale import open_load_sale
+from bench.load_sale import open_load_items, open_load_sale
 from orders import intake, lifecycle
 from orders.models import Mail, Order, Payment, PaymentEvent
 from orders.payments.simulated.models import SimulatedSession
@@ -73,6 +73,19 @@ def test_sales_orders_products_buyers_and_keys_of_load_tests_go(tested: SaleItem
         assert not model.objects.exists(), model
     assert not store.keys("*")
     assert "There is nothing to remove." in run("--yes")
+
+
+def test_a_sale_of_several_items_goes_as_a_whole(store: Any) -> None:
+    items = open_load_items(name="Load test", quantities=[3, 2], per_buyer_max=1, open_seconds=900, hold_seconds=900)
+    for item, buyer_id in zip(items, load_buyer_ids(count=2), strict=True):
+        # Still in the outbox.
+        ledger.reserve(item_id=item.pk, reservation_id=uuid4(), buyer_id=buyer_id, units=1)
+    close(items[0])
+
+    assert "Removed 1 sale, " in run("--yes")
+    for model in (Order, Sale, SaleItem, Product, User):
+        assert not model.objects.exists(), model
+    assert not store.keys("*")
 
 
 def test_nothing_else_is_touched(tested: SaleItem, item: SaleItem, buyer: User, store: Any) -> None:

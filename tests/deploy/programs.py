@@ -20,11 +20,14 @@ def program(name: str, *, package: str) -> str:
     found = shutil.which(name, path=_PATH)
     if found is None:
         reason = f"{name} is not installed ({package})"
-        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
     return found
 
 
-def check(*command: str | Path) -> None:
-    """Run a checker. Fails the test with its output if it finds something."""
+def check(*command: str | Path) -> str:
+    """Run a checker and return what it says. Fails the test with that if it finds something."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr

@@ -61,7 +61,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         status, more = stub.answers.get(path, (200, {}))
-        body = json.dumps({"stub": stub.name, "call": len(stub.calls)}).encode()
+        if status == 200 and self.headers.get("If-None-Match", "") == more.get("ETag"):
+            status = 304
+        body = b"" if status == 304 else json.dumps({"stub": stub.name, "call": len(stub.calls)}).encode()
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", **more, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)

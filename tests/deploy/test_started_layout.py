@@ -122,7 +122,7 @@ class Buyer:
         name = {"username": user.username, "password": f"{user.username}-password"}
         bearer = f"Bearer {self.call('POST', 'auth/token/', body=name)['token']}"
         text = self.call("POST", f"sale-items/{item.pk}/passes/", authorization=bearer)["pass"]
-        reserve = {"authorization": f"Pass {text}", "body": {"units": 1}}
+        reserve: dict[str, Any] = {"authorization": f"Pass {text}", "body": {"units": 1}}
         reservation = self.call("POST", f"sale-items/{item.pk}/reservations/", **reserve)
         again = self.call("POST", f"sale-items/{item.pk}/reservations/", **reserve)
         assert again["id"] == reservation["id"]
@@ -161,9 +161,9 @@ def test_a_unit_is_bought_through_each_proxy(buyers: list[User], item: SaleItem)
         assert {str(order.reservation_id) for order in orders} == reservations
         assert {order.status for order in orders} == {OrderStatus.AWAITING_PAYMENT}
 
+        live = f"/api/v1/sale-items/{item.pk}/live/"
         for proxy in (nginx.proxy, haproxy.proxy):
             # And everybody sees it
-            live = f"/api/v1/sale-items/{item.pk}/live/"
             response, body = proxy.ask(live)
             assert json.loads(body)["left"] == 3
             news, _body = proxy.ask(live, headers={"If-None-Match": response.headers["ETag"]})
@@ -175,5 +175,10 @@ def test_a_unit_is_bought_through_each_proxy(buyers: list[User], item: SaleItem)
             led, _body = proxy.ask("/zh-hans/", plain=True)
             assert (led.status, led.headers["Location"]) == (301, f"https://{HOST}/zh-hans/")
             assert proxy.ask("/metrics")[0].status == 404
-            # Limits count clients, whom the proxy names
-            assert proxy.ask("/sign-in-that-is-not-there/")[0].status == 404
+
+        # When the hot web server drains, then it says so and answers all the same
+        shop.drain_file.touch()
+        assert not is_healthy(shop.hot_port)
+        assert is_healthy(shop.pages_port)
+        for proxy in (nginx.proxy, haproxy.proxy):
+            assert proxy.ask(live)[0].status == 200

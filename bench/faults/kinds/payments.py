@@ -15,6 +15,7 @@ from django.urls import reverse
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
 from bench.faults.http_client import Reply, request
+from bench.faults.kinds.network import INJECT_SECONDS_MAX
 from bench.faults.kinds.processes import DiesAtFailpoint
 from bench.faults.shop_under_test import WEBS
 from bench.faults.trial_sale import Stock
@@ -105,10 +106,10 @@ class WebhookForged(Fault):
     def inject(self) -> None:
         connection.close()
         port = self.shop.proxy.port("buyers-web1")
-        order_ids = OrderLine.objects.filter(sale_item=self.context.item).values("order_id")
-        payments = list(Payment.objects.filter(order_id__in=order_ids, status=Payment.Status.PENDING)[:FORGED_MAX])
+        # On a busy machine the first payment page is opened late.
+        self.shop.wait_until(lambda: bool(self._pending_payments()), seconds_max=INJECT_SECONDS_MAX)
         replies: list[Reply] = []
-        for payment in payments:
+        for payment in self._pending_payments():
             body = captured(payment)
             now_s = int(time.time())
             headers = [
@@ -121,6 +122,10 @@ class WebhookForged(Fault):
             replies += [post(port, body, header=header) for header in headers]
         self._statuses = [reply.status for reply in replies]
         self.variant = f"{len(replies)} messages"
+
+    def _pending_payments(self) -> list[Payment]:
+        order_ids = OrderLine.objects.filter(sale_item=self.context.item).values("order_id")
+        return list(Payment.objects.filter(order_id__in=order_ids, status=Payment.Status.PENDING)[:FORGED_MAX])
 
     def violations(self) -> Sequence[str]:
         wrong = sorted({status for status in self._statuses if status != 400})

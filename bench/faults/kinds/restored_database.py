@@ -48,8 +48,9 @@ class PostgresRestored(Fault):
 
     def inject(self) -> None:
         excluded = [f"--exclude-table={table}" for table in COMPANY_TABLES]
-        run("pg_dump", "--format=custom", *excluded, f"--file={self._backup}")
+        # Before the dump, which has what there was at its beginning, however long it takes.
         backed_up_at = timezone.now()
+        run("pg_dump", "--format=custom", *excluded, f"--file={self._backup}")
         self.shop.wait(SECONDS_AFTER_BACKUP)
         for name in (*CELERY, *WEBS):
             self.shop.keep_down(name)

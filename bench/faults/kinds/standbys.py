@@ -12,7 +12,7 @@ from django.utils import timezone
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, TrialContext
 from bench.faults.kinds.network import INJECT_SECONDS_MAX
-from bench.faults.kinds.restored_database import COMPANY_TABLES, PostgresRestored, run
+from bench.faults.kinds.restored_database import PostgresRestored, run
 from bench.faults.shop_under_test import CELERY, WEBS, ShopUnderTest, through
 from bench.faults.store_snapshot import reservations_in_database
 from bench.faults.trial_sale import Stock
@@ -24,6 +24,8 @@ from shop.databases.timeline import database_timeline
 from shop.local.ports import free_ports
 
 NAME = "standby"
+# What the names of the payment company's tables begin with.
+COMPANY = "simulated_payments_"
 # So long the shop sells with a standby, before anything is done to it.
 SECONDS_FOLLOWED = 2.5
 # So long the shop goes on selling and being paid while the standby gets nothing.
@@ -176,12 +178,13 @@ class StandbyPromotedWithLoss(PostgresRestored):
 
 
 def keep_company(path: Path) -> None:
-    tables = [f"--table={table}" for table in COMPANY_TABLES]
-    run("pg_dump", "--format=custom", "--data-only", *tables, f"--file={path}")
+    """With their sequences, which the pattern matches too."""
+    run("pg_dump", "--format=custom", "--data-only", f"--table={COMPANY}*", f"--file={path}")
 
 
 def restore_company(path: Path) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(f"TRUNCATE {', '.join(COMPANY_TABLES)}")
+        cursor.execute("SELECT string_agg(tablename, ', ') FROM pg_tables WHERE starts_with(tablename, %s)", [COMPANY])
+        cursor.execute(f"TRUNCATE {cursor.fetchone()[0]}")
     connection.close()
     run("pg_restore", "--data-only", "--single-transaction", str(path))

@@ -4,6 +4,7 @@ from bench.speed.part import Part
 from bench.speed.parts import (
     bare_parts,
     beside_parts,
+    cluster_parts,
     growth_parts,
     list_parts,
     reading_parts,
@@ -19,6 +20,7 @@ PARTS: tuple[Part, ...] = (
     *winning_parts.PARTS,
     *beside_parts.PARTS,
     *store_parts.PARTS,
+    *cluster_parts.PARTS,
     *growth_parts.PARTS,
     *list_parts.PARTS,
 )

@@ -82,11 +82,11 @@ def test_the_plan_multiplies_unit_costs(file: Path) -> None:
 
 def test_connections_are_counted_with_and_without_a_pooler(file: Path) -> None:
     lines = lines_of(file, "--rps", "1000000", "--units", "10000", "--busy", "50")
-    # 18.4 cores of web, so 19 processes with 28 threads each; 0.12 cores of workers, so one process for orders.
-    threads = sum(lane.threads for lane in lanes() if lane.name != "health")
-    assert lines["connections, web"] == 19 * threads
+    # 18 cores of web, so as many processes with 30 threads each; 0.12 cores of workers, so one process for orders.
+    threads = sum(lane.threads for lane in lanes() if lane.name != "health") + 2
+    assert lines["connections, web"] == 18 * threads
     assert lines["connections, workers"] == 1 + OTHER_WORKER_PROCESSES
-    everything = 19 * threads + 1 + OTHER_WORKER_PROCESSES
+    everything = 18 * threads + 1 + OTHER_WORKER_PROCESSES
     assert lines["without a pooler, max_connections"] == everything + SPARE_CONNECTIONS
     assert lines["PgBouncer, max_client_conn"] == everything
     # A tenth of a core asks for less than PgBouncer's default.

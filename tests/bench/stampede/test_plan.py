@@ -5,6 +5,7 @@ import multiprocessing
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -61,7 +62,7 @@ def test_some_again_calls_follow_an_answer_and_some_go_beside_the_first() -> Non
 
 
 def test_the_same_seed_makes_the_same_choices() -> None:
-    habits = {"units_max": 3, "repeat_share": 0.3, "twice_share": 0.3}
+    habits: dict[str, Any] = {"units_max": 3, "repeat_share": 0.3, "twice_share": 0.3}
 
     assert calls_by(100, seed=7, **habits) == calls_by(100, seed=7, **habits) != calls_by(100, seed=8, **habits)
 

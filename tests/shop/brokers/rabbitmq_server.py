@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from amqp.exceptions import AMQPError, NotFound, PreconditionFailed
@@ -114,7 +115,8 @@ class RabbitServer:
     def has_queue(self, name: str) -> bool:
         """Whether there is a queue of this name. A passive declaration makes none."""
         with Connection(self.url) as connection, suppress(NotFound):
-            connection.channel().queue_declare(name, passive=True)
+            channel: Any = connection.channel()
+            channel.queue_declare(name, passive=True)
             return True
         return False
 
@@ -122,7 +124,8 @@ class RabbitServer:
         """Whether a queue that the shop has declared is one: what is declared again is compared with what is there."""
         with Connection(self.url) as connection, suppress(PreconditionFailed):
             arguments = {"x-queue-type": "quorum"}
-            connection.channel().queue_declare(name, durable=True, auto_delete=False, arguments=arguments)
+            channel: Any = connection.channel()
+            channel.queue_declare(name, durable=True, auto_delete=False, arguments=arguments)
             return True
         return False
 

@@ -5,10 +5,12 @@ from unittest import mock
 
 import pytest
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.test import Client
 from rest_framework.test import APIClient
 from structlog.testing import capture_logs
 
+from orders.models import OrderLine
 from orders.staff.order_table import OrderLineTable
 from shop.databases import replica as replica_module
 from shop.databases.replica import ReplicaState, may_lag, reading_alias
@@ -101,9 +103,13 @@ def test_a_sale_on_the_page_of_a_product_is_as_it_is_now(product: Product) -> No
 
 @pytest.mark.usefixtures("product")
 def test_a_table_of_orders_is_read_from_the_replica() -> None:
-    seen = []
-    lines = "orders.staff.order_table.lines_of"
-    with mock.patch(lines, side_effect=lambda pks: seen.append(reading_alias()) or Product.objects.none()):
+    seen: list[str] = []
+
+    def look(_order_ids: list[int]) -> "QuerySet[OrderLine]":
+        seen.append(reading_alias())
+        return OrderLine.objects.none()
+
+    with mock.patch("orders.staff.order_table.lines_of", look):
         OrderLineTable().export()
     assert seen == ["replica"]
     assert reading_alias() == "default"
