@@ -15,6 +15,8 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from seckill.nodes.cluster import ClusterNodes
+from seckill.store import reservation_servers
 from shop.configuration.store_clients import redis_cache
 from shop.local.process import Process
 from shop.local.stores.replicated_store import ReplicatedStore
@@ -115,7 +117,13 @@ def as_reservation_store(own_store: OwnStore | ReplicatedStore) -> Iterator[None
     """
     caches = {**settings.CACHES, "seckill": redis_cache(own_store.url, timeout_seconds=0.9)}
     with override_settings(CACHES=caches):
-        yield
+        try:
+            yield
+        finally:
+            servers = reservation_servers()
+            if isinstance(servers, ClusterNodes):
+                # Its thread draws random numbers, which Hypothesis takes for a fault of the tests that come after.
+                servers.close()
 
 
 def free_port() -> int:

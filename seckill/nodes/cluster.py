@@ -66,6 +66,15 @@ class ClusterNodes:
         cluster = self._read_cluster()
         return [(node, self._client(cluster, node)) for node in known_nodes(cluster)]
 
+    def close(self) -> None:
+        """End the thread. It starts again with the next call."""
+        thread = self._thread
+        self._asked_s = -ASKED_SECONDS
+        self._unsettled_until_s = 0.0
+        self._wanted.set()
+        if thread is not None:
+            thread.join()
+
     def ping(self) -> bool:
         """Whether each primary answers. Raises the error of the first one that does not, as `Redis.ping` does."""
         cluster = self._read_cluster()
@@ -107,6 +116,8 @@ class ClusterNodes:
     def _refresh_while_asked(self) -> None:
         failed = False
         while time.monotonic() - self._asked_s < ASKED_SECONDS:
+            # Cleared before the map is read: who fails meanwhile wants it once more.
+            self._wanted.clear()
             try:
                 self._refresh()
                 failed = False
@@ -119,7 +130,6 @@ class ClusterNodes:
             time.sleep(REFRESH_SECONDS_MIN)
             if time.monotonic() > self._unsettled_until_s:
                 self._wanted.wait(REFRESH_SECONDS)
-            self._wanted.clear()
 
     def _refresh(self) -> None:
         if self._cluster is None:
@@ -160,7 +170,8 @@ class ClusterFactory(ConnectionFactory):  # type: ignore[misc]
             return self._clusters[url]
 
     def disconnect(self, connection: ClusterNodes) -> None:
-        """Nothing: the pools are used by other threads."""
+        """The pools stay open: other threads use them."""
+        connection.close()
 
 
 def known_nodes(cluster: RedisCluster) -> list[ClusterNode]:

@@ -84,7 +84,7 @@ def test_after_ctrl_c_nothing_is_left_running(server_directory: Path) -> None:
             wait_until(lambda: running_wrk(process.pid), seconds_max=SECONDS_MAX)
             family = descendants(pid=process.pid)
             os.killpg(process.pid, signal.SIGINT)
-            assert process.wait(timeout=30) == 130
+            assert process.wait(timeout=120) == 130
         finally:
             process.kill()
     assert not living(pids=family)

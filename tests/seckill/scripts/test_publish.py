@@ -139,10 +139,10 @@ def test_without_a_replication_id_an_unverified_item_is_published(checked_item: 
 
 def test_where_info_is_forbidden_nothing_is_published(checked_item: CheckedItem) -> None:
     """As with an account of a managed service."""
-    checked_item.client.acl_setuser("default", commands=["-info"])
+    checked_item.client.acl_setuser("default", enabled=True, commands=["-info"])
     try:
         with pytest.raises(StoreUnreachable):
             checked_item.publish()
     finally:
-        checked_item.client.acl_setuser("default", commands=["+info"])
+        checked_item.client.acl_setuser("default", enabled=True, commands=["+info"])
     assert checked_item.dump() == {}
