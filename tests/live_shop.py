@@ -29,6 +29,9 @@ ALL_QUEUES = "all-queues"
 # Added to the number of the test's own database (tests/embedded_servers.py).
 _DATABASES_OF_QUEUES = 64
 
+# As many as shop/local/shop_processes.py asks for.
+WEB_PROCESSES = 2
+
 # Many times what it takes on an idle machine.
 START_SECONDS = 90.0
 
@@ -75,6 +78,8 @@ def live_processes(
                 process.start()
             for process in started:
                 wait_for_answer(process)
+                if process.name.startswith("web"):
+                    wait_for_listeners(run_settings.port, count=WEB_PROCESSES)
             yield run_settings.url, {process.name: process for process in started}
         finally:
             stop_processes(processes=started)
@@ -99,6 +104,23 @@ def wait_for_answer(process: Process) -> None:
     while not process.answers():
         assert time.monotonic() < give_up_s, f"{process.name} gave no answer.\n{process.last_lines()}"
         time.sleep(POLL_SECONDS)
+
+
+def wait_for_listeners(port: int, *, count: int) -> None:
+    """Until each web process takes connections: the one that is warm first has answered already."""
+    give_up_s = time.monotonic() + START_SECONDS
+    while (found := listeners(port)) < count:
+        assert time.monotonic() < give_up_s, f"{found} of {count} web processes take connections"
+        time.sleep(POLL_SECONDS)
+
+
+def listeners(port: int) -> int:
+    """How many sockets listen on this port of 127.0.0.1; all that are expected where /proc does not tell, as on macOS."""
+    table = Path("/proc/net/tcp")
+    if not table.exists():
+        return WEB_PROCESSES
+    rows = [line.split() for line in table.read_text().splitlines()[1:]]
+    return sum(row[1].endswith(f":{port:04X}") and row[3] == "0A" for row in rows)
 
 
 def status_of(url: str) -> int:
