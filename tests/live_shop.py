@@ -115,7 +115,7 @@ def wait_for_listeners(port: int, *, count: int) -> None:
 
 
 def listeners(port: int) -> int:
-    """How many sockets listen on this port of 127.0.0.1; all that are expected where /proc does not tell, as on macOS."""
+    """How many sockets listen on this port of 127.0.0.1; all that are expected where there is no /proc (macOS)."""
     table = Path("/proc/net/tcp")
     if not table.exists():
         return WEB_PROCESSES
