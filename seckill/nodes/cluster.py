@@ -11,6 +11,7 @@ the first one of a process.
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, cast
 
@@ -83,7 +84,9 @@ class ClusterNodes:
 
     def moved(self, error: MovedError) -> None:
         """A node has answered that another one has the slot."""
-        self._read_cluster().nodes_manager.move_slot(error)
+        with suppress(KeyError):
+            # A slot that the map does not have is not moved in it; the next map has it.
+            self._read_cluster().nodes_manager.move_slot(error)
         self.refresh_soon()
 
     def refresh_soon(self) -> None:

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from redis.crc import key_slot
+from redis.exceptions import MovedError
 
 from orders import intake, tasks
 from orders.models import Order
@@ -13,9 +15,9 @@ from orders.repair.audit import audit
 from seckill import durability, item_state, ledger, outbox
 from seckill.keys import keys_of
 from seckill.models import SaleItem
-from seckill.nodes.cluster import slot_of
+from seckill.nodes.cluster import ClusterNodes, slot_of
 from seckill.outcomes import Outcome
-from seckill.store import server_of
+from seckill.store import reservation_servers, server_of
 from shop.local.stores.cluster_store import ClusterStore
 from shop.local.stores.store_node import StoreNode
 from tests.own_store import as_reservation_store
@@ -121,6 +123,18 @@ def test_each_weak_node_is_named(cluster_store: ClusterStore, items: list[SaleIt
     assert (weakness.setting, weakness.node) == ("appendfsync", f"127.0.0.1:{node.port}")
     assert f"127.0.0.1:{node.port}" in weakness.text
     assert "Set appendfsync always" in weakness.text
+
+
+def test_a_move_of_a_slot_that_the_map_lacks_waits_for_the_next_map(
+    cluster_store: ClusterStore, items: list[SaleItem]
+) -> None:
+    nodes, item = reservation_servers(), items[0]
+    assert isinstance(nodes, ClusterNodes)
+    client, slot = nodes.client_of(item.pk), slot_of(item.pk)
+    cluster: Any = nodes._cluster
+    del cluster.nodes_manager.slots_cache[slot]
+    nodes.moved(MovedError(f"{slot} 127.0.0.1:{client.connection_pool.connection_kwargs['port']}"))
+    wait_until(lambda: told(item) == Outcome.RESERVED, seconds_max=20)
 
 
 def test_the_slot_is_that_of_the_item_keys() -> None:
