@@ -371,7 +371,7 @@ def test_a_silent_server_costs_a_timeout_and_holds_no_transaction_open(
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND xact_start IS NOT NULL"
-                " AND pid <> pg_backend_pid()"
+                " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
             )
             assert cursor.fetchone() == (0,)
         # And it ends soon, with the mail still queued

@@ -103,6 +103,8 @@ class Balancer:
         self.healthy = dict.fromkeys(self.ports, True)
         self.answers: Counter[tuple[int, int]] = Counter()
         self.cut = 0
+        # Calls that have chosen a host, by port.
+        self.under_way: Counter[int] = Counter()
         self._lock = threading.Lock()
         self._turns = itertools.count()
 
@@ -115,27 +117,39 @@ class Balancer:
         """The status of the answer to a call, which is repeated until there is one."""
         give_up_s = time.monotonic() + 30
         while time.monotonic() < give_up_s:
-            up = [port for port in self.ports if self.healthy[port]] or self.ports
-            port = up[next(self._turns) % len(up)]
-            client = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-            with closing(client):
-                try:
-                    client.connect()
-                except OSError:
-                    continue
-                try:
-                    path = f"/api/v1/sale-items/{item.pk}/reservations/"
-                    client.request("POST", path, headers={"Authorization": f"Pass {pass_text}"})
-                    answer = client.getresponse()
-                    answer.read()
-                except (OSError, http.client.HTTPException):
-                    with self._lock:
-                        self.cut += 1
-                    continue
+            with self._lock:
+                up = [port for port in self.ports if self.healthy[port]] or self.ports
+                port = up[next(self._turns) % len(up)]
+                self.under_way[port] += 1
+            try:
+                status = self._call(port, item, pass_text)
+            finally:
                 with self._lock:
-                    self.answers[port, answer.status] += 1
-                return answer.status
+                    self.under_way[port] -= 1
+            if status:
+                return status
         raise AssertionError("no host answers")
+
+    def _call(self, port: int, item: SaleItem, pass_text: str) -> int:
+        """The status; 0 if the connection was refused, or the answer was cut."""
+        client = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        with closing(client):
+            try:
+                client.connect()
+            except OSError:
+                return 0
+            try:
+                path = f"/api/v1/sale-items/{item.pk}/reservations/"
+                client.request("POST", path, headers={"Authorization": f"Pass {pass_text}"})
+                answer = client.getresponse()
+                answer.read()
+            except (OSError, http.client.HTTPException):
+                with self._lock:
+                    self.cut += 1
+                return 0
+            with self._lock:
+                self.answers[port, answer.status] += 1
+            return answer.status
 
 
 @contextmanager
@@ -166,6 +180,8 @@ def restart(host: Process, flag: Path, *, port: int, balancer: Balancer) -> None
     """As it is to be done: drained, left by the balancer, stopped, started, and warm before it is asked again."""
     flag.touch()
     wait_until(lambda: balancer.look() or not balancer.healthy[port], seconds_max=10)  # type: ignore[func-returns-value]
+    # A call that chose the host before, and whose connection it has not taken yet, would be refused in the middle.
+    wait_until(lambda: not balancer.under_way[port], seconds_max=10)
     host.ask_to_stop()
     wait_until(lambda: not host.running, seconds_max=20)
     assert host.exit_code == 0
