@@ -3,7 +3,7 @@
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from django.conf import settings
@@ -15,8 +15,9 @@ from bench.durability.reserving_process import ITEM_ID
 from bench.durability.rounds import (
     TERMS,
     WARM_UP_SECONDS,
+    CallFigures,
     calls_of_one_buyer,
-    percentiles_ms,
+    figures_of,
     wait_for_kill_time,
 )
 from seckill import ledger
@@ -28,15 +29,9 @@ LINES = ((0, 0.0), (1, 0.0), (0, LINK_DELAY_S), (1, LINK_DELAY_S))
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicaRound:
-    """The figures of one round, as in `Round`. `lost` are yeses that the promoted replica does not have."""
+class ReplicaRound(CallFigures):
+    """The figures of one round. `lost` are yeses that the promoted replica does not have."""
 
-    alone_ms: float
-    reservations_per_second: float
-    p50_ms: float
-    p99_ms: float
-    unanswered: int
-    confirmed: int
     lost: int
 
 
@@ -104,14 +99,7 @@ def replica_round(
     finally:
         settings.SECKILL_YES_REPLICAS = 0
     confirmed = {confirmation.reservation_id for confirmation in [*alone, *answers.confirmed]}
-    measured = [confirmation for confirmation in answers.confirmed if started_s <= confirmation.at_s < ended_s]
-    p50_ms, p99_ms = percentiles_ms(measured)
     return ReplicaRound(
-        alone_ms=statistics.median(confirmation.took_s * 1000 for confirmation in alone),
-        reservations_per_second=len(measured) / (ended_s - started_s),
-        p50_ms=p50_ms,
-        p99_ms=p99_ms,
-        unanswered=sum(started_s <= at_s < ended_s for at_s in answers.unanswered),
-        confirmed=len(confirmed),
+        **asdict(figures_of(alone, answers, started_s=started_s, ended_s=ended_s)),
         lost=len(confirmed - kept),
     )

@@ -6,7 +6,7 @@ import statistics
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bench.durability import reserving_process
@@ -39,8 +39,8 @@ class RoundFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """The figures of one round. They are None if the disk could not be watched.
+class CallFigures:
+    """How the calls of one round went.
 
     `alone_ms` is the time of a call when no other buyer calls; `unanswered` counts calls that got no answer during the
     measurement, before the kill.
@@ -52,6 +52,12 @@ class Round:
     p99_ms: float
     unanswered: int
     confirmed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Round(CallFigures):
+    """The figures of one round. They are None if the disk could not be watched."""
+
     lost_to_kill: int
     lost_to_power_cut: int | None
     sync_ms: float | None
@@ -96,15 +102,8 @@ def run_round(
     if disk:
         store.copy_after_power_cut(directory / "cut", disk=disk)
         lost_to_power_cut = len(confirmed - found_in(directory / "cut", address=address, options=options))
-    measured = [confirmation for confirmation in answers.confirmed if started_s <= confirmation.at_s < ended_s]
-    p50_ms, p99_ms = percentiles_ms(measured)
     return Round(
-        alone_ms=statistics.median(confirmation.took_s * 1000 for confirmation in alone),
-        reservations_per_second=len(measured) / (ended_s - started_s),
-        p50_ms=p50_ms,
-        p99_ms=p99_ms,
-        unanswered=sum(started_s <= at_s < ended_s for at_s in answers.unanswered),
-        confirmed=len(confirmed),
+        **asdict(figures_of(alone, answers, started_s=started_s, ended_s=ended_s)),
         lost_to_kill=len(confirmed - found_in(directory / "killed", address=address, options=options)),
         lost_to_power_cut=lost_to_power_cut,
         sync_ms=syncs.spent_s / syncs.done * 1000 if disk and syncs.done else None,
@@ -158,6 +157,20 @@ def found_in(directory: Path, *, address: Address, options: Mapping[str, str]) -
     """The reservations that a server started in this directory knows."""
     with MeasuredStore(directory, address=address, options=options) as store:
         return reservations_in(store, item_id=ITEM_ID)
+
+
+def figures_of(alone: Sequence[Confirmation], answers: Answers, *, started_s: float, ended_s: float) -> CallFigures:
+    """The figures of the calls that were made alone, and of those that were answered in the measured time."""
+    measured = [confirmation for confirmation in answers.confirmed if started_s <= confirmation.at_s < ended_s]
+    p50_ms, p99_ms = percentiles_ms(measured)
+    return CallFigures(
+        alone_ms=statistics.median(confirmation.took_s * 1000 for confirmation in alone),
+        reservations_per_second=len(measured) / (ended_s - started_s),
+        p50_ms=p50_ms,
+        p99_ms=p99_ms,
+        unanswered=sum(started_s <= at_s < ended_s for at_s in answers.unanswered),
+        confirmed=len({confirmation.reservation_id for confirmation in [*alone, *answers.confirmed]}),
+    )
 
 
 def percentiles_ms(confirmed: Sequence[Confirmation]) -> tuple[float, float]:
