@@ -19,15 +19,15 @@ from bench.faults.trial_sale import Stock
 from orders.models import SOLD, Order, OrderLine
 from orders.payments import sessions
 from orders.payments.simulated import company
-from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
+from orders.payments.simulated.models import SimulatedMessage
 from seckill import item_state
 from shop.local.wheel import wheel_program
 
 # So long the shop goes on selling and being paid after the backup.
 SECONDS_AFTER_BACKUP = 5.0
 PROGRAM_SECONDS_MAX = 60
-# A company of its own, with records that no backup of the shop has.
-COMPANY_TABLES = (SimulatedSession._meta.db_table, SimulatedMessage._meta.db_table)
+# What the names of the payment company's tables begin with. No backup of the shop has the records of a company.
+COMPANY = "simulated_payments_"
 
 
 class PostgresRestored(Fault):
@@ -47,10 +47,9 @@ class PostgresRestored(Fault):
         self._backup = self.shop.directory / "postgres-backup"
 
     def inject(self) -> None:
-        excluded = [f"--exclude-table={table}" for table in COMPANY_TABLES]
         # Before the dump, which has what there was at its beginning, however long it takes.
         backed_up_at = timezone.now()
-        run("pg_dump", "--format=custom", *excluded, f"--file={self._backup}")
+        run("pg_dump", "--format=custom", f"--exclude-table={COMPANY}*", f"--file={self._backup}")
         self.shop.wait(SECONDS_AFTER_BACKUP)
         for name in (*CELERY, *WEBS):
             self.shop.keep_down(name)

@@ -12,10 +12,9 @@ from django.utils import timezone
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, TrialContext
 from bench.faults.kinds.network import INJECT_SECONDS_MAX
-from bench.faults.kinds.restored_database import PostgresRestored, run
+from bench.faults.kinds.restored_database import COMPANY, PostgresRestored, run
 from bench.faults.shop_under_test import CELERY, WEBS, ShopUnderTest, through
 from bench.faults.store_snapshot import reservations_in_database
-from bench.faults.trial_sale import Stock
 from orders.models import Order
 from orders.payments.simulated.models import SimulatedMessage
 from seckill import item_state
@@ -24,8 +23,6 @@ from shop.databases.timeline import database_timeline
 from shop.local.ports import free_ports
 
 NAME = "standby"
-# What the names of the payment company's tables begin with.
-COMPANY = "simulated_payments_"
 # So long the shop sells with a standby, before anything is done to it.
 SECONDS_FOLLOWED = 2.5
 # So long the shop goes on selling and being paid while the standby gets nothing.
@@ -129,10 +126,7 @@ class StandbyPromotedWithLoss(PostgresRestored):
 
     name = "standby-promoted-with-loss"
     description = f"kill -9 of PostgreSQL; a standby is promoted that has got nothing for {SECONDS_CUT:.0f} s"
-    duration_seconds = 0.0
     starts_after_seconds = (0.5, 1.0)
-    stock = Stock(quantity=70)
-    demand = Demand(buyers=110, arrival_seconds=16.0, retry_seconds_max=10.0)
 
     def __init__(self, context: TrialContext) -> None:
         super().__init__(context)
