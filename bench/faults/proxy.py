@@ -56,8 +56,9 @@ class ProxiedConnection:
 class Link:
     """A listening port and its target. Everything but `port` and `mode` is used by the loop's thread alone."""
 
-    def __init__(self, *, port: int, target_port: int) -> None:
+    def __init__(self, *, host: str, port: int, target_port: int) -> None:
         self.port = port
+        self._host = host
         self.mode = Mode.PASS
         self._target_port = target_port
         self._server: asyncio.Server | None = None
@@ -78,7 +79,7 @@ class Link:
         if mode is Mode.REFUSE:
             await self.close()
         elif self._server is None:
-            self._server = await asyncio.start_server(self._serve, HOST, self.port)
+            self._server = await asyncio.start_server(self._serve, self._host, self.port)
 
     async def retarget(self, target_port: int, *, reset: bool) -> None:
         """Connect to another target from now on. Connections to the former one are reset, or stay."""
@@ -102,30 +103,36 @@ class Link:
             connection.reset()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, from accept to reset."""
-        if self.mode is Mode.CUT:
-            writer.transport.abort()
-            return
-        await self._flows.wait()
+        """One connection, from accept to reset, also when it is cancelled on the way."""
         try:
-            server_reader, server_writer = await asyncio.open_connection(HOST, self._target_port)
+            if self.mode is not Mode.CUT:
+                await self._flows.wait()
+                server_reader, server_writer = await asyncio.open_connection(HOST, self._target_port)
+                await self._pass_on(reader, ProxiedConnection(client=writer, server=server_writer), server_reader)
         except OSError:
+            pass  # nobody listens at the target
+        finally:
             writer.transport.abort()
-            return
-        connection = ProxiedConnection(client=writer, server=server_writer)
+
+    async def _pass_on(
+        self, reader: asyncio.StreamReader, connection: ProxiedConnection, server_reader: asyncio.StreamReader
+    ) -> None:
+        """Copy both directions until one of them ends."""
         self._connections.add(connection)
         try:
             requests = asyncio.create_task(
-                self._pump(reader, server_writer, lambda data: self._on_request(connection, data))
+                self._pump(reader, connection.server, lambda data: self._on_request(connection, data))
             )
-            answers = asyncio.create_task(self._pump(server_reader, writer, lambda data: not connection.loses_answer))
+            answers = asyncio.create_task(
+                self._pump(server_reader, connection.client, lambda data: not connection.loses_answer)
+            )
             await asyncio.wait([requests, answers], return_when=asyncio.FIRST_COMPLETED)
             for task in (requests, answers):
                 task.cancel()
             await asyncio.gather(requests, answers, return_exceptions=True)
+            await self._flush(connection.client)
         finally:
             self._connections.discard(connection)
-            await self._flush(writer)
             connection.reset()
 
     async def _pump(
@@ -173,9 +180,9 @@ class Proxy:
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._thread.start()
 
-    def add(self, name: str, *, port: int, target_port: int) -> None:
-        """Add a link in mode PASS."""
-        link = Link(port=port, target_port=target_port)
+    def add(self, name: str, *, port: int, target_port: int, host: str = HOST) -> None:
+        """Add a link in mode PASS. `host` is the address on which it listens; its target is on this machine."""
+        link = Link(host=host, port=port, target_port=target_port)
         self._links[name] = link
         self._do(link.switch(Mode.PASS))
 
@@ -211,7 +218,8 @@ class Proxy:
     async def _end(self) -> None:
         for link in self._links.values():
             await link.close()
-            link.reset_all()
+        # A connection that was accepted a moment ago begins: what has not begun is not reset when it is cancelled.
+        await asyncio.sleep(0)
         others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in others:
             task.cancel()

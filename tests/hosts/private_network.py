@@ -79,10 +79,22 @@ class PrivateNetwork:
     @contextmanager
     def cut(self, name: str, *, port: int) -> Iterator[None]:
         """Nothing passes between the host and this port, in either direction, and nobody is told."""
+        with self._dropping(name, leaving=f"tcp dport {port}", arriving=f"tcp sport {port}"):
+            yield
+
+    @contextmanager
+    def isolate(self, name: str, *, but_port: int) -> Iterator[None]:
+        """The host reaches nobody and is reached by nobody, but for those who call this port of it."""
+        with self._dropping(name, leaving=f"tcp sport != {but_port}", arriving=f"tcp dport != {but_port}"):
+            yield
+
+    @contextmanager
+    def _dropping(self, name: str, *, leaving: str, arriving: str) -> Iterator[None]:
+        """Programs on the host itself still reach each other."""
         rules = (
             f"table inet cut {{\n"
-            f"chain out {{\n type filter hook output priority 0;\n tcp dport {port} drop\n }}\n"
-            f"chain in {{\n type filter hook input priority 0;\n tcp sport {port} drop\n }}\n"
+            f"chain out {{\n type filter hook output priority 0;\n oifname != lo {leaving} drop\n }}\n"
+            f"chain in {{\n type filter hook input priority 0;\n iifname != lo {arriving} drop\n }}\n"
             "}\n"
         )
         run(*self.at(name, ["nft", rules]))

@@ -87,6 +87,14 @@ class ReplicatedStore(ABC):
                 return node
         raise LookupError(f"{primary.name} has no replica")
 
+    def has_replaced(self, former: StoreNode, *, key: str = "") -> bool:
+        """Whether another node has taken over the key from this one, and says so itself."""
+        try:
+            primary = self.primary(key=key)
+        except LookupError:
+            return False
+        return primary is not former and primary.is_primary
+
     def prepare_restart(self, node: StoreNode) -> bool:
         """Called before a node that has died is started again. False if it should still wait."""
         return True

@@ -24,11 +24,12 @@ class StoreNode:
     port: int
     password: str
     process: Process
+    host: str = HOST
 
     def client(self) -> Any:
         """A client of this server alone, which repeats nothing. It is the caller's to close."""
         return Redis(
-            host=HOST,
+            host=self.host,
             port=self.port,
             password=self.password,
             socket_timeout=_ANSWER_SECONDS_MAX,

@@ -21,19 +21,21 @@ from shop.celery import messages_waiting
 from shop.configuration.celery_tasks import ROUTES
 from shop.configuration.message_broker import broker_settings
 from shop.local.process import Process
+from shop.local.stores.sentinel_store import SentinelStore
 from shop.models import Product
 from tests.conftest import make_item
 from tests.live_shop import live_processes
+from tests.own_store import running_replicated
 from tests.processes import wait_until
 from tests.seckill.gate.test_live_gate import Caller
 from tests.shop.brokers.rabbitmq_server import RabbitServer, need_rabbitmq, rabbit_server
-from tests.shop.brokers.sentinel_group import SentinelGroup, sentinel_group
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 # The bound of the API for every answer.
 ANSWER_SECONDS_MAX = 2.0
 ORDER_SECONDS_MAX = 60.0
+FAILOVER_SECONDS_MAX = 30.0
 BUYERS = 60
 
 
@@ -49,16 +51,17 @@ class Broker(Protocol):
 
 
 class SentinelBroker:
-    def __init__(self, group: SentinelGroup) -> None:
-        self.group = group
+    def __init__(self, store: SentinelStore) -> None:
+        self.store = store
         # Not named for Celery: the broker is where the cache is.
-        self.environment = {"REDIS_URL": group.url, "CELERY_BROKER_URL": ""}
+        self.environment = {"REDIS_URL": store.url, "CELERY_BROKER_URL": ""}
 
     def lose(self) -> None:
-        self.killed = self.group.kill_primary()
+        self.killed = self.store.primary()
+        self.store.kill(self.killed)
 
     def bring_back(self) -> None:
-        self.group.wait_for_failover(self.killed)
+        wait_until(lambda: self.store.has_replaced(self.killed), seconds_max=FAILOVER_SECONDS_MAX)
 
 
 class RabbitBroker:
@@ -76,8 +79,8 @@ class RabbitBroker:
 @contextmanager
 def broker_of(kind: str, directory: Path) -> Iterator[Broker]:
     if kind == "sentinel":
-        with sentinel_group(directory) as group:
-            yield SentinelBroker(group)
+        with running_replicated(SentinelStore) as store:
+            yield SentinelBroker(store)
     else:
         need_rabbitmq()
         with rabbit_server(directory) as server:

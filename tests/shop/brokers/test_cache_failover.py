@@ -1,7 +1,6 @@
 """Cache, sessions, limits and health on a primary behind Sentinel, which is killed."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from django.conf import settings
@@ -12,20 +11,22 @@ from django_redis import get_redis_connection
 
 from shop.configuration.store_clients import redis_cache
 from shop.http import rate_limits
+from shop.local.stores.sentinel_store import PRIMARY_NAME, SentinelStore
+from tests.own_store import running_replicated
 from tests.processes import wait_until
-from tests.shop.brokers.sentinel_group import SentinelGroup, sentinel_group
 
 pytestmark = pytest.mark.django_db
 
 RATE = "3/10minutes"
+FAILOVER_SECONDS_MAX = 30.0
 
 
 @pytest.fixture
-def group(server_directory: Path) -> Iterator[SentinelGroup]:
-    with sentinel_group(server_directory) as group:
-        caches = {**settings.CACHES, "default": redis_cache(group.url, timeout_seconds=1.0)}
+def cache_servers() -> Iterator[SentinelStore]:
+    with running_replicated(SentinelStore) as store:
+        caches = {**settings.CACHES, "default": redis_cache(store.url, timeout_seconds=1.0)}
         with override_settings(CACHES=caches):
-            yield group
+            yield store
 
 
 def attempts_left() -> int:
@@ -41,7 +42,7 @@ def attempts_left() -> int:
 
 
 def test_who_is_signed_in_and_what_was_counted_survive_a_failover(
-    group: SentinelGroup, client: Client, buyer: User, monkeypatch: pytest.MonkeyPatch
+    cache_servers: SentinelStore, client: Client, buyer: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rate_limits, "SILENCE_SECONDS", 0.0)
     client.force_login(buyer)
@@ -51,12 +52,13 @@ def test_who_is_signed_in_and_what_was_counted_survive_a_failover(
     # A replica that lacks these may be promoted, and that is how it is for a cache.
     assert get_redis_connection("default").wait(1, 5000) == 1
 
-    killed = group.kill_primary()
+    killed = cache_servers.primary()
+    cache_servers.kill(killed)
     # While no primary is found, visitors are asked to come again, and stay signed in.
     answer = client.get("/api/v1/me/")
     assert answer.status_code == 503
     assert client.get("/readyz").json()["cache"] != "ok"
-    group.wait_for_failover(killed)
+    wait_until(lambda: cache_servers.has_replaced(killed), seconds_max=FAILOVER_SECONDS_MAX)
     wait_until(lambda: client.get("/readyz").json()["cache"] == "ok", seconds_max=10)
 
     assert client.get("/api/v1/me/").json()["name"] == "buyer"
@@ -64,12 +66,15 @@ def test_who_is_signed_in_and_what_was_counted_survive_a_failover(
     assert attempts_left() == 0
 
 
-def test_a_primary_that_became_a_replica_is_left(group: SentinelGroup, client: Client, buyer: User) -> None:
+def test_a_primary_that_became_a_replica_is_left(cache_servers: SentinelStore, client: Client, buyer: User) -> None:
     client.force_login(buyer)
     assert client.get("/api/v1/me/").status_code == 200
-    former = group.primary()
-    group.switch_over()
+    former = cache_servers.primary()
+    replica = cache_servers.replica_of(former)
+    # As an operator does it: the replica becomes the primary, and the primary, which lives, its replica.
+    cache_servers.watchers[0].ask("SENTINEL FAILOVER", PRIMARY_NAME)
+    wait_until(lambda: former.follows(replica), seconds_max=FAILOVER_SECONDS_MAX)
     wait_until(lambda: client.get("/readyz").json()["cache"] == "ok", seconds_max=10)
     cache.set("written", "there")
     assert cache.get("written") == "there"
-    assert former.client.info("replication")["role"] == "slave"
+    assert former.follows(replica)

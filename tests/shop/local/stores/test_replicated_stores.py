@@ -54,15 +54,6 @@ def read(store: ReplicatedStore) -> Any:
     return store.primary(key=KEY).ask("GET", KEY)
 
 
-def replaced(store: ReplicatedStore, former: object) -> bool:
-    """Whether another node has taken over the key, and says so itself."""
-    try:
-        primary = store.primary(key=KEY)
-    except LookupError:
-        return False
-    return primary is not former and primary.is_primary
-
-
 def test_each_node_syncs_before_it_answers_and_evicts_nothing(shared_store: ReplicatedStore) -> None:
     wanted = {
         "appendonly": "yes",
@@ -145,7 +136,7 @@ def test_a_killed_primary_comes_back_as_a_replica_and_a_restart_keeps_the_newer_
     replica = store.replica_of(former)
     store.kill(former)
     # its replica takes over,
-    wait_until(lambda: replaced(store, former), seconds_max=FAILOVER_SECONDS_MAX)
+    wait_until(lambda: store.has_replaced(former, key=KEY), seconds_max=FAILOVER_SECONDS_MAX)
     assert store.primary(key=KEY) is replica
     write(store, "newer")
     # and the former primary follows it when it is back.
