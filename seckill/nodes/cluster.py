@@ -49,6 +49,7 @@ class ClusterNodes:
         self._wanted = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._closed = threading.Event()
         self._asked_s = 0.0
         self._unsettled_until_s = 0.0
 
@@ -68,11 +69,11 @@ class ClusterNodes:
         return [(node, self._client(cluster, node)) for node in known_nodes(cluster)]
 
     def close(self) -> None:
-        """End the thread. It starts again with the next call."""
-        thread = self._thread
-        self._asked_s = -ASKED_SECONDS
-        self._unsettled_until_s = 0.0
-        self._wanted.set()
+        """End the thread, whoever still asks: the next call starts another one."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+            self._closed.set()
+            self._wanted.set()
         if thread is not None:
             thread.join()
 
@@ -102,7 +103,8 @@ class ClusterNodes:
 
     def _read_cluster(self) -> RedisCluster:
         self._asked_s = time.monotonic()
-        if self._thread is None or not self._thread.is_alive():
+        thread = self._thread
+        if thread is None or not thread.is_alive():
             self._start_thread()
         if self._cluster is None and not self._known.wait(FIRST_MAP_SECONDS):
             raise ConnectionError("no node of the cluster has answered yet")
@@ -113,12 +115,15 @@ class ClusterNodes:
         with self._lock:
             # A process that was forked has no threads.
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._refresh_while_asked, name="cluster-map", daemon=True)
+                self._closed = threading.Event()
+                self._thread = threading.Thread(
+                    target=self._refresh_while_asked, args=(self._closed,), name="cluster-map", daemon=True
+                )
                 self._thread.start()
 
-    def _refresh_while_asked(self) -> None:
+    def _refresh_while_asked(self, closed: threading.Event) -> None:
         failed = False
-        while time.monotonic() - self._asked_s < ASKED_SECONDS:
+        while time.monotonic() - self._asked_s < ASKED_SECONDS and not closed.is_set():
             # Cleared before the map is read: who fails meanwhile wants it once more.
             self._wanted.clear()
             try:
@@ -130,8 +135,7 @@ class ClusterNodes:
                     log.warning("cluster_map_not_read", error=str(error))
                 failed = True
                 self._wanted.set()
-            time.sleep(REFRESH_SECONDS_MIN)
-            if time.monotonic() > self._unsettled_until_s:
+            if not closed.wait(REFRESH_SECONDS_MIN) and time.monotonic() > self._unsettled_until_s:
                 self._wanted.wait(REFRESH_SECONDS)
 
     def _refresh(self) -> None:

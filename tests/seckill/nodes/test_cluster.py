@@ -1,5 +1,6 @@
 """A reservation store that is a Cluster: items are on three primaries, and each is asked for its own."""
 
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -135,6 +136,25 @@ def test_a_move_of_a_slot_that_the_map_lacks_waits_for_the_next_map(
     del cluster.nodes_manager.slots_cache[slot]
     nodes.moved(MovedError(f"{slot} 127.0.0.1:{client.connection_pool.connection_kwargs['port']}"))
     wait_until(lambda: told(item) == Outcome.RESERVED, seconds_max=20)
+
+
+def test_the_map_is_closed_at_once_though_others_go_on_asking(items: list[SaleItem]) -> None:
+    servers = reservation_servers()
+    assert isinstance(servers, ClusterNodes)
+    stopped = threading.Event()
+
+    def ask_on() -> None:
+        while not stopped.wait(0.001):
+            servers.client_of(items[0].pk)
+
+    with ThreadPoolExecutor(2) as pool:
+        asking = pool.submit(ask_on)
+        try:
+            pool.submit(servers.close).result(timeout=10)
+        finally:
+            stopped.set()
+        asking.result(timeout=10)
+    assert told(items[0]) == Outcome.RESERVED
 
 
 def test_the_slot_is_that_of_the_item_keys() -> None:
