@@ -43,8 +43,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests last: Playwright keeps an event loop running in this thread, and asyncio allows no second one."""
-    items.sort(key=lambda item: "browser" in item.path.parts)
+    """Browser tests last: Playwright keeps an event loop running in this thread, and asyncio allows no second one.
+
+    Of these the longest files come first, so that no process is left alone with one at the end.
+    """
+    longest = ("test_look", "test_sale_page", "test_buying")
+    items.sort(key=lambda item: ("browser" in item.path.parts, item.path.stem not in longest))
 
 
 @pytest.fixture(autouse=True)

@@ -91,29 +91,29 @@ def console_errors_of(page: Page) -> list[str]:
 ANY_SHOP = "http://127.0.0.1"
 
 
-@pytest.fixture(scope="module")
-def _shop_of_the_file(django_db_setup: None, static_files: None) -> Iterator[str]:
-    """A shop for all tests of a file, with one worker, and none that repairs and archives: starting takes seconds."""
+@pytest.fixture(scope="session")
+def _shop_of_the_run(django_db_setup: None, static_files: None) -> Iterator[str]:
+    """A shop for all tests, with one worker, and none that repairs and archives: starting takes seconds."""
     with running_shop(names=("web", ALL_QUEUES, "beat")) as url:
         yield url
 
 
-@pytest.fixture(scope="module")
-def _web_of_the_file(django_db_setup: None, static_files: None) -> Iterator[str]:
+@pytest.fixture(scope="session")
+def _web_of_the_run(django_db_setup: None, static_files: None) -> Iterator[str]:
     with live_web() as url:
         yield url
 
 
 @pytest.fixture
-def live_shop(transactional_db: None, _shop_of_the_file: str) -> str:
+def live_shop(transactional_db: None, _shop_of_the_run: str) -> str:
     """The address of the shop, whose pages show nothing of the test before."""
-    return _once_forgotten(_shop_of_the_file)
+    return _once_forgotten(_shop_of_the_run)
 
 
 @pytest.fixture
-def live_pages(transactional_db: None, _web_of_the_file: str) -> str:
+def live_pages(transactional_db: None, _web_of_the_run: str) -> str:
     """The address of a web server alone, for tests that only look."""
-    return _once_forgotten(_web_of_the_file)
+    return _once_forgotten(_web_of_the_run)
 
 
 def _once_forgotten(url: str) -> str:

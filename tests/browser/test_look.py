@@ -26,6 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SignIn = Callable[[BrowserContext, User], None]
 
 PHONE, DESKTOP = 360, 1280
+HEIGHT = 780
 
 SCRIPTS_MAX = 3
 # Style sheets, scripts and drawings of a page, as they are sent.
@@ -35,10 +36,16 @@ LAYOUT_SHIFT_MAX = 0.01
 
 # What the header of a visitor has on every page, in this order. Others, such as the categories, may stand between.
 HEADER = ["Skip to the content", "Stampede", "中文", "Sign in", "Sales", "My orders"]
-# Sums up what moves, unless somebody pressed something just before.
+# Sums up what moves, unless somebody pressed something just before, and says what it was, from where to where.
 SHIFTS = """window.shift = 0;
+window.moved = [];
+const place = (box) => [box.x, box.y, box.width, box.height].map(Math.round).join(" ");
 new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
+    for (const entry of list.getEntries().filter((one) => !one.hadRecentInput)) {
+        window.shift += entry.value;
+        for (const { node, previousRect, currentRect } of entry.sources)
+            window.moved.push(`${node?.outerHTML?.slice(0, 160)}: ${place(previousRect)} → ${place(currentRect)}`);
+    }
 }).observe({ type: "layout-shift", buffered: true });"""
 FOCUSED = """() => {
     const element = document.activeElement, box = element.getBoundingClientRect();
@@ -55,10 +62,16 @@ FOCUSED = """() => {
 def opened(
     browser: Browser, *, width: int = DESKTOP, scheme: Literal["light", "dark"] = "light", locale: str = "en-GB"
 ) -> Iterator[Page]:
-    viewport: ViewportSize = {"width": width, "height": 780}
+    viewport: ViewportSize = {"width": width, "height": HEIGHT}
     context = browser.new_context(viewport=viewport, color_scheme=scheme, locale=locale, reduced_motion="reduce")
     yield context.new_page()
     context.close()
+
+
+def width_on(page: Page, width: int) -> int:
+    """How wide the page is on a screen of this width: as wide as the screen, unless something sticks out."""
+    page.set_viewport_size({"width": width, "height": HEIGHT})
+    return int(page.evaluate("document.documentElement.scrollWidth"))
 
 
 def serious_faults(page: Page) -> list[str]:
@@ -71,10 +84,10 @@ def serious_faults(page: Page) -> list[str]:
     ]
 
 
-# What axe finds does not depend on the language, so the third is only measured.
+# English is the wider language, so its pages are made narrow too, when all else is judged.
 @pytest.mark.parametrize(
-    ("scheme", "width", "prefix", "with_axe"),
-    [("light", DESKTOP, "", True), ("dark", PHONE, "/zh-hans", True), ("light", PHONE, "", False)],
+    ("scheme", "width", "prefix", "widths"),
+    [("light", DESKTOP, "", (DESKTOP, PHONE)), ("dark", PHONE, "/zh-hans", (PHONE,))],
 )
 def test_every_page_is_for_everybody_fits_and_stands_still(
     live_pages: str,
@@ -84,7 +97,7 @@ def test_every_page_is_for_everybody_fits_and_stands_still(
     scheme: Literal["light", "dark"],
     width: int,
     prefix: str,
-    with_axe: bool,
+    widths: tuple[int, ...],
 ) -> None:
     """Axe finds nothing serious, nothing is wider than the screen, and nothing moves while a page loads."""
     add_variants(item.product)
@@ -93,14 +106,14 @@ def test_every_page_is_for_everybody_fits_and_stands_still(
 
     def judge(page: Page, name: str) -> None:
         page.wait_for_load_state("networkidle")
-        serious = serious_faults(page) if with_axe else []
+        serious = serious_faults(page)
         shift = page.evaluate("window.shift")
-        wide = page.evaluate("document.documentElement.scrollWidth")
         found = {
             **({"serious": serious} if serious else {}),
-            **({"shift": shift} if shift > LAYOUT_SHIFT_MAX else {}),
-            **({"width": wide} if wide > width else {}),
+            **({"shift": shift, "moved": page.evaluate("window.moved")} if shift > LAYOUT_SHIFT_MAX else {}),
+            **{f"on {wanted}": wide for wanted in widths if (wide := width_on(page, wanted)) > wanted},
         }
+        page.set_viewport_size({"width": width, "height": HEIGHT})
         if found:
             faults[name] = found
 
@@ -119,7 +132,8 @@ def test_every_page_is_for_everybody_fits_and_stands_still(
 def test_the_header_is_reached_by_keyboard_in_the_order_in_which_it_is_seen(
     live_pages: str, browser: Browser, item: SaleItem, scripts: bool
 ) -> None:
-    context = browser.new_context(viewport={"width": PHONE, "height": 780}, locale="en-GB", java_script_enabled=scripts)
+    viewport: ViewportSize = {"width": PHONE, "height": HEIGHT}
+    context = browser.new_context(viewport=viewport, locale="en-GB", java_script_enabled=scripts)
     page = context.new_page()
     page.goto(f"{live_pages}/sales/{item.sale_id}/")
     reached: list[dict[str, Any]] = []
@@ -152,7 +166,6 @@ def test_a_page_loads_one_stylesheet_few_scripts_and_little_in_all(
 
         page.on("response", add)
         page.goto(url)
-        page.wait_for_load_state("networkidle")
         assets = [answer for answer in answers if "/static/" in answer.url]
         return {
             "bytes": sum(answer.request.sizes()["responseBodySize"] for answer in assets),

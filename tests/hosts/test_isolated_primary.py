@@ -1,7 +1,7 @@
 """The primary of the store is isolated together with a web host, while a yes must be on a replica too.
 
-The host still reaches its primary, and must not say yes: the others promote the replica, which knows nothing of it. They
-say yes again when the new primary has a replica.
+The host still reaches its primary, and must not say yes: the others promote the replica, which knows nothing of it.
+They say yes again when the new primary has a replica.
 """
 
 from collections.abc import Callable
