@@ -32,6 +32,8 @@ from tests.products import make_product, variant_of
 def pytest_configure() -> None:
     # The real hashers take a tenth of a second for each user, and no test is about them.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    # Each client of a test would look through all static files once more; they are looked for when they are asked for.
+    settings.WHITENOISE_AUTOREFRESH = True
     empty_tables.use_for_all_tests()
     # Chosen before xdist starts its workers, which inherit it (tests/seckill/scripts/mutant_sample.py).
     os.environ.setdefault("LUA_MUTANTS", str(random.SystemRandom().randrange(1_000_000)))

@@ -105,7 +105,7 @@ def recording_server() -> Iterator[tuple[int, Counter[str]]]:
             """wrk closes its connections without waiting for the last answers."""
 
     with Server(("127.0.0.1", 0), Recorder) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         try:
             yield server.server_port, seen

@@ -34,12 +34,16 @@ LISTS = {
 ADDRESSES = [path + query for path, queries in LISTS.items() for query in queries]
 
 
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
+@pytest.fixture(scope="module", autouse=True)
+def _long_lists(rows_of_the_file: None) -> None:
     load_goods()
     load_many(30)
     load_orders(FEW)
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, shop_manager: User) -> None:
+    client.force_login(shop_manager)
 
 
 def statements(client: Client, address: str) -> int:
