@@ -61,6 +61,8 @@ def _prepare_environment(*, config: pytest.Config) -> None:
     compile_translations(locale=_BENCH_LOCALE)
     os.environ.update(_start_servers(config=config))
     os.environ.pop("CELERY_BROKER_URL", None)
+    # Hundreds of processes are started. Each would compile the whole shop for itself.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # Values in .stampede/env, from a `make run`, must not decide how a test ends.
     os.environ.update(
         {

@@ -92,9 +92,14 @@ ANY_SHOP = "http://127.0.0.1"
 
 
 @pytest.fixture(scope="session")
-def _shop_of_the_run(django_db_setup: None, static_files: None) -> Iterator[str]:
+def _mails_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("mails")
+
+
+@pytest.fixture(scope="session")
+def _shop_of_the_run(django_db_setup: None, static_files: None, _mails_of_the_run: Path) -> Iterator[str]:
     """A shop for all tests, with one worker, and none that repairs and archives: starting takes seconds."""
-    with running_shop(names=("web", ALL_QUEUES, "beat")) as url:
+    with running_shop(names=("web", ALL_QUEUES, "beat"), EMAIL_URL=f"filemail:///{_mails_of_the_run}") as url:
         yield url
 
 
@@ -108,6 +113,14 @@ def _web_of_the_run(django_db_setup: None, static_files: None) -> Iterator[str]:
 def live_shop(transactional_db: None, _shop_of_the_run: str) -> str:
     """The address of the shop, whose pages show nothing of the test before."""
     return _once_forgotten(_shop_of_the_run)
+
+
+@pytest.fixture
+def mails(live_shop: str, _mails_of_the_run: Path) -> Path:
+    """The folder into which the shop writes its mails. Those of the tests before are gone."""
+    for path in _mails_of_the_run.iterdir():
+        path.unlink()
+    return _mails_of_the_run
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """An account's pages in a browser: signing up with a real mail, a new password, addresses; for everybody's eyes."""
 
 import re
-from collections.abc import Iterator
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
@@ -12,8 +11,6 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import console_errors_of
-from tests.live_shop import ALL_QUEUES
-from tests.live_shop import live_shop as running_shop
 from tests.processes import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,23 +29,6 @@ OWN_PAGES = (
     "data/",
     "delete/",
 )
-
-
-@pytest.fixture(scope="module")
-def mails(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the shop writes its mails."""
-    return tmp_path_factory.mktemp("mails")
-
-
-@pytest.fixture(scope="module")
-def shop_with_mails(django_db_setup: None, static_files: None, mails: Path) -> Iterator[str]:
-    with running_shop(names=("web", ALL_QUEUES, "beat"), EMAIL_URL=f"filemail:///{mails}") as url:
-        yield url
-
-
-@pytest.fixture
-def shop(transactional_db: None, shop_with_mails: str) -> str:
-    return shop_with_mails
 
 
 def mails_in(folder: Path) -> list[EmailMessage]:
@@ -84,9 +64,9 @@ def sign_up(page: Page, shop: str, *, prefix: str = "") -> None:
 
 
 def test_a_newcomer_signs_up_confirms_the_address_and_replaces_a_forgotten_password(
-    shop: str, page: Page, mails: Path
+    live_shop: str, page: Page, mails: Path
 ) -> None:
-    sign_up(page, shop)
+    sign_up(page, live_shop)
     expect(page.get_by_role("link", name="newcomer")).to_be_attached()
     mail = mail_about(mails, "Welcome to Stampede")
     assert mail["To"] == "new@example.com"
@@ -96,7 +76,7 @@ def test_a_newcomer_signs_up_confirms_the_address_and_replaces_a_forgotten_passw
     expect(page.get_by_text("Your address new@example.com is confirmed.")).to_be_visible()
 
     page.get_by_role("button", name="Sign out").click()
-    page.goto(f"{shop}/accounts/login/")
+    page.goto(f"{live_shop}/accounts/login/")
     page.get_by_role("link", name="Forgot password?").click()
     page.fill("[name=email]", "new@example.com")
     page.get_by_role("button", name="Send the link").click()
@@ -108,16 +88,16 @@ def test_a_newcomer_signs_up_confirms_the_address_and_replaces_a_forgotten_passw
     page.fill("[name=login]", "new@example.com")
     page.fill("[name=password]", "another-good-password")
     page.get_by_role("button", name="Sign in").click()
-    page.goto(f"{shop}/accounts/")
+    page.goto(f"{live_shop}/accounts/")
     expect(page.get_by_role("heading", level=1)).to_have_text("Hello, newcomer")
 
 
-def test_a_chinese_buyer_saves_an_address_on_a_phone_and_sees_it_in_chinese(shop: str, browser: Browser) -> None:
+def test_a_chinese_buyer_saves_an_address_on_a_phone_and_sees_it_in_chinese(live_shop: str, browser: Browser) -> None:
     phone = browser.new_context(viewport={"width": 360, "height": 740}, locale="zh-CN", is_mobile=True)
     page = phone.new_page()
     errors = console_errors_of(page)
-    sign_up(page, shop, prefix="/zh-hans")
-    page.goto(f"{shop}/zh-hans/accounts/addresses/new/")
+    sign_up(page, live_shop, prefix="/zh-hans")
+    page.goto(f"{live_shop}/zh-hans/accounts/addresses/new/")
     for name, value in {"name": "李雷", "line1": "天山路 123 号", "city": "上海", "postcode": "200051"}.items():
         page.fill(f"[name={name}]", value)
     page.select_option("[name=country]", label="中国")
@@ -133,7 +113,7 @@ def test_a_chinese_buyer_saves_an_address_on_a_phone_and_sees_it_in_chinese(shop
 
 @pytest.mark.parametrize(("prefix", "dark"), [("", False), ("/zh-hans", True)])
 def test_every_page_is_fit_for_a_phone_and_for_a_screen_reader(
-    shop: str, browser: Browser, buyer_with_password: User, prefix: str, dark: bool
+    live_shop: str, browser: Browser, buyer_with_password: User, prefix: str, dark: bool
 ) -> None:
     phone = browser.new_context(
         viewport={"width": 360, "height": 740}, is_mobile=True, color_scheme="dark" if dark else "light"
@@ -141,16 +121,16 @@ def test_every_page_is_fit_for_a_phone_and_for_a_screen_reader(
     page = phone.new_page()
     errors = console_errors_of(page)
     for path in OPEN_PAGES:
-        page.goto(f"{shop}{prefix}/accounts/{path}/")
+        page.goto(f"{live_shop}{prefix}/accounts/{path}/")
         check(page)
-    page.goto(f"{shop}{prefix}/accounts/login/")
+    page.goto(f"{live_shop}{prefix}/accounts/login/")
     page.fill("[name=login]", "buyer")
     page.fill("[name=password]", "a-good-password")
     page.click("main form button")
     for path in OWN_PAGES:
-        page.goto(f"{shop}{prefix}/accounts/{path}")
+        page.goto(f"{live_shop}{prefix}/accounts/{path}")
         check(page)
-    page.goto(f"{shop}{prefix}/accounts/tokens/")
+    page.goto(f"{live_shop}{prefix}/accounts/tokens/")
     page.click("main form button")
     check(page)
     page.fill("[name=password]", "a-good-password")
