@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, Page, Response, ViewportSize
 
 from seckill.models import SaleItem
+from shop.models import Product
 from tests.browser.every_page import (
     OPEN_PAGES,
     add_variants,
@@ -19,7 +20,9 @@ from tests.browser.every_page import (
     own_paths,
     visitors_pages,
 )
+from tests.browser.slow_page import slow_pages
 from tests.browser.test_ordinary_purchase import put_in
+from tests.conftest import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -126,6 +129,20 @@ def test_every_page_is_for_everybody_fits_and_stands_still(
         for name in buyers_pages(page, shop, item, buyer_with_password):
             judge(page, name)
     assert not faults
+
+
+@pytest.mark.parametrize("opens_in_seconds", [-60, 1800])
+def test_a_page_that_comes_in_two_parts_does_not_move(
+    live_pages: str, browser: Browser, product: Product, opens_in_seconds: int
+) -> None:
+    """The only item of a sale, and the only sale that comes, have more room than one of many."""
+    item = make_item(product, opens_in_seconds=opens_in_seconds)
+    with slow_pages(live_pages, pause_before=b"</article>") as shop, opened(browser) as page:
+        page.add_init_script(SHIFTS)
+        for path in (f"/sales/{item.sale_id}/", "/"):
+            page.goto(shop + path)
+            assert page.locator("article").first.is_visible()
+            assert page.evaluate("window.moved") == [], path
 
 
 @pytest.mark.parametrize("scripts", [True, False])
