@@ -87,6 +87,12 @@ def console_errors_of(page: Page) -> list[str]:
     return errors
 
 
+def width_of(page: Page) -> int:
+    """The page's width in CSS pixels: more than the window's where it scrolls sideways."""
+    width: int = page.evaluate("document.documentElement.scrollWidth")
+    return width
+
+
 # Cookies are for a host, whatever its port.
 ANY_SHOP = "http://127.0.0.1"
 

@@ -23,8 +23,10 @@ from tests.orders.staff.test_bounds import make_orders
 
 OPEN_PAGES = (
     *("/", "/sales/{sale}/", "/products/", "/categories/tea/", "/products/longjing/"),
+    *("/products/?min_price=x", "/products/?min_price=9999"),
     *("/search/", "/search/?q=longjing", "/search/?q=unicorn", "/cart/", "/orders/find/", "/nowhere/"),
-    *("/accounts/login/", "/accounts/signup/", "/accounts/password/reset/"),
+    *("/accounts/login/", "/accounts/signup/", "/accounts/inactive/"),
+    *("/accounts/password/reset/", "/accounts/password/reset/done/", "/accounts/password/reset/key/1-none/"),
 )
 OWN_PAGES = (
     *("/", "/sales/{sale}/", "/sale-items/{item}/reserve/", "/orders/", "/orders/{order}/", "/orders/{order}/cancel/"),

@@ -6,8 +6,6 @@ from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import console_errors_of
@@ -16,19 +14,6 @@ from tests.processes import wait_until
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PASSWORD = "a-good-long-password"
-OPEN_PAGES = ("login", "signup", "password/reset", "password/reset/done", "password/reset/key/1-none", "inactive")
-OWN_PAGES = (
-    "",
-    "addresses/",
-    "addresses/new/",
-    "email/",
-    "password/change/",
-    "2fa/",
-    "sessions/",
-    "tokens/",
-    "data/",
-    "delete/",
-)
 
 
 def mails_in(folder: Path) -> list[EmailMessage]:
@@ -109,41 +94,3 @@ def test_a_chinese_buyer_saves_an_address_on_a_phone_and_sees_it_in_chinese(live
     expect(page.get_by_text("地址已删除。")).to_be_visible()
     assert not errors
     phone.close()
-
-
-@pytest.mark.parametrize(("prefix", "dark"), [("", False), ("/zh-hans", True)])
-def test_every_page_is_fit_for_a_phone_and_for_a_screen_reader(
-    live_shop: str, browser: Browser, buyer_with_password: User, prefix: str, dark: bool
-) -> None:
-    phone = browser.new_context(
-        viewport={"width": 360, "height": 740}, is_mobile=True, color_scheme="dark" if dark else "light"
-    )
-    page = phone.new_page()
-    errors = console_errors_of(page)
-    for path in OPEN_PAGES:
-        page.goto(f"{live_shop}{prefix}/accounts/{path}/")
-        check(page)
-    page.goto(f"{live_shop}{prefix}/accounts/login/")
-    page.fill("[name=login]", "buyer")
-    page.fill("[name=password]", "a-good-password")
-    page.click("main form button")
-    for path in OWN_PAGES:
-        page.goto(f"{live_shop}{prefix}/accounts/{path}")
-        check(page)
-    page.goto(f"{live_shop}{prefix}/accounts/tokens/")
-    page.click("main form button")
-    check(page)
-    page.fill("[name=password]", "a-good-password")
-    page.click("main form button")
-    expect(page.locator(".secret")).to_be_visible()
-    check(page)
-    assert not errors
-    phone.close()
-
-
-def check(page: Page) -> None:
-    """Nothing serious for a screen reader, and nothing to scroll sideways."""
-    found = Axe().run(page).response["violations"]
-    serious = [(rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] in ("serious", "critical")]
-    assert not serious, page.url
-    assert page.evaluate("document.documentElement.scrollWidth") == 360, page.url

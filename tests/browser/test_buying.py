@@ -169,36 +169,6 @@ def test_without_javascript_the_button_reserves_and_the_order_follows(
     context.close()
 
 
-def test_nothing_is_wider_than_a_phone(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, product: Product
-) -> None:
-    item = make_item(product, quantity=None, per_buyer_max=50)
-    for locale, prefix in (("en-GB", ""), ("zh-CN", "/zh-hans")):
-        phone = browser.new_context(viewport={"width": 360, "height": 740}, locale=locale, is_mobile=True)
-        page = phone.new_page()
-        for path in ("/", f"/sales/{item.sale_id}/", "/accounts/login/", "/accounts/signup/", "/nowhere/"):
-            page.goto(live_shop + prefix + path)
-            assert width_of(page) == 360, path
-        sign_in(phone, buyer)
-        page.goto(f"{live_shop}{prefix}/sale-items/{item.pk}/reserve/")
-        assert width_of(page) == 360
-        page.goto(f"{live_shop}{prefix}/sales/{item.sale_id}/")
-        page.click("[data-buy]")
-        expect(page.locator(".outcome.reserved")).to_be_visible()
-        assert width_of(page) == 360
-        page.wait_for_url("**/orders/*/")
-        assert width_of(page) == 360
-        page.goto(f"{live_shop}{prefix}/orders/")
-        assert width_of(page) == 360
-        phone.close()
-
-
-def width_of(page: Page) -> int:
-    """The page's width in CSS pixels: more than the window's where it scrolls sideways."""
-    width: int = page.evaluate("document.documentElement.scrollWidth")
-    return width
-
-
 def test_whoever_is_signed_out_meanwhile_is_led_to_sign_in(
     live_shop: str, page: Page, sign_in: SignIn, buyer: User, item: SaleItem
 ) -> None:

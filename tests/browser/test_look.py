@@ -1,26 +1,18 @@
-"""What holds for every page: readable in light and dark, usable by keyboard and on a phone, small, and still."""
+"""What holds for some pages: a slow line, the header by keyboard, and how little is loaded."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, Page, Response, ViewportSize
 
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.browser.every_page import (
-    OPEN_PAGES,
-    add_variants,
-    buyers_pages,
-    order_awaiting_payment,
-    own_paths,
-    visitors_pages,
-)
+from tests.browser.every_page import OPEN_PAGES, order_awaiting_payment, own_paths
 from tests.browser.slow_page import slow_pages
+from tests.browser.test_every_page import DESKTOP, HEIGHT, PHONE, SHIFTS, opened
 from tests.browser.test_ordinary_purchase import put_in
 from tests.conftest import make_item
 
@@ -28,28 +20,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SignIn = Callable[[BrowserContext, User], None]
 
-PHONE, DESKTOP = 360, 1280
-HEIGHT = 780
-
 SCRIPTS_MAX = 3
 # Style sheets, scripts and drawings of a page, as they are sent.
 ASSETS_BYTES_MAX = 100_000
-# The sum of Chrome's layout shifts, of which 0.1 counts as good. Nothing of ours has a reason to move.
-LAYOUT_SHIFT_MAX = 0.01
 
 # What the header of a visitor has on every page, in this order. Others, such as the categories, may stand between.
 HEADER = ["Skip to the content", "Stampede", "中文", "Sign in", "Sales", "My orders"]
-# Sums up what moves, unless somebody pressed something just before, and says what it was, from where to where.
-SHIFTS = """window.shift = 0;
-window.moved = [];
-const place = (box) => [box.x, box.y, box.width, box.height].map(Math.round).join(" ");
-new PerformanceObserver((list) => {
-    for (const entry of list.getEntries().filter((one) => !one.hadRecentInput)) {
-        window.shift += entry.value;
-        for (const { node, previousRect, currentRect } of entry.sources)
-            window.moved.push(`${node?.outerHTML?.slice(0, 160)}: ${place(previousRect)} → ${place(currentRect)}`);
-    }
-}).observe({ type: "layout-shift", buffered: true });"""
 FOCUSED = """() => {
     const element = document.activeElement, box = element.getBoundingClientRect();
     return {
@@ -61,87 +37,31 @@ FOCUSED = """() => {
 }"""
 
 
-@contextmanager
-def opened(
-    browser: Browser, *, width: int = DESKTOP, scheme: Literal["light", "dark"] = "light", locale: str = "en-GB"
-) -> Iterator[Page]:
-    viewport: ViewportSize = {"width": width, "height": HEIGHT}
-    context = browser.new_context(viewport=viewport, color_scheme=scheme, locale=locale, reduced_motion="reduce")
-    yield context.new_page()
-    context.close()
-
-
-def width_on(page: Page, width: int) -> int:
-    """How wide the page is on a screen of this width: as wide as the screen, unless something sticks out."""
-    page.set_viewport_size({"width": width, "height": HEIGHT})
-    return int(page.evaluate("document.documentElement.scrollWidth"))
-
-
-def serious_faults(page: Page) -> list[str]:
-    """What axe finds that keeps somebody from using the page."""
-    return [
-        f"{found['id']}: {node['html'][:160]}"
-        for found in Axe().run(page).response["violations"]
-        if found["impact"] in ("serious", "critical")
-        for node in found["nodes"]
-    ]
-
-
-# English is the wider language, so its pages are made narrow too, when all else is judged.
 @pytest.mark.parametrize(
-    ("scheme", "width", "prefix", "widths"),
-    [("light", DESKTOP, "", (DESKTOP, PHONE)), ("dark", PHONE, "/zh-hans", (PHONE,))],
+    ("opens_in_seconds", "width", "words", "paths"),
+    [
+        # The only item of a sale, and the only sale that comes, have more room than one of many.
+        (-60, DESKTOP, b"</article>", ["/sales/{sale}/", "/"]),
+        (1800, DESKTOP, b"</article>", ["/sales/{sale}/", "/"]),
+        # Filters stand below the products.
+        (-60, PHONE, b"</li>", ["/products/", "/search/?q=longjing"]),
+    ],
 )
-def test_every_page_is_for_everybody_fits_and_stands_still(
+def test_a_page_that_comes_in_two_parts_does_not_move(
     live_pages: str,
     browser: Browser,
-    buyer_with_password: User,
-    item: SaleItem,
-    scheme: Literal["light", "dark"],
+    product: Product,
+    opens_in_seconds: int,
     width: int,
-    prefix: str,
-    widths: tuple[int, ...],
+    words: bytes,
+    paths: Sequence[str],
 ) -> None:
-    """Axe finds nothing serious, nothing is wider than the screen, and nothing moves while a page loads."""
-    add_variants(item.product)
-    shop = live_pages + prefix
-    faults: dict[str, dict[str, Any]] = {}
-
-    def judge(page: Page, name: str) -> None:
-        page.wait_for_load_state("networkidle")
-        serious = serious_faults(page)
-        shift = page.evaluate("window.shift")
-        found = {
-            **({"serious": serious} if serious else {}),
-            **({"shift": shift, "moved": page.evaluate("window.moved")} if shift > LAYOUT_SHIFT_MAX else {}),
-            **{f"on {wanted}": wide for wanted in widths if (wide := width_on(page, wanted)) > wanted},
-        }
-        page.set_viewport_size({"width": width, "height": HEIGHT})
-        if found:
-            faults[name] = found
-
-    with opened(browser, width=width, scheme=scheme, locale="zh-CN" if prefix else "en-GB") as page:
-        page.add_init_script(SHIFTS)
-        for name in visitors_pages(page, shop, item):
-            judge(page, name)
-    with opened(browser, width=width, scheme=scheme, locale="zh-CN" if prefix else "en-GB") as page:
-        page.add_init_script(SHIFTS)
-        for name in buyers_pages(page, shop, item, buyer_with_password):
-            judge(page, name)
-    assert not faults
-
-
-@pytest.mark.parametrize("opens_in_seconds", [-60, 1800])
-def test_a_page_that_comes_in_two_parts_does_not_move(
-    live_pages: str, browser: Browser, product: Product, opens_in_seconds: int
-) -> None:
-    """The only item of a sale, and the only sale that comes, have more room than one of many."""
     item = make_item(product, opens_in_seconds=opens_in_seconds)
-    with slow_pages(live_pages, pause_before=b"</article>") as shop, opened(browser) as page:
+    with slow_pages(live_pages, pause_before=words) as shop, opened(browser, width=width) as page:
         page.add_init_script(SHIFTS)
-        for path in (f"/sales/{item.sale_id}/", "/"):
-            page.goto(shop + path)
-            assert page.locator("article").first.is_visible()
+        for path in paths:
+            page.goto(shop + path.format(sale=item.sale_id))
+            assert page.locator(".product-card, .item").first.is_visible()
             assert page.evaluate("window.moved") == [], path
 
 

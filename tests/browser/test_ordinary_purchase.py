@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from orders.models import Order, OrderStatus, ShippingMethod, ShippingPrice
-from tests.browser.test_buying import width_of
+from tests.browser.conftest import width_of
 from tests.orders.checkout.checkout_steps import assert_stock_agrees, goods, units_in
 from tests.processes import wait_until
 

@@ -11,7 +11,6 @@ from orders.models import Mail, Order, OrderStatus, Payment
 from seckill import ledger
 from seckill.models import SaleItem
 from tests.browser.delivery_address import fill_address, start_payment
-from tests.browser.test_buying import width_of
 from tests.processes import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -156,21 +155,4 @@ def test_without_javascript_and_on_a_phone_it_all_works_too(
         return page.locator(".status").text_content() == "已付款"
 
     wait_until(is_paid, seconds_max=30)
-    phone.close()
-
-
-def test_the_pages_of_paying_are_not_wider_than_a_phone(
-    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
-) -> None:
-    phone = browser.new_context(viewport={"width": 360, "height": 740}, locale="en-GB", is_mobile=True)
-    sign_in(phone, buyer)
-    page = phone.new_page()
-    reserve(page, live_shop, item)
-    order = page.url
-    start_payment(page)
-    page.wait_for_url("**/pay/simulated/*/")
-    assert width_of(page) == 360
-    for path in (order, f"{order}cancel/", f"{live_shop}/accounts/email/"):
-        page.goto(path)
-        assert width_of(page) == 360, path
     phone.close()

@@ -16,8 +16,8 @@ from seckill import ledger, passes
 from seckill.models import Sale, SaleItem
 from seckill.publication import publish_sale
 from shop.models import Product
+from tests.browser.conftest import width_of
 from tests.browser.delivery_address import start_payment
-from tests.browser.test_buying import width_of
 from tests.conftest import make_item
 from tests.processes import wait_until
 from tests.products import make_product, variant_of

@@ -1,0 +1,113 @@
+"""What holds for every page: readable in light and dark, usable on a phone, and still."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, Page, ViewportSize
+
+from seckill.models import SaleItem
+from tests.browser.conftest import console_errors_of
+from tests.browser.every_page import (
+    add_variants,
+    buyers_pages,
+    visitors_pages,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PHONE, DESKTOP = 360, 1280
+HEIGHT = 780
+
+# The sum of Chrome's layout shifts, of which 0.1 counts as good. Nothing of ours has a reason to move.
+LAYOUT_SHIFT_MAX = 0.01
+
+# Sums up what moves, unless somebody pressed something just before, and says what it was, from where to where.
+SHIFTS = """window.shift = 0;
+window.moved = [];
+const place = (box) => [box.x, box.y, box.width, box.height].map(Math.round).join(" ");
+new PerformanceObserver((list) => {
+    for (const entry of list.getEntries().filter((one) => !one.hadRecentInput)) {
+        window.shift += entry.value;
+        for (const { node, previousRect, currentRect } of entry.sources)
+            window.moved.push(`${node?.outerHTML?.slice(0, 160)}: ${place(previousRect)} → ${place(currentRect)}`);
+    }
+}).observe({ type: "layout-shift", buffered: true });"""
+
+
+@contextmanager
+def opened(
+    browser: Browser, *, width: int = DESKTOP, scheme: Literal["light", "dark"] = "light", locale: str = "en-GB"
+) -> Iterator[Page]:
+    viewport: ViewportSize = {"width": width, "height": HEIGHT}
+    context = browser.new_context(
+        viewport=viewport, color_scheme=scheme, locale=locale, reduced_motion="reduce", is_mobile=width == PHONE
+    )
+    yield context.new_page()
+    context.close()
+
+
+def width_on(page: Page, width: int) -> int:
+    """How wide the page is on a screen of this width: as wide as the screen, unless something sticks out."""
+    page.set_viewport_size({"width": width, "height": HEIGHT})
+    return int(page.evaluate("document.documentElement.scrollWidth"))
+
+
+def serious_faults(page: Page) -> list[str]:
+    """What axe finds that keeps somebody from using the page."""
+    return [
+        f"{found['id']}: {node['html'][:160]}"
+        for found in Axe().run(page).response["violations"]
+        if found["impact"] in ("serious", "critical")
+        for node in found["nodes"]
+    ]
+
+
+# English is the wider language, so its pages are made narrow too, when all else is judged.
+@pytest.mark.parametrize(
+    ("scheme", "width", "prefix", "widths"),
+    [("light", DESKTOP, "", (DESKTOP, PHONE)), ("dark", PHONE, "/zh-hans", (PHONE,))],
+)
+def test_every_page_is_for_everybody_fits_and_stands_still(
+    live_pages: str,
+    browser: Browser,
+    buyer_with_password: User,
+    item: SaleItem,
+    scheme: Literal["light", "dark"],
+    width: int,
+    prefix: str,
+    widths: tuple[int, ...],
+) -> None:
+    """Axe finds nothing serious, nothing is wider than the screen, nothing moves as it loads, and no script fails."""
+    add_variants(item.product)
+    shop = live_pages + prefix
+    faults: dict[str, dict[str, Any]] = {}
+
+    def judge(page: Page, name: str) -> None:
+        page.wait_for_load_state("networkidle")
+        serious = serious_faults(page)
+        shift = page.evaluate("window.shift")
+        found = {
+            **({"serious": serious} if serious else {}),
+            **({"shift": shift, "moved": page.evaluate("window.moved")} if shift > LAYOUT_SHIFT_MAX else {}),
+            **{f"on {wanted}": wide for wanted in widths if (wide := width_on(page, wanted)) > wanted},
+        }
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+        if found:
+            faults[name] = found
+
+    errors: list[str] = []
+    for pages in (visitors_pages, partial(buyers_pages, buyer=buyer_with_password)):
+        with opened(browser, width=width, scheme=scheme, locale="zh-CN" if prefix else "en-GB") as page:
+            page.add_init_script(SHIFTS)
+            messages = console_errors_of(page)
+            for name in pages(page, shop, item):
+                judge(page, name)
+            # Some of the pages say that something failed, and it did.
+            errors += [message for message in messages if not message.startswith("Failed to load resource")]
+    assert not faults
+    assert not errors
