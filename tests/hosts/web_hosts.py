@@ -4,13 +4,17 @@ import http.client
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from unittest import mock
 from urllib.parse import urlsplit
 
 from bench.faults.proxy import Proxy
+from orders import intake
+from orders.models import Order
+from orders.repair.audit import audit
+from seckill import ledger
 from seckill.models import SaleItem
 from shop.local.environment import RunSettings
 from shop.local.process import Process, stop_processes
@@ -124,3 +128,16 @@ def shop_on(network: PrivateNetwork, directory: Path, **more_environment: str) -
         relay.stop()
         for process in started:
             print(f"--- {process.name}\n{process.last_lines(lines_max=40)}")
+
+
+def assert_all_sold(item: SaleItem, told: Mapping[str, str], *, units: int) -> None:
+    """As many buyers were told yes as there were units, and each of them has an order."""
+    assert list(told.values()).count("yes") == units
+    assert {word for word in told.values() if word != "yes"} == {"held_by_others"}
+    counters = ledger.read(item_id=item.pk)
+    assert counters is not None
+    assert (counters.left, counters.held) == (0, units)
+    while intake.drain_once(item_id=item.pk):
+        pass
+    assert Order.objects.count() == units
+    assert audit(item_id=item.pk).comparison.problem_count == 0

@@ -43,12 +43,7 @@ class ReplicatedFault(Fault):
 
     def is_replaced(self, former: StoreNode) -> bool:
         """Whether another node has taken over the item of the trial, and says so itself."""
-        try:
-            primary = self.primary()
-        except LookupError:
-            # Nobody knows in the moment of the change.
-            return False
-        return primary is not former and primary.is_primary
+        return self.store.has_replaced(former, key=keys_of(self.context.item.pk).item)
 
     def await_replaced(self, former: StoreNode) -> bool:
         return self.shop.wait_until(lambda: self.is_replaced(former), seconds_max=REPLACED_SECONDS_MAX)
