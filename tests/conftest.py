@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Of these the longest files come first, so that no process is left alone with one at the end.
     """
-    longest = ("test_every_page", "test_sale_page", "test_look", "test_buying")
+    longest = ("test_every_page", "test_sale_page", "test_buying")
     items.sort(key=lambda item: ("browser" in item.path.parts, item.path.stem not in longest))
 
 

@@ -1,4 +1,4 @@
-"""What holds for every page: readable in light and dark, usable on a phone, and still."""
+"""What holds for every page: readable in light and dark, usable on a phone, still, and light to load."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +25,22 @@ HEIGHT = 780
 
 # The sum of Chrome's layout shifts, of which 0.1 counts as good. Nothing of ours has a reason to move.
 LAYOUT_SHIFT_MAX = 0.01
+
+SCRIPTS_MAX = 3
+# Style sheets, scripts and drawings of a page, as they are sent.
+ASSETS_BYTES_MAX = 100_000
+
+# What the page loaded, also where the browser had it already.
+LOADED = """() => {
+    const count = (selector) => document.querySelectorAll(selector).length;
+    const assets = performance.getEntriesByType("resource").filter(({ name }) => name.includes("/static/"));
+    return {
+        bytes: assets.reduce((sum, asset) => sum + asset.encodedBodySize, 0),
+        scripts: count("script[src]"),
+        stylesheets: count("link[rel=stylesheet]"),
+        inline: count("style, [style], script:not([src]):not([type$='json'])"),
+    };
+}"""
 
 # Sums up what moves, unless somebody pressed something just before, and says what it was, from where to where.
 SHIFTS = """window.shift = 0;
@@ -57,6 +73,11 @@ def width_on(page: Page, width: int) -> int:
     return int(page.evaluate("document.documentElement.scrollWidth"))
 
 
+def is_light(loaded: dict[str, int]) -> bool:
+    few = loaded["scripts"] <= SCRIPTS_MAX and (loaded["stylesheets"], loaded["inline"]) == (1, 0)
+    return few and 0 < loaded["bytes"] < ASSETS_BYTES_MAX
+
+
 def serious_faults(page: Page) -> list[str]:
     """What axe finds that keeps somebody from using the page."""
     return [
@@ -72,7 +93,7 @@ def serious_faults(page: Page) -> list[str]:
     ("scheme", "width", "prefix", "widths"),
     [("light", DESKTOP, "", (DESKTOP, PHONE)), ("dark", PHONE, "/zh-hans", (PHONE,))],
 )
-def test_every_page_is_for_everybody_fits_and_stands_still(
+def test_every_page_is_for_everybody_fits_stands_still_and_is_light(
     live_pages: str,
     browser: Browser,
     buyer_with_password: User,
@@ -82,16 +103,18 @@ def test_every_page_is_for_everybody_fits_and_stands_still(
     prefix: str,
     widths: tuple[int, ...],
 ) -> None:
-    """Axe finds nothing serious, nothing is wider than the screen, nothing moves as it loads, and no script fails."""
+    """Axe finds nothing serious, nothing is wider than the screen, nothing moves, little is loaded, no script fails."""
     add_variants(item.product)
     shop = live_pages + prefix
     faults: dict[str, dict[str, Any]] = {}
 
     def judge(page: Page, name: str) -> None:
         page.wait_for_load_state("networkidle")
+        loaded = page.evaluate(LOADED)
         serious = serious_faults(page)
         shift = page.evaluate("window.shift")
         found = {
+            **({} if is_light(loaded) else {"loaded": loaded}),
             **({"serious": serious} if serious else {}),
             **({"shift": shift, "moved": page.evaluate("window.moved")} if shift > LAYOUT_SHIFT_MAX else {}),
             **{f"on {wanted}": wide for wanted in widths if (wide := width_on(page, wanted)) > wanted},

@@ -1,28 +1,19 @@
-"""What holds for some pages: a slow line, the header by keyboard, and how little is loaded."""
+"""What holds for some pages: nothing moves over a slow line, and the header is reached by keyboard."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Page, Response, ViewportSize
+from playwright.sync_api import Browser, ViewportSize
 
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.browser.every_page import OPEN_PAGES, order_awaiting_payment, own_paths
 from tests.browser.slow_page import slow_pages
 from tests.browser.test_every_page import DESKTOP, HEIGHT, PHONE, SHIFTS, opened
-from tests.browser.test_ordinary_purchase import put_in
 from tests.conftest import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-SignIn = Callable[[BrowserContext, User], None]
-
-SCRIPTS_MAX = 3
-# Style sheets, scripts and drawings of a page, as they are sent.
-ASSETS_BYTES_MAX = 100_000
 
 # What the header of a visitor has on every page, in this order. Others, such as the categories, may stand between.
 HEADER = ["Skip to the content", "Stampede", "中文", "Sign in", "Sales", "My orders"]
@@ -90,38 +81,3 @@ def test_the_header_is_reached_by_keyboard_in_the_order_in_which_it_is_seen(
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
     context.close()
-
-
-def test_a_page_loads_one_stylesheet_few_scripts_and_little_in_all(
-    live_pages: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem
-) -> None:
-    def weigh(page: Page, url: str) -> dict[str, Any]:
-        answers: list[Response] = []
-
-        def add(answer: Response) -> None:
-            answers.append(answer)
-
-        page.on("response", add)
-        page.goto(url)
-        assets = [answer for answer in answers if "/static/" in answer.url]
-        return {
-            "bytes": sum(answer.request.sizes()["responseBodySize"] for answer in assets),
-            "scripts": page.locator("script[src]").count(),
-            "stylesheets": page.locator("link[rel=stylesheet]").count(),
-            "inline": page.locator("style, [style], script:not([src]):not([type$='json'])").count(),
-        }
-
-    with opened(browser) as signed_in:
-        sign_in(signed_in.context, buyer)
-        put_in(signed_in, live_pages, "longjing", 1)
-        paths = [path.format(sale=item.sale_id) for path in OPEN_PAGES]
-        paths += [*own_paths(item, order_awaiting_payment(item, buyer)), "/checkout/"]
-        sign_in_again = signed_in.context.cookies()
-    for path in dict.fromkeys(paths):
-        # A browser that has nothing in its cache.
-        with opened(browser) as page:
-            page.context.add_cookies(sign_in_again)  # type: ignore[arg-type]
-            found = weigh(page, live_pages + path)
-        assert 0 < found["bytes"] < ASSETS_BYTES_MAX, (path, found)
-        assert found["scripts"] <= SCRIPTS_MAX, (path, found)
-        assert (found["stylesheets"], found["inline"]) == (1, 0), (path, found)

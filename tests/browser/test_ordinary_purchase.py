@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
@@ -30,12 +29,6 @@ def put_in(page: Page, shop: str, slug: str, units: int) -> None:
 def fill_in(page: Page, **values: str) -> None:
     for name, value in values.items():
         page.fill(f"[name={name}]", value)
-
-
-def assert_accessible(page: Page) -> None:
-    found = Axe().run(page).response["violations"]
-    serious = [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")]
-    assert not serious, page.url
 
 
 def wait_until_paid(page: Page, text: str) -> None:
@@ -94,13 +87,11 @@ def test_a_buyer_buys_on_a_desktop_in_english(live_shop: str, page: Page, sign_i
     sign_in(page.context, buyer)
     page.goto(f"{live_shop}/cart/")
     expect(page.locator("#cart-total")).to_have_text("CN¥20.00")
-    assert_accessible(page)
     page.goto(live_shop)
     expect(page.locator("[data-cart-units]")).to_have_text("2")
 
     # With scripts, delivery and total follow the country at once.
     page.goto(f"{live_shop}/checkout/")
-    assert_accessible(page)
     expect(page.locator("#checkout-total")).to_have_text("CN¥25.00")
     page.select_option("[name=country]", "DE")
     expect(page.locator("#checkout-total")).to_have_text("CN¥110.00")
@@ -110,7 +101,6 @@ def test_a_buyer_buys_on_a_desktop_in_english(live_shop: str, page: Page, sign_i
     fill_in(page, name="Lin Wei", line1="1 Nanjing Road", city="Shanghai", postcode="200001")
     page.click("#order-now")
     page.wait_for_url(re.compile(r"/orders/[0-9a-f-]{36}/$"))
-    assert_accessible(page)
     expect(page.locator(".facts")).to_contain_text("1 Nanjing Road")
     page.click("#pay")
     page.wait_for_url("**/pay/simulated/*/")
@@ -120,6 +110,3 @@ def test_a_buyer_buys_on_a_desktop_in_english(live_shop: str, page: Page, sign_i
     assert Order.objects.get().status == OrderStatus.PAID
     page.goto(f"{live_shop}/cart/")
     expect(page.locator("main")).to_contain_text("Your cart is empty.")
-    assert_accessible(page)
-    page.goto(f"{live_shop}/orders/find/")
-    assert_accessible(page)
