@@ -47,10 +47,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browser tests last: Playwright keeps an event loop running in this thread, and asyncio allows no second one.
 
-    Of these the longest files come first, so that no process is left alone with one at the end.
+    Of these the longest files come first, so that no process is left alone with one at the end. The one with two tests
+    is the last of them, since xdist gives the next file to a process that has no more than two tests to do.
     """
-    longest = ("test_every_page", "test_sale_page", "test_buying")
-    items.sort(key=lambda item: ("browser" in item.path.parts, item.path.stem not in longest))
+    longest = ("test_sale_page", "test_buying", "test_every_page")
+    places = {name: place for place, name in enumerate(longest)}
+    items.sort(key=lambda item: ("browser" in item.path.parts, places.get(item.path.stem, len(longest))))
 
 
 @pytest.fixture(autouse=True)

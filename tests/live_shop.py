@@ -29,11 +29,14 @@ ALL_QUEUES = "all-queues"
 # Added to the number of the test's own database (tests/embedded_servers.py).
 _DATABASES_OF_QUEUES = 64
 
-# As many as shop/local/shop_processes.py asks for.
-WEB_PROCESSES = 2
+# GRANIAN_WORKERS of tests in which the next answer may come from another process. All others have one: each process
+# imports the whole shop, which takes two seconds of a processor.
+SEVERAL_WEB_PROCESSES = "2"
 
 # Many times what it takes on an idle machine.
 START_SECONDS = 90.0
+
+TABLE_OF_SOCKETS = Path("/proc/net/tcp")
 
 
 @contextmanager
@@ -61,11 +64,12 @@ def live_processes(
     A name with a number, `beat-2`, is one more of the same kind. The web server is waited for until it answers `probe`
     with 200: /healthz where a store is away.
     """
+    variables = {**environment(), **more_environment}
     with tempfile.TemporaryDirectory(prefix="stampede-live-") as directory:
         run_settings = RunSettings(
             host="127.0.0.1", port=free_port(), directory=Path(directory), own_servers=None, allowed_hosts=[]
         )
-        with mock.patch.dict(os.environ, {**environment(), "SHOP_URL": run_settings.url, **more_environment}):
+        with mock.patch.dict(os.environ, {"SHOP_URL": run_settings.url, **variables}):
             broker_url = os.environ["CELERY_BROKER_URL"] or os.environ["REDIS_URL"]
             if urlsplit(broker_url).scheme == "redis":
                 Redis.from_url(broker_url).flushdb()
@@ -79,7 +83,7 @@ def live_processes(
             for process in started:
                 wait_for_answer(process)
                 if process.name.startswith("web"):
-                    wait_for_listeners(run_settings.port, count=WEB_PROCESSES)
+                    wait_for_listeners(run_settings.port, count=int(variables["GRANIAN_WORKERS"]))
             yield run_settings.url, {process.name: process for process in started}
         finally:
             stop_processes(processes=started)
@@ -108,6 +112,9 @@ def wait_for_answer(process: Process) -> None:
 
 def wait_for_listeners(port: int, *, count: int) -> None:
     """Until each web process takes connections: the one that is warm first has answered already."""
+    if not TABLE_OF_SOCKETS.exists():
+        # Not on macOS.
+        return
     give_up_s = time.monotonic() + START_SECONDS
     while (found := listeners(port)) < count:
         assert time.monotonic() < give_up_s, f"{found} of {count} web processes take connections"
@@ -115,11 +122,8 @@ def wait_for_listeners(port: int, *, count: int) -> None:
 
 
 def listeners(port: int) -> int:
-    """How many sockets listen on this port of 127.0.0.1; all that are expected where there is no /proc (macOS)."""
-    table = Path("/proc/net/tcp")
-    if not table.exists():
-        return WEB_PROCESSES
-    rows = [line.split() for line in table.read_text().splitlines()[1:]]
+    """How many sockets listen on this port of 127.0.0.1."""
+    rows = [line.split() for line in TABLE_OF_SOCKETS.read_text().splitlines()[1:]]
     return sum(row[1].endswith(f":{port:04X}") and row[3] == "0A" for row in rows)
 
 
@@ -143,5 +147,5 @@ def environment() -> dict[str, str]:
     number = int(broker.path.removeprefix("/") or 0) + _DATABASES_OF_QUEUES
     urls["CELERY_BROKER_URL"] = broker._replace(path=f"/{number}").geturl()
     database = urlsplit(settings.DATABASE_URL)._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
-    ours = {"SECRET_KEY": settings.SECRET_KEY, "LOAD_TESTS": "1", "EMAIL_URL": "dummymail://"}
+    ours = {"SECRET_KEY": settings.SECRET_KEY, "LOAD_TESTS": "1", "EMAIL_URL": "dummymail://", "GRANIAN_WORKERS": "1"}
     return {**urls, "DATABASE_URL": database, **ours}

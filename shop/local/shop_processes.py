@@ -48,7 +48,8 @@ def processes(*, settings: RunSettings, broker_url: str) -> list[Process]:
 def _web(*, settings: RunSettings) -> Process:
     argv = ["-m", "granian", "--interface", "rsgi", "shop.rsgi:application"]
     argv += ["--host", settings.host, "--port", str(settings.port)]
-    argv += ["--workers", "2", "--no-ws", "--workers-kill-timeout", "3"]
+    # The name that granian itself reads, so that the same word works here and in deploy/.
+    argv += ["--workers", os.environ.get("GRANIAN_WORKERS", "2"), "--no-ws", "--workers-kill-timeout", "3"]
     # granian restarts its own workers; the supervisor restarts granian.
     argv += ["--respawn-failed-workers"]
     return _python(

@@ -21,7 +21,7 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Page
 
 from shop.accounts import sign_in_hint
 from shop.web.shells import FRESH_SECONDS
-from tests.live_shop import ALL_QUEUES, live_web
+from tests.live_shop import ALL_QUEUES, SEVERAL_WEB_PROCESSES, live_web
 from tests.live_shop import live_shop as running_shop
 
 # Playwright keeps an event loop running in the test's thread, though the test itself waits for every call.
@@ -105,13 +105,14 @@ def _mails_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def _shop_of_the_run(django_db_setup: None, static_files: None, _mails_of_the_run: Path) -> Iterator[str]:
     """A shop for all tests, with one worker, and none that repairs and archives: starting takes seconds."""
-    with running_shop(names=("web", ALL_QUEUES, "beat"), EMAIL_URL=f"filemail:///{_mails_of_the_run}") as url:
+    variables = {"EMAIL_URL": f"filemail:///{_mails_of_the_run}", "GRANIAN_WORKERS": SEVERAL_WEB_PROCESSES}
+    with running_shop(names=("web", ALL_QUEUES, "beat"), **variables) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def _web_of_the_run(django_db_setup: None, static_files: None) -> Iterator[str]:
-    with live_web() as url:
+    with live_web(GRANIAN_WORKERS=SEVERAL_WEB_PROCESSES) as url:
         yield url
 
 

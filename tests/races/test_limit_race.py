@@ -7,15 +7,14 @@ from django.conf import settings
 
 from seckill.api import pass_body
 from shop.http.rate_limits import LimitReached, take
-from tests.races.racing_processes import Call, racing_processes
+from tests.races.racing_processes import Call, RacingProcesses
 
 CALLS = 200
 
 
 @pytest.mark.parametrize("rate", ["5/minute", "1/hour"])
-def test_of_200_parallel_calls_under_a_limit_exactly_that_many_pass(rate: str) -> None:
-    with racing_processes() as racers:
-        answers = racers.race(attempt, [{"rate": rate}] * CALLS)
+def test_of_200_parallel_calls_under_a_limit_exactly_that_many_pass(racers: RacingProcesses, rate: str) -> None:
+    answers = racers.race(attempt, [{"rate": rate}] * CALLS)
     limit = int(rate.partition("/")[0])
     assert Counter(answers) == {"passed": limit, "refused": CALLS - limit}
 
@@ -28,9 +27,8 @@ def attempt(call: Call) -> str:
     return "passed"
 
 
-def test_of_200_parallel_calls_for_passes_exactly_as_many_get_one_as_the_limit_allows() -> None:
-    with racing_processes() as racers:
-        answers = racers.race(ask_for_pass, [{"rate": "5/minute"}] * CALLS)
+def test_of_200_parallel_calls_for_passes_exactly_as_many_get_one_as_the_limit_allows(racers: RacingProcesses) -> None:
+    answers = racers.race(ask_for_pass, [{"rate": "5/minute"}] * CALLS)
     assert Counter(answers) == {"passed": 5, "refused": CALLS - 5}
 
 

@@ -2,7 +2,6 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,17 +10,11 @@ from seckill import ledger, passes
 from seckill.ledger import Reservation
 from seckill.ledger_words import Confirmed, Published, Released, ReleaseReason
 from seckill.outcomes import Outcome
-from tests.races.racing_processes import Call, RacingProcesses, racing_processes
+from tests.races.racing_processes import Call, RacingProcesses
 from tests.seckill.stored_item import StoredItem
 
 ITEM_ID = 42
 HOUR_MS = 3_600_000
-
-
-@pytest.fixture(scope="module")
-def racers() -> Iterator[RacingProcesses]:
-    with racing_processes() as racers:
-        yield racers
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ from orders.models import LIVE, Order, OrderLine, OrderStatus
 from seckill import ledger
 from shop.models import Product
 from tests.conftest import make_item
-from tests.live_shop import live_shop
+from tests.live_shop import SEVERAL_WEB_PROCESSES, live_shop
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(scope="module")
 def base_url(django_db_setup: None) -> Iterator[str]:
-    with live_shop() as url:
+    with live_shop(GRANIAN_WORKERS=SEVERAL_WEB_PROCESSES) as url:
         yield url
 
 

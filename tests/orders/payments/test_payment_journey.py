@@ -20,7 +20,7 @@ from seckill import passes
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.conftest import make_item
-from tests.live_shop import live_shop
+from tests.live_shop import ALL_QUEUES, live_shop
 from tests.orders.payments.payment_steps import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -79,7 +79,7 @@ class Shopper:
 
 @pytest.fixture
 def base_url(db: None) -> Iterator[str]:
-    with live_shop() as url:
+    with live_shop(names=("web", ALL_QUEUES, "beat")) as url:
         yield url
 
 

@@ -133,6 +133,9 @@ class RabbitServer:
         self._node.kill()
         self._mapper.kill()
 
+    def last_lines(self) -> str:
+        return f"--- {self._node.title}\n{self._node.last_lines(lines_max=60)}"
+
     def _answers(self) -> bool:
         with suppress(OperationalError, AMQPError, OSError), Connection(self.url, connect_timeout=2) as connection:
             connection.connect()
@@ -148,3 +151,4 @@ def rabbit_server(directory: Path) -> Iterator[RabbitServer]:
         yield server
     finally:
         server.stop()
+        print(server.last_lines())

@@ -21,7 +21,7 @@ from seckill.outcomes import Outcome
 from seckill.reservation import ACCEPTED
 from shop.http.api_calls import CALLS, PREPARATION
 from shop.http.problem_catalogue import BY_CODE, EXPLAINED
-from tests.live_shop import live_shop
+from tests.live_shop import ALL_QUEUES, live_shop
 
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
@@ -134,7 +134,7 @@ def test_a_page_lists_all_problems_and_an_unknown_code_has_no_page(client: Clien
 def test_the_examples_buy_something_when_they_are_run_from_top_to_bottom(
     buyer_with_password: User, item: SaleItem
 ) -> None:
-    with live_shop() as url:
+    with live_shop(names=("web", ALL_QUEUES, "beat")) as url:
         commands = [PREPARATION.replace("http://127.0.0.1:8000", url), *(call.example for call in CALLS)]
         # `-x` names the command that failed.
         run = subprocess.run(

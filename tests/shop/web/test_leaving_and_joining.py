@@ -22,7 +22,7 @@ from seckill.models import SaleItem
 from shop.local.process import Process
 from shop.models import Product
 from tests.conftest import make_item
-from tests.live_shop import live_processes, status_of, wait_for_answer
+from tests.live_shop import SEVERAL_WEB_PROCESSES, live_processes, status_of, wait_for_answer
 from tests.processes import wait_until
 
 SLOW_CALLS = 6
@@ -78,7 +78,10 @@ def test_answers_under_way_are_finished_after_sigterm(product: Product) -> None:
             answer = client.getresponse()
             return answer.status, answer.read()
 
-    with live_processes(names=("web",)) as (url, processes), ThreadPoolExecutor(SLOW_CALLS) as threads:
+    with (
+        live_processes(names=("web",), GRANIAN_WORKERS=SEVERAL_WEB_PROCESSES) as (url, processes),
+        ThreadPoolExecutor(SLOW_CALLS) as threads,
+    ):
         whole = slow_call()
         with locked_products():
             calls = [threads.submit(slow_call) for _ in range(SLOW_CALLS)]

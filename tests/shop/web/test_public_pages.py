@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from seckill.models import Sale, SaleItem
-from tests.live_shop import live_web
+from tests.live_shop import SEVERAL_WEB_PROCESSES, live_web
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,7 +29,7 @@ def test_everybody_gets_the_same_page(item: SaleItem, buyer: User) -> None:
     client.force_login(buyer)
     session = f"sessionid={client.cookies['sessionid'].value}; signed_in=x; csrftoken={'a' * 32}"
     page = f"/sales/{item.sale_id}/"
-    with live_web() as url:
+    with live_web(GRANIAN_WORKERS=SEVERAL_WEB_PROCESSES) as url:
         for path in ("/", "/zh-hans/", page, f"/zh-hans{page}"):
             # As many ways to ask as there are, and one document.
             asked = [
@@ -67,7 +67,7 @@ def test_everybody_gets_the_same_page(item: SaleItem, buyer: User) -> None:
 
 def test_a_change_is_seen_after_a_second(item: SaleItem) -> None:
     page = f"/sales/{item.sale_id}/"
-    with live_web() as url:
+    with live_web(GRANIAN_WORKERS=SEVERAL_WEB_PROCESSES) as url:
         before, _body = ask(url, page)
         Sale.objects.filter(pk=item.sale_id).update(name="Autumn sale")
         give_up_s = time.monotonic() + 5

@@ -15,7 +15,7 @@ from tests.live_shop import live_web
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# More than the 16 threads that two processes have for pages.
+# More than the eight threads that a process has for pages.
 SOCKETS = 40
 ANNOUNCED = (
     b"POST /api/v1/auth/token/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
