@@ -9,8 +9,12 @@ from functools import cache
 
 from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
-from django.db import connections, transaction
+from django.db import OperationalError, connections, transaction
 from django.test import TransactionTestCase
+from psycopg.errors import DeadlockDetected
+
+# The worker's transaction is over by then: it does not begin again at once.
+ATTEMPTS = 5
 
 _KEPT = {ContentType._meta.db_table, Permission._meta.db_table}
 
@@ -26,7 +30,20 @@ def _empty_databases(test_case: TransactionTestCase) -> None:
 
 
 def empty_tables(*, alias: str = "default") -> None:
-    """Delete every row of the shop's tables. Foreign keys are not looked at, since both ends go."""
+    """Delete every row of the shop's tables, though a worker of the test's shop may be busy with some of them.
+
+    Where both wait for each other, PostgreSQL ends one. It may be this one, which then begins again.
+    """
+    for attempts_left in reversed(range(ATTEMPTS)):
+        try:
+            return delete_all_rows(alias=alias)
+        except OperationalError as error:
+            if not attempts_left or not isinstance(error.__cause__, DeadlockDetected):
+                raise
+
+
+def delete_all_rows(*, alias: str) -> None:
+    """Foreign keys are not looked at, since both ends go."""
     with transaction.atomic(using=alias), connections[alias].cursor() as cursor:
         cursor.execute(_tables_with_rows(alias))
         tables = [name for (name,) in cursor.fetchall()]

@@ -16,7 +16,7 @@ from shop.models import Product
 from shop.web.lanes import Lane
 from shop.web.warm_start import OpenSales, WarmStart, own_host, pages_in_all_languages
 from tests.conftest import make_item
-from tests.live_shop import live_processes, live_web, status_of
+from tests.live_shop import SEVERAL_WEB_PROCESSES, live_processes, live_web, status_of
 from tests.own_store import as_reservation_store, free_port, running
 
 # With a margin for a busy machine.
@@ -126,7 +126,7 @@ def test_a_process_that_answers_has_its_connections_scripts_snapshots_and_pages(
     with running(server_directory) as own_store, as_reservation_store(own_store):
         item = make_item(product)
         own_store.client.script_flush()
-        with live_web(SECKILL_REDIS_URL=own_store.url) as url:
+        with live_web(SECKILL_REDIS_URL=own_store.url, GRANIAN_WORKERS=SEVERAL_WEB_PROCESSES) as url:
             assert all(own_store.client.script_exists(*(script.sha for script in scripts.ALL)))
             # The gates read the item, for which nobody has asked.
             assert own_store.calls()["lrange"] >= 2
