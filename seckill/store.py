@@ -7,6 +7,7 @@ the sentinels name now, or one of the primaries of a Cluster. Whoever asks gets 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
+from django.core.cache import caches
 from django_redis import get_redis_connection
 from redis import Redis
 from redis.exceptions import (
@@ -32,6 +33,9 @@ from seckill.nodes.members import Member, cluster_members, members_of
 from seckill.store_failures import Cause, report_failure
 
 Answer = TypeVar("Answer")
+
+# The settings by which `reservation_servers` has made its client, since tests change them, and the client.
+_found: dict[str, tuple[object, Any]] = {}
 
 
 class StoreUnreachable(Exception):
@@ -139,7 +143,16 @@ def answers_of(pipeline: Any) -> list[Any]:
 
 
 def reservation_servers() -> Redis | ClusterNodes:
-    return cast(Redis | ClusterNodes, get_redis_connection("seckill"))
+    """The client of the store that the settings name, one for all threads and requests of the process.
+
+    Django makes one for each context, and in the event loop each request has its own: that took longer than the
+    reservation.
+    """
+    chosen = caches.settings["seckill"]
+    found = _found.get("seckill")
+    if found is None or found[0] is not chosen:
+        found = _found["seckill"] = chosen, get_redis_connection("seckill")
+    return cast(Redis | ClusterNodes, found[1])
 
 
 def _node_of(item_id: int, *, nodes: ClusterNodes) -> Redis:

@@ -1,5 +1,6 @@
 """A store that fails: why is told apart, said once a second, and nobody waits for a silent one."""
 
+import contextvars
 import http.client
 import json
 import os
@@ -71,6 +72,19 @@ def test_a_value_of_another_type(own_store: OwnStore) -> None:
     with as_reservation_store(own_store):
         assert cause_of_failure(lambda: ledger.read(item_id=1)) is Cause.SCRIPT_ERROR
     own_store.client.flushall()
+
+
+def test_all_threads_and_requests_have_one_client(own_store: OwnStore) -> None:
+    """Each request of the event loop has a context of its own, for which Django would make a new one."""
+    before = store.reservation_servers()
+    with ThreadPoolExecutor(1) as thread:
+        of_thread = thread.submit(store.reservation_servers).result()
+    clients = [contextvars.Context().run(store.reservation_servers), of_thread]
+    assert all(client is before for client in clients)
+    # And another one for other settings.
+    with as_reservation_store(own_store):
+        assert store.reservation_servers() is not before
+    assert store.reservation_servers() is not before
 
 
 def test_a_silent_store_is_asked_by_one_call_at_a_time(own_store: OwnStore) -> None:
