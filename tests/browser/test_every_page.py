@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Page, ViewportSize
 
 from seckill.models import SaleItem
-from tests.browser.conftest import console_errors_of
+from tests.browser.conftest import console_errors_of, width_of
 from tests.browser.every_page import (
     add_variants,
     buyers_pages,
@@ -70,7 +70,7 @@ def opened(
 def width_on(page: Page, width: int) -> int:
     """How wide the page is on a screen of this width: as wide as the screen, unless something sticks out."""
     page.set_viewport_size({"width": width, "height": HEIGHT})
-    return int(page.evaluate("document.documentElement.scrollWidth"))
+    return width_of(page)
 
 
 def is_light(loaded: dict[str, int]) -> bool:
