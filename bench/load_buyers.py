@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import make_password
 
-from seckill import passes
+from seckill.passes import passes
 
 NAME_PREFIX = "load-"
 # Rows of one INSERT or SELECT: large enough to share the round trip, small enough for a progress bar to move.

@@ -20,11 +20,11 @@ from django.db.models.functions import Now
 
 from bench.load_buyers import NAME_PREFIX
 from bench.load_sale import SLUG_PREFIX
-from orders import intake
+from orders.life import intake
 from orders.models import Order, OrderLine, Payment, PaymentEvent, Refund
 from orders.payments.simulated.models import SimulatedSession
-from seckill import item_state
-from seckill.item_lock import item_lock
+from seckill.items import item_state
+from seckill.items.lock import item_lock
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 

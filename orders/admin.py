@@ -94,7 +94,7 @@ class AddressInline(ReadOnlyInline):
 
 @admin.register(Order)
 class OrderAdmin(WithOrderTables, OrderPage):
-    """Orders are read-only here. Staff change them by buttons and actions, which call `orders/lifecycle.py`."""
+    """Orders are read-only here. Staff change them by buttons and actions, which call `orders/life/lifecycle.py`."""
 
     list_display = ["short_number", "customer", "status_label", "amount", "what", "created_at", "expires_at"]
     list_filter = [

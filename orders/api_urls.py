@@ -1,10 +1,10 @@
 from django.urls import path
 
-from orders import api
-from orders.address_api import OrderAddressView
+from orders.api import orders
+from orders.api.delivery_address import OrderAddressView
+from orders.api.me import MeView
 from orders.cart.api import CartView
 from orders.checkout.api import CheckoutView, ShippingMethodsView
-from orders.me import MeView
 from orders.payments.webhook import WebhookView
 
 urlpatterns = [
@@ -12,11 +12,11 @@ urlpatterns = [
     path("cart/", CartView.as_view(), name="api-cart"),
     path("shipping-methods/", ShippingMethodsView.as_view(), name="api-shipping-methods"),
     path("checkout/", CheckoutView.as_view(), name="api-checkout"),
-    path("reservations/<uuid:reservation_id>/", api.ReservationStatusView.as_view(), name="api-reservation"),
-    path("orders/", api.OrderListView.as_view(), name="api-orders"),
-    path("orders/<uuid:number>/", api.OrderView.as_view(), name="api-order"),
-    path("orders/<uuid:number>/pay/", api.PayView.as_view(), name="api-order-pay"),
-    path("orders/<uuid:number>/cancel/", api.CancelView.as_view(), name="api-order-cancel"),
+    path("reservations/<uuid:reservation_id>/", orders.ReservationStatusView.as_view(), name="api-reservation"),
+    path("orders/", orders.OrderListView.as_view(), name="api-orders"),
+    path("orders/<uuid:number>/", orders.OrderView.as_view(), name="api-order"),
+    path("orders/<uuid:number>/pay/", orders.PayView.as_view(), name="api-order-pay"),
+    path("orders/<uuid:number>/cancel/", orders.CancelView.as_view(), name="api-order-cancel"),
     path("orders/<uuid:number>/shipping-address/", OrderAddressView.as_view(), name="api-order-address"),
     path("payments/<slug:provider>/webhook/", WebhookView.as_view(), name="api-payment-webhook"),
 ]

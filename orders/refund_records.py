@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders.models import SOLD, Order, OrderLine, OrderStatus, Payment, Refund, RefundLine
-from orders.units_in_stock import return_to_stock
+from orders.units.in_stock import return_to_stock
 
 # Units of these lines cannot be returned again.
 USED_UP = ~Q(refund__status=Refund.Status.FAILED) | Q(is_returned=True)

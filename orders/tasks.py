@@ -7,25 +7,24 @@ from typing import Any
 import structlog
 from celery import shared_task
 
-from orders import idempotent_calls, intake, lifecycle, settlement
+from orders import idempotent_calls
 from orders.cart import old_carts
+from orders.life import intake, lifecycle, settlement
+from orders.life.sweep import sweep
 from orders.mails import sending
-from orders.metrics import remember_audit
 from orders.payments import inbox, late_money, part_refunds, refunds, sessions
 from orders.payments.simulated import delivery
 from orders.repair import archiving, ended_holds
-from orders.repair.audit import audit, audit_lock
+from orders.repair.audit import audit, audit_lock, remember_result
 from orders.repair.store_watch import items_to_watch, reconcile_if_needed
-from orders.sweep import sweep
-from seckill import outbox
-from seckill.archive import retired_items
 from seckill.changes.journal import sweep_changes
 from seckill.changes.unsold import return_unsold
-from seckill.drain import lease
-from seckill.item_loop import for_each_item, until
+from seckill.items.archive import retired_items
+from seckill.items.loop import for_each_item, until
 from seckill.models import movable_items
+from seckill.outbox import lease, outbox
 from seckill.publication import announce_pending
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 from shop.accounts import mail_queue
 
 log = structlog.get_logger(__name__)
@@ -47,7 +46,7 @@ AUDIT_PATIENCE_SECONDS = 5.0
 
 @shared_task
 def drain_outbox(*, item_id: int) -> int:
-    """Turn the item's outbox entries into orders until it is empty. Called by seckill/drain/doorbell.py."""
+    """Turn the item's outbox entries into orders until it is empty. Called by seckill/outbox/doorbell.py."""
     return drain(item_id=item_id, seconds_max=DRAIN_SECONDS, gather_seconds=GATHER_SECONDS)
 
 
@@ -189,7 +188,7 @@ def audit_all() -> int:
         return 0
     # An item that cannot be audited must not look like one without problems.
     problems |= dict.fromkeys(broken, 1)
-    remember_audit(problems_of_item=problems)
+    remember_result(problems_of_item=problems)
     return sum(problems.values())
 
 

@@ -6,8 +6,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import OperationalError
 
-from seckill import durability
-from seckill.store import StoreUnreachable
+from seckill.store import durability
+from seckill.store.client import StoreUnreachable
 
 
 def check_durability(**_context: Any) -> list[CheckMessage]:

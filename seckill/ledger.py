@@ -14,8 +14,6 @@ from uuid import UUID
 from django.conf import settings
 from redis import Redis
 
-from seckill import scripts
-from seckill.keys import keys_of
 from seckill.ledger_words import (
     Adjusted,
     Archived,
@@ -31,10 +29,12 @@ from seckill.ledger_words import (
     hold_from,
     number_from,
 )
-from seckill.nodes.barrier import PinnedConnection, wait_for_replicas, wait_for_what_was_read
 from seckill.outcomes import Outcome
 from seckill.phase import Phase, phase_of
-from seckill.store import answers_of, ask, ask_each
+from seckill.store import scripts
+from seckill.store.barrier import PinnedConnection, wait_for_replicas, wait_for_what_was_read
+from seckill.store.client import answers_of, ask, ask_each
+from seckill.store.keys import keys_of
 
 # The answers with the units and the deadline of a hold.
 WITH_HOLD = (Outcome.RESERVED, Outcome.ALREADY_RESERVED, Outcome.HOLD_ENDED)

@@ -108,8 +108,8 @@ class SaleItem(models.Model):
     `quantity` null means unlimited. `taken` counts the units of live orders. It changes only in the transaction that
     creates or moves an order, and a constraint keeps it from exceeding `quantity`. `announced_at` is set when the
     reservation store has the terms; they are never sent again. `archived_at` is set when the item has left the store,
-    long after its end (seckill/archive.py). `from_stock` says that the units came out of the variant's ordinary stock,
-    to which the unsold ones return; sales that were published before the shop did this have it False.
+    long after its end (seckill/items/archive.py). `from_stock` says that the units came out of the variant's ordinary
+    stock, to which the unsold ones return; sales that were published before the shop did this have it False.
     """
 
     sale = models.ForeignKey(Sale, models.CASCADE, related_name="items", verbose_name=_("sale"))

@@ -15,21 +15,22 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.live.offers import Offer, offers_of
 from seckill.live.page_texts import phase_texts, refusal_detail, sale_page_texts
 from seckill.models import Sale, SaleItem, listed_sales, published_items, published_sales
 from seckill.outcomes import HTTP, Outcome
-from seckill.pass_limit import count_pass
+from seckill.passes import passes
+from seckill.passes.limit import count_pass
 from seckill.phase import Phase
 from seckill.reservation import ACCEPTED
 from seckill.reservation import reserve as reserve_units
 from seckill.timestamps import now_ms, to_ms
 from shop.http.problems import limit_reached
+from shop.http.public_page import public_page
 from shop.http.rate_limits import LimitReached
 from shop.languages.language_choice import chosen_language
 from shop.languages.page_language import language_of_path, path_in
-from shop.web.public_page import public_page
 
 # The home page shows the next sales; the API lists all of them.
 SALES_MAX = 12

@@ -6,8 +6,8 @@ comes in between, the sweep announces the item. Repeating that is safe: `ledger.
 exist before the announcement. An announced item is never published again: if the store loses it, buyers get
 `unavailable` until it is rebuilt from the orders.
 
-A sale opens only if both stores are durable (seckill/durability.py). With a weak one, publishing is refused before
-anything is changed; if one becomes weak before the announcement, the sale stays unannounced.
+A sale opens only if both stores are durable (seckill/store/durability.py). With a weak one, publishing is refused
+before anything is changed; if one becomes weak before the announcement, the sale stays unannounced.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,11 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from seckill import durability, item_state, ledger
-from seckill.item_loop import for_each_item
+from seckill import ledger
+from seckill.items import item_state
+from seckill.items.loop import for_each_item
 from seckill.models import Sale, SaleItem, overlapping_item, reference_of
+from seckill.store import durability
 from seckill.timestamps import to_ms
 from shop import failpoints
 from shop.databases.timeline import database_timeline

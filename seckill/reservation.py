@@ -1,10 +1,10 @@
 """Reserving: the one function behind the API and behind the page that works without JavaScript."""
 
 from seckill import ledger
-from seckill.drain import doorbell
+from seckill.outbox import doorbell
 from seckill.outcomes import Outcome
-from seckill.passes import Pass
-from seckill.store import StoreUnreachable
+from seckill.passes.passes import Pass
+from seckill.store.client import StoreUnreachable
 from seckill.timestamps import now_ms
 from shop import failpoints
 
@@ -24,7 +24,7 @@ def reserve(*, pass_: Pass, units: int) -> ledger.Reservation:
             item_id=pass_.item_id, reservation_id=pass_.reservation_id, buyer_id=pass_.buyer_id, units=units
         )
     except StoreUnreachable:
-        # Logged once a second for all calls (seckill/store_failures.py).
+        # Logged once a second for all calls (seckill/store/failures.py).
         return ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms())
     failpoints.reach("reserve.after_script")
     if reservation.outcome in ACCEPTED:

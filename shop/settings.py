@@ -117,7 +117,7 @@ if CHECKOUT_UNPAID_MAX < 1:
 FIND_ORDER_LIMIT: str = rate(env, "FIND_ORDER_LIMIT", default="5/10minutes")
 # How often one account may ask for a pass to a flash sale, in the API and on pages together.
 PASS_LIMIT: str = rate(env, "PASS_LIMIT", default="30/minute")
-# Sales open only on stores that keep what buyers are told (seckill/durability.py). This lets them open on weaker ones.
+# Sales open only on stores that keep what buyers are told (seckill/store/durability.py). This permits weaker ones.
 SECKILL_ALLOW_WEAK_DURABILITY: bool = env.bool("SECKILL_ALLOW_WEAK_DURABILITY", default=False)
 # Installs `bench`, whose commands make buyers, passes and sales for load tests. Never on in a real shop.
 LOAD_TESTS: bool = env.bool("LOAD_TESTS", default=False)

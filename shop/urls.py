@@ -11,7 +11,7 @@ from shop.languages.language_choice import choose_language
 
 api = [
     path("", include("shop.api_urls")),
-    path("", include("seckill.api_urls")),
+    path("", include("seckill.api.urls")),
     path("", include("orders.api_urls")),
 ]
 
@@ -19,7 +19,7 @@ urlpatterns = [
     # With one address for all languages; `shop/languages/page_language.py` has the same division.
     path("healthz", health.healthz),
     path("readyz", health.readyz),
-    path("", include("orders.metrics_urls")),
+    path("", include("web.urls")),
     # Before the admin's own pages: staff sign in and change passwords where buyers do, with the limits of there.
     path("admin/login/", secure_admin_login(admin.site.login)),
     path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),

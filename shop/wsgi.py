@@ -1,4 +1,4 @@
-"""Django as a WSGI application, which `shop/rsgi.py` calls. A WSGI server can too, but its threads wait for bodies."""
+"""Django as a WSGI application, which `web/rsgi.py` calls. A WSGI server can too, but its threads wait for bodies."""
 
 import os
 

@@ -17,8 +17,8 @@ from django_redis import get_redis_connection
 from pytest_django import DjangoDbBlocker
 from rest_framework.test import APIClient
 
-from seckill import passes
 from seckill.models import Sale, SaleItem
+from seckill.passes import passes
 from seckill.publication import publish_sale
 from shop.catalogue import category_menu
 from shop.local.stores.cluster_store import ClusterStore

@@ -15,8 +15,8 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from seckill.nodes.cluster import ClusterNodes
-from seckill.store import reservation_servers
+from seckill.store.client import reservation_servers
+from seckill.store.cluster import ClusterNodes
 from shop.configuration.store_clients import redis_cache
 from shop.local.process import Process
 from shop.local.stores.replicated_store import ReplicatedStore

@@ -7,7 +7,8 @@ from django.contrib.auth.models import User
 from django.db.models import F
 from rest_framework.test import APIClient
 
-from orders import intake, lifecycle, tasks
+from orders import tasks
+from orders.life import intake, lifecycle
 from orders.models import Order, OrderStatus
 from seckill import ledger
 from seckill.models import SaleItem

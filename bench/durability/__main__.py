@@ -26,7 +26,7 @@ from bench.durability.prices import WAYS, Price, lines_of, price_list
 from bench.durability.replica_prices import LINES, ReplicaPrice, replica_price_list
 from bench.durability.reserving_pool import ReservingFailed, running_pool
 from bench.durability.rounds import RoundFailed
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 from shop.local.ports import free_ports
 from shop.local.process import ProcessFailed
 from shop.local.wheel import WheelMissing

@@ -11,7 +11,7 @@ from bench.durability.rounds import RoundFailed
 from shop.local.ports import free_ports
 from shop.local.process import POLL_SECONDS
 
-# As durable as the shop requires (seckill/durability.py), on both.
+# As durable as the shop requires (seckill/store/durability.py), on both.
 OPTIONS = {"appendonly": "yes", "appendfsync": "always", "repl-diskless-sync-delay": "0", "repl-timeout": "10"}
 TOGETHER_SECONDS_MAX = 20.0
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.durability.disk import Disk
 from bench.lab.servers.lab_store import START_SECONDS, store_client
-from seckill.keys import keys_of
+from seckill.store.keys import keys_of
 from shop.local.process import POLL_SECONDS, Process, ProcessFailed
 from shop.local.valkey import ValkeyServer
 

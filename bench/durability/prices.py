@@ -9,7 +9,7 @@ from bench.durability.measured_store import Address
 from bench.durability.reserving_pool import ReservingPool
 from bench.durability.rounds import Round, RoundFailed, run_round
 
-# The store's settings for each way. The shop requires the last (seckill/durability.py).
+# The store's settings for each way. The shop requires the last (seckill/store/durability.py).
 WAYS = {
     "no AOF": {"appendonly": "no", "appendfsync": "no"},
     "everysec": {"appendonly": "yes", "appendfsync": "everysec"},

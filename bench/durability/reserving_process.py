@@ -16,7 +16,7 @@ from django.conf import settings
 
 from seckill import ledger
 from seckill.outcomes import Outcome
-from seckill.store import StoreUnreachable, reservation_servers
+from seckill.store.client import StoreUnreachable, reservation_servers
 
 ITEM_ID = 1
 # The pause after a call that got no answer, since the next one would get none either.

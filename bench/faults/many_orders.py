@@ -12,7 +12,7 @@ from django.utils import timezone
 from bench import load_buyers
 from bench.faults.trial_sale import SALE_SECONDS, Stock, new_item
 from orders.models import Order, OrderLine, OrderStatus
-from orders.units_taken import take
+from orders.units.taken import take
 from seckill import ledger
 from seckill.ledger_words import Restoration, RestoreAs
 from seckill.models import SaleItem

@@ -11,9 +11,10 @@ from django.db.models.functions import Now
 
 from orders.models import LIVE, Order, OrderLine, OrderStatus, Payment, PaymentEvent
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
-from seckill import ledger, outbox
+from seckill import ledger
 from seckill.ledger_words import Hold
 from seckill.models import SaleItem
+from seckill.outbox import outbox
 
 Session = SimulatedSession.Status
 

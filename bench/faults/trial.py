@@ -21,7 +21,7 @@ from bench.faults.store_snapshot import StoreSnapshot, take_snapshot
 from bench.faults.trial_sale import Stock, credentials_for, retire
 from orders.repair.audit import audit
 from seckill.models import SaleItem
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 
 # Promised: everything is sold or back on sale this long after the fault is over.
 SETTLE_SECONDS_MAX = 60.0

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from bench import load_buyers
 from bench.load_sale import PRICE_MINOR, open_load_sale
-from seckill import passes
 from seckill.models import LatePayment, Sale, SaleItem
+from seckill.passes import passes
 from shop.models import ApiToken
 
 # Longer than any trial.

@@ -14,8 +14,8 @@ from django_redis import get_redis_connection
 
 from bench.load_sale import open_load_sale
 from orders.models import Order, OrderLine, OrderStatus
-from seckill.keys import keys_of
 from seckill.models import Sale, SaleItem
+from seckill.store.keys import keys_of
 
 # Rows of one INSERT, and fields of one HSET.
 CHUNK = 20_000

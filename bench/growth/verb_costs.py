@@ -11,12 +11,14 @@ from typing import Any
 from django.db.models.functions import Now
 from django_redis import get_redis_connection
 
-from orders import intake, lifecycle, tasks
+from orders import tasks
+from orders.life import intake, lifecycle
 from orders.models import Order, OrderStatus
 from orders.repair.audit import audit
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
+from seckill.passes import passes
 
 # Calls of each kind; a batch of orders that expire.
 CALLS = 2_000

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from shop.web.lanes import lanes
-from shop.web.shells import RENDERING_THREADS
+from web.lanes import lanes
+from web.shells import RENDERING_THREADS
 
 # As in docs/design.md: how old the figures of an item may be, by which a web process refuses buyers.
 SNAPSHOT_SECONDS = 0.1

@@ -18,10 +18,11 @@ from django.utils.module_loading import import_string
 
 from bench import load_buyers
 from bench.load_sale import PRICE_MINOR, SLUG_PREFIX, make_load_product, open_load_sale
-from orders import intake, lifecycle, settlement
+from orders.life import intake, lifecycle, settlement
 from orders.models import Order
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import Sale, SaleItem
+from seckill.passes import passes
 from seckill.publication import publish_sale
 
 # Longer than any run.

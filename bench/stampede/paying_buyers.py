@@ -23,8 +23,9 @@ from bench.stampede.setup import OWN_SALE_SECONDS, Address, CannotStart
 from bench.stampede.timed_calls import CallingThreads, CallTimes
 from orders.models import OrderLine
 from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.outcomes import Outcome
+from seckill.passes import passes
 from shop.models import ApiToken
 from shop.zone import time_with_offset
 

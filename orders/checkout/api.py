@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from orders import idempotent_calls
+from orders.api.serializers import OrderSerializer
 from orders.cart.api import CART_TOKEN, holder_of
 from orders.cart.cart_contents import contents_of
 from orders.cart.cart_holder import find_cart
@@ -24,7 +25,6 @@ from orders.checkout.placement import Placement, PlaceOutcome, Wish, place_once
 from orders.checkout.serializers import CheckoutSerializer, ShippingMethodSerializer
 from orders.checkout.shipping_prices import offers_for
 from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, Call, CallState
-from orders.serializers import OrderSerializer
 from shop.addresses.address_checks import address_errors, tidy
 from shop.addresses.countries import country_choices
 from shop.buyer_language import remember_language

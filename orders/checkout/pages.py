@@ -22,7 +22,7 @@ from orders.checkout.checkout_limits import count_checkout
 from orders.checkout.placement import Placement, PlaceOutcome, Wish, place_once
 from orders.checkout.shipping_prices import ShippingOffer, countries_sent_to, offers_for
 from orders.idempotent_calls import KEY_LENGTH_MAX, Call
-from orders.included_taxes import tax_shares
+from orders.invoices.included_taxes import tax_shares
 from orders.models import Order
 from orders.shipping.delivery_form import as_initial
 from orders.shipping.order_address import likely_address

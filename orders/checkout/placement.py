@@ -17,6 +17,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 from rest_framework.renderers import JSONRenderer
 
+from orders.api.serializers import OrderSerializer
 from orders.cart.cart_contents import Contents, ShownLine, contents_of
 from orders.cart.cart_holder import Holder, find_cart, lock_cart
 from orders.cart.cart_lines import touch
@@ -25,8 +26,7 @@ from orders.idempotent_calls import Call, CallResult, Refused, run_once
 from orders.models import Cart, Order, OrderLine, OrderStatus, ShippingAddress, with_lines
 from orders.models.order_code import drew_known_code
 from orders.payments.provider.timing import database_now
-from orders.serializers import OrderSerializer
-from orders.units_in_stock import move_units
+from orders.units.in_stock import move_units
 from shop import failpoints
 from shop.models import StockChange
 from shop.stock.movements import NotEnoughUnits

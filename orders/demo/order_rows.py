@@ -1,6 +1,6 @@
 """All rows of a demo order: the order with lines and address, its payment with events, its refund and its mails.
 
-The status is written as it is now. A real order gets there by `orders/lifecycle.py`, one step after the other.
+The status is written as it is now. A real order gets there by `orders/life/lifecycle.py`, one step after the other.
 """
 
 import random

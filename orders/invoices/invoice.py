@@ -7,7 +7,7 @@ from decimal import Decimal
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from orders.included_taxes import TaxShare, shown_percent, taxes_of
+from orders.invoices.included_taxes import TaxShare, shown_percent, taxes_of
 from orders.models import SOLD, Order, OrderLine, ShippingAddress
 from shop.addresses.countries import country_name
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from orders.included_taxes import taxes_of
+from orders.invoices.included_taxes import taxes_of
 from orders.models import Order, Refund
 from orders.shipping.carriers import tracking_url
 from shop.templatetags.amounts import money

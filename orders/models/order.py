@@ -79,8 +79,8 @@ class Order(models.Model):
     `refunded_minor` is what staff have refunded of it or are refunding; the database keeps it within `amount_minor`.
 
     `settled_at` is null until the store has been told how the order ended (sold or released); the sweep in
-    `orders/settlement.py` retries after a crash. `units_back` False means that a refunded order keeps its units: they
-    still count in `taken` and stay sold.
+    `orders/life/settlement.py` retries after a crash. `units_back` False means that a refunded order keeps its units:
+    they still count in `taken` and stay sold.
     """
 
     number = models.UUIDField(_("number"), default=uuid.uuid4, unique=True, editable=False)

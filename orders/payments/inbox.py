@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders import lifecycle, settlement
+from orders.life import lifecycle, settlement
 from orders.models import SOLD, Attention, Order, OrderStatus, Payment, PaymentEvent, Refund
 from orders.payments import late_money, part_refunds, refunds
 from orders.payments.provider.interface import Event, EventKind

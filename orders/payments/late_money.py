@@ -13,15 +13,16 @@ from django.db import transaction
 from django.db.models import Q, Sum
 from django.db.models.functions import Now
 
-from orders import lifecycle, settlement, units_taken
+from orders.life import lifecycle, settlement
 from orders.models import LIVE, Attention, Order, OrderLine, OrderStatus, Payment
 from orders.payments import refunds
 from orders.payments.provider.timing import next_attempt
-from orders.units_in_stock import move_units
+from orders.units import taken
+from orders.units.in_stock import move_units
 from seckill import ledger
 from seckill.ledger_words import Released, ReleaseReason, RestoreAs, Restored
 from seckill.models import LatePayment, SaleItem
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 from seckill.timestamps import to_ms
 from shop import failpoints
 from shop.models import StockChange
@@ -106,7 +107,7 @@ def reclaim_units(*, order: Order) -> LatePaymentOutcome:
     if line.sale_item.archived_at:
         return reclaim_archived(order=order, line=line)
     outcome = restore_hold(order=order, item_id=line.sale_item.pk, units=line.units)
-    if outcome is LatePaymentOutcome.KEPT and not units_taken.take(item_id=line.sale_item.pk, units=line.units):
+    if outcome is LatePaymentOutcome.KEPT and not taken.take(item_id=line.sale_item.pk, units=line.units):
         # The store had units left, but PostgreSQL does not.
         log.error("late_payment_refused_by_database", item_id=line.sale_item.pk, order=str(order.number))
         return LatePaymentOutcome.GOES_BACK
@@ -135,8 +136,8 @@ def reclaim_archived(*, order: Order, line: OrderLine) -> LatePaymentOutcome:
     units_before = of_buyer.aggregate(units=Sum("units", default=0))["units"]
     if units_before + line.units > item.per_buyer_max:
         return LatePaymentOutcome.GOES_BACK
-    taken = units_taken.take(item_id=item.pk, units=line.units)
-    return LatePaymentOutcome.KEPT if taken else LatePaymentOutcome.GOES_BACK
+    fits = taken.take(item_id=item.pk, units=line.units)
+    return LatePaymentOutcome.KEPT if fits else LatePaymentOutcome.GOES_BACK
 
 
 def restore_hold(*, order: Order, item_id: int, units: int) -> LatePaymentOutcome:

@@ -13,7 +13,7 @@ from django.db.models import F, Q, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders import lifecycle
+from orders.life import lifecycle
 from orders.models import Attention, Order, Payment, Refund
 from orders.payments import provider_choice
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders import lifecycle
+from orders.life import lifecycle
 from orders.models import SOLD, Attention, Order, OrderStatus, Payment, Refund
 from orders.payments import provider_choice
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer

@@ -14,13 +14,13 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders.lost_payments import sold_in_the_store
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import provider_choice
 from orders.payments.provider.call_bound import web_calls
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
 from orders.payments.provider.names import chosen_providers
 from orders.payments.provider.timing import next_attempt
+from orders.units.lost_payments import sold_in_the_store
 
 log = structlog.get_logger(__name__)
 

@@ -14,10 +14,11 @@ from django.db.models.functions import Now
 
 from orders.repair.audit import audit
 from orders.repair.reconcile import reconcile
-from seckill import item_state, ledger
-from seckill.archive import archivable_items, archive_after
-from seckill.item_lock import item_lock
-from seckill.item_loop import for_each_item, until
+from seckill import ledger
+from seckill.items import item_state
+from seckill.items.archive import archivable_items, archive_after
+from seckill.items.lock import item_lock
+from seckill.items.loop import for_each_item, until
 from seckill.ledger_words import Archived
 from seckill.models import Sale, SaleItem
 from shop import failpoints

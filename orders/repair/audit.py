@@ -13,15 +13,17 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
+from django.core.cache import cache
 from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 
 from orders.models import LIVE, Order, OrderLine, OrderStatus
 from orders.repair.reconcile import ReportProgress, expected_state, expected_terms, order_ids_in_batches
-from seckill import item_state, outbox
-from seckill.item_lock import advisory_lock
+from seckill.items import item_state
+from seckill.items.lock import advisory_lock
 from seckill.ledger_words import Hold, RestoreAs
 from seckill.models import SaleItem
+from seckill.outbox import outbox
 
 # A sale that is still changing after this long is reported as changing.
 PATIENCE_SECONDS = 15.0
@@ -38,7 +40,10 @@ NAMED_MAX = 10
 DIFFERENCES_MAX = 1_000
 # The id of an outbox entry and the deadline of its hold come from two readings of the store's clock.
 OUTBOX_TOLERANCE_MS = 5_000
-# The number of the audit's lock: apart from those of items (seckill/item_lock.py).
+# Where the last result is kept in the cache. An audit runs every minute; its result survives a worker's restart.
+RESULT_KEY = "orders.repair.last_audit"
+RESULT_KEPT_SECONDS = 24 * 3600
+# The number of the audit's lock: apart from those of items (seckill/items/lock.py).
 LOCK_NUMBER = int.from_bytes(b"audit")
 
 
@@ -278,3 +283,16 @@ def difference(reservation_id: UUID | None, order: Order | None, hold: Hold | No
         hold=hold.state if hold else "",
         units=units,
     )
+
+
+def remember_result(*, problems_of_item: dict[int, int]) -> None:
+    """Keep the number of problems that an audit found in each item, for /metrics."""
+    cache.set(
+        RESULT_KEY, {"at_s": timezone.now().timestamp(), "problems_of_item": problems_of_item}, RESULT_KEPT_SECONDS
+    )
+
+
+def last_result() -> tuple[float, dict[int, int]] | None:
+    """The time of the last audit, in seconds since 1970, and its problems by item; None if it is not known."""
+    result = cache.get(RESULT_KEY)
+    return (result["at_s"], result["problems_of_item"]) if result else None

@@ -13,10 +13,12 @@ from django.core.cache import cache
 
 from orders.models import Order
 from orders.repair.reconcile import expected_state
-from seckill import item_state, ledger, passes
-from seckill.item_loop import for_each_item, until
+from seckill import ledger
+from seckill.items import item_state
+from seckill.items.loop import for_each_item, until
 from seckill.ledger_words import Forgotten, RestoreAs
 from seckill.models import movable_items
+from seckill.passes import passes
 
 log = structlog.get_logger(__name__)
 

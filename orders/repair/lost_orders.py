@@ -1,15 +1,15 @@
 """Brings back orders that PostgreSQL has lost, because it was restored from a backup, from the reservation store.
 
 The store keeps every hold that still counts. Holds without an order become orders, and those that are sold stay sold:
-their orders await the provider's event, or a person who records the payment, however late (orders/lost_payments.py).
-Nothing is changed in the store, and the sale may go on meanwhile.
+their orders await the provider's event, or a person who records the payment, however late
+(orders/units/lost_payments.py). Nothing is changed in the store, and the sale may go on meanwhile.
 """
 
 from dataclasses import dataclass
 
 from orders.repair.reconcile import collect_reservations
 from orders.repair.replaced_database import end_what_ended_in_the_store
-from seckill.item_lock import item_lock
+from seckill.items.lock import item_lock
 
 
 @dataclass(frozen=True, slots=True)

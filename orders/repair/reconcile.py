@@ -27,16 +27,18 @@ from uuid import UUID
 import structlog
 from django.db import transaction
 
-from orders import intake
+from orders.life import intake
 from orders.models import SOLD, Attention, Order, OrderLine, OrderStatus
 from orders.repair import replaced_database
-from seckill import item_state, ledger, passes
+from seckill import ledger
 from seckill.changes import journal
-from seckill.item_lock import check_held, item_lock
+from seckill.items import item_state
+from seckill.items.lock import check_held, item_lock
 from seckill.ledger_words import Adjusted, Hold, ReleaseReason, Restoration, RestoreAs, Restored
 from seckill.models import SaleChange, SaleItem
+from seckill.passes import passes
 from seckill.publication import terms_of
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 from seckill.timestamps import from_ms, now_ms, to_ms
 from shop.databases.timeline import database_timeline
 
@@ -306,7 +308,7 @@ def agrees(expected: ExpectedHold, hold: Hold | None) -> bool:
 
 
 def is_lost_payment(expected: ExpectedHold, hold: Hold) -> bool:
-    """Whether the order was paid before PostgreSQL was restored from a backup (orders/lost_payments.py).
+    """Whether the order was paid before PostgreSQL was restored from a backup (orders/units/lost_payments.py).
 
     That is all that is left of the payment, so the hold stays sold until a person has decided; the audit shows it.
     """

@@ -13,10 +13,10 @@ from uuid import UUID
 
 import structlog
 
-from orders import lifecycle
+from orders.life import lifecycle
+from orders.life.settlement import settle_now
 from orders.models import LIVE, Attention, Order, OrderLine, OrderStatus
-from orders.settlement import settle_now
-from seckill import item_state
+from seckill.items import item_state
 from seckill.ledger_words import Hold
 from seckill.models import SaleChange
 

@@ -11,11 +11,12 @@ import structlog
 
 from orders.models import OrderLine, OrderStatus
 from orders.repair.reconcile import Reconciled, reconcile
-from seckill import durability, item_state
-from seckill.item_lock import item_lock
-from seckill.item_loop import for_each_item
-from seckill.item_state import Condition
+from seckill.items import item_state
+from seckill.items.item_state import Condition
+from seckill.items.lock import item_lock
+from seckill.items.loop import for_each_item
 from seckill.models import SaleItem, movable_items
+from seckill.store import durability
 from shop.databases.timeline import database_timeline
 
 log = structlog.get_logger(__name__)

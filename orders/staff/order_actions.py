@@ -19,7 +19,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from orders import lifecycle
+from orders.life import lifecycle
 from orders.models import SOLD, Order, OrderStatus, Payment, with_lines
 from orders.staff.bounded_choice import Choice, first_of
 from orders.staff.payment_form import forms_for

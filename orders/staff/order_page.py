@@ -16,8 +16,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from orders import lifecycle
-from orders.lifecycle import RefundOutcome
+from orders.life import lifecycle
+from orders.life.lifecycle import RefundOutcome
 from orders.models import Order, OrderStatus, with_lines
 from orders.staff.order_actions import (
     CANCEL,

@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
-from orders import lifecycle
-from orders.lifecycle import RefundOutcome
+from orders.life import lifecycle
+from orders.life.lifecycle import RefundOutcome
 from orders.models import SOLD, Order, Refund
 from orders.refund_records import Wish, captured_payment, refundable_minor, units_left
 from orders.staff.read_only_admin import amount_text

@@ -18,7 +18,7 @@ from import_export.fields import Field
 from import_export.resources import ModelResource
 from import_export.widgets import Widget
 
-from orders.included_taxes import tax_in
+from orders.invoices.included_taxes import tax_in
 from orders.models import Order, OrderLine, RefundLine
 from orders.refund_records import USED_UP
 from shop.databases.replica import may_lag, reading_alias

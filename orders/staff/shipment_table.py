@@ -16,7 +16,7 @@ from import_export.fields import Field
 from import_export.resources import ModelResource
 from import_export.widgets import Widget
 
-from orders import lifecycle
+from orders.life import lifecycle
 from orders.models import Order, OrderStatus
 from orders.staff.order_forms import TrackingForm
 from orders.staff.order_page import tracking_text

@@ -21,14 +21,15 @@ from django.db.models import F, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
-from seckill import durability, ledger
+from seckill import ledger
 from seckill.changes.effect import adjustment_of, finish
 from seckill.changes.rules import OF_ITEM, CannotChange, ChangeRequest, Kind, check_rules
-from seckill.item_lock import item_lock
-from seckill.item_loop import for_each_item
+from seckill.items.lock import item_lock
+from seckill.items.loop import for_each_item
 from seckill.ledger_words import Adjusted
 from seckill.models import Sale, SaleChange, SaleItem, reference_of
-from seckill.store import StoreUnreachable
+from seckill.store import durability
+from seckill.store.client import StoreUnreachable
 from shop import failpoints
 from shop.models import StockChange, Variant
 from shop.stock.movements import NotEnoughUnits, move

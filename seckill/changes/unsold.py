@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from seckill import ledger
 from seckill.changes.journal import make_change
 from seckill.changes.rules import CannotChange, Kind
-from seckill.item_loop import for_each_item
+from seckill.items.loop import for_each_item
 from seckill.models import SaleChange, SaleItem
 
 log = structlog.get_logger(__name__)

@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from seckill import archive, ledger
+from seckill import ledger
+from seckill.items import archive
 from seckill.live.answer import availability_of
 from seckill.live.page_texts import limit_text, stock_text
 from seckill.models import SaleItem
 from seckill.phase import Phase
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 
 # Up to this limit per buyer, the form has a list of choices; above it, a number field.
 CHOICES_MAX = 10

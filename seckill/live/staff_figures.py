@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext_lazy as _
 
-from seckill import archive, ledger
+from seckill import ledger
+from seckill.items import archive
 from seckill.models import SaleItem
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 from shop.price_field import price_text
 
 # Shown instead of a number.

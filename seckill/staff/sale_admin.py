@@ -16,7 +16,6 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 from unfold.enums import ActionVariant
 
-from seckill import durability
 from seckill.live.staff_figures import figures_of, units_text
 from seckill.models import Sale, SaleItem
 from seckill.publication import CannotPublish, publish_sale
@@ -25,7 +24,8 @@ from seckill.staff.change_pages import buttons_of, buttons_of_item, change_page
 from seckill.staff.duplicate import duplicate
 from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phase, state_of
 from seckill.staff.sale_form import SaleItemInline
-from seckill.store import StoreUnreachable
+from seckill.store import durability
+from seckill.store.client import StoreUnreachable
 from shop.admin_base import StaffAdmin
 from shop.languages.columns import in_all_languages
 from shop.price_field import price_text

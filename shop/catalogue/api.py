@@ -20,8 +20,8 @@ from shop.catalogue.serializers import CategorySerializer, ProductListParameters
 from shop.databases.replica import may_lag, reading_alias
 from shop.http.link_pages import link_header
 from shop.http.openapi import refusals
+from shop.http.public_answer import public_answer
 from shop.models import Category, Product
-from shop.web.public_answer import public_answer
 
 PAGE_SIZE = 20
 

@@ -28,7 +28,7 @@ def redis_cache(url: str, *, timeout_seconds: float) -> dict[str, Any]:
     if address.kind is StoreKind.SENTINEL:
         location, more = [f"redis://{address.name}/{address.database}"], sentinel_options(address)
     elif address.kind is StoreKind.CLUSTER:
-        more = {"CONNECTION_FACTORY": "seckill.nodes.cluster.ClusterFactory"}
+        more = {"CONNECTION_FACTORY": "seckill.store.cluster.ClusterFactory"}
     never_again = Retry(NoBackoff(), 0)
     return {
         "BACKEND": "django_redis.cache.RedisCache",

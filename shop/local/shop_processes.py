@@ -46,7 +46,7 @@ def processes(*, settings: RunSettings, broker_url: str) -> list[Process]:
 
 
 def _web(*, settings: RunSettings) -> Process:
-    argv = ["-m", "granian", "--interface", "rsgi", "shop.rsgi:application"]
+    argv = ["-m", "granian", "--interface", "rsgi", "web.rsgi:application"]
     argv += ["--host", settings.host, "--port", str(settings.port)]
     # The name that granian itself reads, so that the same word works here and in deploy/.
     argv += ["--workers", os.environ.get("GRANIAN_WORKERS", "2"), "--no-ws", "--workers-kill-timeout", "3"]

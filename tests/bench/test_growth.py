@@ -16,11 +16,13 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from bench.growth.past_reservations import add_past_reservations, add_past_sales, settle_statistics
-from orders import intake, lifecycle, tasks
+from orders import tasks
+from orders.life import intake, lifecycle
 from orders.models import Order, OrderStatus
 from orders.repair.audit import audit
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import SaleItem
+from seckill.passes import passes
 from shop.models import Product
 from tests.conftest import make_item
 from tests.own_store import OwnStore, as_reservation_store, running

@@ -16,11 +16,12 @@ from pytest_django import Settings
 from bench import load_removal
 from bench.load_buyers import load_buyer_ids
 from bench.load_sale import open_load_items, open_load_sale
-from orders import intake, lifecycle
+from orders.life import intake, lifecycle
 from orders.models import Mail, Order, Payment, PaymentEvent
 from orders.payments.simulated.models import SimulatedSession
-from seckill import item_state, ledger
+from seckill import ledger
 from seckill.changes.journal import make_change
+from seckill.items import item_state
 from seckill.live.staff_figures import figures_of
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
@@ -152,7 +153,7 @@ def test_a_load_test_buyer_with_an_order_in_a_real_sale_is_kept(tested: SaleItem
 
 
 @pytest.mark.parametrize(
-    "place", ["orders.intake.drain_all", "seckill.item_state.remove", "seckill.models.Sale.delete"]
+    "place", ["orders.life.intake.drain_all", "seckill.items.item_state.remove", "seckill.models.Sale.delete"]
 )
 def test_a_run_that_is_killed_anywhere_is_continued_by_the_next(
     tested: SaleItem, store: Any, monkeypatch: pytest.MonkeyPatch, place: str

@@ -20,9 +20,9 @@ from django.test import Client, override_settings
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page
 
 from shop.accounts import sign_in_hint
-from shop.web.shells import FRESH_SECONDS
 from tests.live_shop import ALL_QUEUES, SEVERAL_WEB_PROCESSES, live_web
 from tests.live_shop import live_shop as running_shop
+from web.shells import FRESH_SECONDS
 
 # Playwright keeps an event loop running in the test's thread, though the test itself waits for every call.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"

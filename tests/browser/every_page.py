@@ -13,10 +13,11 @@ from django.test import RequestFactory
 from django.utils import timezone, translation
 from playwright.sync_api import Page, Route
 
-from orders import intake
+from orders.life import intake
 from orders.models import Order, OrderStatus, Refund
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import SaleItem
+from seckill.passes import passes
 from shop.http import problems
 from shop.models import Product, Variant
 from tests.orders.staff.test_bounds import make_orders

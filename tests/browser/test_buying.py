@@ -12,9 +12,10 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from orders.models import Order, OrderStatus
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.ledger_words import Confirmed
 from seckill.models import SaleItem
+from seckill.passes import passes
 from shop.models import Product
 from tests.conftest import make_item
 from tests.products import make_product

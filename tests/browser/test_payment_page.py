@@ -10,8 +10,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import sessions
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import SaleItem
+from seckill.passes import passes
 
 SignIn = Callable[[BrowserContext, User], None]
 

@@ -10,8 +10,9 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
 from orders.models import Order
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import SaleItem
+from seckill.passes import passes
 from seckill.publication import publish_sale
 from shop.models import Product
 from tests.browser.test_buying import focus_by_tab

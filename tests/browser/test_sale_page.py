@@ -10,10 +10,11 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import APIResponse, Browser, BrowserContext, Page, Route, expect
 
-from orders import lifecycle
+from orders.life import lifecycle
 from orders.models import Order, OrderStatus
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import Sale, SaleItem
+from seckill.passes import passes
 from seckill.publication import publish_sale
 from shop.models import Product
 from tests.browser.conftest import width_of

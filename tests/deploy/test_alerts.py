@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from orders.metrics import remember_audit
+from orders.repair.audit import remember_result
 from seckill.models import SaleItem
-from seckill.store_failures import Cause
+from seckill.store.failures import Cause
 from tests.deploy.layouts import documents, manifests
 from tests.deploy.programs import DEPLOY
 
@@ -26,7 +26,7 @@ def metrics_in(expression: str) -> set[str]:
 @pytest.fixture
 def exported(client: Client, item: SaleItem) -> dict[str, set[str]]:
     """The metrics of a shop with a sale and an audit, each with the labels that it has."""
-    remember_audit(problems_of_item={item.pk: 0})
+    remember_result(problems_of_item={item.pk: 0})
     assert timezone.now()
     found: dict[str, set[str]] = {}
     for line in client.get("/metrics").content.decode().splitlines():

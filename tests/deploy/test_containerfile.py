@@ -89,7 +89,7 @@ def test_web_and_worker_start_from_what_was_copied(image: Path) -> None:
         "SECKILL_REDIS_URL": os.environ["SECKILL_REDIS_URL"],
         "REDIS_URL": os.environ["REDIS_URL"],
     }
-    code = "import shop.rsgi; from shop.celery import app; app.loader.import_default_modules(); print(len(app.tasks))"
+    code = "import web.rsgi; from shop.celery import app; app.loader.import_default_modules(); print(len(app.tasks))"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=image, env=given, capture_output=True, text=True, check=False
     )

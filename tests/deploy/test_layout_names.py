@@ -14,10 +14,10 @@ from django.urls import URLResolver, get_resolver, resolve
 from shop.celery import app
 from shop.configuration.celery_tasks import ROUTES
 from shop.languages.page_language import OTHER_LANGUAGES
-from shop.web.shells import PATH as SHELL
 from tests.deploy.layouts import LAYOUTS, Commands, documents, manifests, read_environment_file
 from tests.deploy.programs import DEPLOY, ROOT
 from tests.deploy.unit_files import read_unit, values_of
+from web.shells import PATH as SHELL
 
 SETTINGS = (ROOT / "shop" / "settings.py").read_text()
 # Of the interpreter and the container, and those that units and compose use for themselves.
@@ -60,7 +60,7 @@ def test_payments_and_repairs_delay_no_order(layout: str) -> None:
 def test_all_parts_are_started(layout: str) -> None:
     commands = LAYOUTS[layout]().values()
     starts = [" ".join(words) for words in commands]
-    assert sum(start.startswith("granian --interface rsgi shop.rsgi:application") for start in starts) == 2
+    assert sum(start.startswith("granian --interface rsgi web.rsgi:application") for start in starts) == 2
     assert any(start.startswith("celery -A shop beat") for start in starts)
     assert any(start.startswith("python manage.py migrate") for start in starts)
     assert all("--no-ws" in start for start in starts if start.startswith("granian"))
@@ -181,7 +181,7 @@ def routes_of(resolver: URLResolver, prefix: str = "") -> list[str]:
 
 
 def test_the_pages_that_proxies_keep_are_those_that_the_shop_keeps() -> None:
-    """Two ways to write the same paths: in shop/web/shells.py, and in the files of the proxies."""
+    """Two ways to write the same paths: in web/shells.py, and in the files of the proxies."""
     [nginx] = [pattern for pattern in nginx_locations() if "categories" in pattern.pattern]
     haproxy = (DEPLOY / "haproxy" / "haproxy.cfg").read_text()
     assert f"acl public path_reg {nginx.pattern}" in haproxy

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
-from seckill import durability
-from shop.web.lanes import lanes
+from seckill.store import durability
 from tests.deploy.layouts import compose_commands, documents, manifests
 from tests.deploy.programs import DEPLOY, ROOT, check, program
+from web.lanes import lanes
 
 YAML_FILES = sorted(path for path in DEPLOY.rglob("*.y*ml"))
 KUBERNETES_VERSION = "1.31"
-# Of shop/web/shells.py.
+# Of web/shells.py.
 RENDERING_THREADS = 2
 COMPOSE = documents(DEPLOY / "compose.yaml")[0]
 KUSTOMIZATION = documents(DEPLOY / "kustomization.yaml")[0]

@@ -18,7 +18,7 @@ from tests.hosts.spread_store import SpreadStore
 from tests.hosts.web_hosts import PORT, Buyer, assert_all_sold, shop_on
 from tests.own_store import as_reservation_store, running_replicated
 from tests.processes import wait_until
-from tests.seckill.nodes.items import reconciled
+from tests.seckill.store.items import reconciled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,7 +11,7 @@ from unittest import mock
 from urllib.parse import urlsplit
 
 from bench.faults.proxy import Proxy
-from orders import intake
+from orders.life import intake
 from orders.models import Order
 from orders.repair.audit import audit
 from seckill import ledger

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 # The shop itself. The bench may have a `ledger` among its strategies.
-SHOP = ("shop", "seckill", "orders")
+SHOP = ("shop", "seckill", "orders", "web")
 
 # The names that Django and this project give to the same thing in each app or room.
 CONVENTIONAL = {
@@ -77,7 +77,7 @@ def test_a_name_that_stands_for_two_modules_is_found() -> None:
         "seckill/report.py",
         "seckill/models.py",
         "orders/models.py",
-        "orders/intake.py",
+        "orders/life/intake.py",
     ]
     assert shared_names(paths) == {"report": ["orders/repair/report.py", "seckill/report.py"]}
 
@@ -85,5 +85,5 @@ def test_a_name_that_stands_for_two_modules_is_found() -> None:
 def test_a_folder_with_too_many_files_of_one_kind_is_found() -> None:
     modules = [f"orders/module_{number}.py" for number in range(FILES_MAX)]
     tests = [f"orders/test_{number}.py" for number in range(FILES_MAX)]
-    assert not crowded_folders([*modules, *tests, "orders/models.py", "orders/api.py"])
-    assert crowded_folders([*modules, *tests, "orders/intake.py"]) == {("orders", "modules"): FILES_MAX + 1}
+    assert not crowded_folders([*modules, *tests, "orders/models.py", "orders/api/orders.py"])
+    assert crowded_folders([*modules, *tests, "orders/life/intake.py"]) == {("orders", "modules"): FILES_MAX + 1}

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from seckill import ledger, scripts
-from seckill.keys import ItemKeys, keys_of
+from seckill import ledger
 from seckill.ledger_words import Adjusted, Archived, Confirmed, Forgotten, Published, Released, Restored
 from seckill.outcomes import Outcome
-from seckill.scripts import LUA_DIR
+from seckill.store import scripts
+from seckill.store.keys import ItemKeys, keys_of
+from seckill.store.scripts import LUA_DIR
 
 DESIGN = (Path(__file__).parents[2] / "docs" / "design.md").read_text()
 

@@ -9,10 +9,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
-from orders import intake
+from orders.life import intake
 from orders.models import Order, OrderStatus
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import SaleItem
+from seckill.passes import passes
 from shop.http import rate_limits
 from shop.models import Product
 from tests.conftest import make_item

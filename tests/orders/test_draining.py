@@ -14,11 +14,13 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import connections
 
-from orders import intake, tasks
+from orders import tasks
+from orders.life import intake
 from orders.models import Order
-from seckill import ledger, passes
-from seckill.drain import lease
+from seckill import ledger
 from seckill.models import SaleItem
+from seckill.outbox import lease
+from seckill.passes import passes
 from shop.models import Product
 from tests.conftest import make_item
 from tests.products import make_product

@@ -11,10 +11,12 @@ from django.db import connections
 from django.db.models import F
 from django.utils import timezone
 
-from orders import intake, lifecycle, settlement, tasks
+from orders import tasks
+from orders.life import intake, lifecycle, settlement
 from orders.models import Mail, Order, OrderStatus, Payment
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import SaleItem
+from seckill.passes import passes
 from shop.models import Product
 from tests.conftest import make_item
 from tests.products import make_product

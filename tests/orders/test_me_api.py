@@ -9,9 +9,10 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from orders.models import Order, OrderStatus
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import SaleItem
-from seckill.store import StoreUnreachable
+from seckill.passes import passes
+from seckill.store.client import StoreUnreachable
 from shop.accounts.sign_in_hint import COOKIE, hint_of
 from shop.models import BuyerLanguage, Product
 from tests.conftest import make_item

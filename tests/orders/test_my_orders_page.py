@@ -16,9 +16,10 @@ from orders.payments import late_money
 from orders.payments.provider.interface import ProviderUnreachable
 from orders.payments.simulated.adapter import SimulatedProvider
 from orders.shipping.order_address import store_address
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import SaleItem
-from seckill.store import StoreUnreachable
+from seckill.passes import passes
+from seckill.store.client import StoreUnreachable
 from shop.languages.page_language import path_in
 from shop.models import Product
 from tests.conftest import make_item

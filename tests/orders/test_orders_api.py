@@ -9,11 +9,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from orders import intake
+from orders.life import intake
 from orders.models import Order
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.ledger_words import ReleaseReason
 from seckill.models import SaleItem
+from seckill.passes import passes
 from shop.models import Product
 from tests.conftest import make_item
 

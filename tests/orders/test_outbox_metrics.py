@@ -8,9 +8,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from orders import tasks
-from seckill import ledger, passes
-from seckill.keys import keys_of
+from seckill import ledger
 from seckill.models import SaleItem
+from seckill.passes import passes
+from seckill.store.keys import keys_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -16,8 +16,8 @@ from orders import tasks
 from orders.models import Order, OrderStatus
 from orders.repair.reconcile import reconcile
 from orders.staff.order_table import OrderLineTable
-from seckill import item_state
-from seckill.item_lock import LockLost, check_held, item_lock
+from seckill.items import item_state
+from seckill.items.lock import LockLost, check_held, item_lock
 from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product

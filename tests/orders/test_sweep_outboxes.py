@@ -11,11 +11,14 @@ from django.contrib.auth.models import User
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from orders import intake, tasks
+from orders import tasks
+from orders.life import intake
 from orders.models import Order
-from seckill import ledger, outbox, passes
-from seckill.keys import keys_of
+from seckill import ledger
 from seckill.models import Sale, SaleItem
+from seckill.outbox import outbox
+from seckill.passes import passes
+from seckill.store.keys import keys_of
 from shop.models import Product
 from tests.conftest import make_item
 from tests.products import make_product

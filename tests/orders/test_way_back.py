@@ -7,7 +7,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from orders import lifecycle, tasks
+from orders import tasks
+from orders.life import lifecycle
 from orders.models import Order, OrderStatus, Payment
 from orders.payments.simulated.models import SimulatedSession
 from seckill.models import Sale, SaleItem

@@ -10,12 +10,14 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from django_redis import get_redis_connection
 
-from orders import intake, sweep, tasks
+from orders import tasks
+from orders.life import intake, sweep
 from orders.models import Order, OrderStatus
-from seckill import ledger, passes
-from seckill.drain import doorbell
-from seckill.keys import keys_of
+from seckill import ledger
 from seckill.models import SaleItem
+from seckill.outbox import doorbell
+from seckill.passes import passes
+from seckill.store.keys import keys_of
 from seckill.timestamps import from_ms, to_ms
 from shop.models import Product
 from tests.conftest import make_item

@@ -13,10 +13,10 @@ from queue import Empty, SimpleQueue
 
 import pytest
 
-from orders import lifecycle
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import PlaceOutcome, Wish, place_once, place_order
 from orders.idempotent_calls import Call, CallState
+from orders.life import lifecycle
 from orders.models import Cart, CartLine, Order, OrderStatus
 from shop.models import Variant
 from tests.orders.checkout.checkout_steps import assert_stock_agrees, goods, units_in, wish_of

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from django.conf import settings
 
-from seckill.api import pass_body
+from seckill.api.views import pass_body
 from shop.http.rate_limits import LimitReached, take
 from tests.races.racing_processes import Call, RacingProcesses
 

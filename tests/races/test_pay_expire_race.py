@@ -19,12 +19,14 @@ from django.db.models import Count, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders import intake, lifecycle, tasks
+from orders import tasks
+from orders.life import intake, lifecycle
 from orders.models import Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import inbox
 from orders.payments.provider.interface import Event, EventKind
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import LatePayment, Sale, SaleItem
+from seckill.passes import passes
 from shop.models import Product
 from tests.conftest import make_item
 from tests.orders.payments.payment_steps import run_and_close

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.ledger import Reservation
 from seckill.ledger_words import Confirmed, Published, Released, ReleaseReason
 from seckill.outcomes import Outcome
+from seckill.passes import passes
 from tests.races.racing_processes import Call, RacingProcesses
 from tests.seckill.stored_item import StoredItem
 

@@ -14,7 +14,8 @@ from uuid import UUID, uuid4
 import pytest
 from redis.exceptions import ResponseError
 
-from seckill import item_state, ledger, passes, scripts
+from seckill import ledger
+from seckill.items import item_state
 from seckill.ledger import AdjustAnswer, Adjustment, Reservation
 from seckill.ledger_words import (
     Adjusted,
@@ -28,8 +29,10 @@ from seckill.ledger_words import (
     Restored,
 )
 from seckill.outcomes import Outcome
-from seckill.scripts import Script
-from seckill.store import StoreUnreachable
+from seckill.passes import passes
+from seckill.store import scripts
+from seckill.store.client import StoreUnreachable
+from seckill.store.scripts import Script
 from tests.own_store import OwnStore
 from tests.seckill.stored_item import StoredItem
 

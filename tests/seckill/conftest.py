@@ -7,7 +7,6 @@ from hypothesis import settings
 
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.seckill.checked_item import CheckedItem
-from tests.seckill.gate.shadow import Shadow, shadowed_clients
 
 # On a busy machine, a slow example is not a failure.
 settings.register_profile("unhurried", deadline=None)
@@ -25,10 +24,3 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
 def checked_item(own_store: OwnStore) -> Iterator[CheckedItem]:
     with as_reservation_store(own_store):
         yield CheckedItem(own_store)
-
-
-@pytest.fixture
-def shadow() -> Iterator[Shadow]:
-    """A gate that gives, after each call of a test's client, the same answer as the view, or none."""
-    with shadowed_clients() as followed:
-        yield followed

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from seckill.keys import keys_of
+from seckill.store.keys import keys_of
 
 
 class StoredItem:

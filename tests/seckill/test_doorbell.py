@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from seckill.drain import doorbell, lease
-from seckill.drain.doorbell import Doorbell
+from seckill.outbox import doorbell, lease
+from seckill.outbox.doorbell import Doorbell
 from tests.own_store import OwnStore, free_port, running
 
 # How long a request may take. On a busy machine one in a hundred may be slower; waiting for the broker would slow down

@@ -15,11 +15,12 @@ from django.utils import translation
 from pytest_django import Settings
 
 from bench.stampede import setup
-from seckill import durability, ledger
+from seckill import ledger
 from seckill.changes.journal import make_change
 from seckill.changes.rules import CannotChange
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.publication import CannotPublish, announce_pending, publish_sale
+from seckill.store import durability
 from shop.models import Product
 from tests.conftest import make_item
 from tests.own_store import OwnStore, as_reservation_store, running

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection
 
-from seckill.item_lock import item_lock
+from seckill.items.lock import item_lock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

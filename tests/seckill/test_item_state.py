@@ -1,4 +1,4 @@
-"""seckill/item_state.py: reading, checking and wiping an item in the store."""
+"""seckill/items/item_state.py: reading, checking and wiping an item in the store."""
 
 import tracemalloc
 from unittest import mock
@@ -6,11 +6,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from seckill import item_state, ledger
-from seckill.item_state import BuyerUnits, Condition, Totals
-from seckill.keys import keys_of
+from seckill import ledger
+from seckill.items import item_state
+from seckill.items.item_state import BuyerUnits, Condition, Totals
 from seckill.ledger_words import Adjusted, Hold, RestoreAs
 from seckill.outcomes import Outcome
+from seckill.store.keys import keys_of
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 DEADLINE_MS = 1767226500012

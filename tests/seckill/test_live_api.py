@@ -1,4 +1,4 @@
-"""`GET …/live/` and the sales. The gate follows each call (tests/seckill/gate/shadow.py)."""
+"""`GET …/live/` and the sales. The gate follows each call (tests/web/reservations/shadow.py)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,10 +11,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from seckill import ledger, passes
-from seckill.keys import keys_of
+from seckill import ledger
 from seckill.live.spread import spread_ms, spread_seconds
 from seckill.models import Sale, SaleItem
+from seckill.passes import passes
+from seckill.store.keys import keys_of
 from shop.models import Product
 from tests.conftest import make_item
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from seckill import outbox
+from seckill.outbox import outbox
 from seckill.outcomes import Outcome
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 

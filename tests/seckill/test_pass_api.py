@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
-from seckill import passes
 from seckill.models import SaleItem
+from seckill.passes import passes
 from shop.http import rate_limits
 from shop.models import Product
 from tests.conftest import make_item

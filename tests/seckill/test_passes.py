@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from seckill import passes
-from seckill.passes import Pass, PassExpired, PassInvalid
+from seckill.passes import passes
+from seckill.passes.passes import Pass, PassExpired, PassInvalid
 
 ITEM_ID, BUYER_ID = 42, 7
 ALPHABET = string.ascii_letters + string.digits + "._-= \n%\x00é"

@@ -1,6 +1,6 @@
 """`POST …/reservations/`: every outcome over HTTP, and hostile input.
 
-The gate follows each call (tests/seckill/gate/shadow.py).
+The gate follows each call (tests/web/reservations/shadow.py).
 """
 
 from collections.abc import Callable, Iterator

@@ -10,9 +10,10 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import Sale, SaleItem
-from seckill.store import StoreUnreachable
+from seckill.passes import passes
+from seckill.store.client import StoreUnreachable
 from shop.languages.page_language import path_in
 from shop.models import Product
 from tests.conftest import make_item

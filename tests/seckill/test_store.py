@@ -22,10 +22,13 @@ from django.core.cache import cache
 from django.test import Client, override_settings
 
 from bench.faults.proxy import Proxy
-from seckill import item_state, ledger, store, store_failures
-from seckill.nodes.breaker import CircuitBreaker
-from seckill.store import StoreUnreachable
-from seckill.store_failures import Cause, FailureLog
+from seckill import ledger
+from seckill.items import item_state
+from seckill.store import client as store_client
+from seckill.store import failures as store_failures
+from seckill.store.breaker import CircuitBreaker
+from seckill.store.client import StoreUnreachable
+from seckill.store.failures import Cause, FailureLog
 from shop.configuration.store_clients import redis_cache
 from shop.models import Product
 from tests.conftest import make_item
@@ -76,15 +79,15 @@ def test_a_value_of_another_type(own_store: OwnStore) -> None:
 
 def test_all_threads_and_requests_have_one_client(own_store: OwnStore) -> None:
     """Each request of the event loop has a context of its own, for which Django would make a new one."""
-    before = store.reservation_servers()
+    before = store_client.reservation_servers()
     with ThreadPoolExecutor(1) as thread:
-        of_thread = thread.submit(store.reservation_servers).result()
-    clients = [contextvars.Context().run(store.reservation_servers), of_thread]
+        of_thread = thread.submit(store_client.reservation_servers).result()
+    clients = [contextvars.Context().run(store_client.reservation_servers), of_thread]
     assert all(client is before for client in clients)
     # And another one for other settings.
     with as_reservation_store(own_store):
-        assert store.reservation_servers() is not before
-    assert store.reservation_servers() is not before
+        assert store_client.reservation_servers() is not before
+    assert store_client.reservation_servers() is not before
 
 
 def test_a_silent_store_is_asked_by_one_call_at_a_time(own_store: OwnStore) -> None:
@@ -193,7 +196,7 @@ def test_prometheus_sees_the_causes(client: Client, own_store: OwnStore) -> None
     with as_reservation_store(own_store), own_store.full():
         assert cause_of_failure(publish_call) is Cause.FULL
     with pytest.raises(StoreUnreachable):
-        store.ask(lambda client: client.execute_command("NO-SUCH-COMMAND"), item_id=1)  # type: ignore[no-untyped-call]
+        store_client.ask(lambda client: client.execute_command("NO-SUCH-COMMAND"), item_id=1)  # type: ignore[no-untyped-call]
     wait_until(
         lambda: 'failures_total{cause="script_error"} 1.0' in client.get("/metrics").content.decode(), seconds_max=10
     )

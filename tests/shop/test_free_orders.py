@@ -54,7 +54,7 @@ def web_of(folder: Path) -> Iterator["list[Process]"]:
 
 def test_a_web_server_does_not_know_the_simulated_provider(folder: Path, web_of: "list[Process]") -> None:
     port = free_port()
-    argv = [sys.executable, "-m", "granian", "--interface", "rsgi", "shop.rsgi:application", "--port", str(port)]
+    argv = [sys.executable, "-m", "granian", "--interface", "rsgi", "web.rsgi:application", "--port", str(port)]
     log = folder / "web.log"
 
     def status_of(path: str, method: str = "GET") -> int:

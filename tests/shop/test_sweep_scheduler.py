@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 from celery import Celery
 
-from seckill.drain import doorbell
+from seckill.outbox import doorbell
 from shop import sweep_scheduler
 from shop.celery import app as shop_app
 from shop.sweep_scheduler import SweepScheduler

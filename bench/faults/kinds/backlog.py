@@ -8,7 +8,7 @@ from bench.faults.fault import Fault, TrialContext
 from bench.faults.http_client import request
 from bench.faults.shop_under_test import WEBS
 from bench.faults.trial_sale import Stock
-from seckill.keys import keys_of
+from seckill.store.keys import keys_of
 
 LIMIT = 12
 FULL_SECONDS_MAX = 15.0

@@ -18,7 +18,7 @@ from bench.faults.raw_valkey import client_at
 from bench.faults.shop_under_test import answers
 from bench.faults.store_snapshot import reservations_in_database
 from bench.faults.trial_sale import Stock, new_item, retire
-from seckill.drain import doorbell
+from seckill.outbox import doorbell
 from shop import sweep_scheduler
 from shop.sweep_scheduler import SweepScheduler
 

@@ -13,9 +13,9 @@ from bench.faults.fault import Fault, Part
 from bench.faults.kinds.network import INJECT_SECONDS_MAX
 from bench.faults.proxy import DropRule
 from orders.models import Order
-from seckill.keys import keys_of
 from seckill.models import SaleItem
-from seckill.outbox import GROUP
+from seckill.outbox.outbox import GROUP
+from seckill.store.keys import keys_of
 
 DEADLOCKS_TRIED = 3
 

@@ -13,9 +13,9 @@ from bench.faults.fault import Fault, Part, TrialContext
 from bench.faults.http_client import Answer, BuyerClient
 from bench.faults.proxy import Mode
 from bench.faults.trial_sale import Stock
-from orders import intake
-from seckill.keys import keys_of
-from seckill.outbox import GROUP, TAKE_OVER_IDLE_MS
+from orders.life import intake
+from seckill.outbox.outbox import GROUP, TAKE_OVER_IDLE_MS
+from seckill.store.keys import keys_of
 
 # Buyers reach every failpoint within this time unless something is wrong.
 INJECT_SECONDS_MAX = 15.0

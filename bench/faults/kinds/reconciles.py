@@ -9,11 +9,11 @@ from django.db import connection
 from bench.faults.fault import Fault, TrialContext
 from bench.faults.many_orders import item_with_orders
 from bench.faults.trial_sale import retire
-from orders import lifecycle
+from orders.life import lifecycle
 from orders.models import Order
 from orders.repair.audit import audit
 from seckill import ledger
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 
 HOLDS = 100_000
 PAYMENTS_PER_SECOND = 10.0

@@ -20,7 +20,7 @@ from orders.models import SOLD, Order, OrderLine
 from orders.payments import sessions
 from orders.payments.simulated import company
 from orders.payments.simulated.models import SimulatedMessage
-from seckill import item_state
+from seckill.items import item_state
 from shop.local.wheel import wheel_program
 
 # So long the shop goes on selling and being paid after the backup.

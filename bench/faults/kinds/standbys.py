@@ -17,8 +17,8 @@ from bench.faults.shop_under_test import CELERY, WEBS, ShopUnderTest, through
 from bench.faults.store_snapshot import reservations_in_database
 from orders.models import Order
 from orders.payments.simulated.models import SimulatedMessage
-from seckill import item_state
-from seckill.item_state import Condition
+from seckill.items import item_state
+from seckill.items.item_state import Condition
 from shop.databases.timeline import database_timeline
 from shop.local.ports import free_ports
 

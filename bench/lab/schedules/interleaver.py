@@ -21,7 +21,7 @@ from bench.lab.schedules.stepped_buyer import STEP_SECONDS_MAX, Killed, State, S
 from bench.lab.schedules.traced_store import TracedCluster, TracedConnection, TracedStore
 from bench.lab.servers.strategy_client import strategy_client
 from bench.strategies.base.strategy import Answer, Backend, Strategy
-from seckill.scripts import Script
+from seckill.store.scripts import Script
 
 # Between two questions to PostgreSQL whether a buyer is blocked there.
 ASK_SECONDS = 0.001

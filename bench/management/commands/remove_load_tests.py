@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
 from bench.load_removal import Leftovers, find_leftovers, remove
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 
 
 class Command(BaseCommand):

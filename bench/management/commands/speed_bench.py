@@ -23,7 +23,7 @@ from bench.speed.rounds import Outcome, run_rounds, ticks_of
 from bench.speed.server_groups import prepare_database
 from bench.speed.wrk import WrkMissing, find_wrk
 from seckill.publication import CannotPublish
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 from shop.local.process import ProcessFailed
 from shop.local.shop_processes import ROOT
 

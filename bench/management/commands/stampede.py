@@ -22,9 +22,10 @@ from bench.stampede.plan import Call, Habits, calls_of
 from bench.stampede.rush import RushFailed, rush
 from bench.stampede.timed_calls import CallTimes
 from bench.stampede.verdict import Verdict, verdict_on
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import SaleItem
-from seckill.store import StoreUnreachable
+from seckill.passes import passes
+from seckill.store.client import StoreUnreachable
 
 # How long the orders may take to arrive before they count as lost. The shop aims at 5 s.
 ORDERS_SECONDS_MAX = 60.0

@@ -16,10 +16,12 @@ from bench.lab.servers.lab_store import CLIENT_SECONDS_MAX, lab_store
 from bench.speed.part import Part, Sample, Server, WrongAnswer
 from bench.speed.pipelined_client import PipelinedClient, connected, send_together
 from bench.speed.server_groups import STORE
-from seckill import ledger, passes, scripts
-from seckill.keys import keys_of
+from seckill import ledger
 from seckill.ledger_words import Published
-from seckill.nodes.cluster import slot_of
+from seckill.passes import passes
+from seckill.store import scripts
+from seckill.store.cluster import slot_of
+from seckill.store.keys import keys_of
 
 # Of each primary, and how often each is reserved in one run.
 ITEMS, RESERVATIONS = 4, 5_000

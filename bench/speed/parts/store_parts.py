@@ -12,11 +12,13 @@ from bench.speed import measured_sales
 from bench.speed.part import Part, Sample, Server, WrongAnswer, seconds_since
 from bench.speed.processor_time import seconds_by_kind
 from bench.speed.server_groups import SHOP, STORE
-from orders import intake
+from orders.life import intake
 from orders.models import OrderLine
-from seckill import ledger, passes, scripts
-from seckill.keys import keys_of
+from seckill import ledger
 from seckill.models import SaleItem
+from seckill.passes import passes
+from seckill.store import scripts
+from seckill.store.keys import keys_of
 
 RESERVATIONS = 20_000
 # Calls in one pipeline: the server reads many at once, so that its own work is what is measured.

@@ -6,7 +6,7 @@ the key is lost (eviction, FLUSHALL, failover to an empty replica), it sells ten
 
 from bench.strategies.base.counter_stock import CounterStock
 from bench.strategies.base.strategy import Answer, Fault
-from seckill.scripts import Script
+from seckill.store.scripts import Script
 
 SCRIPT = Script(
     "all_in_lua",

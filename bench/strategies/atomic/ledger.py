@@ -14,9 +14,9 @@ from redis.exceptions import ConnectionError as StoreAway
 from redis.exceptions import TimeoutError as StoreSilent
 
 from bench.strategies.base.strategy import Answer, Strategy, Surroundings
-from seckill.keys import keys_of
 from seckill.outcomes import Outcome
-from seckill.scripts import PUBLISH, RESERVE, Argument
+from seckill.store.keys import keys_of
+from seckill.store.scripts import PUBLISH, RESERVE, Argument
 
 WINDOW_MS = 3_600_000
 HOLD_MS = 900_000

@@ -7,7 +7,7 @@ without end once the key is lost.
 
 from bench.strategies.base.counter_stock import CounterStock
 from bench.strategies.base.strategy import Answer, Fault
-from seckill.scripts import Script
+from seckill.store.scripts import Script
 
 SCRIPT = Script(
     "lua_decr",

@@ -8,7 +8,7 @@ The weak point is the queue of orders. It is a list, so a consumer that crashes 
 from typing import Any
 
 from bench.strategies.base.strategy import Answer, Strategy, Surroundings
-from seckill.scripts import Script
+from seckill.store.scripts import Script
 
 SCRIPT = Script(
     "lua_purchase",

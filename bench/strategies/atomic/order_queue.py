@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.strategies.atomic.lua_purchase import LuaPurchase
-from seckill.scripts import Script
+from seckill.store.scripts import Script
 
 # Processes an order. May raise, and may never return.
 Work = Callable[[str], object]

@@ -21,7 +21,7 @@ from rich.progress import Progress
 from orders.demo.past_orders import NothingToSell, load_orders
 from seckill.models import Sale, SaleItem, published_sales
 from seckill.publication import CannotPublish, publish_sale
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 from shop.demo.loading import deliver, load_goods, load_pictures
 from shop.demo.long_lists import load_many
 from shop.models import Variant

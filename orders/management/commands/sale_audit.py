@@ -20,7 +20,7 @@ from rich.table import Table
 
 from orders.repair.audit import PATIENCE_SECONDS, Audit, audit
 from seckill.models import SaleItem, movable_items
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 
 FIGURES = ("left", "held", "sold", "on_the_way", "settling", "issued", "quantity")
 COLUMNS = ("left", "held", "sold", "on way", "settling", "issued", "quantity", "differ")

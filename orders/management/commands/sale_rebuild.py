@@ -12,8 +12,8 @@ from rich.progress import MofNCompleteColumn, Progress
 from orders.management.commands.sale_audit import away, items_named, show_progress
 from orders.repair.lost_orders import bring_back_orders
 from orders.repair.reconcile import StillDiffers, reconcile
-from seckill.archive import bring_back
-from seckill.store import StoreUnreachable
+from seckill.items.archive import bring_back
+from seckill.store.client import StoreUnreachable
 
 
 class Command(BaseCommand):

@@ -8,7 +8,7 @@ from itertools import count
 
 from orders.payments.provider.interface import ProviderUnreachable
 
-# Of the six threads that orders have (shop/web/lanes.py). The others serve people who need no provider.
+# Of the six threads that orders have (web/lanes.py). The others serve people who need no provider.
 CALLS_MAX = 3
 # A provider that takes longer is slow: further calls are then refused at once.
 SLOW_SECONDS = 0.25

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from bench.faults.kinds.aof_cuts import inconsistencies
-from seckill import ledger, passes
-from seckill.keys import keys_of
+from seckill import ledger
 from seckill.ledger_words import ReleaseReason
 from seckill.models import SaleItem
+from seckill.passes import passes
+from seckill.store.keys import keys_of
 
 
 @pytest.fixture

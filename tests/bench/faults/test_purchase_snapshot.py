@@ -9,10 +9,11 @@ from django.test import override_settings
 
 from bench.faults.shopping.goods import Goods, Shelf, end_forgotten, new_goods
 from bench.faults.shopping.purchase_snapshot import PurchaseSnapshot, take_purchases
-from orders import lifecycle, tasks
+from orders import tasks
 from orders.cart.cart_holder import Holder, open_cart
 from orders.cart.cart_lines import add_units
 from orders.checkout.placement import place_order
+from orders.life import lifecycle
 from orders.models import Order
 from orders.payments.simulated import company
 from orders.payments.simulated.models import SimulatedMessage

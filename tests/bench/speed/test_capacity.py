@@ -15,7 +15,7 @@ from bench.speed.capacity_plan import (
     SPARE_CONNECTIONS,
     STAFF_LOCKS,
 )
-from shop.web.lanes import lanes
+from web.lanes import lanes
 
 US = {
     "refusal_web_us": 12.0,

@@ -14,9 +14,9 @@ from bench.speed.parts import cluster_parts
 from bench.speed.parts.cluster_parts import Measured, Run, figures_of
 from bench.speed.pipelined_client import connected
 from bench.speed.ratios import TARGETS, verdicts
-from seckill import scripts
-from seckill.keys import keys_of
-from seckill.nodes.cluster import slot_of
+from seckill.store import scripts
+from seckill.store.cluster import slot_of
+from seckill.store.keys import keys_of
 from tests.own_store import running
 
 

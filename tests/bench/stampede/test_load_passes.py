@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from bench import load_buyers
-from seckill import passes
 from seckill.models import SaleItem
+from seckill.passes import passes
 from shop.models import Product
 from tests.conftest import make_item
 

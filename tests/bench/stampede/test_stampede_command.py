@@ -16,12 +16,12 @@ from pytest_django.live_server_helper import LiveServer
 from bench import load_buyers
 from bench.management.commands import stampede
 from bench.stampede import cross_check, setup
-from orders import intake
+from orders.life import intake
 from orders.models import Order
 from seckill import ledger
-from seckill.keys import keys_of
 from seckill.models import Sale, SaleItem
-from seckill.passes import new_reservation_id
+from seckill.passes.passes import new_reservation_id
+from seckill.store.keys import keys_of
 from shop.models import Product
 from tests.conftest import make_item
 from tests.own_store import free_port

@@ -17,12 +17,12 @@ from bench.stampede.buyer_answers import accepted_in_doubt, collect_answers
 from bench.stampede.plan import NO_ANSWER, Answer, Call, CallKind
 from bench.stampede.rush import RushResult
 from bench.stampede.verdict import Verdict, percentile, verdict_on
-from orders import intake, lifecycle
+from orders.life import intake, lifecycle
 from orders.models import Order, OrderLine, OrderStatus
 from seckill import ledger
-from seckill.keys import keys_of
 from seckill.models import SaleItem
-from seckill.passes import new_reservation_id
+from seckill.passes.passes import new_reservation_id
+from seckill.store.keys import keys_of
 from shop.models import Product
 from tests.conftest import make_item
 from tests.products import make_product

@@ -9,7 +9,7 @@ from django.utils import translation
 from pytest_django import Settings
 
 from orders.account.deletion import delete_account
-from orders.included_taxes import shown_percent, tax_in, tax_shares
+from orders.invoices.included_taxes import shown_percent, tax_in, tax_shares
 from orders.invoices.invoice import invoice_of
 from orders.invoices.invoice_pdf import invoice_pdf
 from orders.models import Order, OrderLine, OrderStatus, ShippingAddress

@@ -8,8 +8,8 @@ from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import User
 from django.test import Client
 
-from orders import lifecycle
 from orders.account.deletion import delete_account
+from orders.life import lifecycle
 from orders.models import (
     Cart,
     CartLine,

@@ -9,10 +9,10 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, connection
 from django.utils import timezone
 
-from orders import lifecycle
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import PlaceOutcome, place_order
-from orders.included_taxes import TaxShare, tax_shares, taxes_of
+from orders.invoices.included_taxes import TaxShare, tax_shares, taxes_of
+from orders.life import lifecycle
 from orders.models import Cart, CartLine, Order, OrderStatus, ShippingAddress, ShippingMethod, ShippingPrice
 from shop.models import Product, TaxRate, Variant
 from tests.orders.checkout.checkout_steps import ADDRESS, GUEST, assert_stock_agrees, fill, goods, units_in, wish_of

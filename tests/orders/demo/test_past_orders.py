@@ -9,9 +9,9 @@ from django.core.management.base import CommandError
 from django.db.models import F, Sum
 from django.utils import timezone
 
-from orders import lifecycle, settlement
 from orders.demo import past_orders
 from orders.demo.past_orders import NothingToSell, load_orders
+from orders.life import lifecycle, settlement
 from orders.models import SOLD, Mail, Order, OrderLine, OrderStatus, Payment, Refund
 from orders.payments import refunds
 from orders.payments.simulated.models import SimulatedSession

@@ -11,7 +11,8 @@ from django.db.models import F
 from django.utils import timezone
 from pytest_django import Settings
 
-from orders import lifecycle, tasks
+from orders import tasks
+from orders.life import lifecycle
 from orders.mails import sending
 from orders.models import Mail, Order, OrderLine, OrderStatus, ShippingAddress
 from orders.refund_records import Wish

@@ -21,7 +21,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from orders import lifecycle, tasks
+from orders import tasks
+from orders.life import lifecycle
 from orders.mails import sending
 from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment
 from seckill.models import SaleItem

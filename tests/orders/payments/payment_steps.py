@@ -14,13 +14,14 @@ from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from orders import intake
+from orders.life import intake
 from orders.models import Order, Payment
 from orders.payments import sessions
 from orders.payments.provider.timing import database_now
 from orders.payments.simulated.adapter import signature_header
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import SaleItem
+from seckill.passes import passes
 
 WEBHOOK = "/api/v1/payments/simulated/webhook/"
 

@@ -7,7 +7,8 @@ import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 
-from orders import lifecycle, settlement, tasks
+from orders import tasks
+from orders.life import lifecycle, settlement
 from orders.models import Attention, Mail, Order, OrderStatus, Payment
 from orders.payments import late_money
 from orders.payments.inbox import EventOutcome

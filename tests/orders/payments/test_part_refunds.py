@@ -10,8 +10,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
-from orders import lifecycle, tasks
-from orders.lifecycle import RefundOutcome
+from orders import tasks
+from orders.life import lifecycle
+from orders.life.lifecycle import RefundOutcome
 from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment, Refund
 from orders.payments import part_refunds, provider_choice, refunds
 from orders.payments.provider.interface import PartRefundAnswer, ProviderRefused, ProviderUnreachable, RefundAnswer

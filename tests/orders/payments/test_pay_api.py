@@ -14,7 +14,8 @@ from django.conf import LazySettings
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
-from orders import lifecycle, tasks
+from orders import tasks
+from orders.life import lifecycle
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import provider_choice, sessions
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable

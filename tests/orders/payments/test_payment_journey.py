@@ -16,8 +16,8 @@ from django.db.models import F
 from knox.models import get_token_model
 
 from orders.models import Attention, Order, Payment
-from seckill import passes
 from seckill.models import SaleItem
+from seckill.passes import passes
 from shop.models import Product
 from tests.conftest import make_item
 from tests.live_shop import ALL_QUEUES, live_shop

@@ -6,7 +6,8 @@ from unittest import mock
 import pytest
 from django.contrib.auth.models import User
 
-from orders import lifecycle, tasks
+from orders import tasks
+from orders.life import lifecycle
 from orders.models import Attention, Mail, Order, OrderStatus, Payment
 from orders.payments import provider_choice, refunds
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer

@@ -10,7 +10,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from orders import lifecycle, tasks
+from orders import tasks
+from orders.life import lifecycle
 from orders.models import Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import provider_choice
 from orders.payments.provider.interface import ProviderRefused

@@ -20,7 +20,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import translation
 
-from orders import lifecycle, tasks
+from orders import tasks
+from orders.life import lifecycle
 from orders.models import Order, OrderStatus, Payment, PaymentEvent, Refund
 from orders.payments import provider_choice
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer

@@ -8,7 +8,8 @@ from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from orders import lifecycle, settlement, tasks
+from orders import tasks
+from orders.life import lifecycle, settlement
 from orders.models import Attention, Mail, Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import sessions
 from seckill.models import SaleItem

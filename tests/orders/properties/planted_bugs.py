@@ -8,11 +8,12 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from orders import intake, lifecycle, settlement
+from orders.life import intake, lifecycle, settlement
 from orders.repair import reconcile
-from seckill import outbox, scripts
 from seckill.changes import journal
-from seckill.scripts import Script
+from seckill.outbox import outbox
+from seckill.store import scripts
+from seckill.store.scripts import Script
 
 Plant = Callable[[], AbstractContextManager[Any]]
 

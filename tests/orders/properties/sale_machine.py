@@ -22,15 +22,17 @@ from hypothesis.stateful import (
     rule,
 )
 
-from orders import intake, lifecycle, settlement
+from orders.life import intake, lifecycle, settlement
 from orders.models import OrderStatus
 from orders.repair.store_watch import reconcile_if_needed
-from seckill import ledger, outbox, passes
+from seckill import ledger
 from seckill.changes import journal
 from seckill.changes.rules import CannotChange
 from seckill.models import SaleChange, SaleItem
+from seckill.outbox import outbox
 from seckill.outcomes import Outcome
-from seckill.store import StoreUnreachable
+from seckill.passes import passes
+from seckill.store.client import StoreUnreachable
 from tests.orders.properties.sale_model import ENDED, OPEN, UPCOMING, Change, Kind, SaleModel, Terms
 from tests.orders.properties.world import Cast, World, commits_that_wait, later
 from tests.own_store import OwnStore

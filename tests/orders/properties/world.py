@@ -12,10 +12,11 @@ from django.db.models import Model as Row
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders import intake
+from orders.life import intake
 from orders.models import Mail, Order, OrderLine, Payment, PaymentEvent, Refund, RefundLine, ShippingAddress
-from seckill import item_state, outbox
+from seckill.items import item_state
 from seckill.models import Sale, SaleChange, SaleItem
+from seckill.outbox import outbox
 from seckill.publication import publish_sale
 from seckill.timestamps import from_ms, to_ms
 from shop import failpoints

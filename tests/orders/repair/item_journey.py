@@ -8,12 +8,13 @@ from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders import intake, lifecycle
+from orders.life import intake, lifecycle
 from orders.models import Order
 from orders.repair.audit import audit
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
+from seckill.passes import passes
 from tests.own_store import OwnStore
 from tests.seckill.stored_item import StoredItem
 

@@ -17,19 +17,21 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from orders import lifecycle, settlement, tasks
+from orders import tasks
+from orders.life import lifecycle, settlement
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import late_money
 from orders.payments.late_money import LatePaymentOutcome
 from orders.repair import archiving
 from orders.repair.archiving import ArchiveOutcome
-from seckill import archive, item_state, ledger
+from seckill import ledger
 from seckill.changes.journal import make_change, record_pending
 from seckill.changes.rules import CannotChange, ChangeRequest
+from seckill.items import archive, item_state
 from seckill.ledger_words import Archived
 from seckill.live.staff_figures import figures_of
 from seckill.models import SaleChange, SaleItem, movable_items
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 from seckill.timestamps import to_ms
 from shop import failpoints
 from shop.models import Product

@@ -21,12 +21,12 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
-from orders import intake, lifecycle, tasks
-from orders.metrics import AUDIT_KEY
+from orders import tasks
+from orders.life import intake, lifecycle
 from orders.models import Order, OrderLine, OrderStatus
 from orders.repair import audit as repair_audit
-from orders.repair.audit import audit, compare
-from seckill import item_state
+from orders.repair.audit import RESULT_KEY, audit, compare
+from seckill.items import item_state
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product
@@ -178,13 +178,13 @@ def test_what_is_wrong_is_named_up_to_a_limit(journey: ItemJourney, monkeypatch:
 
 def test_one_audit_runs_at_a_time(journey: ItemJourney) -> None:
     lose_hold(journey, journey.ordered())
-    cache.delete(AUDIT_KEY)
+    cache.delete(RESULT_KEY)
     other = connections["default"].copy()
     try:
         with other.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_lock(%s)", [repair_audit.LOCK_NUMBER])
         assert tasks.audit_sales() == 0
-        assert cache.get(AUDIT_KEY) is None
+        assert cache.get(RESULT_KEY) is None
         # A connection that is closed keeps its locks for a moment.
         with other.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [repair_audit.LOCK_NUMBER])
@@ -345,7 +345,7 @@ def test_a_restart_of_the_store_that_lost_nothing_is_no_warning(
 
 
 def test_the_metric_is_0_until_something_differs(journey: ItemJourney, client: Client) -> None:
-    cache.delete(AUDIT_KEY)
+    cache.delete(RESULT_KEY)
     assert "stampede_audit_differences{" not in client.get("/metrics").text
     victim = journey.ordered()
     assert tasks.audit_sales() == 0

@@ -8,12 +8,14 @@ from uuid import UUID
 import pytest
 from django.db.models import F
 
-from orders import settlement, tasks
+from orders import tasks
+from orders.life import settlement
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import late_money
 from orders.payments.late_money import LatePaymentOutcome
-from seckill import item_state, passes
+from seckill.items import item_state
 from seckill.outcomes import Outcome
+from seckill.passes import passes
 from shop.models import Product
 from tests.conftest import make_item
 from tests.orders.repair.item_journey import ItemJourney

@@ -9,10 +9,11 @@ from uuid import UUID
 import pytest
 from structlog.testing import capture_logs
 
-from orders import intake, lifecycle, tasks
+from orders import tasks
+from orders.life import intake, lifecycle
 from orders.models import Attention, Order, OrderStatus
-from seckill import item_state
-from seckill.item_state import Condition
+from seckill.items import item_state
+from seckill.items.item_state import Condition
 from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from shop.databases.timeline import database_timeline

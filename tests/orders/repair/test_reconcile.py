@@ -14,16 +14,17 @@ from django.db import DataError, connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders import intake, lifecycle, settlement, tasks
-from orders.metrics import AUDIT_KEY
+from orders import tasks
+from orders.life import intake, lifecycle, settlement
 from orders.models import Order, OrderStatus
 from orders.repair import reconcile
-from orders.repair.audit import audit
-from seckill import item_state, ledger
+from orders.repair.audit import RESULT_KEY, audit
+from seckill import ledger
 from seckill.changes import journal
+from seckill.items import item_state
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 from shop.models import Product
 from tests.conftest import make_item
 from tests.orders.repair.item_journey import ItemJourney
@@ -359,7 +360,7 @@ def test_a_key_of_the_wrong_type_stops_no_other_item(journey: ItemJourney, produ
     assert tasks.watch_store() == 1
     assert settlement.settle_orders() == 1
     assert tasks.audit_sales() == 1
-    metrics = cache.get(AUDIT_KEY)["problems_of_item"]
+    metrics = cache.get(RESULT_KEY)["problems_of_item"]
     assert metrics == {str(journey.item_id): 1, str(later.item_id): 0}
 
 

@@ -8,7 +8,8 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db.models import F
 
-from orders import lifecycle, tasks
+from orders import tasks
+from orders.life import lifecycle
 from orders.models import Mail, Order, OrderLine, OrderStatus, Payment, PaymentEvent
 from orders.payments import inbox
 from orders.payments.simulated.models import SimulatedSession

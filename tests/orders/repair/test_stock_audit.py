@@ -11,12 +11,12 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from orders import lifecycle
-from orders.lifecycle import RefundOutcome
+from orders.life import lifecycle
+from orders.life.lifecycle import RefundOutcome
 from orders.models import Order, OrderLine, OrderStatus
 from orders.refund_records import Wish
 from orders.repair.stock_audit import audit_stock
-from orders.units_in_stock import move_units
+from orders.units.in_stock import move_units
 from seckill.models import SaleItem
 from shop.models import StockChange, Variant
 from tests.conftest import make_item

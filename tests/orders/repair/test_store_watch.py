@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from orders import tasks
 from orders.repair import store_watch
 from orders.repair.reconcile import reconcile
-from seckill import item_state
-from seckill.item_state import Condition
+from seckill.items import item_state
+from seckill.items.item_state import Condition
 from seckill.models import SaleItem
 from shop.databases import timeline
 from shop.databases.timeline import database_timeline
@@ -81,7 +81,7 @@ def test_a_server_that_does_not_tell_its_timeline_makes_no_item_outdated(others:
 def test_a_reconcile_that_lost_its_lock_verifies_nothing(others: list[SaleItem], buyer: User) -> None:
     """Another process may have begun to rebuild the item meanwhile."""
     item_state.mark_unverified(item_id=others[0].pk)
-    held = "seckill.item_lock.FIND_LOCK"
+    held = "seckill.items.lock.FIND_LOCK"
     with mock.patch(held, "SELECT false, %s"), mock.patch.object(store_watch, "log"):
         tasks.watch_store()
     assert Condition.UNVERIFIED in conditions(others)
@@ -92,5 +92,5 @@ def test_a_reconcile_that_lost_its_lock_verifies_nothing(others: list[SaleItem],
 @pytest.fixture(autouse=True)
 def _forget_what_was_logged() -> Iterator[None]:
     """Loops log an item once."""
-    with mock.patch("seckill.item_loop._logged", {}):
+    with mock.patch("seckill.items.loop._logged", {}):
         yield

@@ -8,7 +8,7 @@ from django.test import Client
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from orders import lifecycle
+from orders.life import lifecycle
 from orders.models import Order, OrderStatus, Payment, ShippingAddress
 from orders.shipping.order_address import store_address
 from seckill.models import SaleItem

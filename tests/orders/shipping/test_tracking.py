@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from orders import lifecycle
+from orders.life import lifecycle
 from orders.models import Mail, Order, OrderStatus
 from orders.shipping.carriers import tracking_url
 from seckill.models import SaleItem

@@ -14,7 +14,7 @@ from django.utils import timezone
 from openpyxl import load_workbook
 from pytest_django import DjangoAssertNumQueries
 
-from orders import lifecycle
+from orders.life import lifecycle
 from orders.models import Mail, Order, OrderLine, OrderStatus, ShippingAddress
 from orders.refund_records import Wish
 from orders.staff import order_table

@@ -12,15 +12,16 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from orders import intake, lifecycle
+from orders.life import intake, lifecycle
 from orders.models import Order, OrderStatus
 from orders.repair.store_watch import reconcile_if_needed
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.changes.journal import make_change, sweep_changes
 from seckill.changes.rules import CannotChange
 from seckill.ledger_words import Adjusted
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
+from seckill.passes import passes
 from shop.models import Product
 from tests.conftest import make_item
 from tests.own_store import as_reservation_store, running

@@ -6,7 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.db.models import F
 
-from orders import intake, lifecycle, tasks
+from orders import tasks
+from orders.life import intake, lifecycle
 from orders.models import Order
 from orders.repair.audit import audit
 from seckill import ledger

@@ -22,14 +22,15 @@ from django.test import Client
 from django.utils.module_loading import import_string
 from django_redis import get_redis_connection
 
-from orders import intake
+from orders.life import intake
 from orders.models import Order
 from orders.repair.audit import audit
-from seckill import ledger, passes
-from seckill.keys import keys_of
+from seckill import ledger
 from seckill.ledger import Reservation
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
+from seckill.passes import passes
+from seckill.store.keys import keys_of
 from tests.house.test_script_headers import WORDS, contract_of
 
 pytestmark = pytest.mark.django_db

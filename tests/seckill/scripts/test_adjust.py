@@ -5,10 +5,11 @@ from uuid import uuid4
 import pytest
 from redis.exceptions import ResponseError
 
-from seckill import item_state, scripts
+from seckill.items import item_state
 from seckill.ledger import AdjustAnswer
 from seckill.ledger_words import Adjusted, RestoreAs, Restored
 from seckill.outcomes import Outcome
+from seckill.store import scripts
 from tests.seckill.checked_item import DAMAGED_NUMBERS, HOUR_MS, ITEM_ID, CheckedItem, says
 
 # --- adjusted ---

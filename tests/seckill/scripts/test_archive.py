@@ -2,9 +2,10 @@
 
 import pytest
 
-from seckill import ledger, scripts
+from seckill import ledger
 from seckill.ledger_words import Archived, Published
-from seckill.scripts import Script
+from seckill.store import scripts
+from seckill.store.scripts import Script
 from tests.seckill.checked_item import HOUR_MS, ITEM_ID, CheckedItem
 
 # Runs before archive.lua in the same script, so that both see the same time.

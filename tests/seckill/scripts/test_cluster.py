@@ -9,10 +9,13 @@ import pytest
 from redis.crc import key_slot
 from redis.exceptions import ResponseError
 
-from seckill import item_state, ledger, outbox, scripts
-from seckill.keys import keys_of
+from seckill import ledger
+from seckill.items import item_state
 from seckill.ledger_words import Adjusted, Confirmed, Published, Released, ReleaseReason, RestoreAs, Restored
+from seckill.outbox import outbox
 from seckill.outcomes import Outcome
+from seckill.store import scripts
+from seckill.store.keys import keys_of
 from tests.own_store import OwnStore, as_reservation_store, free_port, running
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 

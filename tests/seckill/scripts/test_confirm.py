@@ -2,9 +2,10 @@
 
 import pytest
 
-from seckill import ledger, scripts
+from seckill import ledger
 from seckill.ledger_words import Confirmed, ReleaseReason
-from seckill.store import StoreUnreachable
+from seckill.store import scripts
+from seckill.store.client import StoreUnreachable
 from tests.seckill.checked_item import DAMAGED_NUMBERS, ITEM_ID, CheckedItem, says
 
 

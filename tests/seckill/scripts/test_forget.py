@@ -4,11 +4,13 @@ from uuid import UUID
 
 import pytest
 
-from seckill import item_state, ledger, scripts
+from seckill import ledger
+from seckill.items import item_state
 from seckill.ledger_words import Forgotten, ReleaseReason, RestoreAs, Restored
 from seckill.outcomes import Outcome
-from seckill.scripts import Script
-from seckill.store import StoreUnreachable
+from seckill.store import scripts
+from seckill.store.client import StoreUnreachable
+from seckill.store.scripts import Script
 from tests.seckill.checked_item import ITEM_ID, CheckedItem, says
 
 # Runs before forget.lua in the same script, so that both see the same time.

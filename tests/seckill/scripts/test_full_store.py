@@ -4,10 +4,11 @@ from uuid import UUID
 
 import pytest
 
-from seckill import ledger, outbox
+from seckill import ledger
 from seckill.ledger_words import Adjusted, Confirmed, Released, ReleaseReason, RestoreAs, Restored
+from seckill.outbox import outbox
 from seckill.outcomes import Outcome
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 ROOM_BYTES = 400_000

@@ -13,8 +13,8 @@ from types import ModuleType
 import pytest
 from redis.exceptions import ResponseError
 
-from seckill import scripts
-from seckill.scripts import Script
+from seckill.store import scripts
+from seckill.store.scripts import Script
 from tests.own_store import OwnStore, as_reservation_store
 from tests.seckill.checked_item import CheckedItem
 from tests.seckill.scripts import (

@@ -10,11 +10,11 @@ from django_redis import get_redis_connection
 from redis.connection import Connection
 
 from seckill import ledger
-from seckill.nodes.barrier import PinnedConnection
 from seckill.outcomes import Outcome
-from seckill.scripts import Script, packed
-from seckill.store import StoreUnreachable
-from seckill.store_failures import Cause
+from seckill.store.barrier import PinnedConnection
+from seckill.store.client import StoreUnreachable
+from seckill.store.failures import Cause
+from seckill.store.scripts import Script, packed
 from tests.processes import wait_until
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 

@@ -4,11 +4,12 @@ from unittest import mock
 
 import pytest
 
-from seckill import ledger, scripts
+from seckill import ledger
 from seckill.ledger_words import Published
 from seckill.outcomes import Outcome
-from seckill.scripts import Script
-from seckill.store import StoreUnreachable
+from seckill.store import scripts
+from seckill.store.client import StoreUnreachable
+from seckill.store.scripts import Script
 from tests.seckill.checked_item import ITEM_ID, CheckedItem, says
 
 

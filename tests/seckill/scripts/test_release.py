@@ -2,10 +2,11 @@
 
 import pytest
 
-from seckill import ledger, scripts
+from seckill import ledger
 from seckill.ledger_words import Released, ReleaseReason
 from seckill.outcomes import Outcome
-from seckill.store import StoreUnreachable
+from seckill.store import scripts
+from seckill.store.client import StoreUnreachable
 from tests.seckill.checked_item import DAMAGED_NUMBERS, ITEM_ID, CheckedItem, says
 
 GIVES_BACK_WHAT_IS_HELD = list(ReleaseReason)

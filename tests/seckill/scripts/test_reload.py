@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from seckill import ledger, scripts
+from seckill import ledger
 from seckill.ledger_words import Adjusted, Confirmed, Published, Released, ReleaseReason, RestoreAs, Restored
 from seckill.outcomes import Outcome
-from seckill.store import StoreUnreachable
+from seckill.store import scripts
+from seckill.store.client import StoreUnreachable
 from tests.own_store import as_reservation_store, running
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from seckill import outbox, scripts
+from seckill.outbox import outbox
 from seckill.outcomes import Outcome
+from seckill.store import scripts
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 RESERVATIONS = 20_000

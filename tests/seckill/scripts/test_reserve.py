@@ -8,11 +8,13 @@ from uuid import UUID
 import pytest
 from django.test import override_settings
 
-from seckill import item_state, ledger, scripts
+from seckill import ledger
+from seckill.items import item_state
 from seckill.ledger import Reservation
 from seckill.ledger_words import Hold, ReleaseReason, RestoreAs
 from seckill.outcomes import Outcome
-from seckill.store import StoreUnreachable
+from seckill.store import scripts
+from seckill.store.client import StoreUnreachable
 from tests.seckill.checked_item import DAMAGED_NUMBERS, HOUR_MS, ITEM_ID, CheckedItem, says
 
 # --- reserved ---

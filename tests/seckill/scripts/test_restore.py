@@ -2,10 +2,12 @@
 
 import pytest
 
-from seckill import item_state, ledger, scripts
+from seckill import ledger
+from seckill.items import item_state
 from seckill.ledger_words import Confirmed, Released, ReleaseReason, Restoration, RestoreAs, Restored
 from seckill.outcomes import Outcome
-from seckill.store import StoreUnreachable
+from seckill.store import scripts
+from seckill.store.client import StoreUnreachable
 from tests.seckill.checked_item import DAMAGED_NUMBERS, ITEM_ID, CheckedItem, says
 
 DEADLINE_MS = 1767226500012

@@ -10,7 +10,7 @@ import pytest
 from seckill import ledger
 from seckill.ledger_words import Confirmed, Released
 from seckill.outcomes import Outcome
-from seckill.store import StoreUnreachable
+from seckill.store.client import StoreUnreachable
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.seckill.checked_item import ITEM_ID, CheckedItem
 

@@ -11,10 +11,11 @@ from pytest_django import Settings
 
 from orders import tasks
 from orders.models import Order
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.ledger_words import Published
 from seckill.models import LatePayment, Sale, SaleItem
-from seckill.store import StoreUnreachable
+from seckill.passes import passes
+from seckill.store.client import StoreUnreachable
 from shop.models import Product
 from tests.conftest import make_item
 from tests.products import make_product

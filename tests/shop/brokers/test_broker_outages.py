@@ -15,8 +15,8 @@ from django.contrib.auth.models import User
 
 from orders.models import Order
 from orders.repair.audit import audit
-from seckill.drain import doorbell
 from seckill.models import SaleItem
+from seckill.outbox import doorbell
 from shop.celery import messages_waiting
 from shop.configuration.celery_tasks import ROUTES
 from shop.configuration.message_broker import broker_settings
@@ -27,8 +27,8 @@ from tests.conftest import make_item
 from tests.live_shop import live_processes
 from tests.own_store import running_replicated
 from tests.processes import wait_until
-from tests.seckill.gate.test_live_gate import Caller
 from tests.shop.brokers.rabbitmq_server import RabbitServer, need_rabbitmq, rabbit_server
+from tests.web.reservations.test_live_gate import Caller
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

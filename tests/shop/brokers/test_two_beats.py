@@ -10,13 +10,14 @@ import pytest
 from django.contrib.auth.models import User
 from redis import Redis
 
-from orders import lifecycle
+from orders.life import lifecycle
 from orders.models import Order, OrderStatus
 from orders.models.mail import Mail
 from orders.repair.audit import audit
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
+from seckill.passes import passes
 from shop.models import Product
 from tests.conftest import make_item
 from tests.live_shop import ALL_QUEUES, environment, live_processes

@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import translation
 from django.utils.html import escape
 
-from orders.cancelling import CancelOutcome
+from orders.life.cancelling import CancelOutcome
 from orders.payments.sessions import StartOutcome
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome

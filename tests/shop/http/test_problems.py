@@ -10,7 +10,7 @@ from rest_framework import exceptions
 from rest_framework.test import APIClient
 
 from seckill.models import SaleItem
-from seckill.pass_authentication import TITLES, PassRefused
+from seckill.passes.authentication import TITLES, PassRefused
 from shop import health
 from shop.http import problems
 from tests.conftest import make_item

@@ -10,8 +10,8 @@ from bench.faults.buyer_journey import Demand
 from bench.faults.fault import TrialContext
 from bench.faults.kinds.processes import DiesAtFailpoint
 from bench.faults.shopping.goods import Shelf
-from orders import lifecycle
-from orders.lifecycle import RefundOutcome
+from orders.life import lifecycle
+from orders.life.lifecycle import RefundOutcome
 from orders.models import Order, OrderStatus, Refund, RefundLine
 from orders.payments.simulated.models import SimulatedRefund
 from orders.refund_records import Wish

@@ -8,8 +8,8 @@ from bench.faults.fault import Fault, TrialContext
 from bench.faults.http_client import Answer, BuyerClient
 from bench.faults.replicas.shop_kind import ShopKind
 from bench.faults.trial_sale import Stock
-from seckill.keys import keys_of
 from seckill.models import SaleItem
+from seckill.store.keys import keys_of
 from shop.configuration.redis_address import StoreKind
 from shop.local.stores.store_node import StoreNode
 

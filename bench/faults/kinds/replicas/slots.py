@@ -1,7 +1,7 @@
 """The slot of the item moves to another node in the middle of the sale."""
 
 from bench.faults.kinds.replicas.replicated_fault import CLUSTER, ReplicatedFault
-from seckill.nodes.cluster import slot_of
+from seckill.store.cluster import slot_of
 from shop.local.stores.cluster_store import ClusterStore
 
 

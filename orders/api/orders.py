@@ -1,0 +1,269 @@
+"""The status of a reservation, and the buyer's orders. For the owner only: anybody else gets 404."""
+
+import json
+from typing import Any, cast
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.generics import ListAPIView, RetrieveAPIView
+from rest_framework.pagination import CursorPagination
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from orders import idempotent_calls
+from orders.api.reservation_status import find_status
+from orders.api.serializers import (
+    OrderSerializer,
+    PaymentSerializer,
+    PayRequestSerializer,
+    ReservationStatusSerializer,
+)
+from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, Call, CallState
+from orders.life import cancelling
+from orders.life.cancelling import CancelAnswer, CancelOutcome
+from orders.models import Order, OrderStatus, Payment, with_lines
+from orders.payments import sessions
+from orders.payments.provider.interface import ProviderUnreachable
+from orders.payments.sessions import StartOutcome
+from seckill import ledger
+from seckill.api.views import refusal
+from seckill.outcomes import Outcome
+from seckill.store.client import StoreUnreachable
+from seckill.timestamps import now_ms, rfc3339
+from shop.buyer_language import remember_language
+from shop.http.base_view import JsonAPIView
+from shop.http.openapi import TOKEN_REFUSALS, refusals
+from shop.http.problems import problem
+
+# When to try again if the payment provider did not answer.
+PROVIDER_RETRY_SECONDS = 5
+
+RECORD_LOST = gettext_lazy(
+    "You may have paid for this order already, so we do not charge you again. "
+    "The shop will check it; please contact us."
+)
+
+
+class ReservationStatusView(APIView):
+    """A reservation's status: from PostgreSQL once its order is created, from the reservation store before that."""
+
+    # Ordinary calls do not come here: web/reservations/hot_lane.py answers them, by the same function.
+    @extend_schema(
+        responses={
+            200: ReservationStatusSerializer,
+            **refusals(*TOKEN_REFUSALS, "not_found", "unavailable"),
+        }
+    )
+    def get(self, request: Request, reservation_id: UUID) -> HttpResponse:
+        try:
+            body = find_status(buyer_id=cast(int, request.user.pk), reservation_id=reservation_id)
+        except StoreUnreachable:
+            return refusal(ledger.Reservation(Outcome.UNAVAILABLE, now_ms=now_ms()))
+        if body is None:
+            raise Http404
+        return Response(body, headers={"Cache-Control": "no-store"})
+
+
+class OrderPages(CursorPagination):
+    page_size = 20
+    ordering = ("-created_at", "-id")
+
+
+@extend_schema(responses={200: OrderSerializer(many=True), **refusals(*TOKEN_REFUSALS, "not_found")})
+class OrderListView(ListAPIView[Order]):
+    """The buyer's orders, newest first, paginated by cursor."""
+
+    serializer_class = OrderSerializer
+    pagination_class = OrderPages
+    queryset = Order.objects.none()
+
+    def get_queryset(self) -> QuerySet[Order]:
+        return orders_of(self.request)
+
+
+@extend_schema(responses={200: OrderSerializer, **refusals(*TOKEN_REFUSALS, "not_found")})
+class OrderView(RetrieveAPIView[Order]):
+    """One of the buyer's orders."""
+
+    serializer_class = OrderSerializer
+    lookup_field = "number"
+    queryset = Order.objects.none()
+
+    def get_queryset(self) -> QuerySet[Order]:
+        return orders_of(self.request)
+
+
+class PayView(JsonAPIView):
+    """Open a payment page for an order. While one is open, every call returns that page, whatever its key.
+
+    A repeated call gets the payment as it stands now, since its first answer may name a page that has been closed.
+    """
+
+    @extend_schema(
+        parameters=[IDEMPOTENCY_KEY],
+        request=PayRequestSerializer,
+        responses={
+            200: PaymentSerializer,
+            201: PaymentSerializer,
+            **refusals(
+                *TOKEN_REFUSALS,
+                *("csrf_failed", "not_found", *KEY_REFUSALS, "invalid", "parse_error", "body_too_large"),
+                *("unsupported_media_type", "not_awaiting_payment", "time_over", "no_provider"),
+                *("record_lost", "provider_unreachable"),
+            ),
+        },
+    )
+    def post(self, request: Request, number: UUID) -> HttpResponse:
+        order = get_object_or_404(orders_of(request), number=number)
+        key = idempotent_calls.key_of(request)
+        if key is None:
+            return idempotent_calls.key_missing()
+        body = PayRequestSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        remember_language(request)
+        call = call_of(request, order, key, fingerprint=idempotent_calls.fingerprint_of(request))
+        begun = idempotent_calls.begin(call)
+        if begun.state in (CallState.RUNNING, CallState.OTHER_PAYLOAD):
+            return idempotent_calls.key_refused(begun.state)
+        try:
+            response = self.pay(request, order, key, body.validated_data.get("provider"))
+        except BaseException:
+            idempotent_calls.give_up(call)
+            raise
+        end_call(call, response, answer=None)
+        return response
+
+    def pay(self, request: Request, order: Order, key: str, provider_name: str | None) -> HttpResponse:
+        try:
+            start = sessions.start(order_id=order.pk, idempotency_key=key, provider_name=provider_name)
+        except ProviderUnreachable:
+            return provider_away()
+        if start.outcome is StartOutcome.NO_PROVIDER and provider_name:
+            raise ValidationError({"provider": _("This shop does not offer this payment provider.")})
+        if start.payment is None:
+            return not_payable(start.outcome, order)
+        opened = start.outcome is StartOutcome.OPENED
+        response = Response(shown(request, order, start.payment), status=201 if opened else 200)
+        response["Cache-Control"] = "no-store"
+        if not opened:
+            response[REPLAYED_HEADER] = "true"
+        return response
+
+
+class CancelView(JsonAPIView):
+    """Cancel an unpaid order; its units go back on sale. Cancelling a cancelled order succeeds and changes nothing."""
+
+    @extend_schema(
+        parameters=[IDEMPOTENCY_KEY],
+        request=None,
+        responses={
+            200: OrderSerializer,
+            **refusals(
+                *TOKEN_REFUSALS,
+                *("csrf_failed", "not_found", *KEY_REFUSALS, "not_awaiting_payment", "cancelled_too_often"),
+            ),
+        },
+    )
+    def post(self, request: Request, number: UUID) -> HttpResponse:
+        order = get_object_or_404(orders_of(request), number=number)
+        key = idempotent_calls.key_of(request)
+        if key is None:
+            return idempotent_calls.key_missing()
+        # A call without a body asks for the same whatever is sent with it.
+        call = call_of(request, order, key)
+        begun = idempotent_calls.begin(call)
+        if begun.state is CallState.REPLAYED:
+            return Response(begun.answer, headers={"Cache-Control": "no-store", REPLAYED_HEADER: "true"})
+        if begun.state is not CallState.NEW:
+            return idempotent_calls.key_refused(begun.state)
+        try:
+            response = self.cancel(request, order)
+        except BaseException:
+            idempotent_calls.give_up(call)
+            raise
+        end_call(call, response, answer=json_of(response))
+        return response
+
+    def cancel(self, request: Request, order: Order) -> HttpResponse:
+        answer = cancelling.cancel(order=order)
+        if answer.outcome is CancelOutcome.TOO_OFTEN:
+            return cancelled_too_often(answer)
+        order = orders_of(request).get(pk=order.pk)
+        if order.status != OrderStatus.CANCELLED:
+            return not_payable(StartOutcome.NOT_AWAITING_PAYMENT, order)
+        return Response(OrderSerializer(order).data, headers={"Cache-Control": "no-store"})
+
+
+def call_of(request: Request, order: Order, key: str, *, fingerprint: str = "") -> Call:
+    """The key is the client's; two orders may have calls with the same one."""
+    owner = f"buyer:{request.user.pk}:{order.pk}:{request.path.rstrip('/').rpartition('/')[2]}"
+    return Call(owner=owner, key=key, fingerprint=fingerprint)
+
+
+def end_call(call: Call, response: HttpResponse, *, answer: Any) -> None:
+    """Keep what was done for those who repeat the call. A refusal is not kept."""
+    if response.status_code < 300:
+        idempotent_calls.finish(call, status=response.status_code, answer=answer)
+    else:
+        idempotent_calls.give_up(call)
+
+
+def json_of(response: HttpResponse) -> Any:
+    """The answer in types that a JSON column holds."""
+    return json.loads(JSONRenderer().render(response.data)) if isinstance(response, Response) else None
+
+
+def shown(request: Request, order: Order, payment: Payment) -> dict[str, Any]:
+    pending = payment.status == Payment.Status.PENDING
+    return {
+        "payment": str(payment.pk),
+        "status": payment.status,
+        "url": request.build_absolute_uri(payment.url) if pending else "",
+        "expires_at": rfc3339(order.expires_at.timestamp() * 1000),
+    }
+
+
+def not_payable(outcome: StartOutcome, order: Order) -> HttpResponse:
+    """The problem that says why the order cannot be paid or cancelled, with its status."""
+    if outcome is StartOutcome.RECORD_LOST:
+        return problem(status=503, code=outcome.value, title=_("We have to check this order first"), detail=RECORD_LOST)
+    if outcome is StartOutcome.NO_PROVIDER:
+        title, detail = _("No online payment"), _("This shop does not take online payments.")
+    elif outcome is StartOutcome.TIME_OVER:
+        title, detail = _("The payment deadline has passed"), _("The units go back on sale.")
+    else:
+        title, detail = _("Not awaiting payment"), _("The order is already paid, or it has ended.")
+    return problem(status=409, code=outcome.value, title=title, detail=detail, order_status=order.status)
+
+
+def cancelled_too_often(answer: CancelAnswer) -> HttpResponse:
+    return problem(
+        status=429,
+        code=answer.outcome.value,
+        title=_("Too many cancellations"),
+        detail=cancelling.too_often_text(answer),
+        retry_after_seconds=answer.retry_after_seconds,
+    )
+
+
+def provider_away() -> HttpResponse:
+    return problem(
+        status=503,
+        code="provider_unreachable",
+        title=_("The payment provider does not answer"),
+        detail=_("Nothing was charged, and your units are still held. Please try again in a moment."),
+        retry_after_seconds=PROVIDER_RETRY_SECONDS,
+    )
+
+
+def orders_of(request: Request) -> QuerySet[Order]:
+    orders = Order.objects.filter(buyer_id=request.user.pk)
+    return orders.select_related("shipping_address").prefetch_related(with_lines())

@@ -1,0 +1,68 @@
+"""The status of a reservation: from PostgreSQL once its order is created, from the reservation store before that."""
+
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Sum
+
+from orders.api.serializers import RESERVED
+from orders.models import Order, OrderStatus
+from seckill import ledger
+from seckill.passes.passes import item_id_of
+from seckill.timestamps import rfc3339
+from shop.databases.prepared import Prepared
+
+# While the order is being created, and then while it awaits payment.
+POLL_RESERVED_MS = 500
+POLL_AWAITING_MS = 3_000
+# Statuses that always can change; see `may_change`.
+CHANGING = (OrderStatus.AWAITING_PAYMENT, OrderStatus.REFUND_DUE)
+# What is read of an order. More is read, with one query each, where it is asked for.
+FIELDS = ("id", "number", "status", "expires_at")
+
+
+def find_status(*, buyer_id: int, reservation_id: UUID) -> dict[str, Any] | None:
+    """The status of the buyer's reservation; None if they have no such reservation. Raises StoreUnreachable."""
+    # Buyers who wait ask for this again and again, so it is one query.
+    row = order_of_reservation().first(buyer_id, reservation_id)
+    if row is None:
+        return status_of_hold(buyer_id=buyer_id, reservation_id=reservation_id)
+    *values, units = row
+    return status_of(Order.from_db(None, FIELDS, values), units=int(units))
+
+
+@lru_cache(maxsize=1)
+def order_of_reservation() -> Prepared:
+    orders = Order.objects.filter(buyer_id=0).filter(reservation_id=UUID(int=0))
+    return Prepared(orders.values_list(*FIELDS, Sum("lines__units")))
+
+
+def status_of(order: Order, *, units: int) -> dict[str, Any]:
+    return {
+        "status": order.status,
+        "units": units,
+        "expires_at": rfc3339(order.expires_at.timestamp() * 1000),
+        "order": str(order.number),
+        "poll_after_ms": POLL_AWAITING_MS if may_change(order) else None,
+    }
+
+
+def may_change(order: Order) -> bool:
+    """Whether the status can change without the buyer doing anything: a payment may still be on its way."""
+    return order.status in CHANGING or order.late_payment_undecided or order.payment_unknown
+
+
+def status_of_hold(*, buyer_id: int, reservation_id: UUID) -> dict[str, Any] | None:
+    """The status of a hold whose order is not created yet. If it ended without an order, intake rejected it."""
+    hold = ledger.find_promised_hold(item_id=item_id_of(reservation_id), reservation_id=reservation_id)
+    if hold is None or hold.buyer_id != buyer_id:
+        return None
+    ended = hold.state == "ended"
+    return {
+        "status": OrderStatus.REJECTED.value if ended else RESERVED,
+        "units": hold.units,
+        "expires_at": rfc3339(hold.deadline_ms),
+        "order": None,
+        "poll_after_ms": None if ended else POLL_RESERVED_MS,
+    }

@@ -1,0 +1,162 @@
+"""The shapes of the orders' JSON."""
+
+from datetime import UTC
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from orders.invoices.included_taxes import taxes_of
+from orders.models import Order, OrderLine, OrderStatus, Payment, ShippingAddress
+from orders.shipping.carriers import tracking_url
+from shop.models.catalogue import split_options
+from shop.money import to_text
+
+RESERVED = "reserved"
+
+
+class OrderLineSerializer(serializers.ModelSerializer[OrderLine]):
+    product = serializers.CharField(source="product.slug")
+    sku = serializers.CharField(source="variant.sku")
+    options = serializers.SerializerMethodField()
+    name = serializers.CharField(source="variant.__str__")
+    unit_price = serializers.SerializerMethodField()
+
+    class Meta:
+        model = OrderLine
+        fields = ("product", "sku", "options", "name", "sale_item", "units", "unit_price")
+
+    def get_options(self, line: OrderLine) -> dict[str, str]:
+        """What the buyer chose: {"Size": "M"}."""
+        return dict(zip(split_options(line.product.option_names), line.variant.option_values, strict=False))
+
+    def get_unit_price(self, line: OrderLine) -> str:
+        return to_text(minor=line.unit_price_minor, currency=line.order.currency)
+
+
+class ShippingAddressSerializer(serializers.ModelSerializer[ShippingAddress]):
+    class Meta:
+        model = ShippingAddress
+        fields = ("name", "line1", "line2", "city", "region", "postcode", "country", "phone")
+
+
+class ShippingSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    amount = serializers.CharField()
+
+
+class TaxSerializer(serializers.Serializer[Any]):
+    percent = serializers.CharField()
+    amount = serializers.CharField(help_text="Included in the order's amount; rounded once for each rate.")
+
+
+class TrackingSerializer(serializers.Serializer[Any]):
+    carrier = serializers.CharField(allow_blank=True)
+    number = serializers.CharField(allow_blank=True)
+    url = serializers.CharField(allow_null=True, help_text="The carrier's page about the parcel, where we know one.")
+    shipped_at = serializers.DateTimeField(default_timezone=UTC)
+
+
+class OrderSerializer(serializers.ModelSerializer[Order]):
+    reservation = serializers.UUIDField(source="reservation_id", allow_null=True)
+    amount = serializers.SerializerMethodField()
+    created_at = serializers.DateTimeField(default_timezone=UTC)
+    expires_at = serializers.DateTimeField(default_timezone=UTC)
+    lines = OrderLineSerializer(many=True)
+    shipping = serializers.SerializerMethodField()
+    shipping_address = serializers.SerializerMethodField()
+    taxes = serializers.SerializerMethodField()
+    tracking = serializers.SerializerMethodField()
+    refunded = serializers.SerializerMethodField()
+    url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Order
+        fields = (
+            "number",
+            "code",
+            "status",
+            "reservation",
+            "amount",
+            "currency",
+            "created_at",
+            "expires_at",
+            "lines",
+            "shipping",
+            "shipping_address",
+            "taxes",
+            "tracking",
+            "refunded",
+            "url",
+        )
+
+    def get_amount(self, order: Order) -> str:
+        return to_text(minor=order.amount_minor, currency=order.currency)
+
+    @extend_schema_field(ShippingSerializer(allow_null=True))
+    def get_shipping(self, order: Order) -> dict[str, str] | None:
+        """Null where nothing was said of delivery: orders of a flash sale."""
+        if not order.shipping_name:
+            return None
+        return {
+            "name": order.shipping_name,
+            "amount": to_text(minor=order.shipping_minor, currency=order.currency),
+        }
+
+    @extend_schema_field(ShippingAddressSerializer(allow_null=True))
+    def get_shipping_address(self, order: Order) -> dict[str, str] | None:
+        address = getattr(order, "shipping_address", None)
+        return dict(ShippingAddressSerializer(address).data) if address else None
+
+    @extend_schema_field(TaxSerializer(many=True))
+    def get_taxes(self, order: Order) -> list[dict[str, str]]:
+        return [
+            {
+                "percent": share.percent_text,
+                "amount": to_text(minor=share.tax_minor, currency=order.currency),
+            }
+            for share in taxes_of(order)
+        ]
+
+    @extend_schema_field(TrackingSerializer(allow_null=True))
+    def get_tracking(self, order: Order) -> dict[str, Any] | None:
+        """Null until the order was sent."""
+        if order.shipped_at is None:
+            return None
+        url = tracking_url(carrier=order.carrier, tracking_number=order.tracking_number) or None
+        shown = {"carrier": order.carrier, "number": order.tracking_number, "url": url, "shipped_at": order.shipped_at}
+        return dict(TrackingSerializer(shown).data)
+
+    def get_refunded(self, order: Order) -> str:
+        """What the shop has refunded of the amount, or is refunding."""
+        return to_text(minor=order.refunded_minor, currency=order.currency)
+
+    def get_url(self, order: Order) -> str:
+        """The page of the order, where it is paid and cancelled. Of a guest's order it is as good as a key."""
+        return f"{settings.SHOP_URL}{order.get_absolute_url()}"
+
+
+class ReservationStatusSerializer(serializers.Serializer[Any]):
+    status = serializers.ChoiceField([RESERVED, *OrderStatus.values])
+    units = serializers.IntegerField()
+    expires_at = serializers.DateTimeField()
+    order = serializers.UUIDField(allow_null=True, help_text="The order's number; null until the order is created.")
+    poll_after_ms = serializers.IntegerField(
+        allow_null=True, help_text="How long to wait before asking again; null when nothing will change any more."
+    )
+
+
+class PayRequestSerializer(serializers.Serializer[Any]):
+    provider = serializers.CharField(
+        required=False, max_length=20, help_text="Which provider to pay with, if the shop offers several."
+    )
+
+
+class PaymentSerializer(serializers.Serializer[Any]):
+    payment = serializers.UUIDField()
+    status = serializers.ChoiceField(Payment.Status.values)
+    url = serializers.CharField(
+        allow_blank=True, help_text="The buyer's payment page; empty once the payment has ended."
+    )
+    expires_at = serializers.DateTimeField(help_text="The order must be paid by then.")

@@ -1,0 +1,57 @@
+"""A buyer cancels an order. Whoever cancels again and again has to wait: each time, others see the units come and go.
+
+Cancels are counted for each buyer and item in the cache server; while it is away, everybody is let through. An order
+that cannot be cancelled now ends by itself at its deadline.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from orders.life import lifecycle
+from orders.models import Order, OrderStatus
+from shop.http import rate_limits
+from shop.http.rate_limits import LimitReached
+from shop.time_left import duration
+
+
+class CancelOutcome(StrEnum):
+    """What became of a cancellation, in the order of the checks."""
+
+    NOT_AWAITING_PAYMENT = "not_awaiting_payment"
+    TOO_OFTEN = "cancelled_too_often"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class CancelAnswer:
+    """The outcome. `retry_after_seconds` is set if the buyer cancelled too often."""
+
+    outcome: CancelOutcome
+    retry_after_seconds: int = 0
+
+
+def cancel(*, order: Order) -> CancelAnswer:
+    """Cancel an unpaid order for its buyer, and put its units back on sale."""
+    if order.status != OrderStatus.AWAITING_PAYMENT:
+        return CancelAnswer(CancelOutcome.NOT_AWAITING_PAYMENT)
+    try:
+        for line in order.lines.all():
+            if line.sale_item_id:
+                rate_limits.take(
+                    action="cancel", rate=settings.CANCEL_LIMIT, key=f"{order.buyer_id}:{line.sale_item_id}"
+                )
+    except LimitReached as refusal:
+        return CancelAnswer(CancelOutcome.TOO_OFTEN, retry_after_seconds=refusal.retry_after_seconds)
+    cancelled = lifecycle.cancel(order_id=order.pk)
+    return CancelAnswer(CancelOutcome.CANCELLED if cancelled else CancelOutcome.NOT_AWAITING_PAYMENT)
+
+
+def too_often_text(answer: CancelAnswer) -> str:
+    """For the buyer: what to do instead."""
+    return _(
+        "You have cancelled orders for this item several times. You can cancel again in %(time)s. You do not have to "
+        "do anything: an order that is not paid ends at its payment deadline, and nothing is charged."
+    ) % {"time": duration(answer.retry_after_seconds)}

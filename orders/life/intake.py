@@ -1,0 +1,306 @@
+"""Turns outbox entries into orders in PostgreSQL: each entry once, in batches, and never more units than the quantity.
+
+`drain_once` handles one batch: read → one transaction (orders, lines, and as the last statement the guarded update of
+`taken`) → commit → acknowledge. If the process dies before the acknowledgement, the entries stay pending and are read
+again. Inserting is idempotent by reservation id, so reading an entry twice adds nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import NamedTuple
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import DataError, IntegrityError, connection, transaction
+from psycopg.errors import NotNullViolation
+
+from orders.life import settlement
+from orders.models import Order, OrderLine, OrderStatus
+from orders.models.order_code import drew_known_code
+from orders.units.taken import take
+from seckill import ledger
+from seckill.ledger_words import ReleaseReason
+from seckill.models import UNITS_MAX, SaleItem
+from seckill.outbox import outbox
+from seckill.timestamps import from_ms
+from shop import failpoints
+from shop.models import Product, TaxRate, Variant
+
+log = structlog.get_logger(__name__)
+
+User = get_user_model()
+
+# A smaller difference between the clocks changes a deadline too little to matter, so it is not corrected.
+CLOCK_TOLERANCE = timedelta(seconds=5)
+
+# Large enough to share the cost of a transaction, small enough to commit within some ten milliseconds. Twice as many
+# cost PostgreSQL half as much again for each order (docs/decisions.md).
+BATCH_MAX = 250
+
+FIND_ITEM = f"""
+SELECT item.variant_id, item.price_minor, tax.percent, now(),
+       (SELECT count(*) FROM {User._meta.db_table} WHERE id = ANY(%(buyer_ids)s))
+FROM {SaleItem._meta.db_table} AS item
+JOIN {Variant._meta.db_table} AS variant ON variant.id = item.variant_id
+JOIN {Product._meta.db_table} AS product ON product.id = variant.product_id
+LEFT JOIN {TaxRate._meta.db_table} AS tax ON tax.id = product.tax_rate_id
+WHERE item.id = %(item_id)s
+"""
+
+# One statement with arrays costs the worker a seventh of one with a row of parameters for each order, because neither
+# Python nor PostgreSQL has to parse thousands of parameters. A reservation that has an order already inserts nothing.
+INSERT_ORDERS = f"""
+WITH entry AS (
+    SELECT * FROM unnest(%(reservation_ids)s::uuid[], %(buyer_ids)s::bigint[], %(units)s::bigint[],
+                         %(reserved_at)s::timestamptz[], %(expires_at)s::timestamptz[])
+    AS entry (reservation_id, buyer_id, units, reserved_at, expires_at)
+), new_order AS (
+    INSERT INTO {Order._meta.db_table} (number, reservation_id, buyer_id, status, amount_minor, currency,
+                                        created_at, reserved_at, expires_at, ended_at)
+    SELECT gen_random_uuid(), reservation_id, buyer_id, %(status)s, units * %(price_minor)s, %(currency)s,
+           %(now)s, reserved_at, expires_at, %(ended_at)s
+    FROM entry
+    ON CONFLICT (reservation_id) DO NOTHING
+    RETURNING id, reservation_id
+), new_line AS (
+    INSERT INTO {OrderLine._meta.db_table} (order_id, variant_id, sale_item_id, units, unit_price_minor, tax_percent)
+    SELECT new_order.id, %(variant_id)s, %(item_id)s, units, %(price_minor)s, %(tax_percent)s::numeric
+    FROM new_order JOIN entry USING (reservation_id)
+    RETURNING units
+)
+SELECT coalesce(sum(units), 0) FROM new_line
+"""
+
+
+class EntryMalformed(Exception):
+    """The outbox entry can never become an order, however often it is tried."""
+
+
+class Surplus(Exception):
+    """The batch has more units than PostgreSQL has left: the store has lost reservations that it had accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewOrder:
+    """An order to be created: a parsed outbox entry, or, where `entry` is None, a hold whose entry was lost."""
+
+    entry: outbox.Entry | None
+    reservation_id: UUID
+    buyer_id: int
+    units: int
+    reserved_at: datetime
+    deadline: datetime
+
+
+def drain_once(*, item_id: int, batch_max: int = BATCH_MAX, consumer: str = outbox.CONSUMER) -> int:
+    """Bring one batch of the item's outbox into PostgreSQL and acknowledge it. Returns how many entries it handled.
+
+    Raises StoreUnreachable and database errors; the entries then stay pending and are read again later.
+    """
+    entries = outbox.read_batch(item_id=item_id, count_max=batch_max, consumer=consumer)
+    take_in_batch(item_id=item_id, entries=entries)
+    return len(entries)
+
+
+def drain_all(*, item_id: int) -> int:
+    """Bring in every entry, including those that another consumer has read but not acknowledged. Returns how many.
+
+    Ends only if nobody adds entries meanwhile. It is safe for two consumers to handle one entry: the second inserts
+    nothing.
+    """
+    count = 0
+    while entries := outbox.read_all(item_id=item_id, count_max=BATCH_MAX):
+        take_in_batch(item_id=item_id, entries=entries)
+        count += len(entries)
+    return count
+
+
+def take_in_batch(*, item_id: int, entries: Sequence[outbox.Entry]) -> None:
+    """Turn one batch of entries into orders; entries that cannot be parsed are rejected."""
+    new_orders = []
+    for entry in entries:
+        try:
+            new_orders.append(parse_entry(entry))
+        except EntryMalformed as error:
+            reject_entry(item_id=item_id, entry=entry, error=error)
+    if new_orders:
+        persist_and_acknowledge(item_id=item_id, new_orders=new_orders)
+
+
+def parse_entry(entry: outbox.Entry) -> NewOrder:
+    """Convert the entry's fields to their types. Raises EntryMalformed."""
+    fields = entry.fields
+    try:
+        new_order = NewOrder(
+            entry=entry,
+            reservation_id=UUID(fields["reservation"]),
+            buyer_id=int(fields["buyer"]),
+            units=int(fields["units"]),
+            reserved_at=from_ms(int(fields["reserved_ms"])),
+            deadline=from_ms(int(fields["deadline_ms"])),
+        )
+    except (KeyError, ValueError, OverflowError, OSError) as error:
+        raise EntryMalformed(repr(error)) from error
+    if not 1 <= new_order.units <= UNITS_MAX or not 1 <= new_order.buyer_id < 2**63:
+        raise EntryMalformed("units or buyer out of range")
+    return new_order
+
+
+def persist_and_acknowledge(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
+    """Commit the batch, then acknowledge it. If one of its entries cannot be inserted, commit them one by one."""
+    try:
+        persist(item_id=item_id, new_orders=new_orders)
+    except (IntegrityError, DataError, EntryMalformed) as error:
+        if isinstance(error.__cause__, NotNullViolation):
+            # The table belongs to a newer release than this worker. The entries are fine and wait for a newer worker.
+            raise
+        if drew_known_code(error):
+            persist_and_acknowledge(item_id=item_id, new_orders=new_orders)
+            return
+        if len(new_orders) == 1:
+            reject_order(item_id=item_id, new_order=new_orders[0], error=error)
+            return
+        for new_order in new_orders:
+            persist_and_acknowledge(item_id=item_id, new_orders=[new_order])
+        return
+    failpoints.reach("intake.after_commit")
+    outbox.acknowledge(item_id=item_id, entry_ids=[new_order.entry.id for new_order in new_orders if new_order.entry])
+
+
+def persist(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
+    """One transaction for the batch; if there are not enough units left, another one that rejects the surplus."""
+    try:
+        with transaction.atomic():
+            units = insert_orders(item_id=item_id, new_orders=new_orders, status=OrderStatus.AWAITING_PAYMENT)
+            if not take(item_id=item_id, units=units):
+                raise Surplus
+            failpoints.reach("intake.before_commit")
+    except Surplus:
+        persist_with_surplus(item_id=item_id, new_orders=new_orders)
+
+
+def persist_with_surplus(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
+    """First come, first served up to the quantity; the others become rejected orders and their holds are released.
+
+    With healthy stores this never runs. It means that the reservation store lost its latest writes, so it is logged as
+    an error.
+    """
+    rejected: list[NewOrder] = []
+    with transaction.atomic():
+        SaleItem.objects.select_for_update().get(pk=item_id)
+        for new_order in new_orders:
+            with transaction.atomic():
+                units = insert_orders(item_id=item_id, new_orders=[new_order], status=OrderStatus.AWAITING_PAYMENT)
+                fits = take(item_id=item_id, units=units)
+                if not fits:
+                    transaction.set_rollback(True)
+            if not fits:
+                insert_orders(item_id=item_id, new_orders=[new_order], status=OrderStatus.REJECTED)
+                rejected.append(new_order)
+    log.error(
+        "oversell_refused_by_database",
+        item_id=item_id,
+        orders=len(rejected),
+        units=sum(new_order.units for new_order in rejected),
+    )
+    settlement.settle_orders()
+
+
+def insert_orders(*, item_id: int, new_orders: Sequence[NewOrder], status: OrderStatus) -> int:
+    """Insert the orders that do not exist yet, with their lines. Returns how many units the inserted ones have.
+
+    Raises EntryMalformed where the item or a buyer does not exist; the foreign keys would be checked only at commit.
+    """
+    buyer_ids = [new_order.buyer_id for new_order in new_orders]
+    item = find_item(item_id=item_id, buyer_ids=buyer_ids)
+    if item is None or item.buyers_known != len(set(buyer_ids)):
+        raise EntryMalformed(f"no such item or buyer: {item_id}, one of {sorted(set(buyer_ids))[:5]}")
+
+    offset = clock_offset(item_id=item_id, new_orders=new_orders, now=item.now)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            INSERT_ORDERS,
+            {
+                "reservation_ids": [new_order.reservation_id for new_order in new_orders],
+                "buyer_ids": buyer_ids,
+                "units": [new_order.units for new_order in new_orders],
+                "reserved_at": [new_order.reserved_at + offset for new_order in new_orders],
+                "expires_at": [new_order.deadline + offset for new_order in new_orders],
+                "status": status.value,
+                "currency": settings.CURRENCY,
+                "now": item.now,
+                "ended_at": None if status is OrderStatus.AWAITING_PAYMENT else item.now,
+                "variant_id": item.variant_id,
+                "tax_percent": item.tax_percent,
+                "item_id": item_id,
+                "price_minor": item.price_minor,
+            },
+        )
+        (units,) = cursor.fetchone()
+    failpoints.reach("intake.mid_batch")
+    return int(units)
+
+
+class ItemOfBatch(NamedTuple):
+    """What a batch needs to know of its item, and how many of its buyers exist. `now` is PostgreSQL's clock."""
+
+    variant_id: int
+    price_minor: int
+    tax_percent: Decimal | None
+    now: datetime
+    buyers_known: int
+
+
+def find_item(*, item_id: int, buyer_ids: list[int]) -> ItemOfBatch | None:
+    with connection.cursor() as cursor:
+        cursor.execute(FIND_ITEM, {"item_id": item_id, "buyer_ids": buyer_ids})
+        row = cursor.fetchone()
+    return ItemOfBatch(*row) if row else None
+
+
+def clock_offset(*, item_id: int, new_orders: Sequence[NewOrder], now: datetime) -> timedelta:
+    """What to add to a time of the store's clock to get PostgreSQL's time, which decides when orders expire. Usually 0.
+
+    The store is asked for its time only if a reservation looks too old or too new: either it waited long, or the clocks
+    differ. Without this, a store whose clock is an hour behind would make every order expire at once.
+    """
+    if all(abs(new_order.reserved_at - now) < CLOCK_TOLERANCE for new_order in new_orders):
+        return timedelta(0)
+    offset = now - from_ms(ledger.clock_ms(item_id=item_id))
+    if abs(offset) < CLOCK_TOLERANCE:
+        return timedelta(0)
+    log.error("clocks_differ", store_is_behind_seconds=offset.total_seconds())
+    return offset
+
+
+def reject_order(*, item_id: int, new_order: NewOrder, error: Exception) -> None:
+    """The order cannot be created: release its hold, and set its entry aside if there is one."""
+    if new_order.entry:
+        reject_entry(item_id=item_id, entry=new_order.entry, error=error)
+        return
+    reservation_ids = [new_order.reservation_id]
+    ledger.release(
+        item_id=item_id, reservation_ids=reservation_ids, reason=ReleaseReason.REJECTED, even_unverified=True
+    )
+    log.error("hold_without_buyer", item_id=item_id, reservation=str(new_order.reservation_id), error=repr(error))
+
+
+def reject_entry(*, item_id: int, entry: outbox.Entry, error: Exception) -> None:
+    """Release the hold of an entry that can never become an order, and set the entry aside for a person to look at.
+
+    The hold first: if the process dies in between, the entry is read again and both steps are repeated safely.
+    """
+    try:
+        reservation_id = UUID(entry.fields.get("reservation", ""))
+    except ValueError:
+        pass
+    else:
+        ledger.release(
+            item_id=item_id, reservation_ids=[reservation_id], reason=ReleaseReason.REJECTED, even_unverified=True
+        )
+    outbox.move_to_dead_letters(item_id=item_id, entry=entry, error=repr(error))
+    log.error("outbox_entry_set_aside", item_id=item_id, entry=entry.id, fields=entry.fields, error=repr(error))

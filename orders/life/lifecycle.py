@@ -1,0 +1,292 @@
+"""The life of an order: every change of `Order.status`, after intake has inserted the order, is written here.
+
+The status changes by a guarded update, in the transaction that also moves the units (`SaleItem.taken`, or the ordinary
+stock) and queues the mail. Of several processes only the one whose update succeeds goes on: after the commit it settles
+the order with the reservation store (`orders/life/settlement.py`). A sweep repeats what a crash left undone. Payments
+that a provider reports come through `orders/payments/inbox.py`, which calls the second half of this module.
+
+Deadlines are compared with PostgreSQL's clock: a worker whose own clock is wrong must not expire orders early.
+"""
+
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Case, F, Value, When
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from orders.life.settlement import settle_now
+from orders.mails import sending
+from orders.models import SOLD, Attention, Mail, Order, OrderStatus, Payment, Refund
+from orders.refund_records import Wish, captured_payment, record, refundable_minor, units_left, wish_for_the_rest
+from orders.units.in_stock import move_units
+from orders.units.lost_payments import sold_in_the_store
+from orders.units.taken import give_back
+from shop.models import StockChange
+
+# One batch of a sweep: long enough to share the cost of a commit, short enough not to hold row locks for long.
+BATCH_MAX = 500
+
+# Once an order is paid or has ended, nobody has to look for its payment any more.
+PAYMENT_FOUND = Case(When(attention=Attention.PAYMENT_LOST, then=Value("")), default=F("attention"))
+
+
+def pay(*, order_id: int, on_paid: Callable[[], object] = lambda: None) -> bool:
+    """Record a payment that staff received. False if the order is not awaiting payment, or its deadline has passed.
+
+    The deadline does not matter where the store has the units as sold: the order was paid before PostgreSQL was
+    restored from a backup. `on_paid` is called in the transaction that marks the order as paid, so that what it writes
+    is kept exactly then.
+    """
+    reservation_ids = Order.objects.filter(pk=order_id).values_list("reservation_id", flat=True)
+    paid_before = sold_in_the_store(reservation_ids=reservation_ids)
+    with transaction.atomic():
+        waiting = Order.objects.filter(pk=order_id, status=OrderStatus.AWAITING_PAYMENT)
+        if not paid_before:
+            waiting = waiting.filter(expires_at__gt=Now())
+        if waiting.update(status=OrderStatus.PAID, ended_at=timezone.now(), attention=PAYMENT_FOUND) != 1:
+            return False
+        move_units(order_ids=[order_id], kind=StockChange.Kind.SOLD)
+        sending.enqueue(order_ids=[order_id], kind=Mail.Kind.PAID)
+        on_paid()
+    settle_now([order_id])
+    return True
+
+
+def ship(*, order_id: int, carrier: str = "", tracking_number: str = "") -> bool:
+    """The goods of a paid order have left. The buyer hears of it by mail. False if the order is not paid."""
+    with transaction.atomic():
+        paid = Order.objects.filter(pk=order_id, status=OrderStatus.PAID)
+        sent = {"carrier": carrier.strip(), "tracking_number": tracking_number.strip(), "shipped_at": timezone.now()}
+        if paid.update(status=OrderStatus.SHIPPED, **sent) != 1:
+            return False
+        sending.enqueue(order_ids=[order_id], kind=Mail.Kind.SHIPPED)
+    return True
+
+
+def correct_tracking(*, order_id: int, carrier: str, tracking_number: str) -> bool:
+    """Replace carrier and tracking number of goods that have left. False if they have not.
+
+    A mail that still waits says the new number; one that was sent is not sent again: the order's page has the number.
+    """
+    shipped = Order.objects.filter(pk=order_id, shipped_at__isnull=False)
+    return shipped.update(carrier=carrier.strip(), tracking_number=tracking_number.strip()) == 1
+
+
+def complete(*, order_id: int) -> bool:
+    """Mark a shipped order as completed: the buyer has received it. False if it is not shipped."""
+    return Order.objects.filter(pk=order_id, status=OrderStatus.SHIPPED).update(status=OrderStatus.COMPLETED) == 1
+
+
+def cancel(*, order_id: int) -> bool:
+    """Cancel an unpaid order and put its units back on sale. False if it is not awaiting payment."""
+    if not end_unpaid(order_ids=[order_id], status=OrderStatus.CANCELLED, wait=True):
+        return False
+    settle_now([order_id])
+    return True
+
+
+class RefundOutcome(StrEnum):
+    """What became of a refund that staff asked for, in the order of the checks."""
+
+    REPEATED = "repeated"
+    NOT_REFUNDABLE = "not_refundable"
+    WRONG_AMOUNT = "wrong_amount"
+    TOO_MANY_UNITS = "too_many_units"
+    STARTED = "started"
+
+
+def refund(*, order_id: int, units_back: bool, reason: str = "", made_by: User | None = None) -> bool:
+    """Refund all of a paid, shipped or completed order that was not refunded before. False if it is none of these.
+
+    If a provider captured the money, the order is `refund_due` until the provider confirms: the whole payment is
+    `refund_due` too (`orders/payments/refunds.py`), or after refunds of parts the rest is one more part
+    (`orders/payments/part_refunds.py`). If staff recorded the payment, they return the money themselves, and the order
+    is `refunded` at once. With `units_back` the units go back on sale now; without it they stay sold, for goods that
+    cannot be sold again.
+    """
+    with transaction.atomic():
+        order = Order.objects.select_for_update().filter(pk=order_id, status__in=SOLD).first()
+        if order is None:
+            return False
+        payment = captured_payment(order)
+        is_whole = order.refunded_minor == 0
+        wish = wish_for_the_rest(order=order, units_back=units_back, reason=reason, made_by=made_by)
+        record(order=order, payment=payment, wish=wish, is_whole=is_whole)
+        if payment and is_whole:
+            asked_again = {"attempts": 0, "next_attempt_at": Now(), "last_error": ""}
+            Payment.objects.filter(pk=payment.pk).update(status=Payment.Status.REFUND_DUE, **asked_again)
+        end_with_refund(order, is_due=payment is not None, units_back=units_back)
+        if payment is None:
+            sending.enqueue(order_ids=[order_id], kind=Mail.Kind.REFUNDED)
+    settle_now([order_id])
+    return True
+
+
+def refund_part(*, order_id: int, wish: Wish) -> RefundOutcome:
+    """Refund a part of a paid, shipped or completed order, which keeps its status while some money is left.
+
+    The last part ends the order. Units of a flash sale stay sold; `wish.units_back` is about ordinary ones.
+    """
+    with transaction.atomic():
+        order = Order.objects.select_for_update().get(pk=order_id)
+        if Refund.objects.filter(pk=wish.refund_id).exists():
+            return RefundOutcome.REPEATED
+        payment = captured_payment(order)
+        left_minor = refundable_minor(order, payment)
+        if not left_minor:
+            return RefundOutcome.NOT_REFUNDABLE
+        if not 0 < wish.amount_minor <= left_minor:
+            return RefundOutcome.WRONG_AMOUNT
+        lines = units_left(order)
+        if any(not 0 <= units <= lines.get(line_id, 0) for line_id, units in wish.units_of_line.items()):
+            return RefundOutcome.TOO_MANY_UNITS
+        made = record(order=order, payment=payment, wish=wish)
+        if wish.amount_minor == left_minor and order.status in SOLD:
+            end_with_refund(order, is_due=payment is not None, units_back=False)
+        if payment is None:
+            sending.enqueue(order_ids=[order_id], kind=Mail.Kind.REFUNDED, refund=made)
+    settle_now([order_id])
+    return RefundOutcome.STARTED
+
+
+def end_with_refund(order: Order, *, is_due: bool, units_back: bool) -> None:
+    """No money is left of a paid order. Its flash-sale units go back on sale, or stay sold."""
+    status = OrderStatus.REFUND_DUE if is_due else OrderStatus.REFUNDED
+    paid = Order.objects.filter(pk=order.pk)
+    if units_back:
+        paid.update(status=status, ended_at=timezone.now(), units_back=True, settled_at=None)
+        give_back(order_ids=[order.pk])
+    else:
+        paid.update(status=status, ended_at=timezone.now(), units_back=False)
+
+
+def expire_overdue(*, batch_max: int = BATCH_MAX) -> int:
+    """Expire one batch of unpaid orders past their deadline and put their units back on sale. Returns how many.
+
+    Orders that the store has as sold stay: they were paid before PostgreSQL was restored from a backup.
+    """
+    overdue = (
+        Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, expires_at__lte=Now())
+        .order_by("expires_at")
+        .values_list("pk", "reservation_id")
+    )
+    staying: list[int] = []
+    while batch := list(overdue.exclude(pk__in=staying)[:batch_max]):
+        sold = sold_in_the_store(reservation_ids=[reservation_id for _, reservation_id in batch])
+        unpaid = [pk for pk, reservation_id in batch if reservation_id not in sold]
+        if unpaid:
+            expired = end_unpaid(order_ids=unpaid, status=OrderStatus.EXPIRED)
+            if expired:
+                settle_now(expired)
+            return len(expired)
+        staying += [pk for pk, _ in batch]
+    return 0
+
+
+def end_unpaid(*, order_ids: Iterable[int], status: OrderStatus, wait: bool = False) -> list[int]:
+    """End those of the orders that still await payment, and subtract their units from `taken`. Returns the ids ended.
+
+    One transaction, which locks the rows first. Rows that another transaction has locked are skipped. With `wait` it
+    waits for them instead: a person who cancels wants to know whether it worked.
+    """
+    with transaction.atomic():
+        waiting = list(
+            Order.objects.select_for_update(skip_locked=not wait)
+            .filter(pk__in=list(order_ids), status=OrderStatus.AWAITING_PAYMENT)
+            .order_by("pk")
+            .values_list("pk", flat=True)
+        )
+        if not waiting:
+            return []
+        ended = Order.objects.filter(pk__in=waiting)
+        ended.update(status=status, ended_at=timezone.now(), attention=PAYMENT_FOUND)
+        give_back(order_ids=waiting)
+        move_units(order_ids=waiting, kind=StockChange.Kind.RELEASED)
+        if status is OrderStatus.EXPIRED:
+            sending.enqueue(order_ids=waiting, kind=Mail.Kind.EXPIRED)
+    return waiting
+
+
+# --- What payments change. The caller has locked the order, in the transaction that also updates the payment. ---
+
+# Orders that ended unpaid. A payment that arrives for them is refunded, and the order becomes refunded with it.
+ENDED_UNPAID = (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED)
+
+
+def mark_paid(order: Order) -> None:
+    """The provider has captured the payment of an order that awaited it."""
+    awaiting = Order.objects.filter(pk=order.pk, status=OrderStatus.AWAITING_PAYMENT)
+    awaiting.update(status=OrderStatus.PAID, ended_at=timezone.now(), attention=PAYMENT_FOUND)
+    move_units(order_ids=[order.pk], kind=StockChange.Kind.SOLD)
+    sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.PAID)
+
+
+def mark_paid_late(order: Order) -> None:
+    """A late payment was accepted: the expired order has its units again (orders/payments/late_money.py)."""
+    expired = Order.objects.filter(pk=order.pk, status=OrderStatus.EXPIRED)
+    expired.update(
+        status=OrderStatus.PAID, ended_at=timezone.now(), settled_at=None, attention=Attention.LATE_PAYMENT_KEPT
+    )
+    sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.PAID)
+
+
+def mark_refund_due(order: Order) -> None:
+    """A payment arrived for an order that ended unpaid, and must be refunded. Any other order keeps its status.
+
+    The order becomes unsettled, so that its hold is released again: a crash while a late payment was being decided may
+    have left the hold restored.
+    """
+    ended = Order.objects.filter(pk=order.pk, status__in=ENDED_UNPAID)
+    ended.update(status=OrderStatus.REFUND_DUE, settled_at=None)
+
+
+def mark_refunded(order: Order) -> None:
+    """The buyer has all the money back."""
+    Order.objects.filter(pk=order.pk, status=OrderStatus.REFUND_DUE).update(status=OrderStatus.REFUNDED)
+    sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
+
+
+def mark_part_refunded(order: Order, refund: Refund) -> None:
+    """The buyer has the money of one refund. If the order waited for its last one, it is refunded."""
+    waiting = Refund.objects.filter(order_id=order.pk, status=Refund.Status.DUE).exists()
+    if not waiting:
+        everything = Order.objects.filter(pk=order.pk, status=OrderStatus.REFUND_DUE, refunded_minor=F("amount_minor"))
+        everything.update(status=OrderStatus.REFUNDED)
+    sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.REFUNDED, refund=refund)
+
+
+def mark_part_refund_failed(order: Order, refund: Refund) -> None:
+    """The provider will not pay this refund. Its amount can be refunded again; a person should look at the order."""
+    Order.objects.filter(pk=order.pk).update(
+        refunded_minor=F("refunded_minor") - refund.amount_minor, attention=Attention.REFUND_FAILS
+    )
+    Order.objects.filter(pk=order.pk, status=OrderStatus.REFUNDED).update(status=OrderStatus.REFUND_DUE)
+
+
+def mark_refunded_by_provider(order: Order) -> None:
+    """Somebody refunded the payment on the provider's own site, not through the shop."""
+    changes: dict[str, Any]
+    if order.status in SOLD:
+        # Nobody has decided that the units may be sold again, so they stay sold.
+        changes = {"ended_at": timezone.now(), "units_back": False}
+    elif order.status == OrderStatus.REFUND_DUE:
+        # The last refund of a part was under way.
+        changes = {}
+    elif order.status == OrderStatus.EXPIRED:
+        # A late payment that was not decided yet. A crash may have left its hold restored as sold, and the store
+        # releases sold units only for a refund, so the order is settled again as refunded.
+        changes = {"settled_at": None}
+    else:
+        return
+    Order.objects.filter(pk=order.pk).update(status=OrderStatus.REFUNDED, **changes)
+    sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
+
+
+def mark_refund_failed(order: Order) -> None:
+    """The provider could not refund the payment after all; a person should look at the order."""
+    Order.objects.filter(pk=order.pk).update(attention=Attention.REFUND_FAILS)
+    Order.objects.filter(pk=order.pk, status=OrderStatus.REFUNDED).update(status=OrderStatus.REFUND_DUE)

@@ -1,0 +1,215 @@
+"""The flash sale over HTTP: sales, passes, and the reservation itself. Live figures are in seckill/api/live_views.py.
+
+`ReservationView` reads the pass (no database) and calls `reservation.reserve`, which asks the reservation store once.
+Follow it from there to the script, and the outbox to `orders/life/intake.py`. Ordinary calls do not come here:
+`web/reservations/hot_lane.py` gives them the same answers in a fraction of the time.
+"""
+
+import math
+from functools import lru_cache
+from typing import Any, cast
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.generics import ListAPIView, RetrieveAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from seckill import ledger
+from seckill.api.serializers import (
+    PassSerializer,
+    ReservationRequestSerializer,
+    ReservationSerializer,
+    SaleSerializer,
+)
+from seckill.live.page_texts import refusal_detail
+from seckill.live.spread import spread_seconds
+from seckill.models import Sale, listed_sales, published_items, published_sales, with_products
+from seckill.outcomes import HTTP, Outcome
+from seckill.passes import passes
+from seckill.passes.authentication import PassAuthentication, PassRefused
+from seckill.passes.limit import count_pass
+from seckill.phase import Phase, in_phase
+from seckill.reservation import ACCEPTED, reserve
+from seckill.timestamps import now_ms, rfc3339, to_ms
+from shop.buyer_language import remember_language
+from shop.http.base_view import JsonAPIView
+from shop.http.link_pages import LinkPages
+from shop.http.openapi import TOKEN_REFUSALS, refusals
+from shop.http.problems import problem
+from shop.money import to_text
+
+
+class ReservationView(JsonAPIView):
+    """Reserve units of a sale item with a pass. Repeating the call is safe: the same pass never reserves twice."""
+
+    authentication_classes = (PassAuthentication,)
+    permission_classes = ()
+
+    @extend_schema(
+        request=ReservationRequestSerializer,
+        responses={
+            201: ReservationSerializer,
+            **refusals(
+                *("invalid", "parse_error", "pass_missing", "pass_invalid", "pass_expired"),
+                *("pass_of_another_buyer", "pass_of_another_item", "length_required", "body_too_large"),
+                *("unsupported_media_type", *(outcome for outcome in Outcome if outcome not in ACCEPTED)),
+            ),
+        },
+    )
+    def post(self, request: Request, item_id: int) -> HttpResponse:
+        pass_ = cast(passes.Pass, request.auth)
+        if pass_.item_id != item_id:
+            raise PassRefused("pass_of_another_item", _("This pass is for another item of the sale."), status=403)
+        body = ReservationRequestSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        reservation = reserve(pass_=pass_, units=body.validated_data["units"])
+        return accepted(pass_, reservation) if reservation.outcome in ACCEPTED else refusal(reservation)
+
+
+def accepted(pass_: passes.Pass, reservation: ledger.Reservation) -> Response:
+    """201: the units are held for the buyer until the deadline."""
+    body = accepted_body(pass_, reservation)
+    response = Response(body, status=201, headers={"Location": body["status_url"], "Cache-Control": "no-store"})
+    if reservation.outcome is Outcome.ALREADY_RESERVED:
+        response["Idempotent-Replayed"] = "true"
+    return response
+
+
+def accepted_body(pass_: passes.Pass, reservation: ledger.Reservation) -> dict[str, Any]:
+    reservation_id = str(pass_.reservation_id)
+    return {
+        "id": reservation_id,
+        "units": reservation.units,
+        "amount": to_text(minor=reservation.units * reservation.price_minor, currency=reservation.currency),
+        "currency": reservation.currency,
+        "expires_at": rfc3339(reservation.deadline_ms),
+        "status_url": status_url_pattern() % reservation_id,
+    }
+
+
+@lru_cache(maxsize=1)
+def status_url_pattern() -> str:
+    """The address of a reservation, with %s for its id. Looking it up takes longer than all the rest of the answer."""
+    any_id = UUID(int=0)
+    return reverse("api-reservation", args=[any_id]).replace(str(any_id), "%s")
+
+
+def refusal(reservation: ledger.Reservation) -> HttpResponse:
+    """The problem document of any other outcome."""
+    outcome = reservation.outcome
+    answer = HTTP[outcome]
+    retry_after_seconds = None
+    if answer.retry_after_seconds is not None:
+        retry_after_seconds = spread_seconds(answer.retry_after_seconds, now_ms=reservation.now_ms)
+    more: dict[str, Any] = {"server_time": rfc3339(reservation.now_ms)}
+    if outcome is Outcome.NOT_OPEN:
+        retry_after_seconds = math.ceil(reservation.retry_ms / 1000)
+    if outcome is Outcome.TOO_FEW_LEFT and reservation.left is not None:
+        more["left"] = reservation.left
+    if outcome is Outcome.LIMIT_REACHED:
+        more["remaining"], more["per_buyer_max"] = reservation.remaining, reservation.per_buyer_max
+    return problem(
+        status=answer.status,
+        code=outcome.value,
+        title=answer.title,
+        detail=refusal_detail(reservation),
+        retry_after_seconds=retry_after_seconds,
+        **more,
+    )
+
+
+class PassView(JsonAPIView):
+    """A pass for the signed-in buyer. Passes are issued from ten minutes before the opening."""
+
+    # Ordinary calls do not come here: web/reservations/signed_in.py gives a pass under the same conditions.
+
+    @extend_schema(
+        request=None,
+        responses={
+            201: PassSerializer,
+            **refusals(
+                *(*TOKEN_REFUSALS, "csrf_failed", "invalid", "not_found", "too_many_attempts", "too_early", "closed"),
+            ),
+        },
+    )
+    def post(self, request: Request, item_id: int) -> HttpResponse:
+        if request.data:
+            raise ValidationError({name: _("Unknown field.") for name in request.data})
+        item = get_object_or_404(published_items(), pk=item_id)
+        now = timezone.now()
+        wait_seconds = (item.sale.passes_open_at - now).total_seconds()
+        if wait_seconds > 0:
+            return problem(
+                status=409,
+                code="too_early",
+                title=_("Too early for a pass"),
+                detail=_("Passes are issued from a few minutes before the sale opens. Try again then."),
+                retry_after_seconds=math.ceil(wait_seconds),
+                server_time=rfc3339(to_ms(now)),
+            )
+        if now >= item.sale.closes_at:
+            return refusal(ledger.Reservation(Outcome.CLOSED, now_ms=now_ms()))
+        body = pass_body(item_id=item.pk, buyer_id=cast(int, request.user.pk))
+        # Here and not in ReservationView, which makes no query.
+        remember_language(request)
+        return Response(body, status=201, headers={"Cache-Control": "no-store"})
+
+
+def pass_body(*, item_id: int, buyer_id: int) -> dict[str, Any]:
+    """A new pass, which counts against the buyer's limit. Raises LimitReached."""
+    count_pass(buyer_id=buyer_id)
+    expires_s = passes.expiry_s()
+    return {
+        "pass": passes.issue(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s),
+        "expires_at": rfc3339(expires_s * 1000),
+    }
+
+
+class SaleListView(ListAPIView[Sale]):
+    """Published and listed sales with their items, the latest opening first, 20 on a page.
+
+    The header `Link` has the addresses of the previous and the next page.
+    """
+
+    authentication_classes = ()
+    permission_classes = ()
+    serializer_class = SaleSerializer
+    pagination_class = LinkPages
+    queryset = Sale.objects.none()
+
+    def get_queryset(self) -> QuerySet[Sale]:
+        now, phase = timezone.now(), self.request.query_params.get("phase")
+        sales = listed_sales().prefetch_related(with_products())
+        if phase is None:
+            return sales
+        if phase not in list(Phase):
+            raise ValidationError({"phase": _("Must be one of: %(phases)s.") % {"phases": ", ".join(Phase)}})
+        return sales.filter(in_phase(Phase(phase), now=now))
+
+    @extend_schema(
+        parameters=[OpenApiParameter("phase", enum=list(Phase))],
+        responses={200: SaleSerializer(many=True), **refusals("invalid", "not_found")},
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().get(request, *args, **kwargs)
+
+
+@extend_schema(responses={200: SaleSerializer, **refusals("not_found")})
+class SaleView(RetrieveAPIView[Sale]):
+    """One published sale with its items."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    serializer_class = SaleSerializer
+    queryset = Sale.objects.none()
+
+    def get_queryset(self) -> QuerySet[Sale]:
+        return published_sales().prefetch_related(with_products())

@@ -1,0 +1,176 @@
+"""The Redis stream that carries each reservation to the database, read by the consumer group `intake`.
+
+An entry is removed only by `acknowledge`, after its commit, or by `move_to_dead_letters`, if it can never be committed.
+"""
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from redis import Redis
+from redis.exceptions import ResponseError
+
+from seckill.store.client import answers_of, ask, ask_each
+from seckill.store.keys import keys_of
+
+GROUP = "intake"
+# The same after a restart, so that consumers do not pile up. Dead consumers are found by idle time, not by name.
+CONSUMER = socket.gethostname()
+# If an entry was read and not acknowledged for this long, its consumer is taken to be dead or hanging. If it is only
+# slow, no harm is done: inserting is idempotent by reservation id. Short, since promise P5 allows 60 s in all.
+TAKE_OVER_IDLE_MS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One outbox entry: its stream id and its fields as text."""
+
+    id: str
+    fields: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The entries of an outbox that are not orders yet, and the age of the oldest one; 0 if there is none."""
+
+    entries: int
+    oldest_ms: int
+
+
+def read_batch(*, item_id: int, count_max: int, consumer: str = CONSUMER) -> list[Entry]:
+    """Up to `count_max` entries of dead consumers, then as many new ones. They stay pending until acknowledged."""
+    key = keys_of(item_id).outbox
+
+    def read(client: Redis) -> list[tuple[Any, Any]]:
+        try:
+            return next_entries(client, key, count_max=count_max, consumer=consumer)
+        except ResponseError as error:
+            if "NOGROUP" not in str(error):
+                raise
+            if not create_lost_group(client, key):
+                return []
+            return next_entries(client, key, count_max=count_max, consumer=consumer)
+
+    return [entry_from(entry_id, fields) for entry_id, fields in ask(read, item_id=item_id)]
+
+
+def read_all(*, item_id: int, count_max: int) -> list[Entry]:
+    """The oldest entries, even those that another consumer has read: a reconcile must process all of them."""
+    entries: Any = ask(lambda client: client.xrange(keys_of(item_id).outbox, count=count_max), item_id=item_id)
+    return [entry_from(entry_id, fields) for entry_id, fields in entries]
+
+
+def oldest_ms(*, item_id: int) -> int | None:
+    """When the oldest entry was written, by the store's clock; None if the outbox is empty."""
+    entries: Any = ask(lambda client: client.xrange(keys_of(item_id).outbox, count=1), item_id=item_id)
+    return int(entries[0][0].partition(b"-")[0]) if entries else None
+
+
+def acknowledge(*, item_id: int, entry_ids: Sequence[str]) -> None:
+    """Remove entries whose orders are committed."""
+    if not entry_ids:
+        return
+    key = keys_of(item_id).outbox
+
+    def remove(client: Redis) -> None:
+        pipeline = client.pipeline(transaction=True)
+        pipeline.xack(key, GROUP, *entry_ids)
+        pipeline.xdel(key, *entry_ids)
+        pipeline.execute()
+
+    ask(remove, item_id=item_id)
+
+
+def move_to_dead_letters(*, item_id: int, entry: Entry, error: str) -> None:
+    """Move an entry that can never be committed to the dead-letter stream, atomically."""
+    keys = keys_of(item_id)
+    record: dict[Any, Any] = {**entry.fields, "entry": entry.id, "error": error[:500]}
+
+    def move(client: Redis) -> None:
+        pipeline = client.pipeline(transaction=True)
+        pipeline.xadd(keys.dead, record)
+        pipeline.xack(keys.outbox, GROUP, entry.id)
+        pipeline.xdel(keys.outbox, entry.id)
+        pipeline.execute()
+
+    ask(move, item_id=item_id)
+
+
+def backlogs(*, item_ids: Sequence[int]) -> dict[int, int]:
+    """The number of entries in each item's outbox, read or not. Items with none are left out.
+
+    An outbox that cannot be read, a key of the wrong type, counts as 1: draining it says what is wrong.
+    """
+
+    def read(client: Redis, item_ids: Sequence[int]) -> dict[int, int]:
+        pipeline = client.pipeline(transaction=False)
+        for item_id in item_ids:
+            pipeline.xlen(keys_of(item_id).outbox)
+        found = zip(item_ids, answers_of(pipeline), strict=True)
+        return {item_id: length if isinstance(length, int) else 1 for item_id, length in found if length}
+
+    return ask_each(read, item_ids=item_ids)
+
+
+def waiting(*, item_ids: Sequence[int]) -> dict[int, Waiting]:
+    """What waits in each item's outbox, empty or not. One round trip for each server."""
+    return ask_each(read_waiting, item_ids=item_ids)
+
+
+def read_waiting(client: Redis, item_ids: Sequence[int]) -> dict[int, Waiting]:
+    pipeline = client.pipeline(transaction=False)
+    for item_id in item_ids:
+        key = keys_of(item_id).outbox
+        pipeline.xlen(key)
+        pipeline.xrange(key, count=1)
+    pipeline.time()
+    *answers, (seconds, microseconds) = pipeline.execute()
+    now_ms = int(seconds) * 1000 + int(microseconds) // 1000
+    return {
+        item_id: Waiting(
+            entries=length, oldest_ms=max(now_ms - int(oldest[0][0].partition(b"-")[0]), 0) if oldest else 0
+        )
+        for item_id, length, oldest in zip(item_ids, answers[0::2], answers[1::2], strict=True)
+    }
+
+
+def next_entries(client: Redis, key: str, *, count_max: int, consumer: str) -> list[tuple[Any, Any]]:
+    """The consumer's next entries: first those of dead consumers, then new ones up to `count_max`."""
+    entries: list[tuple[Any, Any]] = list(
+        client.xautoclaim(key, GROUP, consumer, TAKE_OVER_IDLE_MS, count=count_max)[1]
+    )
+    if len(entries) < count_max:
+        new = client.xreadgroup(GROUP, consumer, {key: ">"}, count=count_max - len(entries))
+        entries += [entry for _, stream in stream_pairs(new) for entry in stream]
+    return entries
+
+
+def create_lost_group(client: Redis, key: str) -> bool:
+    """Create the consumer group of a stream that lost it, from the first entry. False if there is no stream.
+
+    Without a group the entries would never be read. Some may be read twice; inserting is idempotent.
+    """
+    if not client.exists(key):
+        return False
+    try:
+        client.xgroup_create(key, GROUP, id="0")
+    except ResponseError as error:
+        # BUSYGROUP: another consumer has just created it.
+        if "BUSYGROUP" not in str(error):
+            raise
+    return True
+
+
+def stream_pairs(reply: Any) -> list[tuple[Any, Any]]:
+    """XREADGROUP's answer as (stream, entries) pairs: a list in RESP2, a mapping in RESP3, nothing when empty."""
+    if not reply:
+        return []
+    return list(reply.items()) if isinstance(reply, dict) else list(reply)
+
+
+def entry_from(entry_id: bytes, fields: dict[bytes, bytes]) -> Entry:
+    return Entry(
+        id=entry_id.decode(),
+        fields={name.decode(errors="replace"): value.decode(errors="replace") for name, value in fields.items()},
+    )

@@ -1,0 +1,220 @@
+"""Asking the reservation store: the server that has an item, or each server that has some of several items.
+
+The address of the store decides what a server is (shop/configuration/redis_address.py): the only one, the primary that
+the sentinels name now, or one of the primaries of a Cluster. Whoever asks gets an ordinary client of that server.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+from django.core.cache import caches
+from django_redis import get_redis_connection
+from redis import Redis
+from redis.exceptions import (
+    AskError,
+    AuthenticationError,
+    BusyLoadingError,
+    ClusterDownError,
+    ConnectionError,
+    MovedError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TimeoutError,
+    TryAgainError,
+)
+
+from seckill.store.barrier import TooFewReplicas
+from seckill.store.breaker import breaker_of
+from seckill.store.cluster import ClusterNodes
+from seckill.store.failures import Cause, report_failure
+from seckill.store.members import Member, cluster_members, members_of
+
+Answer = TypeVar("Answer")
+
+# The settings by which `reservation_servers` has made its client, since tests change them, and the client.
+_found: dict[str, tuple[object, Any]] = {}
+
+
+class StoreUnreachable(Exception):
+    """The reservation store did not answer, or refused. A call that was under way may or may not have taken effect."""
+
+    def __init__(self, message: str = "", *, cause: Cause = Cause.UNREACHABLE) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+def ask(step: Callable[[Redis], Answer], *, item_id: int) -> Answer:
+    """Call `step` with the client of the server that has the item. Every RedisError becomes StoreUnreachable.
+
+    Where the item has moved to another node of a Cluster, `step` is called a second time, with that node's client: the
+    first one has answered without doing anything for the keys that moved, and what else it did can be repeated.
+    """
+    servers = reservation_servers()
+    if not isinstance(servers, ClusterNodes):
+        return ask_member(step, client=servers)
+    try:
+        return _call(step, client=_node_of(item_id, nodes=servers))
+    except MovedError as error:
+        servers.moved(error)
+    except StoreUnreachable:
+        # Perhaps another node has been promoted.
+        servers.refresh_soon()
+        raise
+    try:
+        return _call(step, client=_node_of(item_id, nodes=servers))
+    except MovedError as error:
+        raise _failure(error) from error
+
+
+def ask_each(
+    step: Callable[[Redis, Sequence[int]], dict[int, Answer]], *, item_ids: Sequence[int]
+) -> dict[int, Answer]:
+    """Call `step` with each server and the items that it has: the answers, by item.
+
+    Items of a server that does not answer are missing. Raises StoreUnreachable if none answers.
+    """
+    servers = reservation_servers()
+    if not isinstance(servers, ClusterNodes):
+        return ask_member(lambda client: step(client, item_ids), client=servers)
+    found: dict[int, Answer] = {}
+    failure: StoreUnreachable | None = None
+    answered = False
+    for item_ids_of_one in _groups(item_ids):
+        try:
+            found |= ask(
+                lambda client, ids=item_ids_of_one: step(client, ids),  # type: ignore[misc]
+                item_id=item_ids_of_one[0],
+            )
+            answered = True
+        except StoreUnreachable as error:
+            failure = error
+    if failure and not answered:
+        raise failure
+    return found
+
+
+def note_moved(error: MovedError) -> None:
+    """A pipeline over several items has met one that another node has: the next call asks there."""
+    servers = reservation_servers()
+    if isinstance(servers, ClusterNodes):
+        servers.moved(error)
+
+
+def server_of(item_id: int) -> object:
+    """Which server has the item, to compare with that of another item; None if that is not known now."""
+    servers = reservation_servers()
+    if not isinstance(servers, ClusterNodes):
+        return servers.connection_pool
+    try:
+        return servers.client_of(item_id).connection_pool
+    except RedisError:
+        return None
+
+
+def all_members() -> list[Member]:
+    """Every server of the store, replicas too. Raises StoreUnreachable."""
+    servers = reservation_servers()
+    if not isinstance(servers, ClusterNodes):
+        return members_of(servers, ask_member(lambda client: client.info("replication"), client=servers))
+    try:
+        return cluster_members(servers)
+    except RedisError as error:
+        raise _failure(error) from error
+
+
+def ask_member(step: Callable[[Redis], Answer], *, client: Redis) -> Answer:
+    """Call `step` with the client of one server, whatever it has. Raises StoreUnreachable."""
+    try:
+        return _call(step, client=client)
+    except MovedError as error:
+        raise _failure(error) from error
+
+
+def answers_of(pipeline: Any) -> list[Any]:
+    """The answers of a pipeline, errors among them, but for that of a key that another node has: it is raised."""
+    answers: list[Any] = pipeline.execute(raise_on_error=False)
+    for answer in answers:
+        if isinstance(answer, MovedError):
+            raise answer
+    return answers
+
+
+def reservation_servers() -> Redis | ClusterNodes:
+    """The client of the store that the settings name, one for all threads and requests of the process.
+
+    Django makes one for each context, and in the event loop each request has its own: that took longer than the
+    reservation.
+    """
+    chosen = caches.settings["seckill"]
+    found = _found.get("seckill")
+    if found is None or found[0] is not chosen:
+        found = _found["seckill"] = chosen, get_redis_connection("seckill")
+    return cast(Redis | ClusterNodes, found[1])
+
+
+def _node_of(item_id: int, *, nodes: ClusterNodes) -> Redis:
+    try:
+        return nodes.client_of(item_id)
+    except RedisError as error:
+        raise _failure(error) from error
+
+
+def _groups(item_ids: Sequence[int]) -> list[list[int]]:
+    """The items by the node that has them; those whose node is not known together in one."""
+    groups: dict[object, list[int]] = {}
+    for item_id in item_ids:
+        groups.setdefault(server_of(item_id), []).append(item_id)
+    return list(groups.values())
+
+
+def _call(step: Callable[[Redis], Answer], *, client: Redis) -> Answer:
+    """Raises StoreUnreachable, and MovedError."""
+    breaker = breaker_of(client)
+    if not breaker.may_call():
+        raise StoreUnreachable("the store did not answer in time a moment ago", cause=Cause.TIMEOUT)
+    try:
+        answer = step(client)
+    except RedisError as error:
+        if cause_of(error) is Cause.TIMEOUT:
+            breaker.timed_out()
+        else:
+            breaker.answered()
+        if isinstance(error, MovedError):
+            raise
+        if isinstance(error, ReadOnlyError):
+            # The primary was demoted and its connections live on. New ones find the new primary.
+            client.connection_pool.disconnect(inuse_connections=False)
+        raise _failure(error) from error
+    breaker.answered()
+    return answer
+
+
+def _failure(error: RedisError) -> StoreUnreachable:
+    """Noted for the log and the metrics."""
+    cause = cause_of(error)
+    report_failure(cause, str(error))
+    return StoreUnreachable(str(error), cause=cause)
+
+
+def cause_of(error: RedisError) -> Cause:
+    """The cause in one word. The order matters: several of these are subclasses of ConnectionError."""
+    if isinstance(error, TimeoutError):
+        return Cause.TIMEOUT
+    if isinstance(error, AuthenticationError | NoPermissionError):
+        return Cause.PASSWORD
+    if isinstance(error, BusyLoadingError):
+        return Cause.LOADING
+    if isinstance(error, ConnectionError | ClusterDownError):
+        return Cause.UNREACHABLE
+    if isinstance(error, AskError | TryAgainError):
+        return Cause.MOVING
+    if isinstance(error, OutOfMemoryError):
+        return Cause.FULL
+    if isinstance(error, ReadOnlyError):
+        return Cause.READONLY
+    if isinstance(error, TooFewReplicas) or (isinstance(error, ResponseError) and "NOREPLICAS" in str(error)):
+        return Cause.REPLICAS
+    return Cause.SCRIPT_ERROR

@@ -1,0 +1,232 @@
+"""Whether both stores keep confirmed reservations and orders through a power cut, judged by the servers' settings.
+
+A sale can be published or resumed only on servers without a weakness (seckill/publication.py,
+seckill/changes/journal.py); `manage.py check --deploy` names each weakness.
+Every server of the reservation store is checked, replicas too, since each of them may become a primary. Of PostgreSQL
+only the server, role and database of this process's connection are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+from redis import Redis
+from redis.exceptions import ResponseError
+
+from seckill.store.client import StoreUnreachable, all_members, ask_member
+from seckill.store.members import Member, online_replicas
+
+
+@dataclass(frozen=True, slots=True)
+class Weakness:
+    """A setting that can lose confirmed reservations or orders. `text` tells the operator what to set.
+
+    `node` names the server, where the reservation store has several.
+    """
+
+    setting: str
+    value: str
+    text: str
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The safe values of a setting, and what any other value does."""
+
+    safe_values: frozenset[str]
+    text: str
+
+
+STORE_RULES = {
+    "appendonly": Rule(
+        frozenset({"yes"}),
+        gettext_noop(
+            "The reservation store does not write to disk (appendonly is “%(value)s”): a restart would lose "
+            "confirmed reservations. Set appendonly yes."
+        ),
+    ),
+    "appendfsync": Rule(
+        frozenset({"always"}),
+        gettext_noop(
+            "The reservation store confirms reservations before they are on disk (appendfsync is “%(value)s”): a "
+            "power cut would lose confirmed reservations. Set appendfsync always."
+        ),
+    ),
+    "no-appendfsync-on-rewrite": Rule(
+        frozenset({"no"}),
+        gettext_noop(
+            "While the reservation store rewrites its file, reservations are not flushed to disk "
+            "(no-appendfsync-on-rewrite is “%(value)s”): a power cut would lose them. Set "
+            "no-appendfsync-on-rewrite no."
+        ),
+    ),
+    "maxmemory-policy": Rule(
+        frozenset({"noeviction"}),
+        gettext_noop(
+            "When its memory is full, the reservation store may delete sales and reservations (maxmemory-policy "
+            "is “%(value)s”). Set maxmemory-policy noeviction."
+        ),
+    ),
+}
+# Read too, for weaknesses_of_promises.
+REPLICA_SETTINGS = ("min-replicas-to-write", "repl-backlog-ttl")
+DATABASE_RULES = {
+    # All of these wait for this server's disk; they differ in what they require of standbys.
+    "synchronous_commit": Rule(
+        frozenset({"on", "local", "remote_write", "remote_apply"}),
+        gettext_noop(
+            "PostgreSQL confirms orders before they are on disk (synchronous_commit is “%(value)s”): a power cut "
+            "would lose orders. Set synchronous_commit = on, for the server, this database and this role."
+        ),
+    ),
+    "fsync": Rule(
+        frozenset({"on"}),
+        gettext_noop(
+            "PostgreSQL does not flush to disk (fsync is “%(value)s”): a power cut can destroy the whole "
+            "database. Set fsync = on."
+        ),
+    ),
+    "full_page_writes": Rule(
+        frozenset({"on"}),
+        gettext_noop(
+            "PostgreSQL cannot repair a page that a power cut left half written (full_page_writes is “%(value)s”). "
+            "Set full_page_writes = on."
+        ),
+    ),
+}
+
+
+def reason_to_refuse() -> str:
+    """Why no sale may open now, and what to set. Empty if nothing is weak, or if weak stores are allowed."""
+    if settings.SECKILL_ALLOW_WEAK_DURABILITY:
+        return ""
+    return " ".join(weakness.text for weakness in reachable_weaknesses())
+
+
+def allowed_weaknesses() -> list[Weakness]:
+    """The weaknesses that are tolerated because SECKILL_ALLOW_WEAK_DURABILITY is set. Staff are warned of them."""
+    return reachable_weaknesses() if settings.SECKILL_ALLOW_WEAK_DURABILITY else []
+
+
+def reachable_weaknesses() -> list[Weakness]:
+    """The weaknesses of both stores. An unreachable reservation store is checked later, before the announcement."""
+    try:
+        return find_weaknesses()
+    except StoreUnreachable:
+        return weaknesses_of_database()
+
+
+def find_weaknesses() -> list[Weakness]:
+    """The weaknesses of the reservation store and PostgreSQL, in the active language. Raises StoreUnreachable."""
+    return [*weaknesses_of_store(), *weaknesses_of_database()]
+
+
+def weaknesses_of_store() -> list[Weakness]:
+    """The weaknesses of each server of the reservation store. One that hides its settings counts as weak.
+
+    Raises StoreUnreachable if no server answers, or the only one.
+    """
+    if settings.SECKILL_STORE_DURABILITY:
+        # Its operator keeps what it has confirmed, and forbids CONFIG.
+        return []
+    members = all_members()
+    found: list[Weakness] = []
+    silent: list[StoreUnreachable] = []
+    for member in members:
+        try:
+            found += [of_node(member, weakness) for weakness in weaknesses_of_member(member)]
+        except StoreUnreachable as error:
+            silent.append(error)
+            # A replica that is away loses nothing. Whether enough of them are there is asked of the primary.
+            if member.primary:
+                found.append(of_node(member, silent_node()))
+    if len(silent) == len(members):
+        raise silent[0]
+    return found
+
+
+def of_node(member: Member, weakness: Weakness) -> Weakness:
+    """The weakness with the name of its server, where there are several."""
+    if not member.name:
+        return weakness
+    text = _("Node %(node)s: %(text)s") % {"node": member.name, "text": weakness.text}
+    return replace(weakness, node=member.name, text=text)
+
+
+def weaknesses_of_member(member: Member) -> list[Weakness]:
+    """Those of one server of the reservation store. Raises StoreUnreachable."""
+
+    def read(client: Redis) -> Any:
+        try:
+            return client.config_get(*STORE_RULES, *REPLICA_SETTINGS)
+        except ResponseError as refusal:
+            # Managed services forbid or rename CONFIG, each with its own error message.
+            return unreadable_settings(answer=str(refusal))
+
+    values = ask_member(read, client=member.client)
+    if isinstance(values, Weakness):
+        return [values]
+    if missing := STORE_RULES.keys() - values.keys():
+        return [unreadable_settings(answer=f"{', '.join(sorted(missing))}: (nil)")]
+    found = weaknesses_in(rules=STORE_RULES, values=values)
+    if settings.SECKILL_YES_REPLICAS:
+        found += weaknesses_of_promises(member, values)
+    return found
+
+
+def weaknesses_of_promises(member: Member, values: Mapping[str, str]) -> list[Weakness]:
+    """What would lose a yes that waited for SECKILL_YES_REPLICAS replicas, or refuse each one."""
+    wanted = settings.SECKILL_YES_REPLICAS
+    found = []
+    for setting, needed in (("min-replicas-to-write", str(wanted)), ("repl-backlog-ttl", "0")):
+        if values.get(setting) != needed:
+            text = _(
+                "A yes waits for %(wanted)d replicas (SECKILL_YES_REPLICAS), but %(setting)s is “%(value)s”. Set "
+                "%(setting)s %(needed)s on each server of the reservation store."
+            ) % {"wanted": wanted, "setting": setting, "value": values.get(setting), "needed": needed}
+            found.append(Weakness(setting=setting, value=str(values.get(setting)), text=text))
+    if member.primary:
+        replication = ask_member(lambda client: client.info("replication"), client=member.client)
+        count = len(list(online_replicas(replication)))
+        if count != wanted:
+            text = _(
+                "A yes waits for %(wanted)d replicas (SECKILL_YES_REPLICAS), and %(count)d are connected. With fewer, "
+                "nobody can reserve; with more, one may be promoted that does not have every yes."
+            ) % {"wanted": wanted, "count": count}
+            found.append(Weakness(setting="replicas", value=str(count), text=text))
+    return found
+
+
+def silent_node() -> Weakness:
+    text = _("This server of the reservation store does not answer. Its items cannot be sold until it does.")
+    return Weakness(setting="unreachable", value="", text=text)
+
+
+def weaknesses_of_database() -> list[Weakness]:
+    """PostgreSQL's weaknesses, as set for this process's connection. Raises django.db.OperationalError."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", [list(DATABASE_RULES)])
+        return weaknesses_in(rules=DATABASE_RULES, values=dict(cursor.fetchall()))
+
+
+def weaknesses_in(*, rules: Mapping[str, Rule], values: Mapping[str, str]) -> list[Weakness]:
+    return [
+        Weakness(setting=setting, value=values[setting], text=_(rule.text) % {"value": values[setting]})
+        for setting, rule in rules.items()
+        if values[setting] not in rule.safe_values
+    ]
+
+
+def unreadable_settings(*, answer: str) -> Weakness:
+    text = _(
+        "The reservation store does not let the shop read its settings (CONFIG GET: “%(answer)s”), so the shop "
+        "cannot check that reservations survive a restart. If its operator guarantees appendonly yes, appendfsync "
+        "always, no-appendfsync-on-rewrite no and maxmemory-policy noeviction, start the shop with "
+        "SECKILL_ALLOW_WEAK_DURABILITY=1."
+    ) % {"answer": answer}
+    return Weakness(setting="config", value=answer, text=text)

@@ -1,0 +1,65 @@
+"""Items of a sale on several servers of the store, and what buyers hear of them."""
+
+import itertools
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from orders import tasks
+from seckill import ledger
+from seckill.items import item_state
+from seckill.models import Sale, SaleItem
+from seckill.outcomes import Outcome
+from seckill.passes import passes
+from seckill.publication import publish_sale
+from seckill.store.client import StoreUnreachable, server_of
+from tests.products import make_product, variant_of
+
+_numbers = itertools.count(1)
+
+
+def sale_of(count: int, *, quantity: int = 50) -> list[SaleItem]:
+    """A sale of so many items, open now."""
+    now = timezone.now()
+    sale = Sale.objects.create(
+        name="Spring sale", opens_at=now - timedelta(minutes=1), closes_at=now + timedelta(hours=1), hold_seconds=900
+    )
+    for _ in range(count):
+        number = next(_numbers)
+        product = make_product(name=f"Tea {number}", slug=f"tea-{number}", price_minor=9900)
+        SaleItem.objects.create(
+            sale=sale, variant=variant_of(product), quantity=quantity, per_buyer_max=2, price_minor=1900
+        )
+    publish_sale(sale_id=sale.pk)
+    return list(sale.items.order_by("pk"))
+
+
+def told(item: SaleItem, *, reservation_id: UUID | None = None, buyer_id: int | None = None) -> Outcome:
+    """What a buyer is told who asks for one unit: `unavailable` also while the store does not answer."""
+    buyer_id = buyer_id or User.objects.create(username=f"buyer-{item.pk}-{next(_numbers)}").pk
+    reservation_id = reservation_id or passes.new_reservation_id(item.pk)
+    try:
+        return ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer_id, units=1).outcome
+    except StoreUnreachable:
+        return Outcome.UNAVAILABLE
+
+
+def of_one_server(items: Sequence[SaleItem]) -> tuple[list[SaleItem], list[SaleItem]]:
+    """The items that share a server with the first one, and the others."""
+    first = server_of(items[0].pk)
+    return (
+        [item for item in items if server_of(item.pk) is first],
+        [item for item in items if server_of(item.pk) is not first],
+    )
+
+
+def reconciled(item: SaleItem) -> bool:
+    """Let the sweep look once. Whether the item can be sold now."""
+    tasks.watch_store()
+    try:
+        return item_state.condition(item_id=item.pk) is item_state.Condition.VERIFIED
+    except StoreUnreachable:
+        return False

@@ -1,0 +1,165 @@
+"""A reservation store that is a Cluster: items are on three primaries, and each is asked for its own."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from redis.crc import key_slot
+from redis.exceptions import MovedError
+
+from orders import tasks
+from orders.life import intake
+from orders.models import Order
+from orders.repair.audit import audit
+from seckill import ledger
+from seckill.items import item_state
+from seckill.models import SaleItem
+from seckill.outbox import outbox
+from seckill.outcomes import Outcome
+from seckill.store import durability
+from seckill.store.client import reservation_servers, server_of
+from seckill.store.cluster import ClusterNodes, slot_of
+from seckill.store.keys import keys_of
+from shop.local.stores.cluster_store import ClusterStore
+from shop.local.stores.store_node import StoreNode
+from tests.own_store import as_reservation_store
+from tests.processes import wait_until
+from tests.seckill.store.items import of_one_server, reconciled, sale_of, told
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def items(cluster_store: ClusterStore) -> Iterator[list[SaleItem]]:
+    """Twelve items, on all three primaries."""
+    with as_reservation_store(cluster_store):
+        found = sale_of(12)
+        assert len({server_of(item.pk) for item in found}) == 3
+        yield found
+
+
+def node_of(store: ClusterStore, item: SaleItem) -> StoreNode:
+    return store.primary(key=keys_of(item.pk).item)
+
+
+def test_items_are_sold_and_become_orders_wherever_they_are(items: list[SaleItem]) -> None:
+    for item in items:
+        assert [told(item), told(item)] == [Outcome.RESERVED] * 2
+    ids = [item.pk for item in items]
+    assert outbox.backlogs(item_ids=ids) == dict.fromkeys(ids, 2)
+    counters = ledger.read_many(item_ids=ids)
+    assert {pk: found and found.held for pk, found in counters.items()} == dict.fromkeys(ids, 2)
+    assert tasks.sweep_outboxes() == 24
+    assert Order.objects.count() == 24
+    assert {waiting.entries for waiting in outbox.waiting(item_ids=ids).values()} == {0}
+    assert set(item_state.conditions(item_ids=ids).values()) == {item_state.Condition.VERIFIED}
+    buyer_id = Order.objects.filter(lines__sale_item=items[0]).values_list("buyer_id", flat=True)[0]
+    assert ledger.units_of_buyer(item_ids=ids, buyer_id=buyer_id or 0) == {**dict.fromkeys(ids, 0), ids[0]: 1}
+    for item in items:
+        assert audit(item_id=item.pk, patience_seconds=3).comparison.problem_count == 0
+
+
+def test_of_a_crowd_as_many_are_told_yes_as_there_are_units(cluster_store: ClusterStore) -> None:
+    with as_reservation_store(cluster_store):
+        items = sale_of(3, quantity=5)
+        buyers = User.objects.bulk_create([User(username=f"crowd-{number}") for number in range(60)])
+
+        def ask(number: int) -> Outcome:
+            return told(items[number % 3], buyer_id=buyers[number].pk)
+
+        with ThreadPoolExecutor(12) as threads:
+            answers = list(threads.map(ask, range(60)))
+        assert answers.count(Outcome.RESERVED) == 15
+        for item in items:
+            intake.drain_once(item_id=item.pk)
+            assert SaleItem.objects.get(pk=item.pk).taken == 5
+
+
+def test_an_item_whose_slot_moves_during_the_sale_goes_on_after_a_comparison(
+    cluster_store: ClusterStore, items: list[SaleItem]
+) -> None:
+    item = items[0]
+    assert told(item) == Outcome.RESERVED
+    source = node_of(cluster_store, item)
+    target = next(node for node in cluster_store.primaries() if node is not source)
+    with source.client() as client, target.client() as other:
+        slot, target_id = slot_of(item.pk), other.execute_command("CLUSTER", "MYID").decode()
+        client.execute_command("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", target_id)
+    wait_until(lambda: node_of(cluster_store, item) is target, seconds_max=20)
+    # The first call is led to the new node, which has not been compared with the orders.
+    assert told(item) == Outcome.UNAVAILABLE
+    wait_until(lambda: reconciled(item), seconds_max=20)
+    assert told(item) == Outcome.RESERVED
+    assert Order.objects.filter(lines__sale_item=item).count() == 1
+    assert audit(item_id=item.pk, patience_seconds=3).comparison.problem_count == 0
+    same, others = of_one_server(items)
+    assert item in same
+    assert {told(other) for other in others} == {Outcome.RESERVED}
+
+
+def test_a_slot_without_a_node_stops_only_its_items(cluster_store: ClusterStore, items: list[SaleItem]) -> None:
+    item, node = items[0], node_of(cluster_store, items[0])
+    slot = slot_of(item.pk)
+    for each in cluster_store.nodes:
+        each.ask("CLUSTER", "DELSLOTS", str(slot))
+    try:
+        assert told(item) == Outcome.UNAVAILABLE
+        assert {told(other) for other in items[1:]} == {Outcome.RESERVED}
+        assert item.pk not in ledger.read_many(item_ids=[each.pk for each in items])
+        assert tasks.sweep_outboxes() == 11
+    finally:
+        for each in cluster_store.nodes:
+            each.ask("CLUSTER", "SETSLOT", str(slot), "NODE", (node.ask("CLUSTER", "MYID") or b"").decode())
+    wait_until(lambda: told(item) == Outcome.RESERVED, seconds_max=30)
+
+
+def test_each_weak_node_is_named(cluster_store: ClusterStore, items: list[SaleItem]) -> None:
+    assert durability.weaknesses_of_store() == []
+    node = cluster_store.replica_of(node_of(cluster_store, items[0]))
+    with node.client() as client:
+        client.config_set("appendfsync", "everysec")
+        try:
+            (weakness,) = durability.weaknesses_of_store()
+        finally:
+            client.config_set("appendfsync", "always")
+    assert (weakness.setting, weakness.node) == ("appendfsync", f"127.0.0.1:{node.port}")
+    assert f"127.0.0.1:{node.port}" in weakness.text
+    assert "Set appendfsync always" in weakness.text
+
+
+def test_a_move_of_a_slot_that_the_map_lacks_waits_for_the_next_map(
+    cluster_store: ClusterStore, items: list[SaleItem]
+) -> None:
+    nodes, item = reservation_servers(), items[0]
+    assert isinstance(nodes, ClusterNodes)
+    client, slot = nodes.client_of(item.pk), slot_of(item.pk)
+    cluster: Any = nodes._cluster
+    del cluster.nodes_manager.slots_cache[slot]
+    nodes.moved(MovedError(f"{slot} 127.0.0.1:{client.connection_pool.connection_kwargs['port']}"))
+    wait_until(lambda: told(item) == Outcome.RESERVED, seconds_max=20)
+
+
+def test_the_map_is_closed_at_once_though_others_go_on_asking(items: list[SaleItem]) -> None:
+    servers = reservation_servers()
+    assert isinstance(servers, ClusterNodes)
+    stopped = threading.Event()
+
+    def ask_on() -> None:
+        while not stopped.wait(0.001):
+            servers.client_of(items[0].pk)
+
+    with ThreadPoolExecutor(2) as pool:
+        asking = pool.submit(ask_on)
+        try:
+            pool.submit(servers.close).result(timeout=10)
+        finally:
+            stopped.set()
+        asking.result(timeout=10)
+    assert told(items[0]) == Outcome.RESERVED
+
+
+def test_the_slot_is_that_of_the_item_keys() -> None:
+    assert slot_of(42) == key_slot(keys_of(42).holds.encode())

@@ -1,0 +1,130 @@
+"""With SECKILL_YES_REPLICAS a buyer hears yes only when a replica has it: it survives the loss of the primary."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+import pytest
+from django.contrib.auth.models import User
+from django_redis import get_redis_connection
+from pytest_django import Settings
+
+from orders.api.reservation_status import find_status
+from seckill import ledger
+from seckill.models import SaleItem
+from seckill.outcomes import Outcome
+from seckill.passes import passes
+from seckill.publication import CannotPublish
+from seckill.store import durability
+from seckill.store.barrier import PinnedConnection
+from seckill.store.client import StoreUnreachable
+from seckill.store.failures import Cause
+from seckill.store.keys import keys_of
+from shop.local.stores.sentinel_store import SentinelStore
+from tests.own_store import as_reservation_store
+from tests.processes import wait_until
+from tests.seckill.store.items import reconciled, sale_of, told
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def item(sentinel_store: SentinelStore, settings: Settings) -> Iterator[SaleItem]:
+    """Each yes waits for the one replica."""
+    sentinel_store.await_settled()
+    for node in sentinel_store.nodes:
+        node.ask("CONFIG", "SET", "min-replicas-to-write", "1")
+    settings.SECKILL_YES_REPLICAS = 1
+    settings.SECKILL_YES_WAIT_MS = 300
+    with as_reservation_store(sentinel_store):
+        yield sale_of(1)[0]
+    for node in sentinel_store.nodes:
+        node.ask("CONFIG", "SET", "min-replicas-to-write", "0")
+
+
+@contextmanager
+def frozen_replica(store: SentinelStore) -> Iterator[None]:
+    """It is connected, so the primary accepts writes for some seconds, but it confirms nothing."""
+    replica = store.replica_of(store.primary())
+    os.kill(replica.process.pid or 0, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(replica.process.pid or 0, signal.SIGCONT)
+        wait_until(replica.is_in_sync, seconds_max=30)
+
+
+def test_a_yes_that_no_replica_has_is_not_given(sentinel_store: SentinelStore, item: SaleItem, buyer: User) -> None:
+    reservation_id = passes.new_reservation_id(item.pk)
+    with frozen_replica(sentinel_store):
+        assert told(item, reservation_id=reservation_id, buyer_id=buyer.pk) == Outcome.UNAVAILABLE
+        assert cause_of(item, reservation_id, buyer) is Cause.REPLICAS
+    # The hold was there all the time, and the same pass hears its yes now.
+    assert told(item, reservation_id=reservation_id, buyer_id=buyer.pk) == Outcome.ALREADY_RESERVED
+
+
+def test_a_repeated_call_on_another_connection_is_no_yes_either(
+    sentinel_store: SentinelStore, item: SaleItem, buyer: User
+) -> None:
+    """The first connection has written; WAIT on the second would count nothing and return at once."""
+    reservation_id = passes.new_reservation_id(item.pk)
+    with frozen_replica(sentinel_store):
+        assert told(item, reservation_id=reservation_id, buyer_id=buyer.pk) == Outcome.UNAVAILABLE
+        with PinnedConnection(get_redis_connection("seckill")):
+            # The connection that wrote is taken, so this call gets another one.
+            assert told(item, reservation_id=reservation_id, buyer_id=buyer.pk) == Outcome.UNAVAILABLE
+
+
+def test_a_status_of_reserved_is_a_yes_too(sentinel_store: SentinelStore, item: SaleItem, buyer: User) -> None:
+    reservation_id = passes.new_reservation_id(item.pk)
+    with frozen_replica(sentinel_store):
+        told(item, reservation_id=reservation_id, buyer_id=buyer.pk)
+        with pytest.raises(StoreUnreachable):
+            find_status(buyer_id=buyer.pk, reservation_id=reservation_id)
+    status = find_status(buyer_id=buyer.pk, reservation_id=reservation_id)
+    assert status is not None
+    assert status["status"] == "reserved"
+
+
+def test_a_refusal_does_not_wait(sentinel_store: SentinelStore, item: SaleItem, buyer: User) -> None:
+    assert told(item, buyer_id=buyer.pk) == told(item, buyer_id=buyer.pk) == Outcome.RESERVED
+    with frozen_replica(sentinel_store):
+        assert told(item, buyer_id=buyer.pk) == Outcome.LIMIT_REACHED
+
+
+def test_after_the_loss_of_the_primary_each_yes_is_there(sentinel_store: SentinelStore, item: SaleItem) -> None:
+    buyers = User.objects.bulk_create([User(username=f"kept-{number}") for number in range(30)])
+    promised = {buyer.pk: passes.new_reservation_id(item.pk) for buyer in buyers}
+    for pk, reservation_id in promised.items():
+        assert told(item, reservation_id=reservation_id, buyer_id=pk) == Outcome.RESERVED
+    primary = sentinel_store.primary()
+    sentinel_store.kill(primary)
+    wait_until(lambda: sentinel_store.primary() is not primary, seconds_max=60)
+    with sentinel_store.primary().client() as client:
+        names = {name.decode() for name in client.hkeys(keys_of(item.pk).holds)}
+    sentinel_store.restart(primary)
+    assert {str(reservation_id) for reservation_id in promised.values()} <= names
+    # Until it is a replica again, a yes has nobody to wait for.
+    sentinel_store.await_settled()
+    wait_until(lambda: reconciled(item), seconds_max=60)
+    for pk, reservation_id in promised.items():
+        assert told(item, reservation_id=reservation_id, buyer_id=pk) == Outcome.ALREADY_RESERVED
+
+
+def test_a_store_without_enough_replicas_opens_no_sale(
+    sentinel_store: SentinelStore, item: SaleItem, settings: Settings
+) -> None:
+    assert durability.weaknesses_of_store() == []
+    settings.SECKILL_YES_REPLICAS = 2
+    found = {(weakness.setting, weakness.value) for weakness in durability.weaknesses_of_store()}
+    assert found == {("min-replicas-to-write", "1"), ("replicas", "1")}
+    with pytest.raises(CannotPublish, match="SECKILL_YES_REPLICAS"):
+        sale_of(1)
+
+
+def cause_of(item: SaleItem, reservation_id: UUID, buyer: User) -> Cause:
+    with pytest.raises(StoreUnreachable) as raised:
+        ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
+    return raised.value.cause

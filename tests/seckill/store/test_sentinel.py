@@ -1,0 +1,72 @@
+"""A reservation store behind Sentinel: after a failover the shop finds the new primary by itself."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import User
+
+from orders import tasks
+from orders.repair.audit import audit
+from seckill.models import SaleItem
+from seckill.outcomes import Outcome
+from seckill.passes import passes
+from seckill.store import durability
+from shop.local.stores.sentinel_store import SentinelStore
+from tests.own_store import as_reservation_store
+from tests.processes import wait_until
+from tests.seckill.store.items import reconciled, sale_of, told
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def item(sentinel_store: SentinelStore) -> Iterator[SaleItem]:
+    # A primary that another test has killed is a replica now, and may still be copying.
+    sentinel_store.await_settled()
+    with as_reservation_store(sentinel_store):
+        yield sale_of(1)[0]
+
+
+def test_after_a_failover_the_item_is_compared_and_sold_on(
+    sentinel_store: SentinelStore, item: SaleItem, buyer: User
+) -> None:
+    kept = passes.new_reservation_id(item.pk)
+    assert told(item, reservation_id=kept, buyer_id=buyer.pk) == Outcome.RESERVED
+    tasks.sweep_outboxes()
+    primary = sentinel_store.primary()
+    sentinel_store.kill(primary)
+    try:
+        assert told(item) == Outcome.UNAVAILABLE
+        wait_until(lambda: reconciled(item), seconds_max=60)
+        assert told(item, reservation_id=kept, buyer_id=buyer.pk) == Outcome.ALREADY_RESERVED
+        assert told(item) == Outcome.RESERVED
+    finally:
+        sentinel_store.restart(primary)
+    tasks.sweep_outboxes()
+    assert audit(item_id=item.pk, patience_seconds=3).comparison.problem_count == 0
+
+
+def test_a_failover_that_an_operator_asks_for_loses_nothing(
+    sentinel_store: SentinelStore, item: SaleItem, buyer: User
+) -> None:
+    """The former primary lives on: its connections are left, and a write to it is refused."""
+    kept = passes.new_reservation_id(item.pk)
+    assert told(item, reservation_id=kept, buyer_id=buyer.pk) == Outcome.RESERVED
+    former = sentinel_store.primary()
+    sentinel_store.watchers[0].ask("SENTINEL", "FAILOVER", "stampede")
+    wait_until(lambda: sentinel_store.primary() is not former, seconds_max=60)
+    wait_until(lambda: reconciled(item), seconds_max=60)
+    assert told(item, reservation_id=kept, buyer_id=buyer.pk) == Outcome.ALREADY_RESERVED
+    assert told(item) == Outcome.RESERVED
+
+
+def test_the_replica_is_checked_too(sentinel_store: SentinelStore, item: SaleItem) -> None:
+    wait_until(lambda: durability.weaknesses_of_store() == [], seconds_max=30)
+    replica = sentinel_store.replica_of(sentinel_store.primary())
+    with replica.client() as client:
+        client.config_set("appendonly", "no")
+        try:
+            (weakness,) = durability.weaknesses_of_store()
+        finally:
+            client.config_set("appendonly", "yes")
+    assert (weakness.setting, weakness.node) == ("appendonly", f"127.0.0.1:{replica.port}")

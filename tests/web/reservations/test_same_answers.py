@@ -1,0 +1,241 @@
+"""What the gate answers, and that it answers like the view (which `shadow` compares)."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.test import Client
+from rest_framework.test import APIClient
+
+from seckill import ledger
+from seckill.ledger_words import ReleaseReason
+from seckill.models import SaleItem
+from seckill.passes import passes
+from seckill.store.keys import keys_of
+from shop.models import Product
+from tests.conftest import make_item
+from tests.web.reservations.shadow import Shadow
+
+pytestmark = pytest.mark.django_db
+
+PassFor = Callable[..., str]
+
+LANGUAGES = ["", "en", "zh-CN,zh;q=0.9"]
+
+
+def reserve(item: SaleItem, pass_text: str, body: Any = None, **headers: Any) -> Any:
+    path = f"/api/v1/sale-items/{item.pk}/reservations/"
+    return APIClient().post(path, body, HTTP_AUTHORIZATION=f"Pass {pass_text}", **headers)
+
+
+def unavailable(item: SaleItem, store: Any) -> None:
+    store.hdel(keys_of(item.pk).item, "incarnation")
+
+
+def lost(item: SaleItem, store: Any) -> None:
+    store.flushdb()
+
+
+def paused(item: SaleItem, store: Any) -> None:
+    store.hset(keys_of(item.pk).item, "state", "paused")
+
+
+def closed(item: SaleItem, store: Any) -> None:
+    store.hset(keys_of(item.pk).item, "closes_ms", "1")
+
+
+def not_open(item: SaleItem, store: Any) -> None:
+    store.hset(keys_of(item.pk).item, mapping={"opens_ms": "4000000000000", "closes_ms": "4000000000001"})
+
+
+def held_by_others(item: SaleItem, store: Any) -> None:
+    for number in range(5):
+        new_id = passes.new_reservation_id(item.pk)
+        ledger.reserve(item_id=item.pk, reservation_id=new_id, buyer_id=1000 + number, units=1)
+
+
+def sold_out(item: SaleItem, store: Any) -> None:
+    ids = [passes.new_reservation_id(item.pk) for _ in range(5)]
+    for number, new_id in enumerate(ids):
+        ledger.reserve(item_id=item.pk, reservation_id=new_id, buyer_id=1000 + number, units=1)
+    ledger.confirm(item_id=item.pk, reservation_ids=ids)
+
+
+STATES = {
+    "unavailable": [unavailable, lost],
+    "paused": [paused],
+    "closed": [closed],
+    "not_open": [not_open],
+    "held_by_others": [held_by_others],
+    "sold_out": [sold_out],
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("word", "make"), [(word, make) for word, makes in STATES.items() for make in makes])
+def test_each_certain_no_is_the_views(
+    word: str, make: Any, language: str, item: SaleItem, rival: User, pass_for: PassFor, store: Any, shadow: Shadow
+) -> None:
+    make(item, store)
+    headers: Any = {"HTTP_ACCEPT_LANGUAGE": language} if language else {}
+    for body in (None, {}, {"units": 1}):
+        answer = reserve(item, pass_for(rival, item), body, **headers)
+        assert answer.json()["code"] == word
+        assert answer["Content-Language"] == ("zh-hans" if "zh" in language else "en")
+    assert shadow.answered == [True] * 3
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "make", [None, paused, closed, not_open, held_by_others, sold_out], ids=lambda make: getattr(make, "__name__", "")
+)
+def test_live_figures_are_the_views(make: Any, language: str, item: SaleItem, store: Any, shadow: Shadow) -> None:
+    if make:
+        make(item, store)
+    headers: Any = {"HTTP_ACCEPT_LANGUAGE": language} if language else {}
+    for path in (f"/api/v1/sale-items/{item.pk}/live/", f"/api/v1/sales/{item.sale_id}/live/"):
+        first = APIClient().get(path, **headers)
+        assert first.status_code == 200
+        for known, status in ((first["ETag"], 304), ('"000000000000000000000000"', 200)):
+            assert APIClient().get(path, HTTP_IF_NONE_MATCH=known, **headers).status_code == status
+        # A list of tags is for the view.
+        assert APIClient().get(path, HTTP_IF_NONE_MATCH=f'"x", {first["ETag"]}', **headers).status_code == 304
+    assert shadow.answered == [True, True, True, False] * 2
+
+
+def test_a_full_backlog_shows_in_live_and_only_the_script_refuses_for_it(
+    item: SaleItem, buyer: User, rival: User, pass_for: PassFor, shadow: Shadow, settings: LazySettings
+) -> None:
+    settings.SECKILL_BACKLOG_MAX = 1
+    had = pass_for(buyer, item)
+    assert reserve(item, had).status_code == 201
+    for path in (f"/api/v1/sale-items/{item.pk}/live/", f"/api/v1/sales/{item.sale_id}/live/"):
+        assert b'"availability":"unavailable"' in APIClient().get(path).content
+    answers = [reserve(item, text) for text in (had, pass_for(rival, item))]
+    assert [answer.status_code for answer in answers] == [201, 503]
+    assert answers[1]["Retry-After"]
+    # The backlog may be shorter in the next millisecond.
+    assert shadow.answered == [False, True, True, False, False]
+
+
+def test_whoever_had_a_yes_or_an_end_is_left_to_the_view(
+    product: Product, buyer: User, rival: User, stranger: User, pass_for: PassFor, store: Any, shadow: Shadow
+) -> None:
+    item = make_item(product, quantity=1)
+    mine, theirs = pass_for(buyer, item), pass_for(rival, item)
+    assert reserve(item, mine).status_code == 201
+    assert [reserve(item, text).status_code for text in (mine, theirs, mine)] == [201, 409, 201]
+    assert shadow.answered == [False, False, True, False]
+    for make in (paused, closed):
+        make(item, store)
+        assert reserve(item, mine).status_code == 201
+        assert shadow.answered[-1] is False
+    store.hset(keys_of(item.pk).item, mapping={"state": "open", "closes_ms": "4000000000000"})
+    ids = [passes.read(mine).reservation_id]
+    ledger.release(item_id=item.pk, reservation_ids=ids, reason=ReleaseReason.EXPIRED)
+    assert reserve(item, theirs).status_code == 201
+    assert [reserve(item, text).status_code for text in (mine, theirs)] == [409, 201]
+    assert shadow.answered[-3:] == [False] * 3
+    assert reserve(item, pass_for(stranger, item)).json()["code"] == "held_by_others"
+    assert shadow.answered[-1] is True
+
+
+def test_what_depends_on_the_buyer_is_left_to_the_view(
+    item: SaleItem, buyer: User, pass_for: PassFor, shadow: Shadow
+) -> None:
+    assert reserve(item, pass_for(buyer, item)).status_code == 201
+    assert reserve(item, pass_for(buyer, item)).json()["code"] == "limit_reached"
+    assert shadow.answered == [False, False]
+
+
+def test_what_is_unusual_is_left_to_the_view(
+    item: SaleItem, buyer: User, rival: User, pass_for: PassFor, store: Any, shadow: Shadow
+) -> None:
+    paused(item, store)
+    text = pass_for(buyer, item)
+    assert reserve(item, text).json()["code"] == "paused"
+    shadow.answered.clear()
+    path = f"/api/v1/sale-items/{item.pk}/reservations/"
+    authorized: Any = {"HTTP_AUTHORIZATION": f"Pass {text}"}
+    client = APIClient()
+    answers = [
+        client.options(path, **authorized),
+        client.put(path, {"units": 1}, **authorized),
+        client.get(path, **authorized),
+        client.post(path + "?format=json", {"units": 1}, **authorized),
+        client.post(path, {"units": 0}, **authorized),
+        client.post(path, {"units": 10**9}, **authorized),
+        client.post(path, b'{"units": 1, "units": 2}', content_type="application/json", **authorized),
+        client.post(path, {"units": 1}, HTTP_ACCEPT="text/html", **authorized),
+        client.post(path, {"units": 1}, HTTP_ACCEPT="application/json; indent=4", **authorized),
+        client.post(path, {"units": 1}, HTTP_ACCEPT_LANGUAGE="en;q=0.1," * 100, **authorized),
+        client.post(path, {"units": 1}, HTTP_AUTHORIZATION=f"Pass {text[:-1]}"),
+        client.post(path, {"units": 1}, HTTP_AUTHORIZATION=f"Pass {pass_for(buyer, item, expires_in_seconds=-1)}"),
+        client.post(path, {"units": 1}),
+        client.head(f"/api/v1/sale-items/{item.pk}/live/"),
+        client.options(f"/api/v1/sale-items/{item.pk}/live/"),
+        client.get(f"/api/v1/sale-items/{item.pk}/live/?x=1"),
+        client.get(f"/api/v1/sale-items/{item.pk + 1000}/live/"),
+        client.get(f"/api/v1/sales/{item.sale_id + 1000}/live/"),
+    ]
+    client.force_login(rival)
+    answers.append(client.post(path, {"units": 1}, **authorized))
+    statuses = [200, 405, 405, 409, 400, 400, 409, 406, 409, 409, 401, 401, 401, 200, 200, 200, 404, 404, 403]
+    assert [answer.status_code for answer in answers] == statuses
+    assert shadow.answered == [False] * len(statuses)
+
+
+def test_a_sale_is_shown_in_one_call(product: Product, shadow: Shadow) -> None:
+    item = make_item(product)
+    path = f"/api/v1/sales/{item.sale_id}/live/"
+    body = APIClient().get(path).json()
+    (figures,) = body["items"]
+    alone = APIClient().get(f"/api/v1/sale-items/{item.pk}/live/").json()
+    assert figures == {"id": item.pk, **{name: alone[name] for name in figures if name != "id"}}
+    assert set(body) == {"items", "server_time", "poll_after_ms", "opening_spread_ms"}
+    assert set(alone) == {*figures, "server_time", "poll_after_ms"} - {"id"}
+    assert shadow.answered == [True, True]
+
+
+def test_the_etag_changes_with_the_figures_alone(item: SaleItem, store: Any, shadow: Shadow) -> None:
+    path = f"/api/v1/sale-items/{item.pk}/live/"
+    first, second = APIClient().get(path), APIClient().get(path)
+    assert first["ETag"] == second["ETag"]
+    held_by_others(item, store)
+    third = APIClient().get(path, HTTP_IF_NONE_MATCH=first["ETag"])
+    assert (third.status_code, json.loads(third.content)["left"]) == (200, 0)
+    assert third["ETag"] != first["ETag"]
+
+
+def test_answers_of_the_gate_are_counted(
+    item: SaleItem, buyer: User, pass_for: PassFor, store: Any, shadow: Shadow, client: Client
+) -> None:
+    paused(item, store)
+    reserve(item, pass_for(buyer, item))
+    APIClient().get(f"/api/v1/sale-items/{item.pk}/live/")
+    assert shadow.answered == [True, True]
+    shadow.counts.write()
+    lines = client.get("/metrics").content.decode()
+    for answer, count in (("paused", 1), ("live", 1), ("sold_out", 0)):
+        assert f'stampede_gate_answers_total{{answer="{answer}"}} {count}.0' in lines
+
+
+def test_only_a_new_yes_is_held_back_just_after_units_came_back(
+    product: Product, buyer: User, rival: User, pass_for: PassFor, shadow: Shadow
+) -> None:
+    item = make_item(product, quantity=2)
+    mine, theirs = pass_for(buyer, item), pass_for(rival, item)
+    assert APIClient().get(f"/api/v1/sale-items/{item.pk}/live/").status_code == 200
+    for text, status in ((mine, 201), (theirs, 201), (theirs, 201)):
+        assert reserve(item, text).status_code == status
+        assert shadow.held_back_seconds == 0
+    ids = [passes.read(mine).reservation_id]
+    ledger.release(item_id=item.pk, reservation_ids=ids, reason=ReleaseReason.EXPIRED)
+    again = pass_for(buyer, item)
+    assert reserve(item, again).status_code == 201
+    assert shadow.held_back_seconds > 0
+    assert reserve(item, again)["Idempotent-Replayed"] == "true"
+    assert shadow.held_back_seconds == 0

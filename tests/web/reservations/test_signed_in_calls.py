@@ -1,0 +1,480 @@
+"""Passes and the status of reservations: the hot lane answers as the views do, and with the same checks of who asks."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from io import BytesIO
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections, connection, connections
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from orders.life import intake, lifecycle
+from orders.models import Order, OrderStatus, Payment
+from orders.payments import sessions
+from seckill import ledger
+from seckill.ledger_words import ReleaseReason
+from seckill.models import Sale, SaleItem
+from seckill.passes import passes
+from shop.accounts.sign_in_hint import hint_of
+from shop.models import ApiToken, BuyerLanguage
+from shop.wsgi import application as django
+from tests.conftest import make_item
+from tests.products import make_product
+from tests.web.reservations.test_hot_lane import Answer, Environ, Lane, call
+from web.reservations import signed_in
+
+pytestmark = pytest.mark.django_db
+
+LANGUAGES = [None, "en-GB,en;q=0.8", "zh-CN,zh;q=0.9"]
+OF_ONE_PASS = re.compile(rb'"(pass|expires_at)": ?"[^"]*"')
+
+
+@pytest.fixture
+def lane(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lane]:
+    """Without Django's handlers that close a connection in a transaction, after each request, or renew an old one."""
+    monkeypatch.setattr(connections["default"], "close_at", None)
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield Lane()
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+def session_of(user: User) -> dict[str, Any]:
+    """What the browser of somebody who is signed in sends with the shop's calls."""
+    client = Client()
+    client.force_login(user)
+    cookies = {"sessionid": client.cookies["sessionid"].value}
+    me = call(django, environ("GET", "/api/v1/me/", **with_cookies(cookies)))
+    for name, value in me.headers:
+        if name == "Set-Cookie":
+            cookies |= dict([value.strip().split(";")[0].split("=", 1)])
+    assert set(cookies) == {"sessionid", "signed_in", "csrftoken"}
+    return with_cookies(cookies)
+
+
+def with_cookies(cookies: dict[str, str]) -> dict[str, Any]:
+    text = "; ".join(f"{name}={value}" for name, value in cookies.items())
+    return {"HTTP_COOKIE": text, "HTTP_X_CSRFTOKEN": cookies.get("csrftoken")}
+
+
+def cookies_in(environ: dict[str, Any]) -> dict[str, str]:
+    return dict(pair.split("=", 1) for pair in environ["HTTP_COOKIE"].split("; "))
+
+
+def token_of(user: User, **fields: Any) -> dict[str, Any]:
+    _row, token = ApiToken.objects.create(user=user, **fields)
+    return {"HTTP_AUTHORIZATION": f"Bearer {token}"}
+
+
+WHO: dict[str, Callable[[User], dict[str, Any]]] = {"session": session_of, "token": token_of}
+
+
+def environ(method: str, path: str, *, body: bytes = b"", **more: Any) -> Environ:
+    found: Environ = {
+        "REQUEST_METHOD": method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": path,
+        "QUERY_STRING": "",
+        "SERVER_NAME": "localhost",
+        "SERVER_PORT": "8000",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "REMOTE_ADDR": "127.0.0.1",
+        "HTTP_HOST": "localhost",
+        "HTTP_ACCEPT": "application/json",
+        "CONTENT_TYPE": "application/json",
+        "CONTENT_LENGTH": str(len(body)),
+        "wsgi.url_scheme": "http",
+        "wsgi.input": BytesIO(body),
+        **more,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def asks_pass(item: SaleItem, **more: Any) -> Environ:
+    return environ("POST", f"/api/v1/sale-items/{item.pk}/passes/", **{"body": b"{}", **more})
+
+
+def asks_status(reservation_id: UUID, **more: Any) -> Environ:
+    return environ("GET", f"/api/v1/reservations/{reservation_id}/", **more)
+
+
+def without_pass(answer: Answer) -> tuple[str, list[tuple[str, str]], bytes]:
+    return answer.status, answer.headers, OF_ONE_PASS.sub(rb'"\1":""', answer.body)
+
+
+def hold(item: SaleItem, user: User) -> UUID:
+    reservation_id = passes.new_reservation_id(item.pk)
+    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=user.pk, units=1)
+    return reservation_id
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("body", [b"", b"{}", b" { } "])
+@pytest.mark.parametrize("who", WHO)
+def test_a_pass_is_given_as_the_view_gives_it(
+    lane: Lane, item: SaleItem, buyer: User, who: str, body: bytes, language: str
+) -> None:
+    asked = {**WHO[who](buyer), "HTTP_ACCEPT_LANGUAGE": language, "body": body}
+    of_the_view = lane.ask(asks_pass(item, **asked))
+    assert (lane.view.calls, of_the_view.status) == (1, "201 Created")
+    answer = lane.ask(asks_pass(item, **asked))
+    assert lane.view.calls == 1, "the view was asked again"
+    assert without_pass(answer) == without_pass(of_the_view)
+    texts = [json.loads(one.body)["pass"] for one in (of_the_view, answer)]
+    first, second = (passes.read(text) for text in texts)
+    assert (second.item_id, second.buyer_id) == (item.pk, buyer.pk)
+    assert first.reservation_id != second.reservation_id
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("who", WHO)
+def test_a_limit_of_passes_is_counted_once_by_both_and_refused_by_the_view(
+    lane: Lane, item: SaleItem, buyer: User, who: str, language: str, settings: LazySettings
+) -> None:
+    settings.PASS_LIMIT = "3/minute"
+    asked = {**WHO[who](buyer), "HTTP_ACCEPT_LANGUAGE": language}
+    assert [lane.ask(asks_pass(item, **asked)).status for _ in range(3)] == ["201 Created"] * 3
+    assert lane.view.calls == 1
+    answer = lane.ask(asks_pass(item, **asked))
+    assert lane.view.calls == 2
+    assert answer.status == "429 Too Many Requests"
+    assert json.loads(answer.body)["code"] == "too_many_attempts"
+    assert "Retry-After" in dict(answer.headers)
+
+
+def held(item: SaleItem, user: User) -> UUID:
+    return hold(item, user)
+
+
+def rejected(item: SaleItem, user: User) -> UUID:
+    reservation_id = hold(item, user)
+    ledger.release(item_id=item.pk, reservation_ids=[reservation_id], reason=ReleaseReason.EXPIRED)
+    return reservation_id
+
+
+def awaiting(item: SaleItem, user: User) -> UUID:
+    reservation_id = hold(item, user)
+    while intake.drain_once(item_id=item.pk):
+        pass
+    return reservation_id
+
+
+def cancelled(item: SaleItem, user: User) -> UUID:
+    reservation_id = awaiting(item, user)
+    assert lifecycle.cancel(order_id=Order.objects.get(reservation_id=reservation_id).pk)
+    return reservation_id
+
+
+def expired_on_the_payment_page(item: SaleItem, user: User) -> UUID:
+    """The page goes on asking: the buyer may have paid."""
+    reservation_id = awaiting(item, user)
+    sessions.start(order_id=Order.objects.get(reservation_id=reservation_id).pk, idempotency_key="one")
+    assert Payment.objects.get().page_open
+    Order.objects.update(status=OrderStatus.EXPIRED, ended_at=timezone.now())
+    return reservation_id
+
+
+STATES: dict[str, tuple[Callable[[SaleItem, User], UUID], int | None]] = {
+    "reserved": (held, 500),
+    "rejected": (rejected, None),
+    "awaiting_payment": (awaiting, 3000),
+    "cancelled": (cancelled, None),
+    "expired": (expired_on_the_payment_page, 3000),
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("who", WHO)
+def test_a_status_is_that_of_the_view(
+    lane: Lane, item: SaleItem, buyer: User, rival: User, who: str, state: str, language: str
+) -> None:
+    asked = {**WHO[who](buyer), "HTTP_ACCEPT_LANGUAGE": language}
+    other = make_item(make_product(name="Teapot", slug="teapot", price_minor=9900))
+    assert lane.ask(asks_status(held(other, buyer), **asked)).status == "200 OK"
+    arrange, poll_after_ms = STATES[state]
+    reservation_id = arrange(item, buyer)
+    lane.view.calls = 0
+    answer = lane.ask(asks_status(reservation_id, **asked))
+    assert lane.view.calls == 0, "the view was asked"
+    assert answer == call(django, asks_status(reservation_id, **asked))
+    body = json.loads(answer.body)
+    assert (body["status"], body["units"], body["poll_after_ms"]) == (state, 1, poll_after_ms)
+    # For anybody else there is no such reservation.
+    of_rival = {**WHO[who](rival), "HTTP_ACCEPT_LANGUAGE": language}
+    refused = lane.ask(asks_status(reservation_id, **of_rival))
+    assert (lane.view.calls, refused.status) == (1, "404 Not Found")
+    assert refused == call(django, asks_status(reservation_id, **of_rival))
+
+
+Change = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def cookie(name: str, value: str | None) -> Change:
+    """The session's headers with this cookie changed, or without it."""
+
+    def changed(asked: dict[str, Any]) -> dict[str, Any]:
+        cookies = {**cookies_in(asked), name: value}
+        rest = {key: text for key, text in cookies.items() if text is not None}
+        return {**asked, "HTTP_COOKIE": "; ".join(f"{key}={text}" for key, text in rest.items())}
+
+    return changed
+
+
+def plus(**more: Any) -> Change:
+    return lambda asked: {**asked, **more}
+
+
+OF_A_SESSION: dict[str, Change] = {
+    "not signed in": plus(HTTP_COOKIE=None),
+    "an empty cookie": plus(HTTP_COOKIE=""),
+    "no session": cookie("sessionid", None),
+    "an unknown session": cookie("sessionid", "x" * 32),
+    "a short session": cookie("sessionid", "x"),
+    "a session with strange letters": cookie("sessionid", "\u00e9" * 32),
+    "a quoted session": cookie("sessionid", '"\\073"'),
+    "two cookies of one name": lambda asked: {**asked, "HTTP_COOKIE": asked["HTTP_COOKIE"] + "; sessionid=" + "y" * 32},
+    "no hint": cookie("signed_in", None),
+    "the hint of somebody else": cookie("signed_in", hint_of("0")),
+    "a damaged token of forms": cookie("csrftoken", "x"),
+    "also a token": plus(HTTP_AUTHORIZATION="Bearer " + "0" * 64),
+    "also a pass": plus(HTTP_AUTHORIZATION="Pass x"),
+    "a query": plus(QUERY_STRING="a=b"),
+    "html wanted": plus(HTTP_ACCEPT="text/html"),
+    "indented": plus(HTTP_ACCEPT="application/json; indent=4"),
+    "an unknown host": plus(HTTP_HOST="evil.example"),
+    "a long header": plus(HTTP_ACCEPT_LANGUAGE="en," * 200),
+    "a method that is not there": plus(REQUEST_METHOD="PUT"),
+    "options": plus(REQUEST_METHOD="OPTIONS"),
+    "head": plus(REQUEST_METHOD="HEAD"),
+    "conditional": plus(HTTP_IF_MATCH="x"),
+}
+OF_A_SESSION_THAT_CHANGES: dict[str, Change] = {
+    "no token of forms": plus(HTTP_X_CSRFTOKEN=None),
+    "a wrong token of forms": plus(HTTP_X_CSRFTOKEN="x" * 64),
+    "the token of another form": plus(HTTP_X_CSRFTOKEN="a" * 32),
+    "no cookie for forms": cookie("csrftoken", None),
+    "another origin": plus(HTTP_ORIGIN="https://evil.example"),
+    "no referer over TLS": plus(**{"wsgi.url_scheme": "https"}),
+    "an unknown field": plus(body=b'{"units": 1}'),
+    "a list": plus(body=b"[]"),
+    "no JSON": plus(body=b"{"),
+    "a form": plus(CONTENT_TYPE="application/x-www-form-urlencoded", body=b"csrfmiddlewaretoken=x"),
+    "text": plus(CONTENT_TYPE="text/plain"),
+    "a long body": plus(body=b" " * 70_000 + b"{}"),
+    "no length": plus(HTTP_TRANSFER_ENCODING="chunked", CONTENT_LENGTH=None),
+    "get": plus(REQUEST_METHOD="GET"),
+}
+OF_A_TOKEN: dict[str, Change] = {
+    "small letters": lambda asked: {"HTTP_AUTHORIZATION": asked["HTTP_AUTHORIZATION"].replace("Bearer", "bearer")},
+    "two spaces": lambda asked: {"HTTP_AUTHORIZATION": asked["HTTP_AUTHORIZATION"].replace(" ", "  ")},
+    "an unknown token": plus(HTTP_AUTHORIZATION="Bearer " + "0" * 64),
+    "the right beginning": lambda asked: {"HTTP_AUTHORIZATION": asked["HTTP_AUTHORIZATION"][:30] + "0" * 41},
+    "no token": plus(HTTP_AUTHORIZATION="Bearer "),
+    "strange letters": plus(HTTP_AUTHORIZATION="Bearer \u00e9\u00ff"),
+    "a long token": plus(HTTP_AUTHORIZATION="Bearer " + "a" * 5000),
+    "also cookies": plus(HTTP_COOKIE="a=b"),
+}
+KINDS: dict[str, Callable[..., Environ]] = {
+    "pass": lambda item, reservation_id, **more: asks_pass(item, **more),
+    "status": lambda item, reservation_id, **more: asks_status(reservation_id, **more),
+}
+CASES = [
+    *(("session", kind, name, change) for kind in KINDS for name, change in OF_A_SESSION.items()),
+    *(("session", "pass", name, change) for name, change in OF_A_SESSION_THAT_CHANGES.items()),
+    *(("token", kind, name, change) for kind in KINDS for name, change in OF_A_TOKEN.items()),
+]
+
+
+@pytest.mark.parametrize(
+    ("who", "kind", "change"), [pytest.param(*case[:2], case[3], id="-".join(case[:3])) for case in CASES]
+)
+def test_whatever_is_not_ordinary_is_answered_by_the_view(
+    lane: Lane, item: SaleItem, buyer: User, settings: LazySettings, who: str, kind: str, change: Change
+) -> None:
+    settings.ALLOWED_HOSTS = ["localhost"]
+    asked, reservation_id = WHO[who](buyer), hold(item, buyer)
+    for _ in range(2):
+        lane.ask(KINDS[kind](item, reservation_id, **asked))
+    assert lane.view.calls == 1, "the lane knows an ordinary answer"
+    lane.view.calls = 0
+    answer = lane.ask(KINDS[kind](item, reservation_id, **change(asked)))
+    assert lane.view.calls == 1
+    of_the_view = call(django, KINDS[kind](item, reservation_id, **change(asked)))
+    ignored = re.compile(r"csrftoken=[^;]+; expires=[^;]+|expires=[^;]+")
+    for one in (answer, of_the_view):
+        one.headers = [(name, ignored.sub("", value)) for name, value in one.headers]
+    assert without_pass(answer) == without_pass(of_the_view)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("change", ["password", "inactive", "signed out", "expired"])
+def test_who_may_no_longer_ask_is_refused_at_once(
+    lane: Lane, item: SaleItem, buyer: User, who: str, kind: str, change: str
+) -> None:
+    asked, reservation_id = WHO[who](buyer), hold(item, buyer)
+    for _ in range(2):
+        lane.ask(KINDS[kind](item, reservation_id, **asked))
+    assert lane.view.calls == 1
+    if change == "password":
+        buyer.set_password("another")
+        buyer.save()
+    elif change == "inactive":
+        User.objects.update(is_active=False)
+    elif who == "session":
+        cache.clear()
+    elif change == "signed out":
+        ApiToken.objects.all().delete()
+    else:
+        ApiToken.objects.update(expiry=timezone.now() - timedelta(seconds=1))
+    answer = lane.ask(KINDS[kind](item, reservation_id, **asked))
+    assert (lane.view.calls, answer.status[:3]) in [(2, "401"), (2, "403")]
+
+
+def early(item: SaleItem) -> None:
+    Sale.objects.update(opens_at=timezone.now() + timedelta(hours=1), closes_at=timezone.now() + timedelta(hours=2))
+
+
+def ended(item: SaleItem) -> None:
+    Sale.objects.update(closes_at=timezone.now())
+
+
+def withdrawn(item: SaleItem) -> None:
+    Sale.objects.update(published_at=None)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("change", "status"), [(early, 409), (ended, 410), (withdrawn, 404)])
+def test_where_no_pass_is_given_the_view_says_why(
+    lane: Lane,
+    item: SaleItem,
+    buyer: User,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[SaleItem], None],
+    status: int,
+    language: str,
+) -> None:
+    asked = {**session_of(buyer), "HTTP_ACCEPT_LANGUAGE": language}
+    lane.ask(asks_pass(item, **asked))
+    change(item)
+    answer = lane.ask(asks_pass(item, **asked))
+    assert (lane.view.calls, answer.status[:3]) == (2, str(status))
+
+
+def test_a_change_of_the_sale_is_known_after_a_second(
+    lane: Lane, item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signed_in, "REMEMBERED_SECONDS", 0.0)
+    asked = session_of(buyer)
+    for _ in range(2):
+        lane.ask(asks_pass(item, **asked))
+    assert lane.view.calls == 1
+    ended(item)
+    assert lane.ask(asks_pass(item, **asked)).status == "410 Gone"
+    assert lane.view.calls == 2
+
+
+def test_an_ordinary_call_costs_one_query_for_who_asks_and_none_for_the_sale(
+    lane: Lane, item: SaleItem, buyer: User
+) -> None:
+    session, reservation_id = session_of(buyer), awaiting(item, buyer)
+    calls = [
+        asks_pass(item, body=b"", **session),
+        asks_pass(item, body=b"", **token_of(buyer)),
+        asks_status(reservation_id, **session),
+    ]
+    for asked in calls * 2:
+        lane.ask(asked)
+    counts = []
+    for asked in calls:
+        with CaptureQueriesContext(connection) as queries:
+            lane.ask(asked)
+        counts.append(len(queries))
+    assert lane.view.calls == 3
+    assert counts == [1, 1, 2]
+
+
+def test_a_session_that_only_asks_is_not_written(lane: Lane, item: SaleItem, buyer: User) -> None:
+    asked = session_of(buyer)
+    key = "django.contrib.sessions.cache" + cookies_in(asked)["sessionid"]
+    for _ in range(2):
+        lane.ask(asks_pass(item, **asked))
+    before, seconds_left = cache.get(key), cache.ttl(key)  # type: ignore[attr-defined]
+    cache.expire(key, seconds_left - 100)  # type: ignore[attr-defined]
+    answer = lane.ask(asks_pass(item, **asked))
+    assert lane.view.calls == 1
+    assert "Set-Cookie" not in dict(answer.headers)
+    assert cache.get(key) == before
+    assert cache.ttl(key) <= seconds_left - 100  # type: ignore[attr-defined]
+
+
+def test_a_new_language_is_remembered_for_mails(lane: Lane, item: SaleItem, buyer: User) -> None:
+    asked = session_of(buyer)
+    for language in ("en", "zh-CN", "en", "zh-CN", "en"):
+        lane.ask(asks_pass(item, **asked, HTTP_ACCEPT_LANGUAGE=language))
+        assert BuyerLanguage.objects.get().language == {"en": "en", "zh-CN": "zh-hans"}[language]
+    assert lane.view.calls == 5
+    # A program that asks for no language changes nothing.
+    for _ in range(2):
+        lane.ask(asks_pass(item, **asked))
+    assert lane.view.calls == 6
+    assert BuyerLanguage.objects.get().language == "en"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_the_cache_server_away_the_view_says_so(
+    lane: Lane, item: SaleItem, buyer: User, settings: LazySettings, kind: str
+) -> None:
+    asked, reservation_id = session_of(buyer), hold(item, buyer)
+    for _ in range(2):
+        lane.ask(KINDS[kind](item, reservation_id, **asked))
+    caches = {name: dict(one) for name, one in settings.CACHES.items()}
+    caches["default"]["LOCATION"] = "redis://127.0.0.1:1/0"
+    settings.CACHES = caches
+    answer = lane.ask(KINDS[kind](item, reservation_id, **asked))
+    assert (lane.view.calls, json.loads(answer.body)["code"]) == (2, "unavailable")
+
+
+def test_with_the_reservation_store_away_the_view_says_so(
+    lane: Lane, item: SaleItem, buyer: User, settings: LazySettings
+) -> None:
+    asked, reservation_id = session_of(buyer), hold(item, buyer)
+    lane.ask(asks_status(reservation_id, **asked))
+    caches = {name: dict(one) for name, one in settings.CACHES.items()}
+    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
+    settings.CACHES = caches
+    answer = lane.ask(asks_status(reservation_id, **asked))
+    assert (lane.view.calls, json.loads(answer.body)["code"]) == (2, "unavailable")
+
+
+def test_a_reservation_that_nobody_made_is_not_found(lane: Lane, item: SaleItem, buyer: User) -> None:
+    asked = session_of(buyer)
+    lane.ask(asks_status(hold(item, buyer), **asked))
+    for unknown in (uuid4(), UUID(int=0), UUID(int=2**128 - 1)):
+        answer = lane.ask(asks_status(unknown, **asked))
+        assert answer == call(django, asks_status(unknown, **asked))
+        assert answer.status == "404 Not Found"
+
+
+def test_a_connection_that_django_would_renew_is_left_to_the_view(
+    lane: Lane, item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = session_of(buyer)
+    for _ in range(2):
+        lane.ask(asks_pass(item, **asked))
+    assert lane.view.calls == 1
+    monkeypatch.setattr(connection, "close_at", 0.0)
+    lane.ask(asks_pass(item, **asked))
+    assert lane.view.calls == 2

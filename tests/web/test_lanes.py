@@ -1,0 +1,150 @@
+"""Which lane a request uses: what brings in money, and staff, never wait behind a crowd. And how a lane works."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from orders.payments.provider.call_bound import CALLS_MAX
+from web.lanes import Lane, LaneFull, lanes
+
+NUMBER = "00000000-0000-4000-8000-000000000000"
+
+
+def lane_of(path: str) -> str:
+    return next(lane.name for lane in lanes() if lane.path.fullmatch(path))
+
+
+@pytest.mark.parametrize(
+    ("path", "lane"),
+    [
+        (reverse("api-reserve", args=[1]), "reserve"),
+        (reverse("api-live", args=[1]), "live"),
+        (reverse("api-payment-webhook", args=["stripe"]), "webhooks"),
+        (reverse("api-order-pay", args=[NUMBER]), "orders"),
+        (reverse("api-orders"), "orders"),
+        (reverse("orders"), "orders"),
+        (reverse("order-pay", args=[NUMBER]), "orders"),
+        (f"/zh-hans/orders/{NUMBER}/", "orders"),
+        ("/pay/simulated/sim_abc/", "orders"),
+        (reverse("api-checkout"), "orders"),
+        (reverse("checkout"), "orders"),
+        (reverse("cart"), "pages"),
+        ("/admin/", "admin"),
+        ("/admin/orders/order/", "admin"),
+        (reverse("api-passes", args=[1]), "pages"),
+        (reverse("api-reservation", args=[NUMBER]), "pages"),
+        ("/", "pages"),
+        ("/sales/1/", "pages"),
+        ("/no/orders/", "pages"),
+        ("/orders\n", "pages"),
+    ],
+)
+def test_a_path_has_its_lane(path: str, lane: str) -> None:
+    assert lane_of(path) == lane
+
+
+def test_a_slow_payment_provider_leaves_threads_for_orders() -> None:
+    assert next(lane.threads for lane in lanes() if lane.name == "orders") > CALLS_MAX
+
+
+def lane(*, threads: int = 1, waiting_seconds_max: float = 60) -> Lane:
+    return Lane("test", path="", threads=threads, waiting_seconds_max=waiting_seconds_max)
+
+
+def test_each_call_gets_its_own_answer() -> None:
+    async def calls() -> list[int]:
+        several = lane(threads=4)
+        return await asyncio.gather(*[several.run(lambda number=number: 2 * number) for number in range(1000)])  # type: ignore[misc]
+
+    assert asyncio.run(calls()) == [2 * number for number in range(1000)]
+
+
+def test_what_the_work_raises_is_raised_and_the_thread_lives_on() -> None:
+    async def calls() -> int:
+        one = lane()
+        with pytest.raises(ZeroDivisionError):
+            await one.run(lambda: 1 // 0)
+        return await one.run(lambda: 7)
+
+    assert asyncio.run(calls()) == 7
+
+
+def while_the_thread_is_busy(one: Lane, then: Callable[[], Coroutine[Any, Any, None]]) -> str:
+    """What the only thread answers, which is busy until `then` is over."""
+
+    async def calls() -> str:
+        busy, over = threading.Event(), threading.Event()
+
+        def work() -> str:
+            busy.set()
+            over.wait(30)
+            return "done"
+
+        first = asyncio.create_task(one.run(work))
+        while not busy.is_set():
+            await asyncio.sleep(0.001)
+        await then()
+        over.set()
+        return await first
+
+    return asyncio.run(calls())
+
+
+def test_a_call_that_waits_too_long_is_given_up_and_never_begins() -> None:
+    one, begun = lane(waiting_seconds_max=0.5), []
+
+    async def second() -> None:
+        with pytest.raises(LaneFull):
+            await one.run(lambda: begun.append(1))
+
+    # The first call has begun in time, so it is waited for, however long it takes.
+    assert while_the_thread_is_busy(one, second) == "done"
+
+    async def third() -> str:
+        return await one.run(lambda: "third")
+
+    assert asyncio.run(third()) == "third"
+    assert not begun
+
+
+def test_a_call_whose_client_has_gone_does_not_begin() -> None:
+    one, begun = lane(), []
+
+    async def second() -> None:
+        waiting = asyncio.create_task(one.run(lambda: begun.append(1)))
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    assert while_the_thread_is_busy(one, second) == "done"
+
+    async def third() -> str:
+        return await one.run(lambda: "third")
+
+    assert asyncio.run(third()) == "third"
+    assert not begun
+
+
+def test_a_client_that_goes_while_its_call_runs_disturbs_nobody() -> None:
+    one = lane()
+
+    async def calls() -> int:
+        busy, over = threading.Event(), threading.Event()
+
+        def work() -> None:
+            busy.set()
+            over.wait(30)
+
+        running = asyncio.create_task(one.run(work))
+        while not busy.is_set():
+            await asyncio.sleep(0.001)
+        running.cancel()
+        over.set()
+        return await one.run(lambda: 7)
+
+    assert asyncio.run(calls()) == 7

@@ -1,0 +1,89 @@
+"""Requests whose body never comes, or comes byte by byte, hold no thread: measured with real sockets."""
+
+import contextlib
+import http.client
+import json
+import socket
+import time
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.live_shop import live_web
+from web import bodies
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# More than the eight threads that a process has for pages.
+SOCKETS = 40
+ANNOUNCED = (
+    b"POST /api/v1/auth/token/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    b"Content-Length: 100\r\n\r\n"
+)
+
+
+@pytest.fixture
+def port(transactional_db: None) -> Iterator[int]:
+    with live_web() as url:
+        yield urlsplit(url).port or 0
+
+
+@contextlib.contextmanager
+def waiting_sockets(port: int) -> Iterator[list[socket.socket]]:
+    """Sockets that announced a body of 100 bytes and sent none."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_connection(("127.0.0.1", port), 20)) for _ in range(SOCKETS)]
+        for each in sockets:
+            each.sendall(ANNOUNCED)
+        time.sleep(0.5)
+        yield sockets
+
+
+def get(port: int, path: str, *, method: str = "GET", body: bytes | None = None) -> tuple[int, float, bytes]:
+    """Status, seconds, and the body of the answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=8)
+    started_s = time.monotonic()
+    with contextlib.closing(connection):
+        headers = {"Host": "127.0.0.1", "Content-Type": "application/json"}
+        connection.request(method, path, body=body, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, time.monotonic() - started_s, answer.read()
+
+
+def test_announced_bodies_hold_no_thread(port: int) -> None:
+    with waiting_sockets(port):
+        seconds = []
+        for _attempt in range(20):
+            status, took, _body = get(port, "/healthz")
+            assert status == 200
+            seconds.append(took)
+        assert get(port, "/api/v1/sales/")[0] == 200
+        # Another client's body is read meanwhile.
+        wrong = get(port, "/api/v1/auth/token/", method="POST", body=b'{"username": "a", "password": "b"}')
+        assert json.loads(wrong[2])["code"] == "wrong_credentials"
+    # Some milliseconds on an idle machine.
+    assert max(seconds) < 2
+
+
+def test_a_body_that_does_not_come_is_given_up(port: int) -> None:
+    with waiting_sockets(port) as sockets:
+        # One of them sends a byte a second: the bound is for the whole body.
+        started_s = time.monotonic()
+        while time.monotonic() - started_s < bodies.BODY_SECONDS_MAX + 1:
+            with contextlib.suppress(OSError):
+                sockets[0].sendall(b" ")
+            time.sleep(1)
+        for each in sockets:
+            answer = http.client.HTTPResponse(each)
+            answer.begin()
+            assert answer.status == 408
+            assert json.loads(answer.read())["code"] == "body_too_slow"
+
+
+def test_a_body_above_the_bound_is_refused_before_it_is_read(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), 10) as each:
+        each.sendall(ANNOUNCED.replace(b"Length: 100", b"Length: 10000001"))
+        answer = http.client.HTTPResponse(each)
+        answer.begin()
+        assert (answer.status, json.loads(answer.read())["code"]) == (413, "body_too_large")

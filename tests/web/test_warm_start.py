@@ -1,0 +1,161 @@
+"""A web process is warm before it takes connections, and a store that is away does not keep it out."""
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from seckill.store import scripts
+from shop.models import Product
+from tests.conftest import make_item
+from tests.live_shop import SEVERAL_WEB_PROCESSES, live_processes, live_web, status_of
+from tests.own_store import as_reservation_store, free_port, running
+from web.lanes import Lane
+from web.open_sales import OpenSales
+from web.warm_start import WarmStart, own_host, pages_in_all_languages
+
+# With a margin for a busy machine.
+SOON_SECONDS = 5.0
+
+
+class Pages:
+    """Notes what is rendered."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+
+    async def answer(self, *, method: str, path: str, host: str, headers: Any, query: str = "") -> object:
+        self.paths.append(path)
+        return None
+
+
+class Gate:
+    """Knows the items at the third time that it is asked."""
+
+    def __init__(self) -> None:
+        self.watched: list[int] = []
+        self.asked = 0
+
+    def watch(self, item_ids: Sequence[int]) -> None:
+        self.watched += item_ids
+
+    def knows(self, item_ids: Sequence[int]) -> bool:
+        self.asked += 1
+        return self.asked >= 3
+
+
+def nothing(*_: object) -> None:
+    """Succeeds."""
+
+
+def warm_start(**changes: Any) -> WarmStart:
+    given: dict[str, Any] = {
+        "lanes": [],
+        "connect_to_database": nothing,
+        "connect_to_store": nothing,
+        "read_sales": lambda: OpenSales([7, 8], ["/sales/3/"]),
+        "gate": Gate(),
+        "pages": Pages(),
+    }
+    return WarmStart(**{**given, **changes})
+
+
+def test_items_and_pages_of_open_sales_are_read() -> None:
+    gate, pages, asked = Gate(), Pages(), list[Any]()
+    asyncio.run(warm_start(gate=gate, pages=pages, connect_to_store=asked.append).run())
+    assert (gate.watched, gate.asked, asked) == ([7, 8], 3, [[7, 8]])
+    assert pages.paths == ["/", "/zh-hans/", "/sales/3/", "/zh-hans/sales/3/"]
+
+
+def test_each_thread_of_a_lane_opens_its_connection() -> None:
+    threads: set[int] = set()
+    lane = Lane("test", path="", threads=6, waiting_seconds_max=5)
+    asyncio.run(warm_start(lanes=[lane], connect_to_database=lambda: threads.add(threading.get_ident())).run())
+    assert len(threads) == 6
+
+
+def fails(*_: object) -> Any:
+    raise ConnectionError("away")
+
+
+@pytest.mark.parametrize("broken", ["connect_to_database", "connect_to_store", "read_sales"])
+def test_what_fails_is_logged_and_the_rest_is_done(broken: str, caplog: pytest.LogCaptureFixture) -> None:
+    pages = Pages()
+    lane = Lane("test", path="", threads=2, waiting_seconds_max=5)
+    asyncio.run(warm_start(lanes=[lane], pages=pages, **{broken: fails}).run())
+    assert "/zh-hans/" in pages.paths
+    assert "away" in caplog.text
+
+
+@pytest.mark.parametrize("silent", ["connect_to_database", "connect_to_store", "read_sales"])
+def test_a_server_that_never_answers_keeps_no_process_out(silent: str) -> None:
+    released = threading.Event()
+    lane = Lane("test", path="", threads=2, waiting_seconds_max=5)
+
+    async def run() -> float:
+        began_s = time.monotonic()
+        await warm_start(lanes=[lane], seconds_max=0.2, **{silent: lambda *_: released.wait(60)}).run()
+        seconds = time.monotonic() - began_s
+        released.set()
+        return seconds
+
+    assert asyncio.run(run()) < SOON_SECONDS
+
+
+def test_pages_of_all_languages_begin_with_the_home_page() -> None:
+    assert pages_in_all_languages([]) == ["/", "/zh-hans/"]
+
+
+def test_the_host_is_one_that_django_accepts(settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["shop.example", "127.0.0.1"]
+    settings.SHOP_URL = "https://shop.example"
+    assert own_host() == "shop.example"
+    settings.SHOP_URL = "https://elsewhere.example"
+    assert own_host() == "shop.example"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_process_that_answers_has_its_connections_scripts_snapshots_and_pages(
+    server_directory: Path, product: Product
+) -> None:
+    with running(server_directory) as own_store, as_reservation_store(own_store):
+        item = make_item(product)
+        own_store.client.script_flush()
+        with live_web(SECKILL_REDIS_URL=own_store.url, GRANIAN_WORKERS=SEVERAL_WEB_PROCESSES) as url:
+            assert all(own_store.client.script_exists(*(script.sha for script in scripts.ALL)))
+            # The gates read the item, for which nobody has asked.
+            assert own_store.calls()["lrange"] >= 2
+            # Two processes have nine connections each, and the test has one.
+            assert len(own_store.client.client_list()) >= 2 * 9
+            # The page is in memory: Django cannot render it now.
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("LOCK TABLE seckill_sale, seckill_saleitem IN ACCESS EXCLUSIVE MODE")
+                for _connection in range(6):
+                    assert status_of(f"{url}/sales/{item.sale_id}/") == 200
+
+
+@pytest.fixture
+def silent_server() -> Iterator[int]:
+    """The port of a server that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", free_port())) as listener:
+        yield listener.getsockname()[1]
+
+
+def nobody() -> str:
+    return f"redis://127.0.0.1:{free_port()}/0"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("store", ["nobody", "silent"])
+def test_a_process_comes_up_without_the_reservation_store(store: str, silent_server: int, product: Product) -> None:
+    make_item(product)
+    url = nobody() if store == "nobody" else f"redis://127.0.0.1:{silent_server}/0"
+    with live_processes(names=("web",), probe="/healthz", SECKILL_REDIS_URL=url) as (shop, _processes):
+        assert status_of(f"{shop}/healthz") == 200
+        assert status_of(f"{shop}/products/{product.slug}/") == 200

@@ -1,0 +1,154 @@
+"""The front door: receives every request in the event loop of a web process, before Django.
+
+Public pages and certain refusals are answered from memory (web/shells.py, web/reservations/gate.py). All other calls go
+to threads, which answer ordinary calls by the hot lane and give the rest to Django's WSGI application.
+
+A thread gets a request when its whole body is there. As WSGI, granian gives a request to a thread as soon as its
+headers are there: sixteen sockets that announced a body and sent none held all threads for as long as they liked, and
+WSGI has no way to stop waiting.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from http import HTTPStatus
+from io import BytesIO
+from typing import Any
+
+import structlog
+from django.http import HttpResponse
+from django.utils.translation import get_supported_language_variant, override
+from django.utils.translation import gettext as _
+from granian.rsgi import HTTPProtocol, ProtocolClosed, Scope  # type: ignore[attr-defined]
+
+from shop.http.problems import OUTAGE, problem
+from web.bodies import Bodies, BodyRefused
+from web.lanes import Lane, LaneFull
+from web.reservations.calls import Call, read_call
+from web.reservations.gate import Gate
+from web.reservations.headers import ViewAnswers
+from web.reservations.hot_lane import HotLane
+from web.shells import Shells
+from web.warm_start import WarmStart
+from web.wsgi import Answer, call_wsgi, environ_of
+
+log = structlog.get_logger(__name__)
+
+
+class FrontDoor:
+    """Answers requests. Used from one event loop, but for what its threads do."""
+
+    def __init__(
+        self,
+        wsgi: Callable[..., Any],
+        *,
+        lanes: list[Lane],
+        views: ViewAnswers,
+        hot_lane: HotLane,
+        gate: Gate | None,
+        shells: Shells | None,
+        warm_start: WarmStart,
+    ) -> None:
+        """`gate` and `shells` are None where nothing is answered from memory. `warm_start` runs before all requests."""
+        self._wsgi = wsgi
+        self._lanes = lanes
+        self._views = views
+        self._hot_lane = hot_lane
+        self._gate = gate
+        self._shells = shells
+        self._warm_start = warm_start
+        self._bodies = Bodies()
+
+    def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Called by granian in each of its processes, before the process takes connections."""
+        loop.run_until_complete(self._warm_start.run())
+
+    async def __rsgi__(self, scope: Scope, protocol: HTTPProtocol) -> None:
+        # ProtocolClosed: the client has gone.
+        with suppress(ProtocolClosed):
+            answer = None
+            if self._shells is not None and not (path := scope.path).startswith("/api/"):
+                method, headers = scope.method, scope.headers
+                host = scope.authority or headers.get("host") or ""
+                asked: Any = {"method": method, "path": path, "host": host, "headers": headers}
+                asked["query"] = scope.query_string
+                answer = self._shells.find(**asked)
+                # A page that is not in memory, or too old, has to be waited for.
+                answer = answer or await self._shells.answer(**asked)
+            protocol.response_bytes(*(answer or await self._answer(scope, protocol)))
+
+    async def _answer(self, scope: Scope, protocol: HTTPProtocol) -> Answer:
+        """Raises ProtocolClosed."""
+        text = scope.headers.get("content-length", "")
+        length = int(text) if text.isdecimal() else 0
+        try:
+            body = await self._bodies.receive(protocol, length=length) if length else b""
+        except BodyRefused as refused:
+            return refusal(environ_of(scope), status=refused.status)
+        call = read_call(scope, body)
+        if call is not None and self._gate and (answer := self._gate.answer(call)):
+            return answer
+        lane = next(lane for lane in self._lanes if lane.path.fullmatch(scope.path))
+        try:
+            answer = await lane.run(lambda: self._answer_in_thread(call, scope, body))
+        except LaneFull:
+            return refusal(environ_of(scope), status=503)
+        except Exception:
+            log.exception("request_failed", path=scope.path)
+            return 500, [("Content-Type", "text/plain")], b""
+        if call is not None and self._gate and (seconds := self._gate.learn(call, answer)):
+            await asyncio.sleep(seconds)
+        return answer
+
+    def _answer_in_thread(self, call: Call | None, scope: Scope, body: bytes) -> Answer:
+        """Raises whatever the WSGI application raises."""
+        if call is not None and (answer := self._hot_lane.answer(call)):
+            return answer
+        environ = environ_of(scope)
+        environ["wsgi.input"] = BytesIO(body)
+        answer = call_wsgi(self._wsgi, environ)
+        if call is not None:
+            self._views.learn(call, answer)
+        return answer
+
+
+def refusal(environ: dict[str, Any], *, status: int) -> Answer:
+    """The answer to a request that was not given to Django."""
+    with override(language_of(environ)):
+        response = refusal_of(status)
+        if not environ["PATH_INFO"].startswith("/api/"):
+            detail = _("The shop is temporarily unavailable. Please try again in a moment.")
+            text = detail if status == 503 else HTTPStatus(status).phrase
+            plain = HttpResponse(text, status=status, content_type="text/plain; charset=utf-8")
+            if "Retry-After" in response:
+                plain["Retry-After"] = response["Retry-After"]
+            response = plain
+    # The rest of the body is not read, so the connection cannot be used for another request.
+    headers = [*response.items(), ("Connection", "close")]
+    if environ["SERVER_PROTOCOL"] == "HTTP/2":
+        headers.pop()
+    return status, headers, response.content
+
+
+def refusal_of(status: int) -> HttpResponse:
+    if status == 413:
+        return problem(
+            status=413, code="body_too_large", title=_("Bad request"), detail=_("The request body is too large.")
+        )
+    if status == 408:
+        return problem(
+            status=408,
+            code="body_too_slow",
+            title=_("The request did not arrive in time"),
+            detail=_("The body of the request was not complete in time. Please send it again."),
+        )
+    return problem(**OUTAGE)
+
+
+def language_of(environ: dict[str, Any]) -> str:
+    """The language that the client names first, if the shop has it."""
+    first = environ.get("HTTP_ACCEPT_LANGUAGE", "").split(",")[0].split(";")[0].strip().lower()
+    try:
+        return get_supported_language_variant(first)
+    except LookupError:
+        return "en"

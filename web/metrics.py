@@ -1,0 +1,155 @@
+"""What Prometheus reads at /metrics: figures that must be 0, or small, while the shop keeps its promises.
+
+The processes of a shop are started and stopped all the time, so none of them counts anything. Each figure is read from
+PostgreSQL, from an index that holds only what is outstanding, from the outboxes in the reservation store, or from the
+cache: the last audit, and how often the reservation store failed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from orders.models import ATTENTION_TO_DO, Mail, Order, OrderStatus, Payment, PaymentEvent, Refund
+from orders.repair.audit import last_result
+from seckill.models import SaleChange, movable_items
+from seckill.outbox import outbox
+from seckill.store.client import StoreUnreachable
+from seckill.store.failures import failure_counts
+from web.reservations.answer_counts import answer_counts
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowCount:
+    """A metric that counts rows. The query runs at each scrape."""
+
+    name: str
+    help_text: str
+    rows: QuerySet[Any]
+
+
+AWAITING_PAYMENT = Q(status=OrderStatus.AWAITING_PAYMENT)
+
+ROW_COUNTS = [
+    RowCount(
+        name="stampede_orders_overdue",
+        help_text="Unpaid orders past their deadline",
+        rows=Order.objects.filter(AWAITING_PAYMENT, expires_at__lt=Now()),
+    ),
+    RowCount(
+        name="stampede_orders_unsettled",
+        help_text="Orders whose end the store has not been told",
+        rows=Order.objects.filter(~AWAITING_PAYMENT, settled_at=None),
+    ),
+    RowCount(
+        name="stampede_orders_needing_attention",
+        help_text="Orders that a person must act on",
+        rows=Order.objects.filter(~Q(attention=""), attention__in=ATTENTION_TO_DO),
+    ),
+    RowCount(
+        name="stampede_payment_events_waiting",
+        help_text="Webhooks that wait for their payment",
+        rows=PaymentEvent.objects.filter(applied_at=None),
+    ),
+    RowCount(
+        name="stampede_refunds_due",
+        help_text="Payments that must be refunded",
+        rows=Payment.objects.filter(status=Payment.Status.REFUND_DUE),
+    ),
+    RowCount(
+        name="stampede_part_refunds_due",
+        help_text="Refunds of a part of a payment that the provider has not confirmed",
+        rows=Refund.objects.filter(status=Refund.Status.DUE, is_whole=False),
+    ),
+    RowCount(
+        name="stampede_mails_unsent",
+        help_text="Mails that are still to be sent",
+        rows=Mail.objects.filter(sent_at=None, next_attempt_at__isnull=False),
+    ),
+    RowCount(
+        name="stampede_changes_pending",
+        help_text="Changes of running sales that the store has not applied",
+        rows=SaleChange.objects.filter(status=SaleChange.Status.PENDING),
+    ),
+]
+
+
+@never_cache
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(ShopCollector())
+    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+
+
+class ShopCollector(Collector):
+    def collect(self) -> Iterator[Metric]:
+        yield from audit_metrics()
+        yield from outbox_metrics()
+        yield store_failure_metric()
+        yield gate_metric()
+        for metric in ROW_COUNTS:
+            yield GaugeMetricFamily(metric.name, metric.help_text, value=metric.rows.count())
+
+
+def audit_metrics() -> Iterator[Metric]:
+    """`stampede_audit_differences` must be 0, and `stampede_audit_age_seconds` must stay below a few minutes."""
+    differences = GaugeMetricFamily(
+        "stampede_audit_differences",
+        "Reservations and totals on which the two stores disagree; must be 0",
+        labels=["item"],
+    )
+    last = last_result()
+    if last is not None:
+        at_s, problems_of_item = last
+        for item_id, problems in problems_of_item.items():
+            differences.add_metric([str(item_id)], problems)
+        age_seconds = timezone.now().timestamp() - at_s
+        yield GaugeMetricFamily("stampede_audit_age_seconds", "Seconds since the last audit", value=age_seconds)
+    yield differences
+
+
+def outbox_metrics() -> Iterator[Metric]:
+    """How many reservations of each item are not orders yet, and since when. Empty if the store does not answer."""
+    backlog = GaugeMetricFamily(
+        "stampede_outbox_backlog", "Reservations that are not orders yet; entries of the item's outbox", labels=["item"]
+    )
+    lag = GaugeMetricFamily(
+        "stampede_outbox_lag_seconds", "Age of the oldest reservation that is not an order yet", labels=["item"]
+    )
+    try:
+        for item_id, waiting in outbox.waiting(item_ids=list(movable_items().values_list("pk", flat=True))).items():
+            backlog.add_metric([str(item_id)], waiting.entries)
+            lag.add_metric([str(item_id)], waiting.oldest_ms / 1000)
+    except StoreUnreachable:
+        # Counted in stampede_store_failures_total.
+        pass
+    yield backlog
+    yield lag
+
+
+def store_failure_metric() -> Metric:
+    """`stampede_store_failures_total` by cause; a cause that never happened is 0."""
+    counter = CounterMetricFamily(
+        "stampede_store_failures", "Calls to the reservation store that failed, by cause", labels=["cause"]
+    )
+    for cause, count in failure_counts().items():
+        counter.add_metric([cause.value], count)
+    return counter
+
+
+def gate_metric() -> Metric:
+    """`stampede_gate_answers_total` by word; Django has not seen these calls."""
+    counter = CounterMetricFamily("stampede_gate_answers", "Calls that the gate has answered", labels=["answer"])
+    for word, count in answer_counts().items():
+        counter.add_metric([word], count)
+    return counter

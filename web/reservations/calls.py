@@ -1,0 +1,176 @@
+"""Which calls the gate and the hot lane can answer: ordinary ones. All others are for the views.
+
+A call is ordinary if there is nothing in it on which a view or the middleware could act in another way: for a
+reservation a valid pass, a small JSON body or none, and no session. Whether somebody is signed in, who asks for a pass
+or for the status of a reservation, is found out later, in a thread (shop/accounts/caller.py).
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import parse_cookie
+
+from seckill.models import UNITS_MAX
+from seckill.passes import passes
+from seckill.passes.passes import item_id_of
+
+PATH = re.compile(r"/api/v1/(sale-items|sales)/([1-9][0-9]{0,14})/(live|reservations|passes)/")
+STATUS_PATH = re.compile(r"/api/v1/reservations/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/")
+# What a program writes for `{}` and `{"units": 1}`. Any other valid JSON is for the view.
+BODY = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*(?:"units"[ \t\r\n]*:[ \t\r\n]*([1-9][0-9]{0,8})[ \t\r\n]*)?\}[ \t\r\n]*')
+BODY_BYTES_MAX = 100
+CONTENT_TYPES = {"application/json", "application/json; charset=utf-8", "application/json;charset=utf-8"}
+# What clients send who want JSON or do not care. Others may want something that the views refuse.
+ACCEPT = {None, "*/*", "application/json", "application/json, text/plain, */*"}
+# Headers on which a view or the middleware may act in ways that the gate does not know.
+UNUSUAL = {"transfer-encoding", "if-match", "if-modified-since", "if-unmodified-since", "range", "expect", "upgrade"}
+# Clients choose the headers that make a context, and contexts are remembered. Longer ones go to the view.
+CONTEXT_LENGTH_MAX = 300
+
+
+class Kind(StrEnum):
+    ITEM_LIVE = "item_live"
+    SALE_LIVE = "sale_live"
+    RESERVATION = "reservation"
+    PASS = "pass"
+    STATUS = "status"
+
+
+KINDS = {
+    ("GET", "sale-items", "live"): Kind.ITEM_LIVE,
+    ("GET", "sales", "live"): Kind.SALE_LIVE,
+    ("POST", "sale-items", "reservations"): Kind.RESERVATION,
+    ("POST", "sale-items", "passes"): Kind.PASS,
+}
+
+
+@dataclass(slots=True)
+class Call:
+    """An ordinary call. `object_id` is the item, or the sale for SALE_LIVE; a reservation has `pass_` and `units`.
+
+    `context` is all that the middleware looks at: calls with the same context get the same headers and language.
+    Calls of people who are signed in have the `scope`, with what says who they are.
+    """
+
+    kind: Kind
+    object_id: int
+    context: tuple[str | None, ...]
+    if_none_match: str | None = None
+    pass_: passes.Pass | None = None
+    units: int = 0
+    reservation_id: UUID | None = None
+    scope: Any = None
+
+
+def read_call(scope: Any, body: bytes) -> Call | None:
+    """The call, or None if it is not an ordinary one. `scope` is that of RSGI."""
+    match = PATH.fullmatch(scope.path)
+    if match is None:
+        return read_status_call(scope, body)
+    kind = KINDS.get((scope.method, match[1], match[3]))
+    headers = ordinary_headers(scope) if kind else None
+    if kind is None or headers is None:
+        return None
+    context, object_id = context_of(scope, headers), int(match[2])
+    if context is None:
+        return None
+    if kind is Kind.RESERVATION:
+        return read_reservation_call(object_id, headers, context, body)
+    if kind is Kind.PASS:
+        who = ordinary_sign_in(headers)
+        fine = who and is_json(headers, body) and read_units(body) == 0
+        return Call(kind, object_id, (*context, who), scope=scope) if fine else None
+    return None if body else Call(kind, object_id, context, headers.get("if-none-match"))
+
+
+def read_reservation_call(
+    item_id: int, headers: dict[str, str], context: tuple[str | None, ...], body: bytes
+) -> Call | None:
+    # The view compares the pass with the session.
+    if headers.get("accept") not in ACCEPT or settings.SESSION_COOKIE_NAME in headers.get("cookie", ""):
+        return None
+    units = read_units(body) if is_json(headers, body) else None
+    if units is None:
+        return None
+    pass_ = read_pass(headers.get("authorization", ""))
+    if pass_ is None or pass_.item_id != item_id:
+        return None
+    return Call(Kind.RESERVATION, item_id, context, pass_=pass_, units=units or 1)
+
+
+def read_status_call(scope: Any, body: bytes) -> Call | None:
+    match = STATUS_PATH.fullmatch(scope.path)
+    headers = ordinary_headers(scope) if match and scope.method == "GET" and not body else None
+    context = context_of(scope, headers) if headers is not None else None
+    who = ordinary_sign_in(headers) if headers is not None else None
+    if match is None or context is None or who is None:
+        return None
+    reservation_id = UUID(match[1])
+    return Call(Kind.STATUS, item_id_of(reservation_id), (*context, who), reservation_id=reservation_id, scope=scope)
+
+
+def ordinary_headers(scope: Any) -> dict[str, str] | None:
+    items = scope.headers.items()
+    headers: dict[str, str] = dict(items)
+    # A header that came twice is joined for the views, which is not worth doing here.
+    if scope.query_string or len(headers) != len(items) or not UNUSUAL.isdisjoint(headers):
+        return None
+    # `Accept: application/json; indent=4` gives another body.
+    return None if "indent" in headers.get("accept", "") else headers
+
+
+def ordinary_sign_in(headers: dict[str, str]) -> str | None:
+    """By what the caller may be signed in. None with both or neither, and for what only the views can read."""
+    cookies, authorization = headers.get("cookie"), headers.get("authorization")
+    if headers.get("accept") not in ACCEPT or not (cookies or authorization or "").isascii():
+        return None
+    if cookies is None:
+        return None if authorization is None else "token"
+    return "session" if authorization is None else None
+
+
+def context_of(scope: Any, headers: dict[str, str]) -> tuple[str | None, ...] | None:
+    """None if it is too long to be remembered."""
+    name, cookies = settings.LANGUAGE_COOKIE_NAME, headers.get("cookie")
+    context = (
+        headers.get("host") or scope.authority,
+        headers.get("accept"),
+        headers.get("accept-language"),
+        headers.get("x-forwarded-proto"),
+        scope.scheme,
+        parse_cookie(cookies).get(name) if cookies is not None and name in cookies else None,
+    )
+    return None if sum(len(text) for text in context if text) > CONTEXT_LENGTH_MAX else context
+
+
+def read_pass(authorization: str) -> passes.Pass | None:
+    """The pass in the header, if it is valid."""
+    scheme, _space, text = authorization.partition(" ")
+    if scheme != "Pass":
+        return None
+    try:
+        return passes.read(text)
+    except (passes.PassInvalid, passes.PassExpired):
+        return None
+
+
+def is_json(headers: dict[str, str], body: bytes) -> bool:
+    """Whether the view would take the body for JSON, or for none."""
+    if not body:
+        return headers.get("content-length", "0") == "0" and (
+            headers.get("content-type", "application/json") in CONTENT_TYPES
+        )
+    return headers.get("content-length") == str(len(body)) and headers.get("content-type") in CONTENT_TYPES
+
+
+def read_units(body: bytes) -> int | None:
+    """The units asked for, 0 if the body does not say; None where the view would refuse the body, or might."""
+    if not body:
+        return 0
+    match = BODY.fullmatch(body) if len(body) <= BODY_BYTES_MAX else None
+    units = int(match[1] or 0) if match else None
+    return units if units is not None and units <= UNITS_MAX else None

@@ -1,0 +1,207 @@
+"""The gate: answers certain refusals and live figures in the event loop of a web process, before Django is entered.
+
+It answers byte for byte as the views would. The bodies come from the functions that the views use, the headers and the
+language that a client gets from real answers of the views (web/reservations/headers.py).
+
+Whatever the gate does not know for certain, it leaves to the views, by answering None.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import override
+from rest_framework.renderers import JSONRenderer
+
+from seckill.api.views import refusal
+from seckill.ledger import Counters, Reservation
+from seckill.live.answer import live_body, live_etag, sale_live_body
+from seckill.live.opening import waiting_pages
+from seckill.outcomes import Outcome
+from seckill.passes.passes import Pass
+from seckill.timestamps import now_ms
+from web.reservations.answer_counts import AnswerCounts
+from web.reservations.calls import Call, Kind
+from web.reservations.headers import LIVE, NOT_MODIFIED, UNREPEATABLE, Answer, HeaderTemplate, Rendered, ViewAnswers
+from web.reservations.snapshots import AWAY, Away, Clock, Snapshot, Snapshots
+
+# How long the same bytes are given to everybody who asks: rendering takes ten times as long as answering.
+RENDERED_SECONDS = 0.01
+# How long the gate remembers which items a sale has. A published sale keeps its items.
+SALE_REMEMBERED_SECONDS = 10.0
+# Clients ask for these, so they are bounded: beyond, all are made again.
+RENDERED_MAX = 10_000
+SALES_MAX = 1_000
+
+# After these answers it is worth while to know the item.
+WATCHED_STATUSES = {200, 201, 304, 409, 410, 503}
+# A yes that was given before.
+REPLAYED = ("Idempotent-Replayed", "true")
+LIVE_KINDS = {Kind.ITEM_LIVE, Kind.SALE_LIVE}
+OUR_ETAG = re.compile(r'"[0-9a-f]{24}"')
+
+
+class Gate:
+    """Used from one event loop."""
+
+    def __init__(
+        self, *, views: ViewAnswers, snapshots: Snapshots | None = None, counts: AnswerCounts | None = None
+    ) -> None:
+        """The web server gives `views` alone; tests give the others too, which they drive by hand."""
+        self._views = views
+        self._snapshots = snapshots or Snapshots()
+        self._counts = counts or AnswerCounts()
+        self._sales: dict[int, tuple[float, list[int]]] = {}
+        self._rendered: dict[tuple[object, ...], Rendered] = {}
+
+    def watch(self, item_ids: Sequence[int]) -> None:
+        """Read these items, although nobody has asked for them yet."""
+        for item_id in item_ids:
+            self._snapshots.watch(item_id)
+
+    def knows(self, item_ids: Sequence[int]) -> bool:
+        """Whether there is a recent snapshot of each, or the store is known to be away."""
+        return all(self._snapshots.find(item_id) is not None for item_id in item_ids)
+
+    def answer(self, call: Call) -> Answer | None:
+        """The answer, or None if a view must give it; then tell the gate by `learn` what it was."""
+        known = self._views.find(call)
+        if known is None:
+            return None
+        if call.pass_ is not None:
+            return self._refuse(call.object_id, call.pass_, language=known.language, templates=known.templates)
+        return self._live(call, templates=known.templates) if call.kind in LIVE_KINDS else None
+
+    def _live(self, call: Call, *, templates: Mapping[tuple[Kind, str], HeaderTemplate]) -> Answer | None:
+        if call.kind is Kind.SALE_LIVE:
+            waiting_pages.count(call.object_id)
+        now_s = self._snapshots.clock_s()
+        key = (call.kind, call.object_id)
+        rendered = self._rendered.get(key)
+        if rendered is None or now_s >= rendered.until_s:
+            body = self._live_body(call, now_s=now_s)
+            if body is None:
+                return None
+            rendered = self._keep(key, JSONRenderer().render(body), {"ETag": live_etag(body)}, now_s=now_s)
+        unchanged = call.if_none_match is not None and call.if_none_match == rendered.values["ETag"]
+        if call.if_none_match is not None and not unchanged and not OUR_ETAG.fullmatch(call.if_none_match):
+            return None
+        word = NOT_MODIFIED if unchanged else LIVE
+        template = templates.get((call.kind, word))
+        if template is None:
+            return None
+        self._counts.add(word)
+        return rendered.answer(template, empty=unchanged)
+
+    def _live_body(self, call: Call, *, now_s: float) -> dict[str, Any] | None:
+        """The body that the view would give; None if the view might ask PostgreSQL for it."""
+        if call.kind is Kind.ITEM_LIVE:
+            item_ids = [call.object_id]
+        else:
+            until_s, item_ids = self._sales.get(call.object_id, (0.0, []))
+            if now_s >= until_s:
+                return None
+        items: list[tuple[int, Counters | None]] = []
+        for item_id in item_ids:
+            snapshot = self._snapshots.find(item_id)
+            if snapshot is None or (snapshot is not AWAY and snapshot.counters is None):
+                return None
+            items.append((item_id, None if snapshot is AWAY else snapshot.counters_at(now_s)))
+        if call.kind is Kind.ITEM_LIVE:
+            return live_body(items[0][1], now_ms=now_ms())
+        spread_ms = waiting_pages.spread_ms(call.object_id)
+        return sale_live_body(items, now_ms=now_ms(), opening_spread_ms=spread_ms)
+
+    def _refuse(
+        self, item_id: int, pass_: Pass, *, language: str, templates: Mapping[tuple[Kind, str], HeaderTemplate]
+    ) -> Answer | None:
+        now_s = self._snapshots.clock_s()
+        snapshot = self._snapshots.find(item_id)
+        if snapshot is None:
+            return None
+        outcome = certain_refusal(snapshot, pass_=pass_, now_s=now_s)
+        template = templates.get((Kind.RESERVATION, outcome)) if outcome else None
+        if outcome is None or template is None:
+            return None
+        key = (item_id, outcome, language)
+        rendered = self._rendered.get(key)
+        if rendered is None or now_s >= rendered.until_s:
+            with override(language):
+                response = refusal(refused(snapshot, outcome, now_s=now_s))
+            values = {"Retry-After": response["Retry-After"]} if "Retry-After" in response else {}
+            rendered = self._keep(key, response.content, values, now_s=now_s)
+        self._counts.add(outcome)
+        return rendered.answer(template)
+
+    def _keep(self, key: tuple[object, ...], body: bytes, values: dict[str, str], *, now_s: float) -> Rendered:
+        if len(self._rendered) >= RENDERED_MAX:
+            self._rendered.clear()
+        rendered = Rendered(now_s + RENDERED_SECONDS, body, values)
+        self._rendered[key] = rendered
+        return rendered
+
+    def learn(self, call: Call, answer: Answer) -> float:
+        """Take in the answer to a call that the gate could not answer.
+
+        Returns for how many seconds the answer must be held back: 0, but for a yes just after units came back.
+        """
+        status, headers, body = answer
+        if call.kind is Kind.SALE_LIVE:
+            if status == 200 and UNREPEATABLE.isdisjoint(name for name, _value in headers):
+                self._remember_sale(call.object_id, json.loads(body))
+            return 0.0
+        if call.kind in (Kind.PASS, Kind.STATUS) or status not in WATCHED_STATUSES:
+            return 0.0
+        is_new_yes = status == 201 and REPLAYED not in headers
+        seconds = self._snapshots.hold_back_seconds(call.object_id) if is_new_yes else 0.0
+        self._snapshots.watch(call.object_id)
+        return seconds
+
+    def _remember_sale(self, sale_id: int, body: dict[str, Any]) -> None:
+        if len(self._sales) >= SALES_MAX:
+            self._sales.clear()
+        item_ids = [item["id"] for item in body["items"]]
+        self._sales[sale_id] = self._snapshots.clock_s() + SALE_REMEMBERED_SECONDS, item_ids
+        for item_id in item_ids:
+            self._snapshots.watch(item_id)
+
+
+def certain_refusal(snapshot: Snapshot | Away, *, pass_: Pass, now_s: float) -> Outcome | None:
+    """The refusal that the script would give, or None if the script must be asked."""
+    # As `reservation.reserve` answers when the store does not.
+    if isinstance(snapshot, Away) or snapshot.counters is None:
+        return Outcome.UNAVAILABLE
+    # Before anything else the script looks whether this pass has had its answer.
+    if snapshot.known is None or snapshot.known.has(pass_.reservation_id):
+        return None
+    return certain_outcome(snapshot.counters, clock=snapshot.clock, now_s=now_s)
+
+
+def refused(snapshot: Snapshot | Away, outcome: Outcome, *, now_s: float) -> Reservation:
+    """The script's whole answer with this refusal."""
+    if isinstance(snapshot, Away):
+        return Reservation(outcome, now_ms=now_ms())
+    store_ms = snapshot.clock.earliest_ms(now_s)
+    opens_ms = snapshot.counters.opens_ms if snapshot.counters else 0
+    return Reservation(outcome, now_ms=store_ms, retry_ms=max(opens_ms - store_ms, 0))
+
+
+def certain_outcome(counters: Counters, *, clock: Clock, now_s: float) -> Outcome | None:
+    """The refusal of any new reservation, whoever asks. The checks are in the order of the script.
+
+    None also around the opening and the end, where the store's clock is not known to the millisecond.
+    """
+    if counters.state == "paused":
+        return Outcome.PAUSED
+    if clock.latest_ms(now_s) < counters.opens_ms:
+        return Outcome.NOT_OPEN
+    if clock.earliest_ms(now_s) < counters.opens_ms:
+        return None
+    if clock.earliest_ms(now_s) >= counters.closes_ms:
+        return Outcome.CLOSED
+    if clock.latest_ms(now_s) >= counters.closes_ms:
+        return None
+    if counters.left is None or counters.left > 0:
+        return None
+    return Outcome.HELD_BY_OTHERS if counters.held > 0 else Outcome.SOLD_OUT

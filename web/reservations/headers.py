@@ -1,0 +1,134 @@
+"""What the views' answers look like: their headers, and the language that a client gets.
+
+Gate and hot lane make bodies and take the rest from here, so what the middleware adds is written nowhere a second time:
+the first answer of each kind to calls with the same context is a view's, and the next ones look like it.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from seckill.outcomes import Outcome
+from shop.http.problems import CONTENT_TYPE
+from web.reservations.calls import Call, Kind
+
+Answer = tuple[int, list[tuple[str, str]], bytes]
+
+# Their values differ between answers of one template.
+VALUES = {"Content-Length", "ETag", "Location", "Retry-After"}
+# Figures, and 304 for who has them.
+LIVE, NOT_MODIFIED = "live", "not_modified"
+# A pass, or the status of a reservation. The hot lane gives these.
+GIVEN = "given"
+# What depends on the item alone. Never a yes, and nothing that depends on the buyer.
+REFUSALS = (
+    Outcome.UNAVAILABLE,
+    Outcome.PAUSED,
+    Outcome.NOT_OPEN,
+    Outcome.CLOSED,
+    Outcome.SOLD_OUT,
+    Outcome.HELD_BY_OTHERS,
+)
+WORDS = (LIVE, NOT_MODIFIED, *REFUSALS)
+# Clients choose the headers that make a context. With more of them, all are learnt again.
+CONTEXTS_MAX = 1_000
+# What is meant for one client, or was encoded for it, is not given to others.
+UNREPEATABLE = {"Set-Cookie", "Content-Encoding"}
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderTemplate:
+    """An answer of a view without its body and without the values of some headers."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+
+
+def template_of(status: int, headers: Iterable[tuple[str, str]]) -> HeaderTemplate:
+    return HeaderTemplate(status, tuple((name, "" if name in VALUES else value) for name, value in headers))
+
+
+def answer_of(template: HeaderTemplate, body: bytes, values: dict[str, str]) -> Answer:
+    """The answer with this body, and with these values of headers besides the length."""
+    values = {**values, "Content-Length": str(len(body))}
+    return template.status, [(name, values.get(name, value)) for name, value in template.headers], body
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A body with its headers' values, to be given until `until_s`; and the whole answers, by template."""
+
+    until_s: float
+    body: bytes
+    values: dict[str, str]
+    # By the identity of the template: hashing all headers takes longer. It is kept here, so it stays the only one.
+    answers: dict[int, tuple[HeaderTemplate, Answer]] = field(default_factory=dict)
+
+    def answer(self, template: HeaderTemplate, *, empty: bool = False) -> Answer:
+        """The answer in this template; `empty`: without the body. The same object each time, so leave it as it is."""
+        kept = self.answers.get(id(template))
+        if kept is None:
+            kept = self.answers[id(template)] = template, answer_of(template, b"" if empty else self.body, self.values)
+        return kept[1]
+
+
+NONE: Mapping[tuple[Kind, str], HeaderTemplate] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class LearntHeaders:
+    """What is known of the answers in one context: the language, and the templates by kind of call and word."""
+
+    language: str
+    templates: Mapping[tuple[Kind, str], HeaderTemplate] = field(default=NONE)
+
+
+class ViewAnswers:
+    """Used by the event loop and by many threads. What is known is replaced as a whole, so none sees a half of it."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str | None, ...], LearntHeaders] = {}
+        self._templates: dict[HeaderTemplate, HeaderTemplate] = {}
+
+    def find(self, call: Call) -> LearntHeaders | None:
+        return self._known.get(call.context)
+
+    def learn(self, call: Call, answer: Answer) -> None:
+        """Remember the template of a view's answer to the call."""
+        status, header_list, body = answer
+        headers = dict(header_list)
+        language = headers.get("Content-Language")
+        if language is None or not UNREPEATABLE.isdisjoint(headers):
+            return
+        word = word_of(call.kind, status, headers, body)
+        if word is None:
+            return
+        if len(self._known) >= CONTEXTS_MAX:
+            self._known, self._templates = {}, {}
+        template = template_of(status, header_list)
+        # One object for equal ones, so that the gate has few to render.
+        template = self._templates.setdefault(template, template)
+        known = self._known.get(call.context, LearntHeaders(language))
+        self._known[call.context] = LearntHeaders(language, {**known.templates, (call.kind, word): template})
+
+
+def word_of(kind: Kind, status: int, headers: dict[str, str], body: bytes) -> str | None:
+    """The word for a view's answer; None for those that are left to the views."""
+    if kind is Kind.RESERVATION:
+        return outcome_of(status, headers, body)
+    if kind in (Kind.PASS, Kind.STATUS):
+        return {201: GIVEN, 200: GIVEN}.get(status)
+    return {200: LIVE, 304: NOT_MODIFIED}.get(status)
+
+
+def outcome_of(status: int, headers: dict[str, str], body: bytes) -> Outcome | None:
+    """Which outcome the view answered with; None if it did not come to ask the store."""
+    if status == 201:
+        return Outcome.ALREADY_RESERVED if "Idempotent-Replayed" in headers else Outcome.RESERVED
+    if headers.get("Content-Type") != CONTENT_TYPE:
+        return None
+    content = json.loads(body)
+    outcome = next((outcome for outcome in Outcome if outcome == content["code"]), None)
+    # Other problems have the code `unavailable` too, but not the store's time.
+    return outcome if outcome is not None and "server_time" in content else None

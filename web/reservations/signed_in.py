@@ -1,0 +1,98 @@
+"""Ordinary calls of people who are signed in: passes, and the status of a reservation.
+
+Who calls is found by shop/accounts/caller.py, with the checks of the views. Of a pass, opening and end of the sale are
+remembered for a second. That is safe: a pass only permits to ask, and the script decides.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+import structlog
+from django.core.handlers.wsgi import WSGIRequest
+from django.db import connection
+from django.utils import timezone
+
+from orders.api.reservation_status import find_status
+from seckill.api.views import pass_body
+from seckill.models import Sale, published_items
+from seckill.store.client import StoreUnreachable
+from shop.accounts.caller import Caller, find_caller
+from shop.buyer_language import is_language_chosen
+from shop.databases.prepared import Prepared
+from shop.http.problems import is_outage
+from shop.http.rate_limits import LimitReached
+from web.reservations.calls import Call
+from web.wsgi import environ_of
+
+log = structlog.get_logger(__name__)
+
+REMEMBERED_SECONDS = 1.0
+# Clients ask for these by their ids; only items that exist are remembered.
+ITEMS_MAX = 1_000
+
+
+class SignedInCalls:
+    """Called from many threads."""
+
+    def __init__(self, *, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._clock_s = clock_s
+        # For each item: until when it is remembered, and from when until when passes can be had.
+        self._times: dict[int, tuple[float, datetime, datetime]] = {}
+
+    def content(self, call: Call, *, language: str) -> dict[str, Any] | None:
+        """The body of the view's answer; None if the view must decide. `language` is that of the client."""
+        if is_connection_old():
+            return None
+        request = WSGIRequest(environ_of(call.scope))
+        try:
+            caller = find_caller(request)
+            if caller is None:
+                return None
+            if call.reservation_id is not None:
+                return find_status(buyer_id=caller.user_id, reservation_id=call.reservation_id)
+            return self._pass(call, request, caller, language=language)
+        except (StoreUnreachable, LimitReached):
+            return None
+        except Exception as error:
+            # The view meets the same, and answers it.
+            if not is_outage(error):
+                log.exception("hot_lane_failed", kind=call.kind)
+            return None
+
+    def _pass(self, call: Call, request: WSGIRequest, caller: Caller, *, language: str) -> dict[str, Any] | None:
+        # The view remembers the language of the client for mails.
+        if is_language_chosen(request) and caller.language != language:
+            return None
+        times = self._times_of(call.object_id)
+        if times is None or not times[0] <= timezone.now() < times[1]:
+            return None
+        return pass_body(item_id=call.object_id, buyer_id=caller.user_id)
+
+    def _times_of(self, item_id: int) -> tuple[datetime, datetime] | None:
+        """From when until when passes can be had. None if buyers may not see the item."""
+        now_s, remembered = self._clock_s(), self._times.get(item_id)
+        if remembered is not None and now_s < remembered[0]:
+            return remembered[1], remembered[2]
+        row = sale_times().first(item_id)
+        if row is None:
+            return None
+        if len(self._times) >= ITEMS_MAX:
+            self._times = {}
+        sale = Sale(opens_at=row[0], closes_at=row[1])
+        self._times[item_id] = now_s + REMEMBERED_SECONDS, sale.passes_open_at, sale.closes_at
+        return sale.passes_open_at, sale.closes_at
+
+
+@lru_cache(maxsize=1)
+def sale_times() -> Prepared:
+    return Prepared(published_items().filter(pk=0).values_list("sale__opens_at", "sale__closes_at"))
+
+
+def is_connection_old() -> bool:
+    """Whether Django would renew or check this thread's connection to PostgreSQL before a request, which it does."""
+    if connection.connection is None:
+        return False
+    return connection.errors_occurred or (connection.close_at is not None and time.monotonic() >= connection.close_at)

@@ -1,0 +1,39 @@
+"""What the web server calls: `granian --interface rsgi web.rsgi:application`. One object a web process."""
+
+# First, since it loads the settings and the apps.
+from shop.wsgi import application as wsgi_application
+
+# isort: split
+from django.conf import settings
+
+from web.application import FrontDoor
+from web.lanes import lanes
+from web.open_sales import connect_to_database, connect_to_store, read_open_sales
+from web.reservations.gate import Gate
+from web.reservations.headers import ViewAnswers
+from web.reservations.hot_lane import HotLane
+from web.shells import Shells
+from web.warm_start import WarmStart
+
+views = ViewAnswers()
+gate = Gate(views=views) if settings.GATE else None
+shells = Shells(wsgi_application)
+all_lanes = lanes()
+application = FrontDoor(
+    wsgi_application,
+    lanes=all_lanes,
+    views=views,
+    hot_lane=HotLane(views=views),
+    gate=gate,
+    shells=shells if settings.GATE else None,
+    warm_start=WarmStart(
+        # The lanes with SQL that a crowd fills. The connections of the others are opened when they are needed.
+        lanes=[lane for lane in all_lanes if lane.name in ("live", "pages")],
+        connect_to_database=connect_to_database,
+        connect_to_store=connect_to_store,
+        read_sales=read_open_sales,
+        gate=gate,
+        # Rendering loads Django's parts, also where the pages are not kept.
+        pages=shells,
+    ),
+)

@@ -1,0 +1,231 @@
+"""Public pages from memory, in the event loop of a web process, before Django is entered.
+
+Django renders a page (shop/http/public_page.py) at most once a second for each process, whoever asks and however many.
+So a crowd that opens a sale's page costs what comparing a path costs.
+"""
+
+import asyncio
+import gzip
+import re
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, Protocol
+
+import structlog
+from django.conf import settings
+from django.http.request import split_domain_port, validate_host
+
+from shop.http.public_page import CACHE_CONTROL
+from shop.languages.page_language import OTHER_LANGUAGES
+from web.wsgi import Answer, bare_environ, call_wsgi
+
+log = structlog.get_logger(__name__)
+
+# The home page and the pages of sales, products and categories, in each language. With a query too, except for lists:
+# what a list shows depends on it (`LIST`).
+SLUG = r"[-a-zA-Z0-9_]{1,200}"
+PATH = re.compile(
+    rf"/(?:(?:{'|'.join(OTHER_LANGUAGES)})/)?"
+    rf"(?:sales/[1-9][0-9]{{0,17}}/|products/(?:{SLUG}/)?|categories/{SLUG}/)?"
+)
+LIST = re.compile(rf"/(?:(?:{'|'.join(OTHER_LANGUAGES)})/)?(?:products/|categories/{SLUG}/)")
+# How old a page may be that is served without asking Django.
+FRESH_SECONDS = 1.0
+# While one thread renders a page, others get the last one if it is not older than this. Rendering takes milliseconds.
+STILL_GOOD_SECONDS = 2.0
+# How long a visitor waits for a page that is being rendered, if there is a last one, and if there is none.
+WAIT_SECONDS = 0.5
+FIRST_WAIT_SECONDS = 2.0
+# How long the last good page is served while Django cannot render it, usually because PostgreSQL is away. Nothing that
+# PostgreSQL knows can change meanwhile, and stock and phase come by the page's scripts from the reservation store.
+LAST_GOOD_SECONDS = 600.0
+# Pages kept by one process; the longest unused goes first. A page has some tens of kilobytes.
+PAGES_MAX = 200
+# That render public pages. They have a connection to PostgreSQL each.
+RENDERING_THREADS = 2
+# Rendered at the same time or waiting for it. Beyond it, Django's own threads answer.
+RENDERINGS_MAX = 50
+# Said about one request only, so not repeated to others.
+OWN_HEADERS = ("X-Request-ID", "X-Correlation-ID")
+
+
+class Headers(Protocol):
+    """The headers of a request, by names in lower case."""
+
+    def get(self, key: str, /) -> str | None: ...
+
+
+@dataclass(slots=True)
+class Shell:
+    """One page in the forms in which it is served."""
+
+    plain: Answer
+    zipped: Answer
+    not_modified: Answer
+    # Part of each ETag of the page; empty for a redirect.
+    digest: str
+    rendered_s: float
+    # By the monotonic clock: until then it is served, and Django is not asked again.
+    ask_again_s: float
+
+    def answer(self, headers: Headers) -> Answer:
+        known = headers.get("if-none-match")
+        if known and self.digest and self.digest in known:
+            return self.not_modified
+        accepted = headers.get("accept-encoding")
+        return self.zipped if accepted and "gzip" in accepted else self.plain
+
+
+class Shells:
+    """The pages that this process has rendered. Used from one event loop; rendering has threads of its own."""
+
+    def __init__(self, wsgi: Callable[..., Any]) -> None:
+        self._wsgi = wsgi
+        self._threads = ThreadPoolExecutor(RENDERING_THREADS, thread_name_prefix="shells")
+        self._kept: dict[str, Shell] = {}
+        self._renderings: dict[str, asyncio.Future[Answer]] = {}
+
+    def find(self, *, method: str, path: str, host: str, headers: Headers, query: str = "") -> Answer | None:
+        """The page, if it need not be rendered now; else None, and `answer` says more."""
+        if query and LIST.fullmatch(path):
+            return None
+        shell = self._kept.get(key_of(path, headers.get("cookie")) if path == "/" else path)
+        if shell is None or time.monotonic() >= shell.ask_again_s or not is_for_memory(method, host, headers):
+            return None
+        return shell.answer(headers)
+
+    async def answer(self, *, method: str, path: str, host: str, headers: Headers, query: str = "") -> Answer | None:
+        """The page; None if Django must answer: no public page, another method, a host that is not ours, no TLS."""
+        # There are too many parts of lists to keep them.
+        if PATH.fullmatch(path) is None or (query and LIST.fullmatch(path)) or not is_for_memory(method, host, headers):
+            return None
+        if found := self.find(method=method, path=path, host=host, headers=headers):
+            return found
+        key = key_of(path, headers.get("cookie") if path == "/" else None)
+        return await self._renewed(key, host=host, headers=headers)
+
+    async def _renewed(self, key: str, *, host: str, headers: Headers) -> Answer | None:
+        shell = self._kept.get(key)
+        age_seconds = time.monotonic() - shell.rendered_s if shell else None
+        rendering = self._renderings.get(key)
+        if rendering is None:
+            if len(self._renderings) >= RENDERINGS_MAX:
+                return None
+            rendering = self._begin(key, host)
+        elif shell and age_seconds is not None and age_seconds < STILL_GOOD_SECONDS:
+            return shell.answer(headers)
+        last_good = shell if age_seconds is not None and age_seconds < LAST_GOOD_SECONDS else None
+        try:
+            async with asyncio.timeout(WAIT_SECONDS if last_good else FIRST_WAIT_SECONDS):
+                rendered = await asyncio.shield(rendering)
+        except Exception:
+            # It takes too long, or failed, which `_end` has logged.
+            rendered = None
+        # A page that was rendered is kept by now. Anything else is an error page, or something that is not for all.
+        kept = self._kept.get(key)
+        if kept is not None and kept is not shell:
+            return kept.answer(headers)
+        if last_good and (rendered is None or rendered[0] >= 500):
+            last_good.ask_again_s = time.monotonic() + FRESH_SECONDS
+            return last_good.answer(headers)
+        return rendered if rendered and is_for_all(rendered) else None
+
+    def _begin(self, key: str, host: str) -> "asyncio.Future[Answer]":
+        loop = asyncio.get_running_loop()
+        rendering = loop.run_in_executor(self._threads, render, self._wsgi, key, host)
+        self._renderings[key] = rendering
+        rendering.add_done_callback(lambda done: self._end(key, done))
+        return rendering
+
+    def _end(self, key: str, rendering: "asyncio.Future[Answer]") -> None:
+        """Runs before those that wait for the rendering go on."""
+        del self._renderings[key]
+        if rendering.cancelled():
+            return
+        if error := rendering.exception():
+            log.error("public_page_failed", path=key, exc_info=error)
+            return
+        answer = rendering.result()
+        former = self._kept.pop(key, None)
+        if may_be_kept(answer):
+            self._kept[key] = shell_of(answer)
+            if len(self._kept) > PAGES_MAX:
+                del self._kept[next(iter(self._kept))]
+        elif former is not None and answer[0] >= 500:
+            self._kept[key] = former
+
+
+def key_of(path: str, cookies: str | None) -> str:
+    """The path; for the home page with the language that the visitor chose, since it leads on to that language."""
+    if cookies is None or settings.LANGUAGE_COOKIE_NAME not in cookies:
+        return path
+    try:
+        chosen = SimpleCookie(cookies).get(settings.LANGUAGE_COOKIE_NAME)
+    except CookieError:
+        return path
+    return f"{path} {chosen.value}" if chosen and chosen.value in OTHER_LANGUAGES else path
+
+
+def render(wsgi: Callable[..., Any], key: str, host: str) -> Answer:
+    """The page as Django gives it to a visitor without cookies, except for the language in `key`."""
+    path, _space, language = key.partition(" ")
+    name, port = split_domain_port(host)
+    environ = bare_environ(method="GET", path=path, server_name=name, server_port=port or "80")
+    environ["HTTP_HOST"] = host
+    if settings.SECURE_SSL_REDIRECT:
+        environ["HTTP_X_FORWARDED_PROTO"] = "https"
+    if language:
+        environ["HTTP_COOKIE"] = f"{settings.LANGUAGE_COOKIE_NAME}={language}"
+    status, headers, body = call_wsgi(wsgi, environ)
+    return status, [(name, value) for name, value in headers if name not in OWN_HEADERS], body
+
+
+def is_for_all(answer: Answer) -> bool:
+    return not any(name == "Set-Cookie" for name, _value in answer[1])
+
+
+def may_be_kept(answer: Answer) -> bool:
+    """A public page, or the home page's redirect, which is kept under the language that it leads to."""
+    status, headers, _body = answer
+    public = status == 200 and dict(headers).get("Cache-Control") == CACHE_CONTROL
+    return is_for_all(answer) and (public or status == 302)
+
+
+def shell_of(answer: Answer) -> Shell:
+    status, headers, body = answer
+    now_s = time.monotonic()
+    values = dict(headers)
+    digest = values.get("ETag", "").strip('"')
+    if not digest:
+        return Shell(answer, answer, answer, "", now_s, now_s + FRESH_SECONDS)
+    rest = [(name, value) for name, value in headers if name not in ("ETag", "Content-Length", "Vary")]
+    rest.append(("Vary", "Accept-Encoding"))
+    zipped = gzip.compress(body, compresslevel=5, mtime=0)
+    zipped_headers = [("ETag", f'"{digest}-gzip"'), ("Content-Encoding", "gzip"), ("Content-Length", str(len(zipped)))]
+    known = [("ETag", f'"{digest}"'), ("Cache-Control", CACHE_CONTROL), ("Vary", "Accept-Encoding")]
+    return Shell(
+        plain=(status, [*rest, ("ETag", f'"{digest}"'), ("Content-Length", str(len(body)))], body),
+        zipped=(status, [*rest, *zipped_headers], zipped),
+        not_modified=(304, known, b""),
+        digest=digest,
+        rendered_s=now_s,
+        ask_again_s=now_s + FRESH_SECONDS,
+    )
+
+
+def is_for_memory(method: str, host: str, headers: Headers) -> bool:
+    """Whether Django would give the page, and not refuse the method or the host, or redirect to TLS."""
+    if settings.SECURE_SSL_REDIRECT and headers.get("x-forwarded-proto") != "https":
+        return False
+    return method in ("GET", "HEAD") and is_own_host(host)
+
+
+@lru_cache(maxsize=100)
+def is_own_host(host: str) -> bool:
+    """Whether Django would accept this Host header."""
+    domain, _port = split_domain_port(host)
+    return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)

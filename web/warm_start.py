@@ -1,0 +1,117 @@
+"""What a web process does before it is asked the first time, so that its first callers need not wait for it.
+
+It opens connections to the stores, reads the sales that are open or open soon, and renders the home page and the pages
+of these sales, for which Django loads the whole shop. The process takes connections only afterwards: granian binds its
+port when `__rsgi_init__` has returned.
+
+A store that is away must not keep a host out: after a power failure all hosts start at once, perhaps before the stores,
+and orders, payments and pages go on without the store of a sale. So it all ends after WARM_SECONDS_MAX, and whatever is
+missing then is done when somebody asks, as it always was.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from threading import Barrier
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import structlog
+from django.conf import settings
+
+from shop.languages.page_language import OTHER_LANGUAGES
+from web.lanes import Lane
+from web.open_sales import OpenSales
+from web.reservations.gate import Gate
+from web.shells import Shells, is_own_host
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+WARM_SECONDS_MAX = 6.0
+# How long the gate may take to read the items. It asks every 50 ms.
+GATE_SECONDS_MAX = 1.0
+# Each may take tens of milliseconds. The others are rendered when somebody asks.
+PAGES_MAX = 20
+
+
+class WarmStart:
+    """All of it. The functions are called in threads and may fail; `gate` is None where it is turned off."""
+
+    def __init__(
+        self,
+        *,
+        lanes: Sequence[Lane],
+        connect_to_database: Callable[[], object],
+        connect_to_store: Callable[[Sequence[int]], object],
+        read_sales: Callable[[], OpenSales],
+        gate: Gate | None,
+        pages: Shells,
+        seconds_max: float = WARM_SECONDS_MAX,
+    ) -> None:
+        """Each thread of `lanes` gets a connection to PostgreSQL, and the items' store some for the process."""
+        self._lanes = lanes
+        self._connect_to_database = connect_to_database
+        self._connect_to_store = connect_to_store
+        self._read_sales = read_sales
+        self._gate = gate
+        self._pages = pages
+        self._seconds_max = seconds_max
+
+    async def run(self) -> None:
+        """Do all of it, for at most `seconds_max`. Raises nothing: what fails is logged and left out."""
+        try:
+            async with asyncio.timeout(self._seconds_max):
+                await asyncio.gather(*map(self._connect, self._lanes), self._read())
+        except Exception as error:
+            log.warning("not_warm", error=repr(error))
+
+    async def _connect(self, lane: Lane) -> None:
+        # Each thread waits until all of them have a call, so that none of them takes two.
+        barrier = Barrier(lane.threads)
+
+        def connect() -> None:
+            barrier.wait(timeout=self._seconds_max)
+            self._connect_to_database()
+
+        results = await asyncio.gather(*(lane.run(connect) for _ in range(lane.threads)), return_exceptions=True)
+        for error in results:
+            if isinstance(error, Exception):
+                log.warning("not_connected", lane=lane.name, error=repr(error))
+                return
+
+    async def _read(self) -> None:
+        sales = await tried(self._read_sales) or OpenSales([], [])
+        await tried(lambda: self._connect_to_store(sales.item_ids))
+        if self._gate:
+            self._gate.watch(sales.item_ids)
+        for path in pages_in_all_languages(sales.paths)[:PAGES_MAX]:
+            await self._pages.answer(method="GET", path=path, host=own_host(), headers=AS_A_PROXY)
+        ends_s = time.monotonic() + GATE_SECONDS_MAX
+        while self._gate and not self._gate.knows(sales.item_ids) and time.monotonic() < ends_s:
+            await asyncio.sleep(0.02)
+
+
+async def tried(step: Callable[[], T]) -> T | None:
+    """The result of `step`, in a thread; None if it failed, which is logged."""
+    try:
+        return await asyncio.to_thread(step)
+    except Exception as error:
+        log.warning("not_warm", error=repr(error))
+        return None
+
+
+# Without it, a shop behind TLS would answer with a redirect.
+AS_A_PROXY = {"x-forwarded-proto": "https"}
+
+
+def pages_in_all_languages(paths: Sequence[str]) -> list[str]:
+    """The home page first, then `paths`, each in every language."""
+    prefixes = ["", *(f"/{code}" for code in OTHER_LANGUAGES)]
+    return [f"{prefix}{path}" for path in ("/", *paths) for prefix in prefixes]
+
+
+def own_host() -> str:
+    """A Host header that the shop takes for its own, if it says one."""
+    named = urlsplit(settings.SHOP_URL).netloc
+    return named if is_own_host(named) else next(iter(settings.ALLOWED_HOSTS), named)

@@ -1,0 +1,72 @@
+"""Requests as WSGI applications take them (PEP 3333), and the answers of such an application."""
+
+import sys
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+from granian.rsgi import Scope
+
+Answer = tuple[int, list[tuple[str, str]], bytes]
+
+
+def bare_environ(*, method: str, path: str, server_name: str, server_port: str) -> dict[str, Any]:
+    """The environment of a request from this host, without query, headers and body. `path` is unquoted."""
+    return {
+        "REQUEST_METHOD": method,
+        "SCRIPT_NAME": "",
+        # PEP 3333 wants each byte as one character.
+        "PATH_INFO": path.encode(errors="replace").decode("latin-1"),
+        "QUERY_STRING": "",
+        "SERVER_NAME": server_name,
+        "SERVER_PORT": server_port,
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "REMOTE_ADDR": "127.0.0.1",
+        "wsgi.url_scheme": "http",
+        "wsgi.input": BytesIO(),
+        "wsgi.errors": sys.stderr,
+        "wsgi.version": (1, 0),
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+
+
+def environ_of(scope: Scope) -> dict[str, Any]:
+    """The WSGI environment (PEP 3333) without a body."""
+    server_name, _colon, server_port = scope.server.rpartition(":")
+    environ = bare_environ(method=scope.method, path=scope.path, server_name=server_name, server_port=server_port)
+    environ["QUERY_STRING"] = scope.query_string
+    environ["SERVER_PROTOCOL"] = f"HTTP/{scope.http_version}"
+    environ["REMOTE_ADDR"] = scope.client.rpartition(":")[0].strip("[]")
+    environ["wsgi.url_scheme"] = scope.scheme
+    # HTTP/2 has no Host header.
+    if scope.authority:
+        environ["HTTP_HOST"] = scope.authority
+    for name, value in scope.headers.items():
+        # With an underscore a client could send a header that looks like one that only the proxy may set.
+        if "_" in name:
+            continue
+        key = name.upper().replace("-", "_")
+        if key not in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+            key = f"HTTP_{key}"
+        joined = "; " if key == "HTTP_COOKIE" else ","
+        environ[key] = f"{environ[key]}{joined}{value}" if key in environ and key != "HTTP_HOST" else value
+    return environ
+
+
+def call_wsgi(wsgi: Callable[..., Any], environ: dict[str, Any]) -> Answer:
+    """The application's whole answer."""
+    started: list[tuple[str, list[tuple[str, str]]]] = []
+
+    def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:
+        started.append((status, headers))
+
+    parts = wsgi(environ, start_response)
+    try:
+        body = b"".join(parts)
+    finally:
+        if close := getattr(parts, "close", None):
+            close()
+    status, headers = started[-1]
+    return int(status.split(" ", 1)[0]), headers, body
