@@ -6,11 +6,11 @@ from typing import Any
 
 import structlog
 from celery import shared_task
+from django.conf import settings
 
 from orders import idempotent_calls
 from orders.cart import old_carts
 from orders.life import intake, lifecycle, settlement
-from orders.life.sweep import sweep
 from orders.mails import sending
 from orders.payments import inbox, late_money, part_refunds, refunds, sessions
 from orders.payments.simulated import delivery
@@ -26,6 +26,7 @@ from seckill.outbox import lease, outbox
 from seckill.publication import announce_pending
 from seckill.store.client import StoreUnreachable
 from shop.accounts import mail_queue
+from shop.sweep import sweep
 
 log = structlog.get_logger(__name__)
 
@@ -44,7 +45,7 @@ GATHER_SECONDS = 0.1
 AUDIT_PATIENCE_SECONDS = 5.0
 
 
-@shared_task
+@shared_task(queue="drain")
 def drain_outbox(*, item_id: int) -> int:
     """Turn the item's outbox entries into orders until it is empty. Called by seckill/outbox/doorbell.py."""
     return drain(item_id=item_id, seconds_max=DRAIN_SECONDS, gather_seconds=GATHER_SECONDS)
@@ -102,9 +103,9 @@ def drain_items(*, item_ids: Sequence[int], seconds_max: float) -> int:
     return sum(counts.values())
 
 
-@sweep()
+@sweep(queue="drain", every_seconds=1.0)
 def sweep_outboxes() -> int:
-    """Every second: finish publications and changes that a crash interrupted, and drain outboxes without a doorbell.
+    """Finish publications and changes that a crash interrupted, and drain outboxes without a doorbell.
 
     Past sales are not asked: `archive_sales` drains what they may have left.
     """
@@ -124,9 +125,9 @@ def drain_movable_items() -> int:
     return drain_items(item_ids=list(movable_items().values_list("pk", flat=True)), seconds_max=BUDGET_SECONDS)
 
 
-@sweep()
+@sweep(queue="drain", every_seconds=10.0)
 def return_unsold_units() -> int:
-    """Every ten seconds: put what past sales did not sell back into the ordinary stock."""
+    """Put what past sales did not sell back into the ordinary stock."""
     try:
         return return_unsold()
     except StoreUnreachable as error:
@@ -134,9 +135,9 @@ def return_unsold_units() -> int:
         return 0
 
 
-@sweep()
+@sweep(queue="expiry", every_seconds=1.0)
 def expire_overdue() -> int:
-    """Every second: put the units of unpaid orders past their deadline back on sale."""
+    """Put the units of unpaid orders past their deadline back on sale."""
     started, count = time.monotonic(), 0
     while time.monotonic() - started < BUDGET_SECONDS:
         expired = lifecycle.expire_overdue()
@@ -146,9 +147,9 @@ def expire_overdue() -> int:
     return count
 
 
-@sweep()
+@sweep(queue="expiry", every_seconds=1.0)
 def settle_orders() -> int:
-    """Every second: settle orders that a crash or an unreachable store left unsettled."""
+    """Settle orders that a crash or an unreachable store left unsettled."""
     return settlement.settle_orders()
 
 
@@ -159,9 +160,9 @@ LONG_TASK: dict[str, Any] = {"time_limit": 900, "acks_late": False}
 
 
 # A second task finds the item locked and skips it.
-@sweep(**LONG_TASK)
+@sweep(queue="repair", every_seconds=1.0, **LONG_TASK)
 def watch_store() -> int:
-    """Every second: find items that a store may have lost something of, and reconcile them with the orders."""
+    """Find items that a store may have lost something of, and reconcile them with the orders."""
     try:
         return len(reconcile_if_needed(item_ids=items_to_watch()))
     except StoreUnreachable as error:
@@ -169,9 +170,9 @@ def watch_store() -> int:
         return 0
 
 
-@sweep(**LONG_TASK)
+@sweep(queue="repair", every_seconds=60.0, **LONG_TASK)
 def audit_sales() -> int:
-    """Every minute: audit the items whose figures can change. Returns the number of problems, which must be 0.
+    """Audit the items whose figures can change. Returns the number of problems, which must be 0.
 
     If the last audit still runs, this one is left out.
     """
@@ -202,9 +203,9 @@ def audit_item(item_id: int) -> int:
     return comparison.problem_count
 
 
-@sweep()
+@sweep(queue="celery", every_seconds=10.0)
 def forget_ended_holds() -> int:
-    """Every ten seconds: remove ended holds from the store once their passes can no longer be used."""
+    """Remove ended holds from the store once their passes can no longer be used."""
     try:
         return ended_holds.forget_ended_holds(seconds_max=BUDGET_SECONDS)
     except StoreUnreachable as error:
@@ -212,9 +213,9 @@ def forget_ended_holds() -> int:
         return 0
 
 
-@sweep(**LONG_TASK)
+@sweep(queue="repair", every_seconds=600.0, **LONG_TASK)
 def archive_sales() -> int:
-    """Every ten minutes: take sales that were over long ago out of the store."""
+    """Take sales that were over long ago out of the store."""
     try:
         drain_items(item_ids=list(retired_items().values_list("pk", flat=True)), seconds_max=BUDGET_SECONDS)
         return archiving.archive_due(seconds_max=BUDGET_SECONDS)
@@ -223,9 +224,9 @@ def archive_sales() -> int:
         return 0
 
 
-@sweep()
+@sweep(queue="celery", every_seconds=3600.0)
 def clear_old_rows() -> int:
-    """Every hour: remove guests' carts and answers to repeated calls that nobody will ask for any more."""
+    """Remove guests' carts and answers to repeated calls that nobody will ask for any more."""
     started, count = time.monotonic(), 0
     while time.monotonic() - started < BUDGET_SECONDS:
         removed = old_carts.remove_old_carts() + idempotent_calls.forget_old_calls()
@@ -235,33 +236,33 @@ def clear_old_rows() -> int:
     return count
 
 
-@sweep()
+@sweep(queue="mail", every_seconds=5.0)
 def send_mails() -> int:
-    """Every few seconds: send the mails that are due, for at most `BUDGET_SECONDS`. Those about accounts go first."""
+    """Send the mails that are due, for at most `BUDGET_SECONDS`. Those about accounts go first."""
     started = time.monotonic()
     sent = mail_queue.send_due(seconds_max=BUDGET_SECONDS / 2)
     return sent + sending.send_due(seconds_max=BUDGET_SECONDS - (time.monotonic() - started))
 
 
-@sweep()
+@sweep(queue="expiry", every_seconds=1.0)
 def apply_waiting_events() -> int:
-    """Every second: apply events that waited for their payment, and decide late payments that are still open."""
+    """Apply events that waited for their payment, and decide late payments that are still open."""
     return inbox.apply_waiting() + late_money.settle_waiting()
 
 
-@sweep()
+@sweep(queue="payments", every_seconds=1.0)
 def move_refunds() -> int:
-    """Every second: ask the payment providers for the refunds that are due."""
+    """Ask the payment providers for the refunds that are due."""
     return refunds.request_due_refunds() + part_refunds.request_due_parts()
 
 
-@sweep()
+@sweep(queue="payments", every_seconds=1.0)
 def close_sessions() -> int:
-    """Every second: close the payment pages of orders that ended in another way."""
+    """Close the payment pages of orders that ended in another way."""
     return sessions.close_sessions()
 
 
-@sweep()
+@sweep(queue="payments", every_seconds=1.0 if "simulated" in settings.PAYMENT_PROVIDERS else None)
 def deliver_simulated_events() -> int:
-    """Every second: the simulated provider sends its webhooks to the shop."""
+    """The simulated provider sends its webhooks to the shop."""
     return delivery.deliver_due()

@@ -1,4 +1,4 @@
-"""The Celery application. Tasks live in `orders/tasks.py`; routes, schedule and limits in `shop/settings.py`."""
+"""The Celery application. Each app has its tasks in `tasks.py`, with queues and intervals."""
 
 import os
 from typing import Any

@@ -14,7 +14,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
 
-from shop.configuration import allauth_options, celery_tasks, store_clients, trying_out
+from shop.configuration import allauth_options, store_clients, trying_out
 from shop.configuration.content_policy import content_policy
 from shop.configuration.database_connections import databases
 from shop.configuration.languages import shop_languages
@@ -23,7 +23,6 @@ from shop.configuration.message_broker import broker_settings, refuse_cluster
 from shop.configuration.rates import rate
 from shop.configuration.store_clients import redis_cache
 from shop.money import UnknownCurrency, known_currency
-from shop.sidebar import ACCOUNT_LINKS, NAVIGATION
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -345,10 +344,10 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "ENFORCE_NON_BLANK_FIELDS": True,
-    "SORT_OPERATIONS": "shop.http.api_calls.place_of",
+    "SORT_OPERATIONS": "web.api_docs.calls.place_of",
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "shop.http.openapi.document_calls",
+        "web.api_docs.openapi.document_calls",
     ],
 }
 
@@ -371,9 +370,7 @@ globals().update(
         for name, value in broker_settings(BROKER_URL, task_seconds_max=CELERY_TASK_TIME_LIMIT).items()
     }
 )
-CELERY_TASK_ROUTES = celery_tasks.ROUTES
 CELERY_BEAT_SCHEDULER = "shop.sweep_scheduler:SweepScheduler"
-CELERY_BEAT_SCHEDULE = celery_tasks.schedule(simulated="simulated" in PAYMENT_PROVIDERS)
 
 # --- Admin -------------------------------------------------------------------------------------------------------
 
@@ -383,8 +380,8 @@ UNFOLD = {
     "SITE_URL": "/",
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("shop/logo.svg")}],
     "SHOW_HISTORY": True,
-    "ACCOUNT": {"navigation": ACCOUNT_LINKS},
-    "SIDEBAR": {"show_search": False, "navigation": NAVIGATION},
+    "ACCOUNT": {"navigation": "web.sidebar.account"},
+    "SIDEBAR": {"show_search": False, "navigation": "web.sidebar.navigation"},
 }
 
 # --- Logs --------------------------------------------------------------------------------------------------------

@@ -4,14 +4,19 @@ from celery import shared_task
 
 from shop.demo.loading import draw_some_pictures
 from shop.pictures.orphan_files import sweep_files
+from shop.sweep import sweep
+
+# Pictures take seconds, and are as little urgent as mails.
+QUEUE = "mail"
 
 
-@shared_task
-def sweep_pictures() -> None:
-    sweep_files()
+@sweep(queue=QUEUE, every_seconds=24 * 3600.0)
+def sweep_pictures() -> int:
+    """Remove files of pictures that are no longer used."""
+    return sweep_files()
 
 
-@shared_task
+@shared_task(queue=QUEUE)
 def draw_demo_pictures() -> None:
     """Some of them, and again until all are there: a task may take a minute."""
     if draw_some_pictures():

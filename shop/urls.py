@@ -6,7 +6,6 @@ from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from shop import health
-from shop.http import problem_pages
 from shop.languages.language_choice import choose_language
 
 api = [
@@ -39,8 +38,6 @@ urlpatterns = [
         ),
         name="docs",
     ),
-    path("api/docs/problems/", problem_pages.all_problems, name="api-problems"),
-    path("api/docs/problems/<slug:code>/", problem_pages.one_problem, name="api-problem"),
     # Pages: English at `/`, the other languages under their code.
     *i18n_patterns(
         path("accounts/", include("shop.accounts.urls")),

@@ -14,6 +14,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
 from django_redis import get_redis_connection
+from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 from rest_framework.test import APIClient
 
@@ -25,8 +26,13 @@ from shop.local.stores.cluster_store import ClusterStore
 from shop.local.stores.sentinel_store import SentinelStore
 from shop.models import Category, Product
 from tests import empty_tables
-from tests.own_store import running_replicated
+from tests.own_store import OwnStore, running, running_replicated
 from tests.products import make_product, variant_of
+from tests.web.reservations.shadow import Shadow, shadowed_clients
+
+# On a busy machine, a slow example is not a failure.
+hypothesis_settings.register_profile("unhurried", deadline=None)
+hypothesis_settings.load_profile("unhurried")
 
 
 def pytest_configure() -> None:
@@ -185,3 +191,17 @@ def pass_for() -> Callable[..., str]:
         return passes.issue(item_id=item.pk, buyer_id=buyer.pk, expires_s=expires_s)
 
     return issue
+
+
+@pytest.fixture(scope="session")
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
+    """An empty server. It does not sync: durability is tested elsewhere."""
+    with running(tmp_path_factory.mktemp("own-store"), appendonly="no") as store:
+        yield store
+
+
+@pytest.fixture
+def shadow() -> Iterator[Shadow]:
+    """A gate that gives, after each call of a test's client, the same answer as the view, or none."""
+    with shadowed_clients() as followed:
+        yield followed

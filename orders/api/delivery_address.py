@@ -14,10 +14,11 @@ from rest_framework.response import Response
 from orders.api.orders import orders_of
 from orders.api.serializers import OrderSerializer
 from orders.models import ShippingAddress
+from orders.problem_codes import refusals
 from orders.shipping.order_address import only_country, store_address
 from shop.addresses.address_checks import ADDRESS_FIELDS, address_errors, tidy
 from shop.http.base_view import JsonAPIView
-from shop.http.openapi import TOKEN_REFUSALS, refusals
+from shop.http.problem_codes import TOKEN_REFUSALS
 from shop.http.problems import problem
 
 

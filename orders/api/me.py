@@ -14,12 +14,13 @@ from rest_framework.views import APIView
 
 from orders.cart.cart_contents import units_in_cart
 from orders.models import Order, OrderStatus
+from orders.problem_codes import refusals
 from seckill import ledger
 from seckill.models import published_items
 from seckill.store.client import StoreUnreachable
 from seckill.timestamps import rfc3339, to_ms
 from shop.buyer_language import stored_language
-from shop.http.openapi import TOKEN_REFUSALS, refusals
+from shop.http.problem_codes import TOKEN_REFUSALS
 
 # A page shows that there is something to pay; the list of orders shows all of it.
 HOLDS_MAX = 20

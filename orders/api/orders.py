@@ -33,6 +33,7 @@ from orders.models import Order, OrderStatus, Payment, with_lines
 from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable
 from orders.payments.sessions import StartOutcome
+from orders.problem_codes import refusals
 from seckill import ledger
 from seckill.api.views import refusal
 from seckill.outcomes import Outcome
@@ -40,7 +41,7 @@ from seckill.store.client import StoreUnreachable
 from seckill.timestamps import now_ms, rfc3339
 from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
-from shop.http.openapi import TOKEN_REFUSALS, refusals
+from shop.http.problem_codes import TOKEN_REFUSALS
 from shop.http.problems import problem
 
 # When to try again if the payment provider did not answer.

@@ -16,8 +16,8 @@ from orders.cart.cart_limit import count_cart_change
 from orders.cart.cart_lines import UNITS_MAX, replace_lines
 from orders.cart.serializers import CartSerializer, WantedCartSerializer, shown_cart
 from orders.models import Cart
+from orders.problem_codes import refusals
 from shop.http.base_view import JsonAPIView
-from shop.http.openapi import refusals
 from shop.models import Variant
 
 TOKEN_HEADER = "Cart-Token"

@@ -25,11 +25,11 @@ from orders.checkout.placement import Placement, PlaceOutcome, Wish, place_once
 from orders.checkout.serializers import CheckoutSerializer, ShippingMethodSerializer
 from orders.checkout.shipping_prices import offers_for
 from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, Call, CallState
+from orders.problem_codes import refusals
 from shop.addresses.address_checks import address_errors, tidy
 from shop.addresses.countries import country_choices
 from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
-from shop.http.openapi import refusals
 from shop.http.problems import problem
 from shop.money import to_text
 

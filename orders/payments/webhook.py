@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from orders.payments import inbox, provider_choice
 from orders.payments.provider.interface import Forged, TooOld
 from orders.payments.provider.names import chosen_providers
-from shop.http.openapi import refusals
+from orders.problem_codes import refusals
 from shop.http.problems import problem
 
 

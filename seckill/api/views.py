@@ -37,12 +37,13 @@ from seckill.passes import passes
 from seckill.passes.authentication import PassAuthentication, PassRefused
 from seckill.passes.limit import count_pass
 from seckill.phase import Phase, in_phase
+from seckill.problem_codes import refusals
 from seckill.reservation import ACCEPTED, reserve
 from seckill.timestamps import now_ms, rfc3339, to_ms
 from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
 from shop.http.link_pages import LinkPages
-from shop.http.openapi import TOKEN_REFUSALS, refusals
+from shop.http.problem_codes import TOKEN_REFUSALS
 from shop.http.problems import problem
 from shop.money import to_text
 

@@ -23,7 +23,7 @@ from rest_framework.response import Response
 from shop.accounts.sign_in import check_password
 from shop.http.base_view import JsonAPIView
 from shop.http.bearer import BearerAuthentication
-from shop.http.openapi import TOKEN_REFUSALS, refusals
+from shop.http.problem_codes import TOKEN_REFUSALS, refusals
 from shop.http.serializers import StrictSerializer
 from shop.models import ApiToken
 

@@ -19,7 +19,7 @@ from shop.catalogue.listing import Ordering, Wish, find_page, visible_products, 
 from shop.catalogue.serializers import CategorySerializer, ProductListParameters, ProductSerializer
 from shop.databases.replica import may_lag, reading_alias
 from shop.http.link_pages import link_header
-from shop.http.openapi import refusals
+from shop.http.problem_codes import refusals
 from shop.http.public_answer import public_answer
 from shop.models import Category, Product
 

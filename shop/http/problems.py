@@ -23,7 +23,7 @@ from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
 from shop.http.parsers import BodyTooLarge
-from shop.http.problem_catalogue import type_of
+from shop.http.problem_codes import type_of
 from shop.http.rate_limits import LimitReached
 from shop.time_left import duration
 

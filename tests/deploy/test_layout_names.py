@@ -12,7 +12,6 @@ from django.conf import settings
 from django.urls import URLResolver, get_resolver, resolve
 
 from shop.celery import app
-from shop.configuration.celery_tasks import ROUTES
 from shop.languages.page_language import OTHER_LANGUAGES
 from tests.deploy.layouts import LAYOUTS, Commands, documents, manifests, read_environment_file
 from tests.deploy.programs import DEPLOY, ROOT
@@ -28,7 +27,8 @@ each_layout = pytest.mark.parametrize("layout", LAYOUTS)
 
 
 def all_queues() -> set[str]:
-    return {route["queue"] for route in ROUTES.values()} | {str(app.conf.task_default_queue)}
+    app.loader.import_default_modules()
+    return {getattr(task, "queue", None) or str(app.conf.task_default_queue) for task in app.tasks.values()}
 
 
 def workers(commands: Commands) -> list[list[str]]:

@@ -3,21 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
 
-from tests.own_store import OwnStore, as_reservation_store, running
+from tests.own_store import OwnStore, as_reservation_store
 from tests.seckill.checked_item import CheckedItem
-
-# On a busy machine, a slow example is not a failure.
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
-
-
-@pytest.fixture(scope="session")
-def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
-    """An empty server. It does not sync: durability is tested elsewhere."""
-    with running(tmp_path_factory.mktemp("own-store"), appendonly="no") as store:
-        yield store
 
 
 @pytest.fixture

@@ -21,8 +21,7 @@ def queues_of_workers() -> list[list[str]]:
 
 def test_every_queue_is_taken_by_one_worker_and_the_readme_names_it() -> None:
     taken = [queue for queues in queues_of_workers() for queue in queues]
-    routed = {route["queue"] for route in settings.CELERY_TASK_ROUTES.values()}
-    assert sorted(taken) == sorted({*routed, app.conf.task_default_queue})
+    assert sorted(taken) == sorted({*(task.queue for task in TASKS), app.conf.task_default_queue})
     readme = [
         line.split(",") for line in re.findall(r"celery -A shop worker -Q (\S+)", (ROOT / "README.md").read_text())
     ]
@@ -31,7 +30,7 @@ def test_every_queue_is_taken_by_one_worker_and_the_readme_names_it() -> None:
 
 def test_what_repairs_the_store_has_a_worker_of_its_own() -> None:
     assert ["repair"] in queues_of_workers()
-    routed = {name for name, route in settings.CELERY_TASK_ROUTES.items() if route["queue"] == "repair"}
+    routed = {task.name for task in TASKS if task.queue == "repair"}
     assert routed == {"orders.tasks.watch_store", "orders.tasks.audit_sales", "orders.tasks.archive_sales"}
 
 

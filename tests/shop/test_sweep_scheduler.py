@@ -105,4 +105,5 @@ def test_sweeps_have_more_room_than_the_doorbell() -> None:
 
 def test_the_shop_uses_it() -> None:
     assert shop_app.conf.beat_scheduler == "shop.sweep_scheduler:SweepScheduler"
+    shop_app.loader.import_default_modules()
     assert all(entry["schedule"] >= 1 for entry in shop_app.conf.beat_schedule.values())

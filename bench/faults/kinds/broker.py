@@ -187,8 +187,9 @@ class Sweeps:
     """Sends the tasks of beat's schedule as beat does, `hurry` times as often."""
 
     def __init__(self, *, hurry: float) -> None:
+        current_app.loader.import_default_modules()
+        schedule: dict[str, Any] = current_app.conf.beat_schedule
         self._scheduler = SweepScheduler(app=current_app)
-        schedule: dict[str, Any] = settings.CELERY_BEAT_SCHEDULE
         self._every_seconds = {name: entry["schedule"] / hurry for name, entry in schedule.items()}
         self._sent = dict.fromkeys(schedule, 0)
 

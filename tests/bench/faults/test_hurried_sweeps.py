@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 import pytest
-from django.conf import LazySettings
+from celery import current_app
 
 from bench.faults.kinds import broker
 
@@ -21,12 +21,11 @@ class RecordedScheduler:
         self.sent.append(entry)
 
 
-def test_as_many_are_sent_as_beat_sends_in_the_whole_time(
-    settings: LazySettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_as_many_are_sent_as_beat_sends_in_the_whole_time(monkeypatch: pytest.MonkeyPatch) -> None:
     RecordedScheduler.sent.clear()
     monkeypatch.setattr(broker, "SweepScheduler", RecordedScheduler)
-    settings.CELERY_BEAT_SCHEDULE = {"often": {"schedule": 1.0}, "seldom": {"schedule": 60.0}}
+    schedule = {"often": {"schedule": 1.0}, "seldom": {"schedule": 60.0}}
+    monkeypatch.setattr(current_app.conf, "beat_schedule", schedule)
     sweeps = broker.Sweeps(hurry=20)
     for elapsed_seconds in (3.0, 10.0, 30.0, 30.0):
         sweeps.send_due(elapsed_seconds)

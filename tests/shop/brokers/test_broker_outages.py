@@ -18,7 +18,6 @@ from orders.repair.audit import audit
 from seckill.models import SaleItem
 from seckill.outbox import doorbell
 from shop.celery import messages_waiting
-from shop.configuration.celery_tasks import ROUTES
 from shop.configuration.message_broker import broker_settings
 from shop.local.process import Process
 from shop.local.stores.sentinel_store import SentinelStore
@@ -162,7 +161,7 @@ def test_a_rabbitmq_that_hangs_costs_the_buyer_nothing_and_is_told_later(
     need_rabbitmq()
     with rabbit_server(server_directory) as server:
         app = Celery("shop of a test", set_as_current=False)
-        app.conf.update(broker_settings(server.url, task_seconds_max=60), task_routes=ROUTES)
+        app.conf.update(broker_settings(server.url, task_seconds_max=60))
         monkeypatch.setattr(doorbell, "current_app", app)
         monkeypatch.setattr(doorbell, "PAUSE_AFTER_FAILURE_SECONDS", 0.1)
         bell = doorbell.Doorbell()

@@ -19,9 +19,9 @@ from orders.payments.sessions import StartOutcome
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from seckill.reservation import ACCEPTED
-from shop.http.api_calls import CALLS, PREPARATION
-from shop.http.problem_catalogue import BY_CODE, EXPLAINED
 from tests.live_shop import ALL_QUEUES, live_shop
+from web.api_docs.calls import CALLS, PREPARATION
+from web.api_docs.problems import BY_CODE, PROBLEMS
 
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
@@ -68,19 +68,19 @@ def literal_codes(node: ast.AST) -> Iterator[str]:
 
 def test_every_code_of_the_source_is_explained() -> None:
     missing = set(codes_in_the_source()) - OF_FIELDS - set(BY_CODE)
-    assert not missing, f"explain these codes in shop/http/problem_catalogue.py: {sorted(missing)}"
+    assert not missing, f"explain these codes in web/api_docs/problems.py: {sorted(missing)}"
 
 
 def test_no_code_is_explained_that_the_source_does_not_have() -> None:
     # `bad_request` is chosen in a pair with another one.
     assert set(BY_CODE) - set(codes_in_the_source()) == {"bad_request"}
-    assert len(BY_CODE) == len(EXPLAINED)
+    assert len(BY_CODE) == len(PROBLEMS)
 
 
 def test_every_call_has_its_place_in_the_order_of_a_purchase() -> None:
     listed = [(call.method, call.path) for call in CALLS]
     missing = set(OPERATIONS) - set(listed)
-    assert not missing, f"add these calls to shop/http/api_calls.py, with an example: {sorted(missing)}"
+    assert not missing, f"add these calls to web/api_docs/calls.py, with an example: {sorted(missing)}"
     assert not set(listed) - set(OPERATIONS)
     # A path comes once, with all its methods.
     assert list(SCHEMA["paths"]) == list(dict.fromkeys(path for _, path in listed))
@@ -99,7 +99,7 @@ def test_every_call_has_a_summary_a_description_and_its_refusals(operation: dict
 
 
 def test_the_introduction_has_the_table_of_all_codes() -> None:
-    for explained in EXPLAINED:
+    for explained in PROBLEMS:
         assert f"| [`{explained.code}`]({explained.address}) | {explained.status} |" in SCHEMA["info"]["description"]
 
 

@@ -1,14 +1,11 @@
 """What the OpenAPI file says beyond the views' own decorators: chapters, examples, and refusals with their meaning."""
 
-from collections import defaultdict
 from typing import Any
 
 from django.utils import translation
-from drf_spectacular.utils import OpenApiResponse
 
-from shop.http.api_calls import BY_OPERATION, CHAPTERS, PREPARATION
-from shop.http.problem_catalogue import BY_CODE, EXPLAINED
-from shop.http.serializers import ProblemSerializer
+from web.api_docs.calls import BY_OPERATION, CHAPTERS, PREPARATION
+from web.api_docs.problems import BY_CODE, PROBLEMS
 
 PROBLEM_CONTENT = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 DEFAULT_DESCRIPTION = "Another problem: `code` says which."
@@ -39,23 +36,10 @@ the address of the shop, so with the setting SHOP_URL the page is at SHOP_URL fo
 """
 
 
-# Of every call for somebody who is signed in.
-TOKEN_REFUSALS = ("not_authenticated", "authentication_failed")
-
-
-def refusals(*codes: str) -> dict[int, OpenApiResponse]:
-    """For `@extend_schema`: the codes with which a call may be refused, by status."""
-    by_status: dict[int, list[str]] = defaultdict(list)
-    for code in codes:
-        by_status[BY_CODE[code].status].append(code)
-    # `explain_refusals` replaces the codes by sentences; translations are not loaded yet.
-    return {status: OpenApiResponse(ProblemSerializer, " ".join(found)) for status, found in by_status.items()}
-
-
 def document_calls(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
     """A drf-spectacular hook. The file is in English, whatever the reader's language."""
     with translation.override("en"):
-        rows = [f"| [`{it.code}`]({it.address}) | {it.status} | {it.meaning} | {it.to_do} |" for it in EXPLAINED]
+        rows = [f"| [`{it.code}`]({it.address}) | {it.status} | {it.meaning} | {it.to_do} |" for it in PROBLEMS]
         address = request.build_absolute_uri("/")[:-1] if request else "http://127.0.0.1:8000"
         preparation = PREPARATION.strip().replace("http://127.0.0.1:8000", address)
         result["info"]["description"] = INTRODUCTION.format(preparation=preparation, rows="\n".join(rows))

@@ -1,7 +1,7 @@
 """The calls of the API as /api/docs/ shows them: in the order of a purchase, with a short name and an example.
 
 The examples are commands for a shell with curl. A test runs them in this order against a running shop. What a call does
-is written at its view, what refusals mean in shop/http/problem_catalogue.py.
+is written at its view, what refusals mean in the `problem_codes.py` of its app.
 """
 
 from dataclasses import dataclass

@@ -1,0 +1,102 @@
+"""Codes of the API's problems in carts, checkouts, orders and payments."""
+
+from django.utils.translation import gettext_lazy as _
+
+from seckill import problem_codes as seckill
+from shop.http import problem_codes as shop
+from shop.http.problem_codes import STOP, WAIT, Explained, refusals_of
+
+PROBLEMS = [
+    # The checkout
+    Explained(
+        "idempotency_key_missing",
+        400,
+        _("The header Idempotency-Key is missing or not valid."),
+        _("Send 1 to 255 printable characters: new ones for each operation, the same when you repeat a call."),
+    ),
+    Explained(
+        "idempotency_key_running",
+        409,
+        _("The first call with this Idempotency-Key is still running."),
+        _("Repeat the call after as many seconds as Retry-After says. It gets the answer of the first one."),
+    ),
+    Explained(
+        "idempotency_key_reused",
+        422,
+        _("The Idempotency-Key was sent with another call, which asked for something else."),
+        _("Send a new key for each operation."),
+    ),
+    Explained(
+        "cart_empty",
+        409,
+        _("There is nothing in the cart to order."),
+        _("Put something into the cart: PUT /api/v1/cart/."),
+    ),
+    Explained(
+        "stock_changed",
+        409,
+        _("Some lines of the cart have fewer units left than wanted, or are no longer sold. Nothing was ordered."),
+        _("Show the buyer the “lines”, change the cart and check out again."),
+    ),
+    Explained(
+        "price_changed",
+        409,
+        _("A price is not the one that the cart last said. Nothing was ordered."),
+        _("Read the cart, show the buyer the new prices and check out again."),
+    ),
+    Explained(
+        "shipping_not_offered",
+        409,
+        _("The shop does not send this cart to this country in this way. Nothing was ordered."),
+        _("Choose one of GET /api/v1/shipping-methods/."),
+    ),
+    Explained(
+        "too_many_unpaid",
+        409,
+        _("The buyer, or the guest's address, has as many unpaid orders as one may have."),
+        _("Ask the buyer to pay or to cancel one of them."),
+    ),
+    # The order
+    Explained(
+        "not_awaiting_payment",
+        409,
+        _("The order is already paid, or it has ended."),
+        _("Read the order; its status is in “order_status”."),
+    ),
+    Explained("time_over", 409, _("The time to pay is over. The units go back on sale."), STOP),
+    Explained("no_provider", 409, _("The shop takes no online payments."), _("Pay as the shop says.")),
+    Explained(
+        "provider_unreachable",
+        503,
+        _("The payment company does not answer. Nothing was charged, and the units are still held."),
+        _("Wait as many seconds as Retry-After says, then repeat the call with the same Idempotency-Key."),
+    ),
+    Explained(
+        "record_lost",
+        503,
+        _("The order may be paid already, and the shop has to check it first. Nothing is charged twice."),
+        _("Ask the buyer to contact the shop."),
+    ),
+    Explained(
+        "address_fixed",
+        409,
+        _("The delivery address can no longer be changed: the order was sent, or it has ended."),
+        _("Ask the buyer to contact the shop."),
+    ),
+    Explained("cancelled_too_often", 429, _("The buyer has cancelled orders for this item several times."), WAIT),
+    # The webhook
+    Explained(
+        "signature_invalid",
+        400,
+        _("The message of a payment company was not signed with this shop's secret, or was altered."),
+        _("Check the secret on both sides."),
+    ),
+    Explained(
+        "signature_expired",
+        400,
+        _("The message of a payment company was signed too long ago."),
+        _("Sign it again, and check the clocks on both sides."),
+    ),
+]
+
+refusals = refusals_of([*shop.PROBLEMS, *seckill.PROBLEMS, *PROBLEMS])

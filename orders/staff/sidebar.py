@@ -1,0 +1,30 @@
+"""The entries of orders in the admin's sidebar."""
+
+from django.utils.translation import gettext_lazy as _
+
+from orders.staff import needs_attention
+from shop.staff.sidebar import entry
+
+ENTRIES = [
+    entry(_("Orders"), icon="receipt_long", page="orders_order_changelist", permission="orders.view_order"),
+    entry(
+        _("Needs attention"),
+        icon="notification_important",
+        page="orders_ordertolookat_changelist",
+        permission="orders.view_order",
+        badge=needs_attention.badge,
+    ),
+    entry(
+        _("Payment events"),
+        icon="payments",
+        page="orders_paymentevent_changelist",
+        permission="orders.view_order",
+    ),
+    entry(
+        _("Shipping"),
+        icon="local_shipping",
+        page="orders_shippingmethod_changelist",
+        permission="orders.view_shippingmethod",
+    ),
+    entry(_("Mails"), icon="mail", page="orders_mail_changelist", permission="orders.view_order"),
+]

@@ -1,0 +1,60 @@
+"""Codes of the API's problems in flash sales: of passes, and of reservations in the order of the checks."""
+
+from django.utils.translation import gettext_lazy as _
+
+from shop.http import problem_codes as shop
+from shop.http.problem_codes import STOP, UNAVAILABLE, WAIT, Explained, refusals_of
+
+NEW_PASS = _("Get a new pass and send that one.")
+
+PROBLEMS = [
+    Explained("too_early", 409, _("Passes are not issued yet: the sale opens later."), WAIT),
+    Explained(
+        "pass_missing",
+        401,
+        _("The call has no pass."),
+        _("Get a pass and send it as “Authorization: Pass …”."),
+    ),
+    Explained("pass_invalid", 401, _("This shop did not issue the pass, or it was altered."), NEW_PASS),
+    Explained("pass_expired", 401, _("The pass is too old."), NEW_PASS),
+    Explained(
+        "pass_of_another_buyer",
+        403,
+        _("The browser is signed in as somebody else than the buyer of the pass."),
+        NEW_PASS,
+    ),
+    Explained(
+        "pass_of_another_item", 403, _("The pass is for another item of the sale."), _("Get a pass for this item.")
+    ),
+    UNAVAILABLE,
+    Explained(
+        "hold_ended",
+        409,
+        _("The reservation of this pass has ended: it was not paid in time, or it was cancelled."),
+        _("To try again, get a new pass."),
+    ),
+    Explained("paused", 409, _("The shop has paused the sale."), WAIT),
+    Explained("not_open", 409, _("The sale has not opened yet."), WAIT),
+    Explained("closed", 410, _("The sale is over."), STOP),
+    Explained("sold_out", 410, _("All units are sold. None can come back."), STOP),
+    Explained(
+        "held_by_others",
+        409,
+        _("No units are left, but some are held by buyers who have not paid yet and may come back."),
+        WAIT,
+    ),
+    Explained(
+        "limit_reached",
+        409,
+        _("The buyer would have more units than one buyer may have."),
+        _("Ask for at most as many units as “remaining” says."),
+    ),
+    Explained(
+        "too_few_left",
+        409,
+        _("Fewer units are left than were asked for."),
+        _("Ask for at most as many units as “left” says."),
+    ),
+]
+
+refusals = refusals_of([*shop.PROBLEMS, *PROBLEMS])

@@ -1,0 +1,16 @@
+"""The entries of flash sales in the admin's sidebar."""
+
+from django.utils.translation import gettext_lazy as _
+
+from shop.staff.sidebar import entry
+
+ENTRIES = [
+    entry(_("Sales"), icon="bolt", page="seckill_sale_changelist", permission="seckill.view_sale"),
+    entry(
+        _("Live figures"),
+        icon="monitoring",
+        page="seckill_saleitem_changelist",
+        permission="seckill.view_sale",
+    ),
+    entry(_("Changes"), icon="history", page="seckill_salechange_changelist", permission="seckill.view_sale"),
+]
