@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import structlog
-from celery import shared_task
 from django.conf import settings
 
 from orders import idempotent_calls
@@ -26,7 +25,7 @@ from seckill.outbox import lease, outbox
 from seckill.publication import announce_pending
 from seckill.store.client import StoreUnreachable
 from shop.accounts import mail_queue
-from shop.sweep import sweep
+from shop.queued_tasks import queued_task, sweep
 
 log = structlog.get_logger(__name__)
 
@@ -45,7 +44,7 @@ GATHER_SECONDS = 0.1
 AUDIT_PATIENCE_SECONDS = 5.0
 
 
-@shared_task(queue="drain")
+@queued_task(queue="drain")
 def drain_outbox(*, item_id: int) -> int:
     """Turn the item's outbox entries into orders until it is empty. Called by seckill/outbox/doorbell.py."""
     return drain(item_id=item_id, seconds_max=DRAIN_SECONDS, gather_seconds=GATHER_SECONDS)

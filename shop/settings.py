@@ -370,6 +370,7 @@ globals().update(
         for name, value in broker_settings(BROKER_URL, task_seconds_max=CELERY_TASK_TIME_LIMIT).items()
     }
 )
+CELERY_TASK_ROUTES = ["shop.queued_tasks.queue_of"]
 CELERY_BEAT_SCHEDULER = "shop.sweep_scheduler:SweepScheduler"
 
 # --- Admin -------------------------------------------------------------------------------------------------------

@@ -1,10 +1,8 @@
 """The shop's own Celery tasks. Those of orders are in orders/tasks.py."""
 
-from celery import shared_task
-
 from shop.demo.loading import draw_some_pictures
 from shop.pictures.orphan_files import sweep_files
-from shop.sweep import sweep
+from shop.queued_tasks import queued_task, sweep
 
 # Pictures take seconds, and are as little urgent as mails.
 QUEUE = "mail"
@@ -16,7 +14,7 @@ def sweep_pictures() -> int:
     return sweep_files()
 
 
-@shared_task(queue=QUEUE)
+@queued_task(queue=QUEUE)
 def draw_demo_pictures() -> None:
     """Some of them, and again until all are there: a task may take a minute."""
     if draw_some_pictures():

@@ -1,10 +1,10 @@
 from django.urls import path
 
 from web import metrics
-from web.api_docs import problems
+from web.api_docs import problem_pages
 
 urlpatterns = [
     path("metrics", metrics.metrics, name="metrics"),
-    path("api/docs/problems/", problems.all_problems, name="api-problems"),
-    path("api/docs/problems/<slug:code>/", problems.one_problem, name="api-problem"),
+    path("api/docs/problems/", problem_pages.all_problems, name="api-problems"),
+    path("api/docs/problems/<slug:code>/", problem_pages.one_problem, name="api-problem"),
 ]

@@ -15,7 +15,7 @@ from orders.guest_links import number_from
 from orders.invoices import pages as invoice_pages
 from orders.mails import sending
 from orders.models import Order
-from orders.pages import delivery, my_orders
+from orders.pages import delivery_page, my_orders
 from shop.http.client_address import client_network
 from shop.http.problems import limit_reached
 from shop.http.rate_limits import LimitReached, take
@@ -48,7 +48,7 @@ def guests_own(view: Callable[[HttpRequest, Order], HttpResponse]) -> Callable[.
 order = require_safe(guests_own(my_orders.show_order))
 pay = READ_OR_SEND(guests_own(my_orders.start_payment))
 cancel = READ_OR_SEND(guests_own(my_orders.confirm_cancel))
-address = READ_OR_SEND(guests_own(delivery.ask_address))
+address = READ_OR_SEND(guests_own(delivery_page.ask_address))
 
 
 @require_safe

@@ -1,6 +1,6 @@
 """Codes of the API's problems: what each means, and what a program should do.
 
-Each app has its own in `problem_codes.py`; web/api_docs/problems.py shows all of them. A test finds every code in the
+Each app has its own in `problem_codes.py`; web/api_docs/problem_pages.py shows all of them. A test finds every code in the
 source and compares.
 """
 

@@ -13,6 +13,7 @@ from django.urls import URLResolver, get_resolver, resolve
 
 from shop.celery import app
 from shop.languages.page_language import OTHER_LANGUAGES
+from shop.queued_tasks import QUEUES
 from tests.deploy.layouts import LAYOUTS, Commands, documents, manifests, read_environment_file
 from tests.deploy.programs import DEPLOY, ROOT
 from tests.deploy.unit_files import read_unit, values_of
@@ -28,7 +29,7 @@ each_layout = pytest.mark.parametrize("layout", LAYOUTS)
 
 def all_queues() -> set[str]:
     app.loader.import_default_modules()
-    return {getattr(task, "queue", None) or str(app.conf.task_default_queue) for task in app.tasks.values()}
+    return {*QUEUES.values(), str(app.conf.task_default_queue)}
 
 
 def workers(commands: Commands) -> list[list[str]]:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django_redis import get_redis_connection
 
 from orders import tasks
-from orders.life import intake, sweep
+from orders.life import intake
 from orders.models import Order, OrderStatus
 from seckill import ledger
 from seckill.models import SaleItem
@@ -19,6 +19,7 @@ from seckill.outbox import doorbell
 from seckill.passes import passes
 from seckill.store.keys import keys_of
 from seckill.timestamps import from_ms, to_ms
+from shop import queued_tasks
 from shop.models import Product
 from tests.conftest import make_item
 
@@ -84,14 +85,14 @@ def test_of_many_queued_messages_one_does_the_work() -> None:
         return 1
 
     work.__name__, work.__module__ = "work_of_a_test", __name__
-    task = sweep.sweep(name="tests.work_of_a_test")(work)
+    task = queued_tasks.sweep(queue="celery", every_seconds=None, name="tests.work_of_a_test")(work)
     # So long that the fifty come in time on any machine.
-    with mock.patch.object(sweep, "GAP_SECONDS", 60.0):
+    with mock.patch.object(queued_tasks, "GAP_SECONDS", 60.0):
         rings = [task.apply().get() for _ in range(50)]
     assert (sum(rings), len(done)) == (1, 1)
     # A direct call is never skipped.
     assert task() == 1
-    with mock.patch.object(sweep, "GAP_SECONDS", 0.0):
+    with mock.patch.object(queued_tasks, "GAP_SECONDS", 0.0):
         assert task.apply().get() == 1
 
 

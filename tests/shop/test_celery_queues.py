@@ -9,6 +9,7 @@ from orders import tasks
 from shop.celery import app
 from shop.local.environment import RunSettings
 from shop.local.shop_processes import ROOT, processes
+from shop.queued_tasks import QUEUES
 
 TASKS = [task for name, task in vars(tasks).items() if getattr(task, "name", "").startswith("orders.tasks.")]
 
@@ -21,7 +22,7 @@ def queues_of_workers() -> list[list[str]]:
 
 def test_every_queue_is_taken_by_one_worker_and_the_readme_names_it() -> None:
     taken = [queue for queues in queues_of_workers() for queue in queues]
-    assert sorted(taken) == sorted({*(task.queue for task in TASKS), app.conf.task_default_queue})
+    assert sorted(taken) == sorted({*QUEUES.values(), app.conf.task_default_queue})
     readme = [
         line.split(",") for line in re.findall(r"celery -A shop worker -Q (\S+)", (ROOT / "README.md").read_text())
     ]
@@ -30,7 +31,7 @@ def test_every_queue_is_taken_by_one_worker_and_the_readme_names_it() -> None:
 
 def test_what_repairs_the_store_has_a_worker_of_its_own() -> None:
     assert ["repair"] in queues_of_workers()
-    routed = {task.name for task in TASKS if task.queue == "repair"}
+    routed = {name for name, queue in QUEUES.items() if queue == "repair"}
     assert routed == {"orders.tasks.watch_store", "orders.tasks.audit_sales", "orders.tasks.archive_sales"}
 
 

@@ -17,7 +17,7 @@ from django.utils.translation.template import templatize
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # The folders whose texts stand in one catalogue: the tools that prove the shop have one of their own.
-FOLDERS = {"shop": ("shop", "seckill", "orders", "templates"), "bench": ("bench",)}
+FOLDERS = {"shop": ("shop", "seckill", "orders", "web", "templates"), "bench": ("bench",)}
 
 KEYWORDS = {
     **DEFAULT_KEYWORDS,

@@ -5,7 +5,7 @@ from typing import Any
 from django.utils import translation
 
 from web.api_docs.calls import BY_OPERATION, CHAPTERS, PREPARATION
-from web.api_docs.problems import BY_CODE, PROBLEMS
+from web.api_docs.problem_pages import BY_CODE, PROBLEMS
 
 PROBLEM_CONTENT = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 DEFAULT_DESCRIPTION = "Another problem: `code` says which."

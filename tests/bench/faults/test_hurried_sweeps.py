@@ -25,7 +25,7 @@ def test_as_many_are_sent_as_beat_sends_in_the_whole_time(monkeypatch: pytest.Mo
     RecordedScheduler.sent.clear()
     monkeypatch.setattr(broker, "SweepScheduler", RecordedScheduler)
     schedule = {"often": {"schedule": 1.0}, "seldom": {"schedule": 60.0}}
-    monkeypatch.setattr(current_app.conf, "beat_schedule", schedule)
+    monkeypatch.setitem(current_app.conf, "beat_schedule", schedule)
     sweeps = broker.Sweeps(hurry=20)
     for elapsed_seconds in (3.0, 10.0, 30.0, 30.0):
         sweeps.send_due(elapsed_seconds)

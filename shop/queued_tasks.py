@@ -1,0 +1,70 @@
+"""Celery tasks that say their queue, and sweeps, which also say how often beat sends them.
+
+A sweep does all the work that is due, so it skips queued duplicates after an outage. A message expires only after two
+hours, because Celery compares its expiry with the worker's clock, which may be an hour off. So after an hour without
+workers thousands of messages are queued. The first one does the work; those that follow immediately return without
+doing anything.
+"""
+
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from celery import Task, shared_task
+
+from shop.celery import app
+
+# A late sweep expires, since the next one does the same.
+EXPIRES_SECONDS = 7200
+# Beat sends a task at most once a second, so a message that starts sooner than this was waiting in the queue.
+GAP_SECONDS = 0.2
+
+# By the name of the task.
+QUEUES: dict[str, str] = {}
+_ended_at: dict[str, float] = {}
+
+
+def queue_of(name: str, *_args: object, **_more: object) -> dict[str, str] | None:
+    """The setting CELERY_TASK_ROUTES: the queue that the task says; None for Celery's default."""
+    return {"queue": QUEUES[name]} if name in QUEUES else None
+
+
+def queued_task(*, queue: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Make a Celery task of a function. Its messages go to `queue`; `options` are those of the task."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        QUEUES[name_of(function)] = queue
+        return shared_task(**options)(function)
+
+    return decorate
+
+
+def sweep(*, queue: str, every_seconds: float | None, **options: Any) -> Callable[[Callable[[], int]], Any]:
+    """Make a sweep of a function that does all the work that is due and returns how much that was.
+
+    Beat sends it every `every_seconds`; not at all if that is None.
+    """
+
+    def decorate(function: Callable[[], int]) -> Any:
+        name = name_of(function)
+
+        @wraps(function)
+        def task(self: Task[Any, Any]) -> int:
+            if not self.request.called_directly and time.monotonic() - _ended_at.get(name, 0.0) < GAP_SECONDS:
+                return 0
+            try:
+                return function()
+            finally:
+                _ended_at[name] = time.monotonic()
+
+        if every_seconds is not None:
+            key = function.__name__
+            app.add_periodic_task(every_seconds, app.signature(name), name=key, queue=queue, expires=EXPIRES_SECONDS)
+        return queued_task(queue=queue, bind=True, **options)(task)
+
+    return decorate
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}.{function.__name__}"
