@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from seckill import problem_codes as seckill
+from seckill.api import problem_codes as seckill
 from shop.http import problem_codes as shop
 from shop.http.problem_codes import STOP, WAIT, Explained, refusals_of
 

@@ -25,7 +25,7 @@ from seckill.outbox import lease, outbox
 from seckill.publication import announce_pending
 from seckill.store.client import StoreUnreachable
 from shop.accounts import mail_queue
-from shop.queued_tasks import queued_task, sweep
+from shop.background.queued_tasks import queued_task, sweep
 
 log = structlog.get_logger(__name__)
 

@@ -25,12 +25,12 @@ from seckill.passes.limit import count_pass
 from seckill.phase import Phase
 from seckill.reservation import ACCEPTED
 from seckill.reservation import reserve as reserve_units
-from seckill.timestamps import now_ms, to_ms
 from shop.http.problems import limit_reached
 from shop.http.public_page import public_page
 from shop.http.rate_limits import LimitReached
 from shop.languages.language_choice import chosen_language
 from shop.languages.page_language import language_of_path, path_in
+from shop.times.timestamps import now_ms, to_ms
 
 # The home page shows the next sales; the API lists all of them.
 SALES_MAX = 12

@@ -24,11 +24,11 @@ from seckill.items import item_state
 from seckill.items.loop import for_each_item
 from seckill.models import Sale, SaleItem, overlapping_item, reference_of
 from seckill.store import durability
-from seckill.timestamps import to_ms
 from shop import failpoints
 from shop.databases.timeline import database_timeline
 from shop.models import StockChange, Variant
 from shop.stock.movements import NotEnoughUnits, move
+from shop.times.timestamps import to_ms
 
 log = structlog.get_logger(__name__)
 

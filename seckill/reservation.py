@@ -5,8 +5,8 @@ from seckill.outbox import doorbell
 from seckill.outcomes import Outcome
 from seckill.passes.passes import Pass
 from seckill.store.client import StoreUnreachable
-from seckill.timestamps import now_ms
 from shop import failpoints
+from shop.times.timestamps import now_ms
 
 ACCEPTED = (Outcome.RESERVED, Outcome.ALREADY_RESERVED)
 

@@ -6,7 +6,7 @@ from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.models import Group, User
 
 from shop.accounts.person_admin import PersonAdmin
-from shop.admin_base import ModelAdmin
+from shop.staff.admin_base import ModelAdmin
 from shop.staff.category_admin import CategoryAdmin, TaxRateAdmin
 from shop.staff.journal_admin import StockChangeAdmin
 from shop.staff.product_admin import ProductAdmin

@@ -22,7 +22,7 @@ from shop.configuration.log_lines import logging_settings
 from shop.configuration.message_broker import broker_settings, refuse_cluster
 from shop.configuration.rates import rate
 from shop.configuration.store_clients import redis_cache
-from shop.money import UnknownCurrency, known_currency
+from shop.prices.money import UnknownCurrency, known_currency
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -243,7 +243,7 @@ CACHES = {
     "seckill": redis_cache(SECKILL_REDIS_URL, timeout_seconds=0.9),
     "none": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
 }
-SESSION_ENGINE = "shop.session_store"
+SESSION_ENGINE = "shop.accounts.session_store"
 
 LANGUAGE_CODE = "en"
 LANGUAGES = shop_languages(env.list("SHOP_LANGUAGES", default=["en", "zh-hans"]))
@@ -344,7 +344,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "ENFORCE_NON_BLANK_FIELDS": True,
-    "SORT_OPERATIONS": "web.api_docs.calls.place_of",
+    "SORT_OPERATIONS": "web.api_docs.examples.place_of",
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "web.api_docs.openapi.document_calls",
@@ -370,8 +370,8 @@ globals().update(
         for name, value in broker_settings(BROKER_URL, task_seconds_max=CELERY_TASK_TIME_LIMIT).items()
     }
 )
-CELERY_TASK_ROUTES = ["shop.queued_tasks.queue_of"]
-CELERY_BEAT_SCHEDULER = "shop.sweep_scheduler:SweepScheduler"
+CELERY_TASK_ROUTES = ["shop.background.queued_tasks.queue_of"]
+CELERY_BEAT_SCHEDULER = "shop.background.sweep_scheduler:SweepScheduler"
 
 # --- Admin -------------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """The shop's own Celery tasks. Those of orders are in orders/tasks.py."""
 
+from shop.background.queued_tasks import queued_task, sweep
 from shop.demo.loading import draw_some_pictures
 from shop.pictures.orphan_files import sweep_files
-from shop.queued_tasks import queued_task, sweep
 
 # Pictures take seconds, and are as little urgent as mails.
 QUEUE = "mail"

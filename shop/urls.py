@@ -5,7 +5,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from shop import health
+from shop.http import health
 from shop.languages.language_choice import choose_language
 
 api = [

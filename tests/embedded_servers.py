@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from shop.languages.translations import compile_translations
 from shop.local.directory_lock import DirectoryInUse
 from shop.local.postgres import DataUnusable
 from shop.local.process import ProcessFailed
 from shop.local.servers import EmbeddedServers
 from shop.local.wheel import WheelMissing
-from shop.translations import compile_translations
 
 _DIRECTORY = Path(__file__).resolve().parent.parent / ".stampede" / "test"
 _BENCH_LOCALE = Path(__file__).resolve().parent.parent / "bench" / "locale"

@@ -30,7 +30,7 @@ from web.reservations.headers import ViewAnswers
 from web.reservations.hot_lane import HotLane
 from web.shells import Shells
 from web.warm_start import WarmStart
-from web.wsgi import Answer, call_wsgi, environ_of
+from web.wsgi_request import Answer, call_wsgi, environ_of
 
 log = structlog.get_logger(__name__)
 

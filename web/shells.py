@@ -21,7 +21,7 @@ from django.http.request import split_domain_port, validate_host
 
 from shop.http.public_page import CACHE_CONTROL
 from shop.languages.page_language import OTHER_LANGUAGES
-from web.wsgi import Answer, bare_environ, call_wsgi
+from web.wsgi_request import Answer, bare_environ, call_wsgi
 
 log = structlog.get_logger(__name__)
 

@@ -16,7 +16,7 @@ from orders.units.taken import take
 from seckill import ledger
 from seckill.ledger_words import Restoration, RestoreAs
 from seckill.models import SaleItem
-from seckill.timestamps import to_ms
+from shop.times.timestamps import to_ms
 
 BUYERS = 1_000
 BATCH = 2_000

@@ -8,12 +8,12 @@ import sys
 
 from bench.own_run import clear, directory_from, environment, run_command
 from bench.speed.wrk import WrkMissing, find_wrk
+from shop.languages.translations import compile_translations
 from shop.local.directory_lock import DirectoryInUse, lock_directory
 from shop.local.postgres import DataUnusable
 from shop.local.process import ProcessFailed
 from shop.local.servers import EmbeddedServers
 from shop.local.wheel import WheelMissing
-from shop.translations import compile_translations
 
 # Rows of the run before would make the next one slower.
 LEFTOVERS = ("postgres", "store", "broker", "logs", "secrets.json")

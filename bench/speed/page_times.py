@@ -13,9 +13,9 @@ from django.test import Client
 
 from bench.speed.part import WrongAnswer
 from orders.models import Order, OrderStatus, Payment
-from shop.admin_base import LISTED_MAX, ModelAdmin
 from shop.demo.long_lists import SLUG_BEGINNING
 from shop.models import Product
+from shop.staff.admin_base import LISTED_MAX, ModelAdmin
 
 HOST = "127.0.0.1"
 STAFF_NAME = "measured-staff"

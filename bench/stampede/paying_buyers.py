@@ -27,7 +27,7 @@ from seckill import ledger
 from seckill.outcomes import Outcome
 from seckill.passes import passes
 from shop.models import ApiToken
-from shop.zone import time_with_offset
+from shop.times.zone import time_with_offset
 
 # Each pauses after a call: some 40 calls a second in all.
 THREADS = 4

@@ -19,7 +19,7 @@ from seckill import ledger
 from seckill.models import SaleItem, published_items
 from seckill.phase import Phase
 from seckill.publication import CannotPublish
-from shop.zone import time_with_offset
+from shop.times.zone import time_with_offset
 
 # As long as a pass is valid: nobody could buy with it later.
 OWN_SALE_SECONDS = 900

@@ -19,7 +19,7 @@ from orders.account.deletion import NotNow, delete_account, open_orders
 from orders.account.person_data import person_data
 from orders.models import Order, with_lines
 from shop.accounts.address_book import addresses_of
-from shop.buyer_language import language_of
+from shop.languages.buyer_language import language_of
 
 # The newest; all of them are on their own page.
 ORDERS_SHOWN = 3

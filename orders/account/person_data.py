@@ -14,9 +14,9 @@ from django.forms.models import model_to_dict
 from django.utils import timezone
 
 from orders.models import CartLine, Order, ShippingAddress, with_lines
-from shop.buyer_language import stored_language
+from shop.languages.buyer_language import stored_language
 from shop.models import AccountMail, Address, ApiToken
-from shop.money import to_text
+from shop.prices.money import to_text
 
 ADDRESS_FIELDS = ["name", "line1", "line2", "city", "region", "postcode", "country", "phone"]
 

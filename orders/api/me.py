@@ -18,9 +18,9 @@ from orders.problem_codes import refusals
 from seckill import ledger
 from seckill.models import published_items
 from seckill.store.client import StoreUnreachable
-from seckill.timestamps import rfc3339, to_ms
-from shop.buyer_language import stored_language
 from shop.http.problem_codes import TOKEN_REFUSALS
+from shop.languages.buyer_language import stored_language
+from shop.times.timestamps import rfc3339, to_ms
 
 # A page shows that there is something to pay; the list of orders shows all of it.
 HOLDS_MAX = 20

@@ -38,11 +38,11 @@ from seckill import ledger
 from seckill.api.views import refusal
 from seckill.outcomes import Outcome
 from seckill.store.client import StoreUnreachable
-from seckill.timestamps import now_ms, rfc3339
-from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
 from shop.http.problem_codes import TOKEN_REFUSALS
 from shop.http.problems import problem
+from shop.languages.buyer_language import remember_language
+from shop.times.timestamps import now_ms, rfc3339
 
 # When to try again if the payment provider did not answer.
 PROVIDER_RETRY_SECONDS = 5

@@ -10,8 +10,8 @@ from orders.api.serializers import RESERVED
 from orders.models import Order, OrderStatus
 from seckill import ledger
 from seckill.passes.passes import item_id_of
-from seckill.timestamps import rfc3339
 from shop.databases.prepared import Prepared
+from shop.times.timestamps import rfc3339
 
 # While the order is being created, and then while it awaits payment.
 POLL_RESERVED_MS = 500

@@ -11,7 +11,7 @@ from orders.invoices.included_taxes import taxes_of
 from orders.models import Order, OrderLine, OrderStatus, Payment, ShippingAddress
 from orders.shipping.carriers import tracking_url
 from shop.models.catalogue import split_options
-from shop.money import to_text
+from shop.prices.money import to_text
 
 RESERVED = "reserved"
 

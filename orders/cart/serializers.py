@@ -9,7 +9,7 @@ from orders.cart.cart_contents import Contents, LineChange, ShownLine
 from orders.cart.cart_lines import LINES_MAX, UNITS_MAX
 from orders.models import Cart
 from shop.http.serializers import StrictSerializer, StringField, WholeNumberField
-from shop.money import to_text
+from shop.prices.money import to_text
 
 SKU_LENGTH_MAX = 64
 

@@ -28,10 +28,10 @@ from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEAD
 from orders.problem_codes import refusals
 from shop.addresses.address_checks import address_errors, tidy
 from shop.addresses.countries import country_choices
-from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
 from shop.http.problems import problem
-from shop.money import to_text
+from shop.languages.buyer_language import remember_language
+from shop.prices.money import to_text
 
 
 class ShippingMethodsView(APIView):

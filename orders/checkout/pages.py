@@ -27,9 +27,9 @@ from orders.models import Order
 from orders.shipping.delivery_form import as_initial
 from orders.shipping.order_address import likely_address
 from shop.accounts.address_book import addresses_of
-from shop.buyer_language import remember_language
 from shop.http.problems import limit_reached
 from shop.http.rate_limits import LimitReached
+from shop.languages.buyer_language import remember_language
 
 
 @dataclass(frozen=True, slots=True)

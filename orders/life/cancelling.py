@@ -14,7 +14,7 @@ from orders.life import lifecycle
 from orders.models import Order, OrderStatus
 from shop.http import rate_limits
 from shop.http.rate_limits import LimitReached
-from shop.time_left import duration
+from shop.times.time_left import duration
 
 
 class CancelOutcome(StrEnum):

@@ -26,9 +26,9 @@ from seckill import ledger
 from seckill.ledger_words import ReleaseReason
 from seckill.models import UNITS_MAX, SaleItem
 from seckill.outbox import outbox
-from seckill.timestamps import from_ms
 from shop import failpoints
 from shop.models import Product, TaxRate, Variant
+from shop.times.timestamps import from_ms
 
 log = structlog.get_logger(__name__)
 

@@ -11,7 +11,7 @@ from orders.invoices.included_taxes import taxes_of
 from orders.models import Order, Refund
 from orders.shipping.carriers import tracking_url
 from shop.templatetags.amounts import money
-from shop.zone import named_time
+from shop.times.zone import named_time
 
 
 @dataclass(frozen=True, slots=True)

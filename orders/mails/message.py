@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from orders.mails.mail_parts import contents, facts_of, lines_of, sums_of, time_text
 from orders.models import SOLD, Mail, Order, OrderStatus, Payment
 from orders.order_link import order_link
-from shop.buyer_language import language_of
+from shop.languages.buyer_language import language_of
 from shop.templatetags.amounts import money
 
 

@@ -1,7 +1,7 @@
 """Mails to buyers: queued in the transaction that changes the order, sent by Celery afterwards, one of each kind.
 
 `next_attempt_at` says when a mail is due. Null means that it will not be tried again: it was sent, given up, or cannot
-be sent, and `last_error` says why. How mails are claimed and sent: `shop/outgoing_mail.py`. One that is sent again
+be sent, and `last_error` says why. How mails are claimed and sent: shop/mails/outgoing_mail.py. One that is sent again
 after a crash has the same Message-ID.
 """
 
@@ -15,8 +15,9 @@ from django.db.models.functions import Now
 
 from orders.mails.message import message_of
 from orders.models import Mail, Order, Refund, with_lines
-from shop import daily_count, failpoints
-from shop.outgoing_mail import (
+from shop import failpoints
+from shop.mails import daily_count
+from shop.mails.outgoing_mail import (
     Delivery,
     candidates_of,
     claim,

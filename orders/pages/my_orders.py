@@ -35,9 +35,9 @@ from seckill.models import SaleItem
 from seckill.passes.passes import item_id_of
 from seckill.phase import Phase
 from seckill.store.client import StoreUnreachable
-from seckill.timestamps import from_ms
-from shop.buyer_language import remember_language
+from shop.languages.buyer_language import remember_language
 from shop.languages.page_language import path_in
+from shop.times.timestamps import from_ms
 
 PAGE_SIZE = 20
 # Without JavaScript: while an event of the provider is awaited, and while a refund is.

@@ -23,10 +23,10 @@ from seckill import ledger
 from seckill.ledger_words import Released, ReleaseReason, RestoreAs, Restored
 from seckill.models import LatePayment, SaleItem
 from seckill.store.client import StoreUnreachable
-from seckill.timestamps import to_ms
 from shop import failpoints
 from shop.models import StockChange
 from shop.stock.movements import NotEnoughUnits
+from shop.times.timestamps import to_ms
 
 log = structlog.get_logger(__name__)
 

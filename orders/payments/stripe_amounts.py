@@ -5,7 +5,7 @@ https://docs.stripe.com/currencies#minor-units
 
 from decimal import Decimal
 
-from shop.money import to_decimal, to_minor
+from shop.prices.money import to_decimal, to_minor
 
 # ISK and UGX have no decimals, but Stripe wants them with two, which must be 00.
 WITHOUT_DECIMALS = frozenset(

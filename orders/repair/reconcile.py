@@ -39,8 +39,8 @@ from seckill.models import SaleChange, SaleItem
 from seckill.passes import passes
 from seckill.publication import terms_of
 from seckill.store.client import StoreUnreachable
-from seckill.timestamps import from_ms, now_ms, to_ms
 from shop.databases.timeline import database_timeline
+from shop.times.timestamps import from_ms, now_ms, to_ms
 
 log = structlog.get_logger(__name__)
 

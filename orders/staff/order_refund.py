@@ -16,7 +16,7 @@ from orders.life.lifecycle import RefundOutcome
 from orders.models import SOLD, Order, Refund
 from orders.refund_records import Wish, captured_payment, refundable_minor, units_left
 from orders.staff.read_only_admin import amount_text
-from shop.money import to_minor, to_text
+from shop.prices.money import to_minor, to_text
 
 WRONG_AMOUNT = gettext_lazy("Enter an amount above zero, and at most %(amount)s.")
 

@@ -22,7 +22,7 @@ from orders.invoices.included_taxes import tax_in
 from orders.models import Order, OrderLine, RefundLine
 from orders.refund_records import USED_UP
 from shop.databases.replica import may_lag, reading_alias
-from shop.money import to_decimal
+from shop.prices.money import to_decimal
 
 if TYPE_CHECKING:
 

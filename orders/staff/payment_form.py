@@ -12,7 +12,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from orders.models import Order
 from orders.staff.read_only_admin import amount_text
-from shop.money import to_decimal
+from shop.prices.money import to_decimal
 
 REFERENCE_LENGTH_MAX = 100
 

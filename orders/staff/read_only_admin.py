@@ -9,8 +9,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from orders.models import Order
-from shop.admin_base import ModelAdmin, TabularInline
-from shop.money import to_text
+from shop.prices.money import to_text
+from shop.staff.admin_base import ModelAdmin, TabularInline
 
 
 def may_see_orders(request: HttpRequest) -> bool:

@@ -14,10 +14,10 @@ from orders.checkout.shipping_prices import price_for
 from orders.models import ShippingMethod, ShippingPrice
 from orders.staff.shipping_form import ShippingMethodForm, ShippingPriceForm, ShippingPriceFormSet
 from shop.addresses.countries import country_name
-from shop.admin_base import StaffAdmin, TabularInline
 from shop.languages.columns import in_all_languages
-from shop.money import decimals_of
-from shop.price_field import price_text
+from shop.prices.money import decimals_of
+from shop.prices.price_field import price_text
+from shop.staff.admin_base import StaffAdmin, TabularInline
 from shop.staff.history_pages import WithHistory
 
 EXAMPLE_GRAMS = (100, 500, 1_000, 2_000, 5_000, 10_000, 30_000)

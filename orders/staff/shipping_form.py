@@ -8,7 +8,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelect2Mult
 
 from orders.models import ShippingMethod, ShippingPrice
 from shop.addresses.countries import country_choices
-from shop.price_field import PriceField
+from shop.prices.price_field import PriceField
 
 if TYPE_CHECKING:
     # django-unfold has no types; its formset extends this one.

@@ -15,14 +15,14 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from seckill import ledger
+from seckill.api.problem_codes import refusals
 from seckill.api.serializers import LiveSerializer, SaleLiveSerializer
 from seckill.items import archive
 from seckill.live.answer import live_body, live_etag, sale_live_body
 from seckill.live.opening import waiting_pages
 from seckill.models import published_items, published_sales
-from seckill.problem_codes import refusals
 from seckill.store.client import StoreUnreachable
-from seckill.timestamps import now_ms
+from shop.times.timestamps import now_ms
 
 # How long a process remembers that an item is published.
 PUBLISHED_REMEMBERED_SECONDS = 10.0

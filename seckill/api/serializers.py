@@ -11,7 +11,7 @@ from rest_framework import serializers
 from seckill.models import UNITS_MAX, Sale, SaleItem
 from seckill.phase import Phase
 from shop.http.serializers import StrictSerializer, WholeNumberField
-from shop.money import to_text
+from shop.prices.money import to_text
 
 
 class ReservationRequestSerializer(StrictSerializer):

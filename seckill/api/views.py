@@ -23,6 +23,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from seckill import ledger
+from seckill.api.problem_codes import refusals
 from seckill.api.serializers import (
     PassSerializer,
     ReservationRequestSerializer,
@@ -37,15 +38,14 @@ from seckill.passes import passes
 from seckill.passes.authentication import PassAuthentication, PassRefused
 from seckill.passes.limit import count_pass
 from seckill.phase import Phase, in_phase
-from seckill.problem_codes import refusals
 from seckill.reservation import ACCEPTED, reserve
-from seckill.timestamps import now_ms, rfc3339, to_ms
-from shop.buyer_language import remember_language
 from shop.http.base_view import JsonAPIView
 from shop.http.link_pages import LinkPages
 from shop.http.problem_codes import TOKEN_REFUSALS
 from shop.http.problems import problem
-from shop.money import to_text
+from shop.languages.buyer_language import remember_language
+from shop.prices.money import to_text
+from shop.times.timestamps import now_ms, rfc3339, to_ms
 
 
 class ReservationView(JsonAPIView):

@@ -13,9 +13,9 @@ from seckill.changes.rules import OF_ITEM, Kind
 from seckill.changes.texts import journal_outcome
 from seckill.ledger_words import Adjusted
 from seckill.models import Sale, SaleChange, SaleItem, reference_of
-from seckill.timestamps import from_ms, to_ms
 from shop.models import StockChange
 from shop.stock.movements import move
+from shop.times.timestamps import from_ms, to_ms
 
 log = structlog.get_logger(__name__)
 

@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 from seckill.changes.rules import OF_ITEM
 from seckill.ledger import AdjustAnswer
 from seckill.models import SaleChange
-from shop.zone import time_with_offset
+from shop.times.zone import time_with_offset
 
 Kind = SaleChange.Kind
 Status = SaleChange.Status

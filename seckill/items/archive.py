@@ -21,7 +21,7 @@ from seckill import ledger
 from seckill.items import item_state
 from seckill.ledger import Counters
 from seckill.models import LONGEST_HOLD, SaleItem, movable_items
-from seckill.timestamps import to_ms
+from shop.times.timestamps import to_ms
 
 log = structlog.get_logger(__name__)
 

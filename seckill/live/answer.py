@@ -10,7 +10,7 @@ from django.utils.http import quote_etag
 from seckill.ledger import Counters
 from seckill.live.spread import spread_ms
 from seckill.phase import Phase
-from seckill.timestamps import rfc3339
+from shop.times.timestamps import rfc3339
 
 # How often a page should ask again. Most pages are open around the opening, so not more often than this.
 POLL_MS = 1_000

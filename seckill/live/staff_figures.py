@@ -13,7 +13,7 @@ from seckill import ledger
 from seckill.items import archive
 from seckill.models import SaleItem
 from seckill.store.client import StoreUnreachable
-from shop.price_field import price_text
+from shop.prices.price_field import price_text
 
 # Shown instead of a number.
 NO_NUMBER = "–"

@@ -21,7 +21,7 @@ QUEUE = "drain"
 # At most one message per item, process and 50 ms, and none while a process drains the item.
 INTERVAL_SECONDS = 0.05
 # While more messages than this wait in the queue of drains, none is added: workers are away or behind, and the sweep
-# drains every item as soon as one of them has a turn. Sweeps have more room (shop/sweep_scheduler.py), so they get in.
+# drains every item as soon as one of them has a turn. Sweeps have more room (sweep_scheduler.py), so they get in.
 WAITING_MAX = 100
 # An older message is useless: the sweep has run many times since. Not shorter, since the worker compares the expiry
 # with its own clock: with clocks an hour apart, messages must still arrive.

@@ -16,7 +16,7 @@ from uuid import UUID
 from django.conf import settings
 from django.core.signing import b64_encode
 
-from seckill.timestamps import now_ms
+from shop.times.timestamps import now_ms
 
 # The pass as text: version, item id, buyer id, expiry in seconds since 1970, reservation id, signature.
 PATTERN = re.compile(

@@ -9,7 +9,7 @@ from unfold.widgets import INPUT_CLASSES, UnfoldAdminIntegerFieldWidget, UnfoldA
 
 from seckill.changes.rules import REASON_LENGTH_MAX, Kind
 from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem
-from shop import zone
+from shop.times import zone
 
 
 class ChangeForm(forms.Form):

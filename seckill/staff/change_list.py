@@ -15,8 +15,8 @@ from unfold.decorators import display
 from seckill.changes.texts import outcome_sentence, reason_text, request_text
 from seckill.models import Sale, SaleChange
 from seckill.staff.permissions import may_see_sales
-from shop.admin_base import ModelAdmin
 from shop.languages.columns import in_all_languages
+from shop.staff.admin_base import ModelAdmin
 
 # How many the page of a sale shows; the list has all of them.
 ENTRIES_SHOWN = 20

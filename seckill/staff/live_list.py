@@ -16,8 +16,8 @@ from seckill.live.staff_figures import figures_of
 from seckill.models import SaleItem
 from seckill.staff.permissions import may_see_sales
 from seckill.staff.phase_filter import LABEL_COLOURS, ItemPhaseFilter, labelled_phase, state_of
-from shop.admin_base import ModelAdmin
 from shop.languages.columns import in_all_languages
+from shop.staff.admin_base import ModelAdmin
 
 # One page of the list: as many items as one request may ask the store for.
 ITEMS_MAX = 100

@@ -26,11 +26,11 @@ from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phas
 from seckill.staff.sale_form import SaleItemInline
 from seckill.store import durability
 from seckill.store.client import StoreUnreachable
-from shop.admin_base import StaffAdmin
 from shop.languages.columns import in_all_languages
-from shop.price_field import price_text
+from shop.prices.price_field import price_text
+from shop.staff.admin_base import StaffAdmin
 from shop.staff.history_pages import WithHistory
-from shop.zone import time_with_offset
+from shop.times.zone import time_with_offset
 
 ALREADY_PUBLISHED = _("“%(sale)s” is already published. Nothing was changed.")
 WEAKNESS_ALLOWED = _("Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set. %(weakness)s")

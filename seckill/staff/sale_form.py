@@ -10,8 +10,8 @@ from django.utils.translation import gettext_lazy as _
 
 from seckill.models import Sale, SaleItem
 from seckill.staff.permissions import may_see_sales
-from shop.admin_base import TabularInline
-from shop.price_field import PriceField, price_text
+from shop.prices.price_field import PriceField, price_text
+from shop.staff.admin_base import TabularInline
 
 if TYPE_CHECKING:
     # django-unfold has no types; its formset extends this one.

@@ -21,9 +21,9 @@ from knox.crypto import hash_token
 from rest_framework.authentication import CSRFCheck
 
 from shop.accounts import sign_in_hint
+from shop.accounts.session_store import SessionStore
 from shop.databases.prepared import Prepared
 from shop.models import ApiToken, BuyerLanguage
-from shop.session_store import SessionStore
 
 # Of any other, Django asks how it finds its users.
 BACKEND = "django.contrib.auth.backends.ModelBackend"

@@ -2,7 +2,7 @@
 
 The page does not talk to the mail server, so a server that is away or slow neither breaks it nor makes it wait, and how
 long the page takes does not say whether there is an account. A mail is deleted when it is sent, since its link opens
-an account. How mails are claimed and sent: `shop/outgoing_mail.py`.
+an account. How mails are claimed and sent: `shop/mails/outgoing_mail.py`.
 """
 
 from datetime import timedelta
@@ -15,8 +15,7 @@ from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.db.models.functions import Now
 
-from shop.models import AccountMail
-from shop.outgoing_mail import (
+from shop.mails.outgoing_mail import (
     Delivery,
     candidates_of,
     claim,
@@ -25,6 +24,7 @@ from shop.outgoing_mail import (
     send_each,
     when_server_was_away,
 )
+from shop.models import AccountMail
 
 log = structlog.get_logger(__name__)
 

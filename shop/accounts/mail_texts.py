@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from shop.zone import named_time
+from shop.times.zone import named_time
 
 # What allauth knows about a mail, for example `email` and `password_reset_url`.
 Facts = dict[str, Any]

@@ -19,9 +19,9 @@ from django.utils.translation import gettext_lazy as _
 from unfold.forms import AdminPasswordChangeForm, UserCreationForm
 
 from shop.accounts.staff_address import follow_staff
-from shop.admin_base import ModelAdmin
-from shop.buyer_language import stored_language
+from shop.languages.buyer_language import stored_language
 from shop.models import ApiToken
+from shop.staff.admin_base import ModelAdmin
 
 # The latest ones; a link leads to all of them.
 ORDERS_SHOWN = 20

@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from shop.catalogue.listing import Ordering, Wish
-from shop.money import to_minor
-from shop.price_field import DIGITS_MAX, too_many_decimals
+from shop.prices.money import to_minor
+from shop.prices.price_field import DIGITS_MAX, too_many_decimals
 
 ORDERINGS = {
     Ordering.NEWEST: gettext_lazy("Newest"),

@@ -6,8 +6,8 @@ from django.conf import settings
 
 from shop.catalogue.offering import Choice, Offering
 from shop.models import Category
-from shop.money import to_text
 from shop.pictures.addresses import whole_address
+from shop.prices.money import to_text
 
 
 def product_data(offering: Offering, *, path: list[Category], address: str) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from shop.catalogue.listing import Ordering
 from shop.http.serializers import StrictSerializer
 from shop.models import Category, Picture, Product, Variant
 from shop.models.catalogue import split_options
-from shop.money import to_minor, to_text
 from shop.pictures.addresses import whole_address
-from shop.price_field import DIGITS_MAX, too_many_decimals
+from shop.prices.money import to_minor, to_text
+from shop.prices.price_field import DIGITS_MAX, too_many_decimals
 from shop.search.query import QUERY_CHARACTERS_MAX
 
 

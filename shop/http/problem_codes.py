@@ -1,7 +1,7 @@
 """Codes of the API's problems: what each means, and what a program should do.
 
-Each app has its own in `problem_codes.py`; web/api_docs/problem_pages.py shows all of them. A test finds every code in the
-source and compares.
+Each app has its own in `problem_codes.py`; web/api_docs/problem_pages.py shows all of them. A test finds every code in
+the source and compares.
 """
 
 from collections import defaultdict

@@ -25,7 +25,7 @@ from rest_framework.views import set_rollback
 from shop.http.parsers import BodyTooLarge
 from shop.http.problem_codes import type_of
 from shop.http.rate_limits import LimitReached
-from shop.time_left import duration
+from shop.times.time_left import duration
 
 log = structlog.get_logger(__name__)
 

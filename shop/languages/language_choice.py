@@ -6,8 +6,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from shop.buyer_language import store_language, stored_language
 from shop.http.problems import is_outage
+from shop.languages.buyer_language import store_language, stored_language
 from shop.languages.page_language import path_in
 
 

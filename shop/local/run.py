@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from shop.configuration.trying_out import LOOPBACK, OPEN_TO_OTHERS, RUN_VARIABLE
+from shop.languages.translations import compile_translations
 from shop.local.directory_lock import DirectoryInUse, lock_directory
 from shop.local.environment import BadEnvironment, RunSettings, last_store, read_settings, write_environment
 from shop.local.ports import PORT_ATTEMPTS
@@ -24,7 +25,6 @@ from shop.local.shop_processes import ROOT, processes, steps
 from shop.local.stores.replicated_store import ReplicatedStore
 from shop.local.supervisor import StopRequested, Supervisor
 from shop.local.wheel import WheelMissing
-from shop.translations import compile_translations
 
 _CONSOLE = Console(highlight=False, soft_wrap=True)
 

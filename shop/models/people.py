@@ -12,7 +12,7 @@ from knox.models import AbstractAuthToken, AuthTokenManager
 
 
 class BuyerLanguage(models.Model):
-    """The language in which a person last used the shop, for mails. Written by shop/buyer_language.py."""
+    """The language in which a person last used the shop, for mails. Written by shop/languages/buyer_language.py."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+")
     language = models.CharField(max_length=10)

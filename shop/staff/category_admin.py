@@ -7,9 +7,9 @@ from django.http import HttpRequest
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from shop.admin_base import StaffAdmin
 from shop.languages.columns import in_all_languages, in_default_language
 from shop.models import Category, TaxRate
+from shop.staff.admin_base import StaffAdmin
 from shop.staff.category_path import PARENTS, SEPARATOR, CategoryField, above
 from shop.staff.history_pages import WithHistory
 

@@ -18,9 +18,9 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
-from shop.admin_base import ModelAdmin
 from shop.languages.columns import in_default_language, label_in_language
-from shop.price_field import price_text
+from shop.prices.price_field import price_text
+from shop.staff.admin_base import ModelAdmin
 
 # Of each kind of row. An older entry stays in the database.
 ENTRIES_MAX = 200

@@ -11,8 +11,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from shop.admin_base import ModelAdmin
 from shop.models import StockChange, Variant
+from shop.staff.admin_base import ModelAdmin
 
 
 @admin.register(StockChange)

@@ -14,10 +14,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from shop.admin_base import TabularInline
 from shop.languages.columns import in_all_languages
 from shop.models import Picture, Product
 from shop.models.picture_field import PictureFormField
+from shop.staff.admin_base import TabularInline
 from shop.staff.product_permissions import OfProduct
 
 # In one form: each is decoded and scaled while the request waits.

@@ -11,10 +11,10 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from shop.admin_base import StaffAdmin
 from shop.languages.columns import in_all_languages, in_default_language, language_tabs
 from shop.models import Picture, Product, StockChange, Variant
-from shop.price_field import price_text
+from shop.prices.price_field import price_text
+from shop.staff.admin_base import StaffAdmin
 from shop.staff.category_path import PARENTS, CategoryField, CategoryFilter, path_of
 from shop.staff.history_pages import WithHistory
 from shop.staff.picture_upload import PictureInline, PicturesField, add_pictures, thumbnail_of

@@ -10,7 +10,7 @@ from import_export.widgets import ForeignKeyWidget, Widget
 
 from shop.languages.columns import in_all_languages, in_default_language
 from shop.models import Category, Product, TaxRate, Variant
-from shop.price_field import PriceField
+from shop.prices.price_field import PriceField
 from shop.staff.table_pages import WithTables
 from shop.staff.variant_rules import SAME_OPTIONS, option_key, option_refusals, price_refusal
 from shop.stock.movements import lock

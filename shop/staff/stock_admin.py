@@ -14,10 +14,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from shop.admin_base import StaffAdmin
 from shop.languages.columns import in_all_languages
 from shop.models import StockChange, Variant
-from shop.price_field import price_text
+from shop.prices.price_field import price_text
+from shop.staff.admin_base import StaffAdmin
 from shop.staff.history_pages import WithHistory
 from shop.staff.product_filters import StockFilter
 from shop.staff.stock_form import StockForm

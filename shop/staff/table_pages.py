@@ -14,7 +14,7 @@ from import_export.admin import ImportExportMixin
 from import_export.tmp_storages import CacheStorage
 from unfold.contrib.import_export.forms import ExportForm, ImportForm
 
-from shop.admin_base import ModelAdmin
+from shop.staff.admin_base import ModelAdmin
 from shop.staff.table_files import SafeCSV, SafeXLSX
 
 if TYPE_CHECKING:

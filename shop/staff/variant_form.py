@@ -14,10 +14,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
-from shop.admin_base import TabularInline
 from shop.languages.columns import in_all_languages, in_default_language
 from shop.models import Variant
-from shop.price_field import PriceField, price_text
+from shop.prices.price_field import PriceField, price_text
+from shop.staff.admin_base import TabularInline
 from shop.staff.product_permissions import OfProduct
 from shop.staff.sku_suggestion import suggested_sku
 from shop.staff.variant_rules import SAME_OPTIONS, option_key, option_refusals, price_refusal, reason_to_keep

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from shop.languages.columns import column_in, in_default_language
 from shop.models import Product, Variant
 from shop.models.catalogue import split_options
-from shop.price_field import price_text
+from shop.prices.price_field import price_text
 
 SAME_OPTIONS = _("Another variant has the same options.")
 

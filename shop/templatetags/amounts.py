@@ -5,7 +5,7 @@ from django import template
 from django.conf import settings
 from django.utils.translation import get_language, to_locale
 
-from shop.money import to_decimal
+from shop.prices.money import to_decimal
 
 register = template.Library()
 

@@ -2,7 +2,7 @@
 
 from django import template
 
-from shop import zone
+from shop.times import zone
 
 register = template.Library()
 register.simple_tag(zone.zone_text)

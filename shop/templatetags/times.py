@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from shop import time_left, zone
+from shop.times import time_left, zone
 
 register = template.Library()
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from web.api_docs.calls import CALLS, CHAPTERS
+from web.api_docs.examples import CALLS, CHAPTERS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,9 +11,9 @@ from celery import Celery
 from django.conf import settings
 from django.urls import URLResolver, get_resolver, resolve
 
+from shop.background.queued_tasks import QUEUES
 from shop.celery import app
 from shop.languages.page_language import OTHER_LANGUAGES
-from shop.queued_tasks import QUEUES
 from tests.deploy.layouts import LAYOUTS, Commands, documents, manifests, read_environment_file
 from tests.deploy.programs import DEPLOY, ROOT
 from tests.deploy.unit_files import read_unit, values_of

@@ -31,7 +31,7 @@ NAMED_ELSEWHERE = {"migrations", "commands"}
 
 # What one takes in at a glance. Beside the rooms of an app stand fewer loose modules.
 FILES_MAX = 20
-LOOSE_MODULES_MAX = 14
+LOOSE_MODULES_MAX = 12
 
 
 def modules_in(*folders: str) -> list[str]:

@@ -18,9 +18,9 @@ from seckill.models import SaleItem
 from seckill.outbox import doorbell
 from seckill.passes import passes
 from seckill.store.keys import keys_of
-from seckill.timestamps import from_ms, to_ms
-from shop import queued_tasks
+from shop.background import queued_tasks
 from shop.models import Product
+from shop.times.timestamps import from_ms, to_ms
 from tests.conftest import make_item
 
 pytestmark = pytest.mark.django_db

@@ -10,8 +10,8 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from seckill.models import Sale, SaleItem
-from shop import zone
 from shop.models import Product, Variant
+from shop.times import zone
 from tests.conftest import make_item
 from tests.products import make_product
 

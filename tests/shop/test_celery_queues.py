@@ -6,10 +6,10 @@ from pathlib import Path
 from django.conf import settings
 
 from orders import tasks
+from shop.background.queued_tasks import QUEUES
 from shop.celery import app
 from shop.local.environment import RunSettings
 from shop.local.shop_processes import ROOT, processes
-from shop.queued_tasks import QUEUES
 
 TASKS = [task for name, task in vars(tasks).items() if getattr(task, "name", "").startswith("orders.tasks.")]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from shop import health
+from shop.http import health
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 from django.utils.translation import override
 
-from shop.money import UnknownCurrency, known_currency, to_minor, to_text
+from shop.prices.money import UnknownCurrency, known_currency, to_minor, to_text
 from shop.settings import BASE_DIR
 from shop.templatetags.amounts import money
 

@@ -9,7 +9,7 @@ from orders.mails.message import message_of
 from orders.models import Mail, Order
 from orders.shipping.order_address import store_address
 from seckill.models import SaleItem
-from shop.buyer_language import language_of
+from shop.languages.buyer_language import language_of
 from shop.languages.page_language import language_of_path, path_in
 from shop.models import BuyerLanguage
 from tests.orders.payments.payment_steps import order_of, payment_of

@@ -14,7 +14,7 @@ from PIL import Image
 from pytest_django import Settings
 
 from shop.models import Picture, Product
-from shop.time_left import duration, remaining
+from shop.times.time_left import duration, remaining
 
 pytestmark = pytest.mark.django_db
 

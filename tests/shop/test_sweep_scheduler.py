@@ -11,9 +11,9 @@ import pytest
 from celery import Celery
 
 from seckill.outbox import doorbell
-from shop import sweep_scheduler
+from shop.background import sweep_scheduler
+from shop.background.sweep_scheduler import SweepScheduler
 from shop.celery import app as shop_app
-from shop.sweep_scheduler import SweepScheduler
 from tests.own_store import OwnStore, running
 
 EVERY_SECONDS = 0.05
@@ -104,6 +104,6 @@ def test_sweeps_have_more_room_than_the_doorbell() -> None:
 
 
 def test_the_shop_uses_it() -> None:
-    assert shop_app.conf.beat_scheduler == "shop.sweep_scheduler:SweepScheduler"
+    assert shop_app.conf.beat_scheduler == "shop.background.sweep_scheduler:SweepScheduler"
     shop_app.loader.import_default_modules()
     assert all(entry["schedule"] >= 1 for entry in shop_app.conf.beat_schedule.values())

@@ -6,7 +6,7 @@ import pytest
 from django.template import Context, Template
 from django.utils import timezone, translation
 
-from shop.zone import named_time
+from shop.times.zone import named_time
 
 MOMENT = datetime(2026, 1, 2, 6, 4, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.core.handlers.wsgi import WSGIRequest
 
-from web.wsgi import environ_of
+from web.wsgi_request import environ_of
 
 
 def request(path: str, *, headers: Sequence[tuple[str, str]] = (), **more: Any) -> WSGIRequest:

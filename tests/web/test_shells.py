@@ -12,7 +12,7 @@ import pytest
 from shop.http.public_page import CACHE_CONTROL
 from web import shells as shells_module
 from web.shells import FRESH_SECONDS, LAST_GOOD_SECONDS, STILL_GOOD_SECONDS, Shells
-from web.wsgi import Answer
+from web.wsgi_request import Answer
 
 HOST = "localhost:8000"
 

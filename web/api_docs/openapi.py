@@ -4,7 +4,7 @@ from typing import Any
 
 from django.utils import translation
 
-from web.api_docs.calls import BY_OPERATION, CHAPTERS, PREPARATION
+from web.api_docs.examples import BY_OPERATION, CHAPTERS, PREPARATION
 from web.api_docs.problem_pages import BY_CODE, PROBLEMS
 
 PROBLEM_CONTENT = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}

@@ -4,7 +4,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from orders import problem_codes as orders
-from seckill import problem_codes as seckill
+from seckill.api import problem_codes as seckill
 from shop.http import problem_codes as shop
 
 # In the order of a purchase.

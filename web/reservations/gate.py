@@ -20,7 +20,7 @@ from seckill.live.answer import live_body, live_etag, sale_live_body
 from seckill.live.opening import waiting_pages
 from seckill.outcomes import Outcome
 from seckill.passes.passes import Pass
-from seckill.timestamps import now_ms
+from shop.times.timestamps import now_ms
 from web.reservations.answer_counts import AnswerCounts
 from web.reservations.calls import Call, Kind
 from web.reservations.headers import LIVE, NOT_MODIFIED, UNREPEATABLE, Answer, HeaderTemplate, Rendered, ViewAnswers

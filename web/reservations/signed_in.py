@@ -20,12 +20,12 @@ from seckill.api.views import pass_body
 from seckill.models import Sale, published_items
 from seckill.store.client import StoreUnreachable
 from shop.accounts.caller import Caller, find_caller
-from shop.buyer_language import is_language_chosen
 from shop.databases.prepared import Prepared
 from shop.http.problems import is_outage
 from shop.http.rate_limits import LimitReached
+from shop.languages.buyer_language import is_language_chosen
 from web.reservations.calls import Call
-from web.wsgi import environ_of
+from web.wsgi_request import environ_of
 
 log = structlog.get_logger(__name__)
 

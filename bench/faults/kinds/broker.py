@@ -19,8 +19,8 @@ from bench.faults.shop_under_test import answers
 from bench.faults.store_snapshot import reservations_in_database
 from bench.faults.trial_sale import Stock, new_item, retire
 from seckill.outbox import doorbell
-from shop import sweep_scheduler
-from shop.sweep_scheduler import SweepScheduler
+from shop.background import sweep_scheduler
+from shop.background.sweep_scheduler import SweepScheduler
 
 CANARY_SECONDS_MAX = 30.0
 WORKERS = ("worker", "errands", "repair")

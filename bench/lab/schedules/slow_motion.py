@@ -21,7 +21,7 @@ from bench.lab.servers.lab_store import lab_store
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Answer
 from bench.strategies.locks.locked_stock import LockedStock
-from shop.translations import compile_translations
+from shop.languages.translations import compile_translations
 
 SCHEDULES: tuple[Schedule, ...] = (*counter_schedules.SCHEDULES, *lock_schedules.SCHEDULES, *atomic_schedules.SCHEDULES)
 

@@ -26,7 +26,7 @@ from shop.demo.loading import deliver, load_goods, load_pictures
 from shop.demo.long_lists import load_many
 from shop.models import Variant
 from shop.tasks import draw_demo_pictures
-from shop.zone import time_with_offset
+from shop.times.zone import time_with_offset
 
 # Time to read the page, and still within the first minute.
 OPENS_IN = timedelta(seconds=45)

@@ -8,7 +8,7 @@ const finished = new WeakMap();
 
 const twoDigits = (number) => String(number).padStart(2, "0");
 
-// 00:44, 14:59, 1:59:59, 2 days 03:04:05; seconds are rounded up, so that zero means zero. The same as in shop/time_left.py.
+// 00:44, 14:59, 1:59:59, 2 days 03:04:05; seconds are rounded up, so that zero means zero. The same as in shop/times/time_left.py.
 export function remaining(ms) {
   const total = Math.max(0, Math.ceil(ms / 1000));
   const [wholeDays, hours, minutes, seconds] = [

@@ -26,9 +26,9 @@ from orders.life import lifecycle
 from orders.mails import sending
 from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment
 from seckill.models import SaleItem
-from shop.buyer_language import language_of
+from shop.languages.buyer_language import language_of
+from shop.mails.outgoing_mail import Delivery
 from shop.models import BuyerLanguage, Variant
-from shop.outgoing_mail import Delivery
 from tests.live_shop import environment
 from tests.orders.mails.mail_server import MailServer, mail_server
 from tests.own_store import free_port

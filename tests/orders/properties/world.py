@@ -18,9 +18,9 @@ from seckill.items import item_state
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outbox import outbox
 from seckill.publication import publish_sale
-from seckill.timestamps import from_ms, to_ms
 from shop import failpoints
 from shop.models import Product
+from shop.times.timestamps import from_ms, to_ms
 from tests.orders.properties.sale_model import UPCOMING, Terms
 from tests.own_store import OwnStore
 from tests.products import variant_of

@@ -32,9 +32,9 @@ from seckill.ledger_words import Archived
 from seckill.live.staff_figures import figures_of
 from seckill.models import SaleChange, SaleItem, movable_items
 from seckill.store.client import StoreUnreachable
-from seckill.timestamps import to_ms
 from shop import failpoints
 from shop.models import Product
+from shop.times.timestamps import to_ms
 from tests.conftest import make_item
 from tests.orders.repair.item_journey import ItemJourney
 from tests.own_store import OwnStore, as_reservation_store, running

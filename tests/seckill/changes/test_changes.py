@@ -15,9 +15,9 @@ from seckill.ledger_words import Confirmed
 from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.publication import CannotPublish, publish_sale
-from seckill.timestamps import from_ms, to_ms
 from shop import failpoints
 from shop.models import Product
+from shop.times.timestamps import from_ms, to_ms
 from tests.conftest import make_item
 from tests.products import make_product, variant_of
 

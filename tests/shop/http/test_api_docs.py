@@ -20,7 +20,7 @@ from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from seckill.reservation import ACCEPTED
 from tests.live_shop import ALL_QUEUES, live_shop
-from web.api_docs.calls import CALLS, PREPARATION
+from web.api_docs.examples import CALLS, PREPARATION
 from web.api_docs.problem_pages import BY_CODE, PROBLEMS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -80,7 +80,7 @@ def test_no_code_is_explained_that_the_source_does_not_have() -> None:
 def test_every_call_has_its_place_in_the_order_of_a_purchase() -> None:
     listed = [(call.method, call.path) for call in CALLS]
     missing = set(OPERATIONS) - set(listed)
-    assert not missing, f"add these calls to web/api_docs/calls.py, with an example: {sorted(missing)}"
+    assert not missing, f"add these calls to web/api_docs/examples.py, with an example: {sorted(missing)}"
     assert not set(listed) - set(OPERATIONS)
     # A path comes once, with all its methods.
     assert list(SCHEMA["paths"]) == list(dict.fromkeys(path for _, path in listed))

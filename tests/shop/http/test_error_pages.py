@@ -6,8 +6,8 @@ from django.test import Client, RequestFactory
 from django.urls import path
 from django.utils import translation
 
+from shop.accounts.session_store import SessionStore
 from shop.http import problems
-from shop.session_store import SessionStore
 from shop.urls import urlpatterns as urls_of_shop
 
 

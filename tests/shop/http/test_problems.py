@@ -11,8 +11,7 @@ from rest_framework.test import APIClient
 
 from seckill.models import SaleItem
 from seckill.passes.authentication import TITLES, PassRefused
-from shop import health
-from shop.http import problems
+from shop.http import health, problems
 from tests.conftest import make_item
 
 

@@ -19,7 +19,7 @@ from seckill.ledger_words import ReleaseReason, Restoration, RestoreAs
 from seckill.outcomes import Outcome
 from seckill.passes import passes
 from seckill.store.keys import keys_of
-from seckill.timestamps import now_ms
+from shop.times.timestamps import now_ms
 from tests.own_store import OwnStore, as_reservation_store
 from tests.web.reservations.shadow import CERTAIN, SnapshotsByHand
 from web.reservations import known_reservations

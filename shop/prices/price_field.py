@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from shop.money import decimals_of, to_decimal, to_minor, to_text
+from shop.prices.money import decimals_of, to_decimal, to_minor, to_text
 
 # Below 2**53, so exact even where an amount is read as a double (Lua, JavaScript).
 DIGITS_MAX = 12

@@ -5,7 +5,7 @@ from pathlib import Path
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
-LOCALE = Path(__file__).parent / "locale"
+LOCALE = Path(__file__).parents[1] / "locale"
 
 
 def compile_translations(*, locale: Path = LOCALE) -> None:

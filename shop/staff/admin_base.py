@@ -21,8 +21,8 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import checkbox
 from unfold.decorators import display
 
-from shop import zone
 from shop.languages.columns import label_in_language
+from shop.times import zone
 
 if TYPE_CHECKING:
     # django-unfold has no types; its classes extend these.
