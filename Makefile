@@ -40,9 +40,10 @@ faults: venv-dev ## Run every fault against a shop and give a verdict; SEED=7, A
 
 # mypy's plugin for Django reads the settings, which require addresses. No connection is opened.
 NO_SERVERS := SECRET_KEY=none DATABASE_URL=postgres:///none SECKILL_REDIS_URL=redis://none REDIS_URL=redis://none
-lint: venv-dev ## ruff, mypy, import-linter; the requirements must not name a package index
+lint: venv-dev ## ruff, oxlint, mypy, import-linter; the requirements must not name a package index
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
+	$(VENV)/bin/oxlint --deny-warnings
 	$(NO_SERVERS) $(PY) -m mypy
 	$(VENV)/bin/lint-imports
 	@! grep -nE '^ *(-i|-f|--index-url|--extra-index-url|--find-links|--trusted-host)|://' requirements/*.txt \

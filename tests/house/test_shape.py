@@ -11,12 +11,17 @@ APPS = ("shop", "seckill", "orders", "web", "bench")
 MODULES = sorted(path for app in APPS for path in (ROOT / app).rglob("*.py") if "migrations" not in path.parts)
 FILES = [*MODULES, *sorted((ROOT / "tests").rglob("*.py"))]
 
+TEMPLATES = sorted(path for suffix in ("html", "txt") for path in (ROOT / "templates").rglob(f"*.{suffix}"))
+
 NAMES_WITHOUT_A_NOUN = {"utils", "util", "helpers", "helper", "services", "service", "common", "misc", "exceptions"}
 
 # About 200 is usual; a longer file holds two nouns.
 MODULE_LINES_MAX = 400
 # About 40 is usual; a longer function has a step that should be a function of its own.
 FUNCTION_LINES_MAX = 70
+
+# A longer line is read by scrolling. A text breaks over lines in `blocktranslate trimmed`.
+TEMPLATE_LINE_MAX = 160
 
 
 def test_the_modules_are_found() -> None:
@@ -59,6 +64,16 @@ def test_functions_are_short() -> None:
         for function in functions(path)
     }
     assert not {function: lines for function, lines in lengths.items() if lines > FUNCTION_LINES_MAX}
+
+
+def test_lines_of_templates_are_short() -> None:
+    assert len(TEMPLATES) > 100
+    assert not [
+        f"{name(path)}:{number}"
+        for path in TEMPLATES
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if len(line) > TEMPLATE_LINE_MAX
+    ]
 
 
 def name(path: Path) -> str:

@@ -1,16 +1,19 @@
-// Writes one item's card on the page: stock, button, message. What to write is decided in item.js.
+// Writes one item's card on the page: stock, button, message. What to write is decided in item_state.js.
 
 import { locale } from "../shop/locale.js";
 
+// What the buyer's orders explain.
+const CODES_WITH_ORDERS = ["limit_reached", "hold_ended"];
+
 const number = new Intl.NumberFormat(locale);
-export const timeOfDay = (iso) =>
+const timeOfDay = (iso) =>
   new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(new Date(iso));
 
-export const fill = (text, values) =>
+const fill = (text, values) =>
   text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
 // The same text as `stock_text` in seckill/live/page_texts.py.
-export function stockText(live, texts) {
+function stockText(live, texts) {
   const values = {
     left: number.format(live.left ?? 0), quantity: number.format(live.quantity ?? 0), held: number.format(live.held ?? 0),
   };
@@ -19,22 +22,37 @@ export function stockText(live, texts) {
 }
 
 // The same text as `limit_text` in seckill/live/page_texts.py.
-export function limitText({ remaining, max }, texts) {
-  const text = !remaining ? texts.none : remaining === max ? texts.all : texts.some;
-  return fill(text, { had: max - remaining, max, remaining });
+function limitText({ remaining, max }, texts) {
+  const text = remaining === max ? texts.all : texts.some;
+  return fill(remaining ? text : texts.none, { had: max - remaining, max, remaining });
+}
+
+function retryingText({ attempt, code }, { outcomes, errors }) {
+  const { title, detail } = errors.connection;
+  return { title: outcomes[code]?.title ?? title, detail: fill(detail, { attempt }) };
+}
+
+// A refusal without a text of the page has that of the API.
+function refusedText({ code, title, detail }, limit, { outcomes, errors, limit: limitTexts }) {
+  if (code === "limit_reached" && limit.remaining < limit.max) {
+    const text = limitText(limit, limitTexts);
+    return { title: outcomes[code].title, detail: limit.remaining ? text : `${text} ${limitTexts.none_left}` };
+  }
+  return outcomes[code] ?? { title: title ?? errors.failed.title, detail: detail ?? "" };
 }
 
 export class Card {
-  constructor(root, texts) {
+  constructor(root, sale) {
     this.root = root;
-    this.texts = texts;
+    this.sale = sale;
+    this.texts = sale.texts;
     this.name = root.dataset.name;
     this.form = root.querySelector("form.buy");
     this.button = root.querySelector("[data-buy]");
     this.message = root.querySelector("[data-outcome]");
   }
 
-  get unitsField() { return this.form.elements.units; }
+  get unitsField() { return this.form?.elements.units; }
   get units() { return Number(this.unitsField?.value ?? 1); }
   set units(units) { if (this.unitsField) this.unitsField.value = units; }
   get valid() { return this.form.reportValidity(); }
@@ -69,8 +87,11 @@ export class Card {
     this.form.hidden = hidden;
   }
 
-  // A message with links below it. The element is a live region, so a screen reader reads it out.
-  showMessage(tone, { title, detail }, links = []) {
+  // The message of a state, with links below it. The element is a live region, so a screen reader reads it out. It is
+  // missing if the sale was over when the page was opened.
+  showMessage(message, limit) {
+    if (!this.message) return;
+    const { title, detail, links = [] } = this.textOf(message, limit);
     const [heading, text] = [document.createElement("strong"), document.createElement("p")];
     heading.textContent = title;
     text.textContent = detail;
@@ -80,9 +101,45 @@ export class Card {
       return anchor;
     });
     const hadFocus = this.message.contains(document.activeElement);
-    this.message.className = `outcome ${tone}`;
+    this.message.className = `outcome ${message.tone}`;
     this.message.replaceChildren(heading, text, ...anchors);
     if (hadFocus) this.focusLink();
+  }
+
+  textOf(message, limit) {
+    const { texts, sale: { ordersUrl, signInUrl } } = this;
+    const myOrders = { href: ordersUrl, label: texts.reserved.my_orders };
+    switch (message.kind) {
+      case "scheduled":
+        return { title: texts.scheduled.title, detail: fill(texts.scheduled.detail, { units: message.units, product: this.name }) };
+      case "schedule_cancelled":
+        return { title: texts.schedule_cancelled, detail: "" };
+      case "retrying":
+        return retryingText(message, texts);
+      case "refused":
+        return { ...refusedText(message, limit, texts), links: CODES_WITH_ORDERS.includes(message.code) ? [myOrders] : [] };
+      case "reserved": {
+        const viewOrder = { href: `${ordersUrl}${message.order}/`, label: texts.reserved.view_order };
+        return { ...this.reservedText(message), links: message.order ? [viewOrder, myOrders] : [myOrders] };
+      }
+      case "reservation_ended":
+        return { ...texts.reservation_ended, links: [myOrders] };
+      case "no_answer":
+        return { ...texts.errors.no_answer, links: [myOrders] };
+      case "signed_out":
+        return { ...texts.errors.signed_out, links: [{ href: signInUrl, label: texts.sign_in }] };
+      case "units_back":
+        return texts.units_back;
+      default:
+        return texts.errors.failed;
+    }
+  }
+
+  reservedText({ detail, units, expires_at }) {
+    const { reserved } = this.texts;
+    return {
+      title: fill(reserved.title, { units, product: this.name }), detail: fill(reserved[detail], { time: timeOfDay(expires_at) }),
+    };
   }
 
   clearMessage() {

@@ -1,9 +1,10 @@
-// The sale page: its countdown, its items, and what is announced to screen readers. See item.js for one item.
+// The sale page: its countdown, its items, and what is announced to screen readers. See item_state.js for one item.
 
 import { askMeUntilAnswered, buyer, showInHeader } from "../shop/me.js";
 import { atServerTime, now } from "../shop/server_clock.js";
 import { TemporaryError, getLive } from "./api.js";
 import { Item } from "./item.js";
+import { phaseOf } from "./item_state.js";
 
 const root = document.getElementById("sale");
 const announcer = document.getElementById("announcer");
@@ -78,8 +79,8 @@ const sale = {
   // The phase that all items share, which may be a pause; otherwise the phase by the sale's times.
   updatePhase() {
     const phases = new Set(this.items.map((item) => item.phase));
-    const phase = phases.size === 1 ? [...phases][0]
-      : now() >= this.closesMs ? "ended" : now() < this.opensMs ? "upcoming" : "open";
+    const { opensMs, closesMs } = this;
+    const phase = phases.size === 1 ? [...phases][0] : phaseOf({ paused: false }, { nowMs: now(), opensMs, closesMs });
     if (phase === this.phase) return;
     const resumed = this.phase === "paused" && phase === "open";
     this.phase = phase;

@@ -10,7 +10,8 @@
       ...Array.from(files, (file) => {
         const row = document.createElement("li");
         const picture = document.createElement("img");
-        picture.width = picture.height = PREVIEW_SIZE;
+        picture.width = PREVIEW_SIZE;
+        picture.height = PREVIEW_SIZE;
         picture.alt = file.name;
         picture.title = file.name;
         picture.className = "object-cover rounded-default";
@@ -51,5 +52,7 @@
     });
   }
 
-  document.addEventListener("DOMContentLoaded", () => document.querySelectorAll("[data-drop-zone]").forEach(prepare));
+  document.addEventListener("DOMContentLoaded", () => {
+    for (const zone of document.querySelectorAll("[data-drop-zone]")) prepare(zone);
+  });
 })();

@@ -1,0 +1,194 @@
+// What one item of the sale shows one buyer, as a function of what has happened: no page, no calls, no clock of its own.
+// item.js reports events to `next` and shows the state that comes out.
+//
+//   step            idle, scheduled (waits for the start), reserving (a call is under way), reserved
+//   units           what was chosen when the page began to wait or to ask
+//   paused, availability   as the server said last
+//   retryable       whether the same press may succeed later
+//   refusal         {code, atMs} of the refusal that the message shows
+//   reservation     the answer to the call that reserved
+//   limit           {remaining, max}: what the buyer can still take. A hint, since only the store decides
+//   limitIsKnown    whether the limit has what the buyer had when it last may have changed
+//   changes         how often it may have changed: with each call to reserve, and with news of another tab
+//   message         {tone, kind, …} or null; each new one is a new object
+
+// A page that is reloaded so soon after the opening still reserves what it was waiting for.
+const JUST_OPENED_MS = 10_000;
+const RETRYABLE_CODES = ["held_by_others", "too_few_left", "paused", "hold_ended"];
+const ENDED_STATUSES = ["expired", "cancelled", "rejected", "refund_due", "refunded"];
+const PAID_STATUSES = ["paid", "shipped", "completed"];
+
+export const initialState = ({ availability, paused, max }) => ({
+  step: "idle", units: null, paused, availability, retryable: false, refusal: null, reservation: null,
+  limit: { remaining: max, max }, limitIsKnown: false, changes: 0, message: null,
+});
+
+export const hasEnded = (status) => ENDED_STATUSES.includes(status);
+export const isPaid = (status) => PAID_STATUSES.includes(status);
+
+// From the sale's times on the server's clock; a pause is only known from the server's answers.
+export function phaseOf({ paused }, { nowMs, opensMs, closesMs }) {
+  if (nowMs >= closesMs) return "ended";
+  if (paused) return "paused";
+  return nowMs < opensMs ? "upcoming" : "open";
+}
+
+const button = (text, off = false) => ({ text, off, hidden: false });
+
+// The button: the name of its text, whether it is off, whether it is hidden.
+export function buttonOf({ step, availability, limit, retryable }, phase) {
+  if (step === "reserved") return { ...button("more"), hidden: !limit.remaining };
+  if (step === "reserving") return button("reserving", true);
+  if (step === "scheduled") return button(phase === "upcoming" ? "scheduled" : "reserve");
+  if (phase === "upcoming") return button("schedule");
+  if (phase !== "open") return button(phase, true);
+  if (availability === "sold_out") return button("sold_out", true);
+  if (!limit.remaining) return button("limit_reached", true);
+  return button(retryable ? "retry" : "reserve");
+}
+
+// Whether an answer about what the buyer has, asked for after so many `changes`, is still true. Of later changes it may
+// have the units or not.
+export const isCurrent = (state, changes) => state.step !== "reserving" && state.changes === changes;
+
+const EVENTS = {
+  // The button was pressed, with so many units chosen.
+  pressed(state, { phase, units }) {
+    if (buttonOf(state, phase).off) return state;
+    if (phase !== "upcoming") return reserving(state, units);
+    return state.step === "scheduled" ? cancelled(state) : scheduled(state, units);
+  },
+
+  units_chosen: (state, { units }) => (state.step === "scheduled" ? scheduled(state, units) : state),
+
+  // The turn of this page has come, after the opening.
+  turn_came: (state) => (state.step === "scheduled" ? reserving(state, state.units) : state),
+
+  // The page was loaded: a reservation is followed further, a call without an answer is repeated, and a page that was
+  // waiting for the start goes on with the units that were chosen.
+  loaded(state, { phase, sinceOpeningMs, reservation, unanswered, waitingFor }) {
+    if (reservation) return reserved(state, reservation, state.message);
+    if (unanswered) return reserving(state, null);
+    if (!waitingFor || phase === "ended" || sinceOpeningMs >= JUST_OPENED_MS) return state;
+    const units = Math.min(waitingFor, Math.max(1, state.limit.remaining));
+    return phase === "upcoming" ? scheduled(state, units) : reserving(state, units);
+  },
+
+  // A call to reserve is sent. From now on the buyer may have more.
+  sent: (state) => ({ ...state, changes: state.changes + 1 }),
+
+  // There was no answer, and the call will be repeated. The server may have said why.
+  retrying: (state, { attempt, code }) => ({ ...state, message: { tone: "wait", kind: "retrying", attempt, code } }),
+
+  answered(state, { ok, code, body, nowMs }) {
+    if (ok) return reserved(state.limitIsKnown ? withUnits(state, -body.units) : state, body);
+    return refused({
+      ...state,
+      step: "idle",
+      retryable: RETRYABLE_CODES.includes(code),
+      availability: code === "sold_out" || code === "held_by_others" ? code : state.availability,
+      paused: state.paused || code === "paused",
+      limit: code === "limit_reached" ? { remaining: body.remaining, max: body.per_buyer_max } : state.limit,
+    }, { code, nowMs, title: body?.title, detail: body?.detail });
+  },
+
+  // The reservation of a call whose answer was lost.
+  found: (state, { reservation }) => reserved(state, reservation),
+
+  // `hasText`: whether the page has a text of its own for the code.
+  pass_refused(state, { status, code, hasText, nowMs }) {
+    const idle = { ...state, step: "idle" };
+    if (hasText) return refused(idle, { code, nowMs });
+    const signedOut = status === 401 || code === "not_authenticated";
+    return { ...idle, message: { tone: "refused", kind: signedOut ? "signed_out" : "failed" } };
+  },
+
+  // The sale ended before an answer came. A call that was sent may have reserved.
+  gave_up(state, { unanswered, nowMs }) {
+    const idle = { ...state, step: "idle" };
+    return unanswered ? { ...idle, message: { tone: "refused", kind: "no_answer" } } : refused(idle, { code: "closed", nowMs });
+  },
+
+  failed: (state) => ({ ...state, step: "idle" }),
+
+  // The reservation has an order or has ended; `status` is null if it is not known any more. `quietly`: after a reload,
+  // when the page's figures have the units back already.
+  followed(state, { reservation, status, quietly }) {
+    if (state.reservation?.status_url !== reservation.status_url) return state;
+    if (status && !hasEnded(status.status)) {
+      const detail = isPaid(status.status) ? "paid" : "order_ready";
+      return { ...state, message: reservedMessage(detail, { ...reservation, ...status }) };
+    }
+    const idle = { ...state, step: "idle", reservation: null };
+    if (quietly) return { ...idle, message: null };
+    return { ...withUnits(idle, reservation.units), message: { tone: "refused", kind: "reservation_ended" } };
+  },
+
+  // What the buyer has, asked for after so many `changes`.
+  had(state, { units, changes }) {
+    if (!isCurrent(state, changes)) return state;
+    const { max } = state.limit;
+    return { ...state, limitIsKnown: true, limit: { remaining: Math.max(0, max - units), max } };
+  },
+
+  // An order of this buyer awaits payment, made in another tab or on another device.
+  hold_seen(state, { hold }) {
+    if (state.step !== "idle" || state.refusal) return state;
+    return { ...state, message: reservedMessage("order_ready", hold) };
+  },
+
+  // News of another tab of the buyer: the new limit, or none if that tab does not know it either.
+  heard: (state, { limit }) => ({
+    ...state, changes: state.changes + 1, limitIsKnown: Boolean(limit), limit: limit ?? state.limit,
+  }),
+
+  // The item's part of the sale's live answer, which was asked for at `askedMs`. `units`: what is chosen on the page.
+  live(state, { live, askedMs, nowMs, units }) {
+    const paused = live.phase ? live.phase === "paused" : state.paused;
+    const after = { ...state, availability: live.availability, paused };
+    const isNews = state.retryable && live.availability === "sold_out" && state.refusal?.code !== "sold_out";
+    return withoutOldRefusal(isNews ? refused(after, { code: "sold_out", nowMs }) : after, { live, askedMs, units });
+  },
+};
+
+export const next = (state, event) => EVENTS[event.type](state, event);
+
+const scheduled = (state, units) => ({
+  ...state, step: "scheduled", units, message: { tone: "scheduled", kind: "scheduled", units },
+});
+
+const cancelled = (state) => ({ ...state, step: "idle", units: null, message: { tone: "", kind: "schedule_cancelled" } });
+
+const reserving = (state, units) => ({
+  ...state, step: "reserving", units, retryable: false, refusal: null, reservation: null, message: null,
+});
+
+const reserved = (state, reservation, message = reservedMessage("creating_order", reservation)) => ({
+  ...state, step: "reserved", reservation, message,
+});
+
+const reservedMessage = (detail, { units, expires_at, order }) => ({
+  tone: "reserved", kind: "reserved", detail, units, expires_at, order,
+});
+
+const refused = (state, { code, nowMs, ...problem }) => ({
+  ...state, refusal: { code, atMs: nowMs }, message: { tone: "refused", kind: "refused", code, ...problem },
+});
+
+function withUnits(state, units) {
+  const { remaining, max } = state.limit;
+  return { ...state, limit: { remaining: Math.min(max, Math.max(0, remaining + units)), max } };
+}
+
+// A message about the stock or a pause does not stay after that has changed.
+function withoutOldRefusal(state, { live, askedMs, units }) {
+  if (!state.refusal || live.phase !== "open" || askedMs <= state.refusal.atMs) return state;
+  const { code } = state.refusal;
+  const some = live.availability === "available" || live.availability === "unlimited";
+  const enough = live.availability === "unlimited" || live.left >= units;
+  if ({ sold_out: some, held_by_others: some, too_few_left: enough }[code]) {
+    return { ...state, refusal: { ...state.refusal, code: "units_back" }, message: { tone: "", kind: "units_back" } };
+  }
+  const over = { units_back: !some, paused: true, closed: true, not_open: true }[code];
+  return over ? { ...state, refusal: null, message: null } : state;
+}

@@ -1,0 +1,492 @@
+"""What the sale page shows of one item, event by event: `item_state.js` as a table, in an engine without a page."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import quickjs
+
+SCRIPT = Path(__file__).parents[2] / "seckill" / "static" / "seckill" / "item_state.js"
+
+OPENS_MS, CLOSES_MS = 100_000, 200_000
+NOW_MS = 150_000
+
+BOUGHT = {"status_url": "/api/v1/reservations/1/", "units": 2, "expires_at": "2026-01-01T12:15:00Z"}
+OTHER = {**BOUGHT, "status_url": "/api/v1/reservations/2/"}
+
+State = dict[str, Any]
+Event = dict[str, Any]
+
+
+class Script:
+    """The functions that the module exports, called with what JSON can say."""
+
+    def __init__(self) -> None:
+        self._engine = quickjs.Context()
+        self._engine.eval(SCRIPT.read_text().replace("export ", ""))
+
+    def __call__(self, function: str, *arguments: object) -> Any:
+        return json.loads(self._engine.eval(f"JSON.stringify({function}(...{json.dumps(arguments)}))"))
+
+    def value(self, expression: str) -> Any:
+        return json.loads(self._engine.eval(f"JSON.stringify({expression})"))
+
+
+@pytest.fixture(scope="module")
+def script() -> Script:
+    return Script()
+
+
+def state_of(script: Script, **changed: object) -> State:
+    """The state of a page that was just opened, in an open sale of which a buyer may have three, with these changes."""
+    fresh = script("initialState", {"availability": "available", "paused": False, "max": 3})
+    assert changed.keys() <= fresh.keys()
+    return {**fresh, **changed}
+
+
+def in_step(script: Script, step: str) -> State:
+    """A state as it is in this step."""
+    fields: Mapping[str, Mapping[str, object]] = {
+        "idle": {},
+        "scheduled": {"units": 2, "message": {"tone": "scheduled", "kind": "scheduled", "units": 2}},
+        "reserving": {"units": 2},
+        "reserved": {"units": 2, "reservation": BOUGHT, "message": {"tone": "reserved", "kind": "reserved"}},
+    }
+    return state_of(script, step=step, **fields[step])
+
+
+def refusal(code: str) -> State:
+    return {"code": code, "atMs": NOW_MS}
+
+
+def message(tone: str, kind: str = "refused", **more: object) -> State:
+    return {"tone": tone, "kind": kind, **more}
+
+
+def refused(code: str) -> State:
+    return {"refusal": refusal(code), "message": message("refused", code=code)}
+
+
+def live(availability: str, *, left: int | None = 0, phase: str = "open", **event: object) -> Event:
+    answer = {"availability": availability, "phase": phase, "left": left}
+    return {"type": "live", "live": answer, "askedMs": NOW_MS + 1, "nowMs": NOW_MS + 2, "units": 1, **event}
+
+
+def answered(code: str, **body: object) -> Event:
+    return {"type": "answered", "ok": False, "code": code, "body": body, "nowMs": NOW_MS}
+
+
+LOADED = {
+    "type": "loaded",
+    "phase": "open",
+    "sinceOpeningMs": 1,
+    "reservation": None,
+    "unanswered": False,
+    "waitingFor": 0,
+}
+ACCEPTED = {"type": "answered", "ok": True, "body": BOUGHT, "nowMs": NOW_MS}
+FOLLOWED = {"type": "followed", "reservation": BOUGHT, "quietly": False}
+
+# Each event in each step, and the step that follows. A dash: it cannot come in this step.
+STEPS = ("idle", "scheduled", "reserving", "reserved")
+TABLE: list[tuple[Event, str]] = [
+    ({"type": "pressed", "phase": "upcoming", "units": 1}, "scheduled  idle       reserving  scheduled"),
+    ({"type": "pressed", "phase": "open", "units": 1}, "reserving  reserving  reserving  reserving"),
+    ({"type": "pressed", "phase": "paused", "units": 1}, "idle       reserving  reserving  reserving"),
+    ({"type": "pressed", "phase": "ended", "units": 1}, "idle       reserving  reserving  reserving"),
+    ({"type": "units_chosen", "units": 1}, "idle       scheduled  reserving  reserved"),
+    ({"type": "turn_came"}, "idle       reserving  reserving  reserved"),
+    (LOADED, "idle       -          -          -"),
+    ({**LOADED, "reservation": BOUGHT}, "reserved   -          -          -"),
+    ({**LOADED, "unanswered": True}, "reserving  -          -          -"),
+    ({**LOADED, "unanswered": True, "reservation": BOUGHT}, "reserved   -          -          -"),
+    ({**LOADED, "waitingFor": 2, "phase": "upcoming"}, "scheduled  -          -          -"),
+    ({**LOADED, "waitingFor": 2, "sinceOpeningMs": 9_999}, "reserving  -          -          -"),
+    ({**LOADED, "waitingFor": 2, "sinceOpeningMs": 10_000}, "idle       -          -          -"),
+    ({**LOADED, "waitingFor": 2, "phase": "paused"}, "reserving  -          -          -"),
+    ({**LOADED, "waitingFor": 2, "phase": "ended"}, "idle       -          -          -"),
+    ({"type": "sent"}, "-          -          reserving  -"),
+    ({"type": "retrying", "attempt": 1}, "-          -          reserving  -"),
+    (ACCEPTED, "-          -          reserved   -"),
+    (answered("sold_out"), "-          -          idle       -"),
+    ({"type": "found", "reservation": BOUGHT}, "-          -          reserved   -"),
+    ({"type": "pass_refused", "status": 403, "code": "x", "hasText": False}, "-          -          idle       -"),
+    ({"type": "pass_refused", "code": "closed", "hasText": True}, "-          -          idle       -"),
+    ({"type": "gave_up", "unanswered": True, "nowMs": NOW_MS}, "-          -          idle       -"),
+    ({"type": "gave_up", "unanswered": False, "nowMs": NOW_MS}, "-          -          idle       -"),
+    ({"type": "failed"}, "-          -          idle       -"),
+    ({**FOLLOWED, "status": {"status": "awaiting_payment"}}, "idle       scheduled  reserving  reserved"),
+    ({**FOLLOWED, "status": {"status": "expired"}}, "idle       scheduled  reserving  idle"),
+    ({**FOLLOWED, "status": None}, "idle       scheduled  reserving  idle"),
+    ({**FOLLOWED, "status": None, "reservation": OTHER}, "idle       scheduled  reserving  reserved"),
+    ({"type": "had", "units": 1, "changes": 0}, "idle       scheduled  reserving  reserved"),
+    ({"type": "hold_seen", "hold": BOUGHT}, "idle       scheduled  reserving  reserved"),
+    ({"type": "heard", "limit": None}, "idle       scheduled  reserving  reserved"),
+    (live("sold_out"), "idle       scheduled  reserving  reserved"),
+    (live("available", phase="paused"), "idle       scheduled  reserving  reserved"),
+]
+
+
+def test_the_table_has_every_event(script: Script) -> None:
+    assert {event["type"] for event, _ in TABLE} == set(script.value("Object.keys(EVENTS)"))
+
+
+@pytest.mark.parametrize(
+    ("event", "row"), TABLE, ids=lambda value: json.dumps(value) if isinstance(value, dict) else ""
+)
+def test_each_event_leads_from_step_to_step(script: Script, event: Event, row: str) -> None:
+    found = {
+        step: script("next", in_step(script, step), event)["step"]
+        for step, then in zip(STEPS, row.split(), strict=True)
+        if then != "-"
+    }
+    assert found == {step: then for step, then in zip(STEPS, row.split(), strict=True) if then != "-"}
+
+
+@pytest.mark.parametrize(
+    ("paused", "now_ms", "phase"),
+    [
+        (False, OPENS_MS - 1, "upcoming"),
+        (False, OPENS_MS, "open"),
+        (False, CLOSES_MS - 1, "open"),
+        (False, CLOSES_MS, "ended"),
+        (True, OPENS_MS - 1, "paused"),
+        (True, OPENS_MS, "paused"),
+        (True, CLOSES_MS, "ended"),
+    ],
+)
+def test_the_phase_follows_the_clock_and_the_pauses(script: Script, paused: bool, now_ms: int, phase: str) -> None:
+    times = {"nowMs": now_ms, "opensMs": OPENS_MS, "closesMs": CLOSES_MS}
+    assert script("phaseOf", state_of(script, paused=paused), times) == phase
+
+
+NO_MORE = {"remaining": 0, "max": 3}
+
+
+@pytest.mark.parametrize(
+    ("changed", "phase", "text", "off"),
+    [
+        ({}, "upcoming", "schedule", False),
+        ({}, "open", "reserve", False),
+        ({}, "paused", "paused", True),
+        ({}, "ended", "ended", True),
+        ({"step": "scheduled"}, "upcoming", "scheduled", False),
+        ({"step": "scheduled"}, "open", "reserve", False),
+        ({"step": "reserving"}, "open", "reserving", True),
+        ({"step": "reserving"}, "ended", "reserving", True),
+        ({"step": "reserved"}, "open", "more", False),
+        ({"retryable": True}, "open", "retry", False),
+        ({"availability": "sold_out"}, "open", "sold_out", True),
+        ({"availability": "sold_out"}, "upcoming", "schedule", False),
+        ({"availability": "held_by_others"}, "open", "reserve", False),
+        ({"availability": "unavailable"}, "open", "reserve", False),
+        ({"limit": NO_MORE}, "open", "limit_reached", True),
+        ({"limit": NO_MORE, "availability": "sold_out"}, "open", "sold_out", True),
+    ],
+)
+def test_the_button_says_what_a_press_will_do(script: Script, changed: State, phase: str, text: str, off: bool) -> None:
+    state = state_of(script, **changed)
+    assert script("buttonOf", state, phase) == {"text": text, "off": off, "hidden": False}
+    if off:
+        assert script("next", state, {"type": "pressed", "phase": phase, "units": 1}) == state
+
+
+def test_a_buyer_who_has_all_sees_no_button(script: Script) -> None:
+    assert script("buttonOf", state_of(script, step="reserved", limit=NO_MORE), "open")["hidden"]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        ("reserved", None),
+        ("awaiting_payment", None),
+        ("paid", "paid"),
+        ("shipped", "paid"),
+        ("completed", "paid"),
+        ("expired", "ended"),
+        ("cancelled", "ended"),
+        ("rejected", "ended"),
+        ("refund_due", "ended"),
+        ("refunded", "ended"),
+    ],
+)
+def test_a_reservation_is_open_paid_or_ended(script: Script, status: str, kind: str | None) -> None:
+    assert script("isPaid", status) == (kind == "paid")
+    assert script("hasEnded", status) == (kind == "ended")
+
+
+@pytest.mark.parametrize("code", ["held_by_others", "too_few_left", "paused", "hold_ended"])
+def test_these_refusals_may_be_tried_again(script: Script, code: str) -> None:
+    assert script("next", in_step(script, "reserving"), answered(code))["retryable"]
+
+
+KNOWN = {"limitIsKnown": True}
+REFUSED_BY_PAUSE = {"refusal": refusal("paused"), "retryable": True, "message": message("refused")}
+WITHOUT_UNITS = {"refusal": refusal("held_by_others"), "retryable": True, "message": message("refused")}
+UNITS_CAME_BACK = {"refusal": refusal("units_back"), "message": message("", "units_back")}
+ENDED = {"message": message("refused", "reservation_ended")}
+UNKNOWN_CODE = message("refused", code="odd", title="Odd", detail="So odd.")
+
+# From a state (a step, or what is special about an idle page) by an event: what has changed in the state then.
+CHANGES: dict[str, tuple[str | State, Event, State]] = {
+    "a press before the start waits with the chosen units": (
+        {},
+        {"type": "pressed", "phase": "upcoming", "units": 2},
+        {"step": "scheduled", "units": 2, "message": message("scheduled", "scheduled", units=2)},
+    ),
+    "another choice while it waits is taken over": (
+        "scheduled",
+        {"type": "units_chosen", "units": 3},
+        {"units": 3, "message": message("scheduled", "scheduled", units=3)},
+    ),
+    "a second press cancels": (
+        "scheduled",
+        {"type": "pressed", "phase": "upcoming", "units": 2},
+        {"step": "idle", "units": None, "message": message("", "schedule_cancelled")},
+    ),
+    "a page whose turn has come asks for what it waited for": (
+        "scheduled",
+        {"type": "turn_came"},
+        {"step": "reserving", "message": None},
+    ),
+    "a call forgets the refusal before": (
+        WITHOUT_UNITS,
+        {"type": "pressed", "phase": "open", "units": 1},
+        {"step": "reserving", "units": 1, "retryable": False, "refusal": None, "message": None},
+    ),
+    "a reload waits with the units that were chosen, at most those that are possible": (
+        {"limit": {"remaining": 1, "max": 3}},
+        {**LOADED, "phase": "upcoming", "waitingFor": 3},
+        {"step": "scheduled", "units": 1, "message": message("scheduled", "scheduled", units=1)},
+    ),
+    "a reload waits with one unit even where none is possible now": (
+        {"limit": NO_MORE},
+        {**LOADED, "phase": "upcoming", "waitingFor": 3},
+        {"step": "scheduled", "units": 1, "message": message("scheduled", "scheduled", units=1)},
+    ),
+    "a reload follows a reservation without a message": (
+        {},
+        {**LOADED, "reservation": BOUGHT},
+        {"step": "reserved", "reservation": BOUGHT},
+    ),
+    "a call that is sent may change what the buyer has": ("reserving", {"type": "sent"}, {"changes": 1}),
+    "a yes counts against a limit that is known": (
+        {"step": "reserving", **KNOWN},
+        ACCEPTED,
+        {
+            "step": "reserved",
+            "reservation": BOUGHT,
+            "limit": {"remaining": 1, "max": 3},
+            "message": message(
+                "reserved", "reserved", detail="creating_order", units=2, expires_at=BOUGHT["expires_at"]
+            ),
+        },
+    ),
+    "a yes leaves a limit that is not known": (
+        {
+            "step": "reserving",
+            "message": {"kind": "reserved", "tone": "reserved", "units": 2, "detail": "creating_order"},
+        },
+        {**ACCEPTED, "body": {"units": 2}},
+        {"step": "reserved", "reservation": {"units": 2}},
+    ),
+    "held units may come back": (
+        "reserving",
+        answered("held_by_others"),
+        {"step": "idle", "retryable": True, "availability": "held_by_others", **refused("held_by_others")},
+    ),
+    "sold out is for good": (
+        "reserving",
+        answered("sold_out"),
+        {"step": "idle", "availability": "sold_out", **refused("sold_out")},
+    ),
+    "a refusal by a pause shows the pause": (
+        "reserving",
+        answered("paused"),
+        {"step": "idle", "retryable": True, "paused": True, **refused("paused")},
+    ),
+    "a refusal at the limit says what is possible": (
+        "reserving",
+        answered("limit_reached", remaining=1, per_buyer_max=2),
+        {"step": "idle", "limit": {"remaining": 1, "max": 2}, **refused("limit_reached")},
+    ),
+    "a refusal that the page does not know keeps the words of the API": (
+        "reserving",
+        answered("odd", title="Odd", detail="So odd."),
+        {"step": "idle", "refusal": refusal("odd"), "message": UNKNOWN_CODE},
+    ),
+    "a pass is refused to a buyer who was signed out": (
+        "reserving",
+        {"type": "pass_refused", "status": 401, "code": "x", "hasText": False},
+        {"step": "idle", "message": message("refused", "signed_out")},
+    ),
+    "a session that ended has a code of its own": (
+        "reserving",
+        {"type": "pass_refused", "status": 403, "code": "not_authenticated", "hasText": False},
+        {"step": "idle", "message": message("refused", "signed_out")},
+    ),
+    "a pass is refused for a reason without a text": (
+        "reserving",
+        {"type": "pass_refused", "status": 400, "code": "x", "hasText": False},
+        {"step": "idle", "message": message("refused", "failed")},
+    ),
+    "a pass is refused as a reservation would be": (
+        "reserving",
+        {"type": "pass_refused", "status": 409, "code": "closed", "hasText": True, "nowMs": NOW_MS},
+        {"step": "idle", **refused("closed")},
+    ),
+    "no answer at all may be a yes": (
+        "reserving",
+        {"type": "gave_up", "unanswered": True, "nowMs": NOW_MS},
+        {"step": "idle", "message": message("refused", "no_answer")},
+    ),
+    "a sale that ended before a call was sent is closed": (
+        "reserving",
+        {"type": "gave_up", "unanswered": False, "nowMs": NOW_MS},
+        {"step": "idle", **refused("closed")},
+    ),
+    "a repeated call says so": (
+        "reserving",
+        {"type": "retrying", "attempt": 2, "code": "unavailable"},
+        {"message": message("wait", "retrying", attempt=2, code="unavailable")},
+    ),
+    "an order that awaits its payment is ready": (
+        "reserved",
+        {**FOLLOWED, "status": {"status": "awaiting_payment", "order": "7", "expires_at": "later"}},
+        {"message": message("reserved", "reserved", detail="order_ready", units=2, expires_at="later", order="7")},
+    ),
+    "an order that is paid says so": (
+        "reserved",
+        {**FOLLOWED, "status": {"status": "shipped", "order": "7"}},
+        {
+            "message": message(
+                "reserved", "reserved", detail="paid", units=2, expires_at=BOUGHT["expires_at"], order="7"
+            )
+        },
+    ),
+    "an ended reservation gives its units back": (
+        {"step": "reserved", "reservation": BOUGHT, "limit": {"remaining": 0, "max": 3}},
+        {**FOLLOWED, "status": {"status": "expired"}},
+        {"step": "idle", "reservation": None, "limit": {"remaining": 2, "max": 3}, **ENDED},
+    ),
+    "never more than the limit": (
+        {"step": "reserved", "reservation": BOUGHT, "limit": {"remaining": 2, "max": 3}},
+        {**FOLLOWED, "status": {"status": "cancelled"}},
+        {"step": "idle", "reservation": None, "limit": {"remaining": 3, "max": 3}, **ENDED},
+    ),
+    "after a reload they are back already": (
+        {"step": "reserved", "reservation": BOUGHT, "limit": {"remaining": 1, "max": 3}},
+        {**FOLLOWED, "status": None, "quietly": True},
+        {"step": "idle", "reservation": None},
+    ),
+    "what the buyer has is known": (
+        {},
+        {"type": "had", "units": 2, "changes": 0},
+        {"limitIsKnown": True, "limit": {"remaining": 1, "max": 3}},
+    ),
+    "more than the limit leaves nothing": (
+        {},
+        {"type": "had", "units": 5, "changes": 0},
+        {"limitIsKnown": True, "limit": NO_MORE},
+    ),
+    "an answer from before a call is not believed": ({"changes": 1}, {"type": "had", "units": 2, "changes": 0}, {}),
+    "nor during a call": ("reserving", {"type": "had", "units": 2, "changes": 0}, {}),
+    "an order of another device is shown": (
+        {},
+        {"type": "hold_seen", "hold": {**BOUGHT, "order": "7"}},
+        {
+            "message": message(
+                "reserved", "reserved", detail="order_ready", units=2, expires_at=BOUGHT["expires_at"], order="7"
+            )
+        },
+    ),
+    "but not over a refusal": (WITHOUT_UNITS, {"type": "hold_seen", "hold": BOUGHT}, {}),
+    "nor over a reservation": ("reserved", {"type": "hold_seen", "hold": BOUGHT}, {}),
+    "another tab says the limit": (
+        {},
+        {"type": "heard", "limit": NO_MORE},
+        {"changes": 1, "limitIsKnown": True, "limit": NO_MORE},
+    ),
+    "another tab does not know the limit": (
+        KNOWN,
+        {"type": "heard", "limit": None},
+        {"changes": 1, "limitIsKnown": False},
+    ),
+    "units that come back are announced": (WITHOUT_UNITS, live("available", left=1), UNITS_CAME_BACK),
+    "so is an unlimited stock": (
+        WITHOUT_UNITS,
+        live("unlimited", left=None),
+        {"availability": "unlimited", **UNITS_CAME_BACK},
+    ),
+    "an answer that was asked for before the refusal says nothing": (
+        WITHOUT_UNITS,
+        live("available", left=1, askedMs=NOW_MS),
+        {},
+    ),
+    "too few are too few until there are enough": (
+        {"refusal": refusal("too_few_left")},
+        live("available", left=2, units=3),
+        {},
+    ),
+    "enough are enough": (
+        {"refusal": refusal("too_few_left")},
+        live("available", left=3, units=3),
+        UNITS_CAME_BACK,
+    ),
+    "an unlimited stock is enough": (
+        {"refusal": refusal("too_few_left")},
+        live("unlimited", left=None, units=3),
+        {"availability": "unlimited", **UNITS_CAME_BACK},
+    ),
+    "units that are gone again are not announced any more": (
+        UNITS_CAME_BACK,
+        live("held_by_others"),
+        {"availability": "held_by_others", "refusal": None, "message": None},
+    ),
+    "a pause that is over takes its refusal along": (
+        {**REFUSED_BY_PAUSE, "paused": True},
+        live("available", left=1),
+        {"paused": False, "refusal": None, "message": None},
+    ),
+    "so does a sale that is open after all": (
+        {"refusal": refusal("not_open")},
+        live("available", left=1),
+        {"refusal": None, "message": None},
+    ),
+    "or open again": ({"refusal": refusal("closed")}, live("available", left=1), {"refusal": None, "message": None}),
+    "sold out is said once": (
+        {"refusal": refusal("sold_out"), "retryable": True},
+        live("sold_out", phase="paused"),
+        {"availability": "sold_out", "paused": True},
+    ),
+    "a pause that goes on does not": (
+        {**REFUSED_BY_PAUSE, "paused": True},
+        live("available", left=1, phase="paused"),
+        {},
+    ),
+    "a refusal at the limit stays": ({"refusal": refusal("limit_reached")}, live("available", left=1), {}),
+    "what might have come back is sold": (
+        WITHOUT_UNITS,
+        live("sold_out"),
+        {
+            "availability": "sold_out",
+            "refusal": {"code": "sold_out", "atMs": NOW_MS + 2},
+            "message": message("refused", code="sold_out"),
+        },
+    ),
+    "an answer without a phase leaves the pause": (
+        {"paused": True},
+        {**live("unavailable"), "live": {"availability": "unavailable"}},
+        {"availability": "unavailable"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "event", "changed"), CHANGES.values(), ids=CHANGES.keys())
+def test_an_event_changes_this_and_nothing_else(
+    script: Script, given: str | State, event: Event, changed: State
+) -> None:
+    before = in_step(script, given) if isinstance(given, str) else state_of(script, **given)
+    assert script("next", before, event) == {**before, **changed}
