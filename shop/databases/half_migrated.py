@@ -20,7 +20,7 @@ def check_half_migrated(*, databases: Sequence[str] | None = None, **_context: A
     return [
         Error(
             f"The tables of “{app_label}” are those of an earlier release, and not all of its migrations were applied.",
-            hint="Run `python manage.py migrate` with the release before this one, which CHANGELOG.md names; then with this one.",
+            hint="Run `python manage.py migrate` with the release before (see CHANGELOG.md), then with this one.",
             id="shop.E004",
         )
         for alias in databases or ()
