@@ -81,9 +81,7 @@ def test_a_database_that_stopped_half_way_is_told_to_migrate_with_the_release_be
     as_the_release_before_left_it()
     names = replaced()[app_label][:-1]
     record(app_label=app_label, names=names)
-    with pytest.raises(
-        SystemCheckError, match=f"(?s)tables of “{app_label}”.*with the release before "
-    ) as told:
+    with pytest.raises(SystemCheckError, match=f"(?s)tables of “{app_label}”.*with the release before ") as told:
         migrate()
     assert str(told.value).count("shop.E004") == 1
     assert {name for app, name in MigrationRecorder(connection).applied_migrations() if app == app_label} == {*names}
