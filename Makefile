@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lab faults durability bench lint lock venv-run venv-dev
+.PHONY: help run test lab faults durability bench lint lock venv-bench venv-dev
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -15,7 +15,7 @@ ARGS ?=
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-run: venv-run ## Start the shop and all its servers; PORT=8000, HOST=127.0.0.1, STORE=single, sentinel or cluster
+run: venv-bench ## Start the shop and all its servers; PORT=8000, HOST=127.0.0.1, STORE=single, sentinel or cluster
 	@exec $(PY) -m shop.local.run
 
 # Tests mostly wait for servers, and all tests of a file run in one process: with three, two cores are busy.
@@ -50,17 +50,29 @@ lint: venv-dev ## ruff, oxlint, mypy, import-linter; the requirements must not n
 		|| { echo 'requirements name a package index: leave that to the machine that installs them'; exit 1; }
 
 # pyproject.toml has the bounds; the files have the resolved versions with hashes, for every platform.
-LOCK := .stampede/lock-tool/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-header --no-emit-index-url pyproject.toml --extra embedded
+UV := .stampede/lock-tool/bin/uv
+LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
+	--annotation-style line pyproject.toml --extra embedded
 lock: ## Resolve the requirements again
 	@$(FIND_PYTHON); mkdir -p .stampede; "$$python" -m venv .stampede/lock-tool
 	@.stampede/lock-tool/bin/python -m pip install --quiet --disable-pip-version-check uv
 	$(LOCK) --output-file requirements/run.txt
-	$(LOCK) --extra stripe --constraint requirements/run.txt --output-file requirements/stripe.txt
-	$(LOCK) --extra lab --extra stripe --extra test --extra lint --constraint requirements/run.txt --output-file requirements/dev.txt
+	$(call LOCK_MORE,stripe,run,--extra stripe)
+	$(call LOCK_MORE,bench,run,--extra bench --constraint requirements/stripe.txt)
+	$(call LOCK_MORE,dev,run stripe bench,--extra stripe --extra bench --extra lab --extra test --extra lint)
 
-venv-run:
-	@$(call INSTALL,run)
+# Resolves $(1).txt, with the versions that the files $(2) have, and leaves in it only what those do not have.
+define LOCK_MORE
+@sed '/^-r /d' requirements/$(1).txt > .stampede/$(1).txt
+$(LOCK) $(3) $(foreach file,$(2),--constraint requirements/$(file).txt) --output-file .stampede/$(1).txt
+{ printf -- '-r %s.txt\n' $(2); awk '/^[a-zA-Z0-9]/ { new = !($$0 in pinned) } \
+	FILENAME != ARGV[ARGC - 1] { if (/^[a-zA-Z0-9]/) pinned[$$0]; next } \
+	{ gsub(/-c [^ ,]*, |, -c [^ ,]*/, "") } new' $(foreach file,$(2),requirements/$(file).txt) .stampede/$(1).txt; } > requirements/$(1).txt
+endef
+
+# The load tests are part of what `make run` shows.
+venv-bench:
+	@$(call INSTALL,bench)
 
 venv-dev:
 	@$(call INSTALL,dev)
@@ -79,22 +91,23 @@ done; \
 [ -n "$$python" ] || { echo "$$reason" >&2; exit 1; }
 endef
 
-# $(1) is run or dev; dev includes run. Each has a stamp with the checksum of what was installed. Installing one removes
-# the other's stamp if it is out of date, because two branches may pin different versions.
+# $(1) is bench or dev; dev includes bench. Each has a stamp with the checksum of what was installed, of all files that it
+# includes. Installing one removes the other's stamp if it is out of date, because two branches may pin different versions.
 define INSTALL
-stamp() { cksum < requirements/$$1.txt; }; \
+files() { echo requirements/$$1.txt; for other in $$(sed -n 's/^-r \(.*\)\.txt$$/\1/p' requirements/$$1.txt); do files $$other; done; }; \
+stamp() { cat $$(files $$1) | cksum; }; \
 true_stamp() { [ "$$(cat $(VENV)/stamp-$$1 2>/dev/null)" = "$$(stamp $$1)" ]; }; \
 $(PY) -c '' 2>/dev/null && true_stamp $(1) && exit 0; \
 $(PY) -c 'import pip' 2>/dev/null || { \
 	$(FIND_PYTHON); echo "Making $(VENV) with $$("$$python" --version)"; \
 	rm -rf $(VENV); "$$python" -m venv $(VENV); }; \
-total=$$(grep -c '^[a-zA-Z0-9]' requirements/$(1).txt); \
-true_stamp run || rm -f $(VENV)/stamp-run; true_stamp dev || rm -f $(VENV)/stamp-dev; \
+total=$$(cat $$(files $(1)) | grep '^[a-zA-Z0-9]' | sort -u | wc -l); \
+true_stamp bench || rm -f $(VENV)/stamp-bench; true_stamp dev || rm -f $(VENV)/stamp-dev; \
 echo "Installing $$total packages of requirements/$(1).txt"; \
 { $(PY) -m pip install --disable-pip-version-check --no-input --progress-bar off --require-hashes \
 	-r requirements/$(1).txt 2>&1 || echo "PIP FAILED"; } | tee $(VENV)/pip.log | awk -v total="$$total" ' \
 	/^(Collecting|Requirement already)/ { n++; if (n % 10 == 0) { printf "  %d of %d\n", n, total; fflush() } } \
 	/^Installing collected/ { print "  unpacking"; fflush() }'; \
 if grep -q '^PIP FAILED' $(VENV)/pip.log; then tail -n 20 $(VENV)/pip.log >&2; exit 1; fi; \
-[ $(1) = run ] || stamp run > $(VENV)/stamp-run; stamp $(1) > $(VENV)/stamp-$(1)
+[ $(1) = bench ] || stamp bench > $(VENV)/stamp-bench; stamp $(1) > $(VENV)/stamp-$(1)
 endef

@@ -1,7 +1,8 @@
 from django.apps import AppConfig
-from django.core.checks import register
+from django.core.checks import Tags, register
 from django.utils.translation import gettext_lazy as _
 
+from shop.databases.half_migrated import check_half_migrated
 from shop.databases.pooler_check import check_pooler
 
 
@@ -10,4 +11,5 @@ class ShopConfig(AppConfig):
     verbose_name = _("Shop")
 
     def ready(self) -> None:
+        register(check_half_migrated, Tags.database)
         register(check_pooler, "pooler", deploy=True)

@@ -178,7 +178,6 @@ INSTALLED_APPS = [
     "allauth.usersessions",
     "rest_framework",
     "knox",
-    "django_filters",
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "django_htmx",

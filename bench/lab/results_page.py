@@ -1,6 +1,6 @@
 """The tables of docs/results/lab.md, from the JSON that `seckill_lab --json` wrote.
 
-python -m bench.lab.results_page docs/results/lab.json > docs/results/lab.md
+python -m bench.lab.results_page .stampede/lab/lab.json > docs/results/lab.md
 """
 
 import json
@@ -19,13 +19,13 @@ HEAD = """\
 One run of
 
     make lab ARGS="--preset classic-505 --preset mixed-units --preset lua-watch-cluster --preset faults \\
-        --json docs/results/lab.json --plots docs/results/lab"
-    python -m bench.lab.results_page docs/results/lab.json > docs/results/lab.md
+        --json .stampede/lab/lab.json --plots .stampede/lab/plots"
+    python -m bench.lab.results_page .stampede/lab/lab.json > docs/results/lab.md
 
 on {machine}.
 
 Buyers and stores share the cores, so compare the rows of a table and not its times with those of another machine. What
-the strategies are and what the tables show: [docs/lab.md](../lab.md). All figures of this run: [lab.json](lab.json).
+the strategies are and what the tables show: [docs/lab.md](../lab.md). The first command draws the pictures, too.
 """
 
 COST = """\
@@ -53,11 +53,6 @@ not run: the lab does not restart the cluster or PostgreSQL. A store that lost i
 `+n` is shown there. `setnx_lock_expire` and `watch_multi` turn buyers away without any fault, too.
 """
 
-PLOTS = {
-    "classic-505": ("which-one", "sold", "latency", "commands"),
-    "lua-watch-cluster": ("throughput",),
-}
-
 
 def page(results: dict[str, Any]) -> str:
     """The whole page as Markdown."""
@@ -65,7 +60,6 @@ def page(results: dict[str, Any]) -> str:
     for series in results["series"]:
         if series["runs"]:
             parts += [f"## {series['name']}", *tables_of(series)]
-            parts += [f"![{plot}](lab/{series['name']}-{plot}.svg)" for plot in PLOTS.get(series["name"], ())]
         if series["fault_runs"]:
             parts += ["## Under faults", FAULTS.strip(), faults_table(series["fault_runs"])]
     return "\n\n".join(part.strip() for part in parts) + "\n"

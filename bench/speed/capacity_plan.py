@@ -109,6 +109,17 @@ def read_results(path: Path) -> dict[str, Any]:
     return results
 
 
+def only_unit_costs(results: Mapping[str, Any]) -> dict[str, Any]:
+    """The same results with nothing but the medians that a plan needs: small enough to be kept in git."""
+    parts: dict[str, Any] = {}
+    for part, figure in SOURCES.values():
+        if measured := results["parts"].get(part):
+            kept = parts.setdefault(part, {"wrong": measured["wrong"], "figures": {}})
+            if figure in measured["figures"]:
+                kept["figures"][figure] = {"median": measured["figures"][figure]["median"]}
+    return {"machine": results["machine"], "parts": parts}
+
+
 def unit_costs(results: Mapping[str, Any]) -> UnitCosts:
     """The medians that the plan needs. Raises NoUnitCosts if one is missing, or comes from wrong answers."""
     return UnitCosts(**{name: median_of(results, part, figure) for name, (part, figure) in SOURCES.items()})

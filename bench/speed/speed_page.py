@@ -11,7 +11,7 @@ REACHED = {True: "yes", False: "**no**", None: ""}
 HEAD = """\
 # The speed of the shop
 
-Written by `make bench`. Explained in [performance](../performance.md). All rounds: [speed.json](speed.json).
+Written by `make bench`; all rounds are in `.stampede/speed/speed.json`. Explained in [performance](../performance.md).
 """
 
 

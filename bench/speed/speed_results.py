@@ -19,13 +19,19 @@ from bench.speed.wrk import CONNECTIONS, find_wrk
 ANSWERS = ("per_second", "p50_ms", "p99_ms", "answer_bytes")
 
 
-def as_json(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], *, measured_on: Mapping[str, str]) -> str:
-    everything = {
+def everything(
+    outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], *, measured_on: Mapping[str, str]
+) -> dict[str, Any]:
+    """All results, ready to be written as JSON."""
+    return {
         "machine": measured_on,
         "parts": {outcome.part.name: part_of(outcome) for outcome in outcomes},
         "targets": [target_of(verdict) for verdict in verdicts],
     }
-    return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+
+
+def as_json(results: Mapping[str, Any]) -> str:
+    return json.dumps(results, indent=1, ensure_ascii=False) + "\n"
 
 
 def part_of(outcome: Outcome) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def demo_orders_count() -> int:
 def demo_wares() -> list[Ware]:
     """The variants of the assortment and of long lists, the most wanted first."""
     variants = Variant.objects.order_by("pk")
-    named = variants.filter(product__slug__in=[product.slug for product in PRODUCTS])
+    named = variants.filter(product__slug__in=[product["slug"] for product in PRODUCTS])
     many = variants.filter(product__slug__startswith=SLUG_BEGINNING)
     columns = ("pk", "price_minor", "product__tax_rate__percent")
     found = [Ware(*row) for row in (*named.values_list(*columns), *many.values_list(*columns))]

@@ -3,7 +3,7 @@
 from psycopg.errors import UniqueViolation
 
 # Letters and digits that cannot be mistaken for each other: no I, O, 0 or 1. PostgreSQL draws them
-# (orders_new_code, migration 0011): a million million codes, so that nobody finds another's order by trying.
+# (orders_new_code, in the migrations): a million million codes, so that nobody finds another's order by trying.
 CODE_LENGTH = 8
 
 

@@ -1,11 +1,26 @@
-"""The assortment of the demo shop: categories in a tree of two levels, and products in the lower ones."""
+"""The assortment of the demo shop: categories in a tree of two levels, products in the lower ones, and their variants.
 
+Products and variants are tables that staff could upload as well. Beside the columns of those, a variant has its stock
+(one is sold out, to show what that looks like), and a product its pictures: a drawing of our own below `pictures/`, and
+what is to be seen.
+"""
+
+import csv
+from dataclasses import dataclass
 from pathlib import Path
 
-from shop.demo import clothing, desk, home_goods, kitchen, outdoors, tea
-from shop.demo.goods import DemoCategory
-
 PICTURES = Path(__file__).parent / "pictures"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoCategory:
+    """A category; `parent` is the slug of the one above it."""
+
+    slug: str
+    name: str
+    name_zh: str
+    parent: str | None = None
+
 
 CATEGORIES = (
     DemoCategory("tea", "Tea", "茶"),
@@ -29,11 +44,12 @@ CATEGORIES = (
     DemoCategory("accessories", "Scarves, caps and socks", "围巾、帽子与袜子", parent="clothing"),
 )
 
-PRODUCTS = (
-    *tea.PRODUCTS,
-    *kitchen.PRODUCTS,
-    *desk.PRODUCTS,
-    *outdoors.PRODUCTS,
-    *home_goods.PRODUCTS,
-    *clothing.PRODUCTS,
-)
+
+def rows_of(name: str) -> list[dict[str, str]]:
+    """The rows of a table beside this file, by the headings of their columns."""
+    with (Path(__file__).parent / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+PRODUCTS = rows_of("products.csv")
+VARIANTS = rows_of("variants.csv")

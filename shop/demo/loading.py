@@ -1,12 +1,15 @@
 """Puts the demo goods into the catalogue. What is there already is not changed: a manager may have edited it."""
 
+from collections.abc import Sequence
+
 import resvg_py
+import tablib
 from django.core.files.base import ContentFile
 from django.db import transaction
 
-from shop.demo.assortment import CATEGORIES, PICTURES, PRODUCTS
-from shop.demo.goods import DemoPicture, DemoProduct
+from shop.demo.assortment import CATEGORIES, PICTURES, PRODUCTS, VARIANTS
 from shop.models import Category, Picture, Product, StockChange, Variant
+from shop.staff.product_tables import ProductTable, VariantTable
 from shop.stock.movements import move
 
 # As wide as the largest rendition of a picture.
@@ -31,36 +34,22 @@ def load_goods() -> None:
                 },
             )
         known = set(Product.objects.values_list("slug", flat=True))
-        for product in PRODUCTS:
-            if product.slug not in known:
-                load_product(product, categories[product.category])
+        products = [row for row in PRODUCTS if row["slug"] not in known]
+        slugs = {row["slug"] for row in products}
+        variants = [row for row in VARIANTS if row["product"] in slugs]
+        import_rows(ProductTable(), products)
+        import_rows(VariantTable(), variants)
+        pks = dict(Variant.objects.filter(product__slug__in=slugs).values_list("sku", "pk"))
+        units_of = {pks[row["sku"]]: int(row["stock"]) for row in variants if int(row["stock"])}
+        move(kind=StockChange.Kind.CHANGED, units_of=units_of, reason=REASON)
 
 
-def load_product(product: DemoProduct, category: Category) -> None:
-    saved = Product.objects.create(
-        slug=product.slug,
-        category=category,
-        name=product.name,
-        name_zh_hans=product.name_zh,
-        description=product.description,
-        description_zh_hans=product.description_zh,
-        option_names=product.option_names,
-        option_names_zh_hans=product.option_names_zh,
-    )
-    units_of = {}
-    for position, variant in enumerate(product.variants):
-        kept = Variant.objects.create(
-            product=saved,
-            sku=variant.sku,
-            options=product.values_en(variant),
-            options_zh_hans=product.values_zh(variant),
-            price_minor=variant.price_minor,
-            weight_grams=variant.weight_grams,
-            position=position,
-        )
-        if variant.stock:
-            units_of[kept.pk] = variant.stock
-    move(kind=StockChange.Kind.CHANGED, units_of=units_of, reason=REASON)
+def import_rows(table: ProductTable | VariantTable, rows: Sequence[dict[str, str]]) -> None:
+    """The way of a table that staff upload. Columns that it does not know are left out."""
+    if rows:
+        dataset = tablib.Dataset(headers=list(rows[0]))
+        dataset.extend(list(row.values()) for row in rows)
+        table.import_data(dataset, raise_errors=True)
 
 
 def load_pictures() -> int:
@@ -74,24 +63,29 @@ def load_pictures() -> int:
 def draw_some_pictures() -> int:
     """Those of the next few products. Returns how many were made: 0 once there is nothing to do."""
     bare = {product.slug: product for product in Product.objects.filter(pictures=None)}
-    products = [product for product in PRODUCTS if product.slug in bare][:PRODUCTS_AT_ONCE]
-    for product in products:
+    rows = [row for row in PRODUCTS if row["slug"] in bare][:PRODUCTS_AT_ONCE]
+    for row in rows:
         with transaction.atomic():
-            for position, picture in enumerate(product.pictures):
-                load_picture(picture, bare[product.slug], position)
-    return sum(len(product.pictures) for product in products)
+            for position, column in enumerate(pictures_of(row)):
+                load_picture(row, column, product=bare[row["slug"]], position=position)
+    return sum(len(pictures_of(row)) for row in rows)
 
 
-def load_picture(picture: DemoPicture, product: Product, position: int) -> None:
+def pictures_of(row: dict[str, str]) -> list[str]:
+    """The columns that name its drawings."""
+    return [column for column in ("picture", "picture_2") if row[column]]
+
+
+def load_picture(row: dict[str, str], column: str, *, product: Product, position: int) -> None:
     """The drawing goes the way of every upload: it is scaled and saved as WebP."""
     drawing = resvg_py.svg_to_bytes(
-        svg_string=(PICTURES / picture.file).read_text(), width=PICTURE_PIXELS, height=PICTURE_PIXELS
+        svg_string=(PICTURES / row[column]).read_text(), width=PICTURE_PIXELS, height=PICTURE_PIXELS
     )
     Picture.objects.create(
         product=product,
         image=ContentFile(bytes(drawing), name="drawing.png"),
-        alt=picture.alt,
-        alt_zh_hans=picture.alt_zh,
+        alt=row[f"{column}_en"],
+        alt_zh_hans=row[f"{column}_zh_hans"],
         position=position,
     )
 

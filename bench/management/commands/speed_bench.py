@@ -16,6 +16,7 @@ from bench.argument_types import number_up_to
 from bench.own_run import add_choice, chosen
 from bench.speed import speed_chart, speed_page, speed_results, speed_table
 from bench.speed.bare_site.models import make_tables
+from bench.speed.capacity_plan import only_unit_costs
 from bench.speed.part import Part
 from bench.speed.parts.all_parts import BY_NAME, PARTS, QUICK
 from bench.speed.ratios import Verdict, verdicts
@@ -51,7 +52,8 @@ class Command(BaseCommand):
             "--results",
             type=Path,
             metavar="DIR",
-            help="where speed.json, .md and .svg are written (docs/results after a whole run, else .stampede/speed)",
+            help="where all results are written (.stampede/speed; speed.md and unit_costs.json of a whole run go to "
+            "docs/results)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -75,9 +77,10 @@ class Command(BaseCommand):
         reached = verdicts({outcome.part.name: outcome.samples for outcome in outcomes})
         speed_table.show(outcomes, reached, console=console)
         console.print(", ".join(f"{name} {value}" for name, value in measured_on.items()), style="dim", markup=False)
-        results = results_directory(options, Path(directory))
-        write_results(outcomes, reached, measured_on=measured_on, directory=results)
-        console.print(f"Figures and picture: {results}/speed.json, speed.md, speed.svg", soft_wrap=True)
+        pages, figures = results_directories(options, Path(directory))
+        write_results(outcomes, reached, measured_on=measured_on, pages=pages, figures=figures)
+        console.print(f"Tables: {pages}/speed.md, unit_costs.json", soft_wrap=True)
+        console.print(f"Figures and picture: {figures}/speed.json, speed.svg", soft_wrap=True)
         if wrong := [outcome.part.name for outcome in outcomes if outcome.wrong]:
             raise CommandError(f"Wrong answers, so these figures do not count: {', '.join(wrong)}.")
 
@@ -109,22 +112,33 @@ def rounds_of(options: dict[str, Any]) -> tuple[int, int]:
     return options["rounds"] or rounds, options["seconds"] or seconds
 
 
-def results_directory(options: dict[str, Any], directory: Path) -> Path:
-    """The published results are those of a whole run: all parts, with no fewer rounds and seconds than by default."""
+def results_directories(options: dict[str, Any], directory: Path) -> tuple[Path, Path]:
+    """Where the tables go, and where all figures go.
+
+    The published tables are those of a whole run: all parts, with no fewer rounds and seconds than by default.
+    """
     if options["results"]:
-        return cast(Path, options["results"])
+        return options["results"], options["results"]
     rounds, seconds = rounds_of(options)
     whole = len(parts_of(options)) == len(PARTS) and rounds >= ROUNDS and seconds >= SECONDS
-    return RESULTS if whole else directory
+    return RESULTS if whole else directory, directory
 
 
 def write_results(
-    outcomes: Sequence[Outcome], reached: Sequence[Verdict], *, measured_on: dict[str, str], directory: Path
+    outcomes: Sequence[Outcome],
+    reached: Sequence[Verdict],
+    *,
+    measured_on: dict[str, str],
+    pages: Path,
+    figures: Path,
 ) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / "speed.json").write_text(speed_results.as_json(outcomes, reached, measured_on=measured_on))
-    (directory / "speed.md").write_text(speed_page.page(outcomes, reached, measured_on=measured_on))
-    speed_chart.draw(outcomes, reached, path=directory / "speed.svg")
+    for directory in (pages, figures):
+        directory.mkdir(parents=True, exist_ok=True)
+    results = speed_results.everything(outcomes, reached, measured_on=measured_on)
+    (pages / "speed.md").write_text(speed_page.page(outcomes, reached, measured_on=measured_on))
+    (pages / "unit_costs.json").write_text(speed_results.as_json(only_unit_costs(results)))
+    (figures / "speed.json").write_text(speed_results.as_json(results))
+    speed_chart.draw(outcomes, reached, path=figures / "speed.svg")
 
 
 def server_versions() -> dict[str, str]:

@@ -14,6 +14,8 @@ from bench.speed.capacity_plan import (
     SOURCES,
     SPARE_CONNECTIONS,
     STAFF_LOCKS,
+    only_unit_costs,
+    unit_costs,
 )
 from web.lanes import lanes
 
@@ -107,6 +109,21 @@ def test_the_table_names_the_assumption_of_each_line_and_the_machine(file: Path)
     assert "40 % of the requests (assumed), 12.0 µs each, cores 60 % busy" in said
     assert "one core runs the scripts of an item" in said
     assert "cores 2" in said
+
+
+def test_the_small_file_of_unit_costs_gives_the_same_plan(file: Path) -> None:
+    whole = results()
+    whole["parts"]["idle"] = {"wrong": [], "figures": {"cpu_us.web": {"median": 3.0}}}
+    small = only_unit_costs(whole)
+    assert "idle" not in small["parts"]
+    assert unit_costs(small) == unit_costs(whole)
+    assert small["machine"] == whole["machine"]
+
+
+def test_without_a_name_it_reads_the_costs_that_the_last_whole_bench_left_in_the_tree() -> None:
+    out = StringIO()
+    call_command("capacity", "--rps", "1000000", "--units", "10000", stdout=out)
+    assert "Unit costs from" in out.getvalue()
 
 
 def test_without_a_result_it_says_what_to_do(tmp_path: Path) -> None:

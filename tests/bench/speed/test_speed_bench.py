@@ -68,6 +68,9 @@ def test_a_very_short_run_ends_with_a_table_a_file_and_a_picture(server_director
     assert accepted["orders"]["median"] > 0
     assert {"cpu_us.web", "cpu_us.worker", "cpu_us.postgres", "cpu_us.store", "cpu_us.wrk"} <= set(accepted)
     assert "accepted reservation" in (tmp_path / "speed.svg").read_text()
+    costs = json.loads((tmp_path / "unit_costs.json").read_text())["parts"]
+    assert set(costs) == {"refusal", "accepted"}
+    assert costs["accepted"]["figures"]["cpu_us.web"] == {"median": accepted["cpu_us.web"]["median"]}
     page = (tmp_path / "speed.md").read_text()
     assert f"| accepted reservation | orders | {number(accepted['orders']['median'])} |" in page
     assert [target["title"] for target in written["targets"]] == [

@@ -1,5 +1,6 @@
 """The assortment of the demo shop: its texts, its variants, and its pictures, which are drawings of our own."""
 
+import itertools
 import re
 from collections import Counter
 from pathlib import Path
@@ -9,28 +10,35 @@ import pytest
 import resvg_py
 
 from orders.management.commands import load_demo
-from shop.demo.assortment import CATEGORIES, PICTURES, PRODUCTS
-from shop.demo.goods import DemoProduct
+from shop.demo.assortment import CATEGORIES, PICTURES, PRODUCTS, VARIANTS
+from shop.demo.loading import pictures_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 PICTURE_BYTES_MAX = 3_000
 
-each_product = pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product.slug)
+Row = dict[str, str]
+
+each_product = pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product["slug"])
+
+
+def variants_of(product: Row) -> list[Row]:
+    return [variant for variant in VARIANTS if variant["product"] == product["slug"]]
 
 
 def test_the_shop_has_enough_to_look_around_in() -> None:
     assert len(PRODUCTS) >= 24
     assert len([category for category in CATEGORIES if category.parent is None]) == 6
-    assert any(len(product.pictures) > 1 for product in PRODUCTS)
-    assert any(variant.stock == 0 for product in PRODUCTS for variant in product.variants)
+    assert any(len(pictures_of(product)) > 1 for product in PRODUCTS)
+    assert all(pictures_of(product) for product in PRODUCTS)
+    assert any(variant["stock"] == "0" for variant in VARIANTS)
 
 
 def test_nothing_has_the_name_of_another() -> None:
     for names in (
-        [product.slug for product in PRODUCTS],
-        [product.name for product in PRODUCTS],
-        [product.name_zh for product in PRODUCTS],
-        [variant.sku for product in PRODUCTS for variant in product.variants],
+        [product["slug"] for product in PRODUCTS],
+        [product["name_en"] for product in PRODUCTS],
+        [product["name_zh_hans"] for product in PRODUCTS],
+        [variant["sku"] for variant in VARIANTS],
         [category.slug for category in CATEGORIES],
     ):
         assert not [name for name, count in Counter(names).items() if count > 1]
@@ -40,45 +48,51 @@ def test_products_are_in_the_lowest_categories_of_a_tree_of_two_levels() -> None
     tops = {category.slug for category in CATEGORIES if category.parent is None}
     below = {category.slug: category.parent for category in CATEGORIES if category.parent is not None}
     assert set(below.values()) == tops
-    assert {product.category for product in PRODUCTS} == set(below)
+    assert {product["category"] for product in PRODUCTS} == set(below)
 
 
 def test_the_products_of_the_demo_sales_keep_their_names_and_prices() -> None:
-    here = {product.slug: product for product in PRODUCTS}
+    here = {product["slug"]: product for product in PRODUCTS}
     for item in (*load_demo.OPENING_ITEMS, *load_demo.TOMORROW_ITEMS):
-        assert item.price_minor < here[item.slug].variants[0].price_minor
+        assert item.price_minor < price_minor(variants_of(here[item.slug])[0])
+
+
+def price_minor(variant: Row) -> int:
+    return int(variant["price"].replace(".", ""))
 
 
 @each_product
-def test_a_product_is_described_in_both_languages(product: DemoProduct) -> None:
+def test_a_product_is_described_in_both_languages(product: Row) -> None:
     chinese = re.compile(r"[一-鿿]")
-    assert not chinese.search(product.name + product.description + product.option_names)
-    assert chinese.search(product.name_zh)
-    assert 2 <= product.description.count(". ") + 1 <= 5
-    assert product.description.endswith(".")
-    assert 1 <= product.description_zh.count("。") <= 5
-    assert product.description_zh.endswith("。")
-    for picture in product.pictures:
-        assert not chinese.search(picture.alt)
-        assert chinese.search(picture.alt_zh)
+    assert not chinese.search(product["name_en"] + product["description_en"] + product["option_names_en"])
+    assert chinese.search(product["name_zh_hans"])
+    assert 2 <= product["description_en"].count(". ") + 1 <= 5
+    assert product["description_en"].endswith(".")
+    assert 1 <= product["description_zh_hans"].count("。") <= 5
+    assert product["description_zh_hans"].endswith("。")
+    for picture in pictures_of(product):
+        assert not chinese.search(product[f"{picture}_en"])
+        assert chinese.search(product[f"{picture}_zh_hans"])
 
 
 @each_product
-def test_each_choice_of_a_product_is_a_variant_and_the_first_is_the_cheapest(product: DemoProduct) -> None:
-    choices: list[list[str]] = [[]]
-    for option in product.options:
-        choices = [[*chosen, value.name] for chosen in choices for value in option.values]
-    assert [list(variant.values) for variant in product.variants] == choices
-    assert product.variants[0].price_minor == min(variant.price_minor for variant in product.variants)
-    for variant in product.variants:
-        assert variant.price_minor > 0
-        assert variant.weight_grams > 0
-        assert product.values_en(variant).count(" / ") == product.values_zh(variant).count(" / ")
-    assert len({product.values_zh(variant) for variant in product.variants}) == len(product.variants)
+def test_each_choice_of_a_product_is_a_variant_and_the_first_is_the_cheapest(product: Row) -> None:
+    variants = variants_of(product)
+    for language in ("en", "zh_hans"):
+        names = [name for name in product[f"option_names_{language}"].split(" / ") if name]
+        chosen = [tuple(value for value in row[f"options_{language}"].split(" / ") if value) for row in variants]
+        assert {len(values) for values in chosen} == {len(names)}
+        # In the order of the choices, each with each.
+        assert chosen == [*itertools.product(*(dict.fromkeys(values) for values in zip(*chosen, strict=True)))]
+    assert price_minor(variants[0]) == min(price_minor(variant) for variant in variants)
+    assert [variant["position"] for variant in variants] == [str(number) for number in range(len(variants))]
+    for variant in variants:
+        assert price_minor(variant) > 0
+        assert int(variant["weight_grams"]) > 0
 
 
 def test_each_picture_is_of_a_product() -> None:
-    named = [picture.file for product in PRODUCTS for picture in product.pictures]
+    named = [product[picture] for product in PRODUCTS for picture in pictures_of(product)]
     assert sorted(named) == sorted(path.relative_to(PICTURES).as_posix() for path in PICTURES.rglob("*.svg"))
 
 

@@ -9,7 +9,7 @@ from PIL import Image
 from pytest_django import DjangoAssertNumQueries
 
 from shop.demo import loading
-from shop.demo.assortment import CATEGORIES, PRODUCTS
+from shop.demo.assortment import CATEGORIES, PRODUCTS, VARIANTS
 from shop.demo.long_lists import load_many
 from shop.models import Category, Picture, Product, SearchEntry, StockChange, Variant
 
@@ -20,7 +20,7 @@ def test_the_goods_are_loaded_once_and_a_managers_changes_stay() -> None:
     loading.load_goods()
     assert Category.objects.count() == len(CATEGORIES)
     assert Product.objects.count() == SearchEntry.objects.filter(is_visible=True).count() == len(PRODUCTS)
-    stock = {variant.sku: variant.stock for product in PRODUCTS for variant in product.variants}
+    stock = {variant["sku"]: int(variant["stock"]) for variant in VARIANTS}
     assert dict(Variant.objects.values_list("sku", "available")) == stock
     Product.objects.filter(slug="gaiwan").update(is_active=False)
     entries = StockChange.objects.count()
@@ -37,8 +37,8 @@ def test_pictures_are_drawn_some_at_a_time_and_once(
     monkeypatch.setattr(loading, "PRODUCTS_AT_ONCE", 2)
     loading.load_goods()
     first = loading.draw_some_pictures()
-    assert first == sum(len(product.pictures) for product in PRODUCTS[:2])
-    assert loading.load_pictures() == len(PRODUCTS[2].pictures)
+    assert first == sum(len(loading.pictures_of(product)) for product in PRODUCTS[:2])
+    assert loading.load_pictures() == len(loading.pictures_of(PRODUCTS[2]))
     assert loading.load_pictures() == 0
     picture = Picture.objects.first()
     assert picture is not None
