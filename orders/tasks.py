@@ -11,7 +11,7 @@ from orders import idempotent_calls, intake, lifecycle, settlement
 from orders.cart import old_carts
 from orders.mails import sending
 from orders.metrics import remember_audit
-from orders.payments import inbox, late_money, part_refunds, refunds, sessions
+from orders.payments import inbox, late_money, refunds, sessions
 from orders.payments.simulated import delivery
 from orders.repair import archiving, ended_holds
 from orders.repair.audit import audit, audit_lock
@@ -253,7 +253,7 @@ def apply_waiting_events() -> int:
 @sweep()
 def move_refunds() -> int:
     """Every second: ask the payment providers for the refunds that are due."""
-    return refunds.request_due_refunds() + part_refunds.request_due_parts()
+    return refunds.request_due_refunds()
 
 
 @sweep()

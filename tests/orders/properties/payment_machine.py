@@ -21,12 +21,12 @@ from orders.payments.inbox import EventOutcome
 from orders.payments.provider.interface import (
     Event,
     EventKind,
-    PartRefundAnswer,
     ProviderRefused,
     ProviderUnreachable,
     RefundAnswer,
+    RefundReply,
 )
-from orders.refund_records import Wish
+from orders.refund_records import RefundRequest
 from seckill.models import LatePayment, Sale
 from tests.orders.properties.payment_model import Page, PaymentModel
 from tests.orders.properties.sale_machine import SaleMachine
@@ -47,16 +47,13 @@ class StubProvider:
     def __init__(self, answer: str) -> None:
         self.answer = answer
 
-    def refund(self, *, payment: Payment) -> RefundAnswer:
+    def refund(self, *, refund: Refund) -> RefundReply:
         if self.answer == "refused":
             raise ProviderRefused(self.answer)
         if self.answer == "away":
             raise ProviderUnreachable(self.answer)
-        return RefundAnswer.DONE if self.answer == "done" else RefundAnswer.UNDER_WAY
-
-    def refund_part(self, *, refund: Refund) -> PartRefundAnswer:
-        assert refund.payment is not None
-        return PartRefundAnswer(self.refund(payment=refund.payment), reference=str(refund.pk))
+        answer = RefundAnswer.DONE if self.answer == "done" else RefundAnswer.UNDER_WAY
+        return RefundReply(answer, reference=str(refund.pk))
 
 
 class PaymentMachine(SaleMachine):
@@ -83,7 +80,7 @@ class PaymentMachine(SaleMachine):
             amount_minor=order.amount_minor,
             currency=order.currency,
         )
-        self.model.pages[page] = Page(reservation)
+        self.model.pages[page] = Page(reservation, order.amount_minor)
         if is_early:
             assert inbox.apply_waiting() == 1
             self.model.heard.add(event.event_id)
@@ -125,8 +122,8 @@ class PaymentMachine(SaleMachine):
         if dies == "payments.after_commit":
             return
         if applied is EventOutcome.LATE:
-            self.model.decide(self.model.pages[page], dies=bool(dies))
-        elif applied in (EventOutcome.PAID, EventOutcome.GOES_BACK, EventOutcome.REFUNDED):
+            self.model.decide(page, dies=bool(dies))
+        elif applied in (EventOutcome.PAID, EventOutcome.REFUND_STARTED, EventOutcome.REFUNDED):
             self.model.settle([self.model.pages[page].reservation])
 
     # --- refunds ---
@@ -136,18 +133,18 @@ class PaymentMachine(SaleMachine):
         """Staff refund a part of an order."""
         if taken[0] not in self.model.orders:
             return multiple()
-        self.ask_for_part(taken[0], refund, self.model.amount_of(taken[0]) * part // 4)
+        self.ask_for(taken[0], refund, self.model.amount_of(taken[0]) * part // 4)
         return multiple(refund)
 
     @rule(taken=SaleMachine.taken_passes, refund=refund_ids)
     def refund_what_is_left(self, taken: tuple[str, int], refund: str) -> None:
         """Staff type in all that is left; the form may be one that was sent before."""
         if taken[0] in self.model.orders:
-            self.ask_for_part(taken[0], refund, max(self.model.refundable(taken[0]), 1))
+            self.ask_for(taken[0], refund, max(self.model.refundable(taken[0]), 1))
 
-    def ask_for_part(self, reservation: str, refund: str, amount: int) -> None:
-        wish = Wish(refund_id=UUID(refund), amount_minor=amount, units_of_line={}, units_back=False)
-        outcome = lifecycle.refund_part(order_id=self.world.order_id(reservation), wish=wish)
+    def ask_for(self, reservation: str, refund: str, amount: int) -> None:
+        wish = RefundRequest(refund_id=UUID(refund), amount_minor=amount, units_of_line={}, units_back=False)
+        outcome = lifecycle.refund_amount(order_id=self.world.order_id(reservation), request=wish)
         assert outcome is self.model.refund_some(reservation, refund, amount)
         if outcome is RefundOutcome.STARTED:
             self.model.settle([reservation])
@@ -156,7 +153,6 @@ class PaymentMachine(SaleMachine):
     def ask_provider(self, answer: str) -> None:
         """The sweep, with all refunds due. The provider answers all of them in the same way."""
         past = Now() - timedelta(hours=1)
-        Payment.objects.filter(status=Payment.Status.REFUND_DUE).update(next_attempt_at=past)
         Refund.objects.exclude(next_attempt_at=None).update(next_attempt_at=past)
         with mock.patch.object(provider_choice, "named", return_value=StubProvider(answer)):
             done = tasks.move_refunds()
@@ -177,7 +173,7 @@ class PaymentMachine(SaleMachine):
             Payment.objects.filter(pk=page).update(next_attempt_at=moment)
         decided = 0
         for page in undecided:
-            if not self.model.decide(self.model.pages[page]):
+            if not self.model.decide(page):
                 break
             decided += 1
         assert late_money.settle_waiting() == decided
@@ -193,11 +189,11 @@ class PaymentMachine(SaleMachine):
             name: self.model.refunded(name) for name in self.model.orders
         }
         refunds = Refund.objects.filter(order__in=orders).values_list(
-            "order__reservation_id", "payment_id", "amount_minor", "status"
+            "order__reservation_id", "payment_id", "amount_minor", "status", "is_surplus"
         )
-        found = Counter((str(order), str(page or ""), amount, status) for order, page, amount, status in refunds)
+        found = Counter((str(order), str(page or ""), *rest) for order, page, *rest in refunds)
         assert found == Counter(
-            (refund.reservation, refund.page or "", refund.amount, refund.status)
+            (refund.reservation, refund.page or "", refund.amount, refund.status, refund.is_surplus)
             for refund in self.model.refunds.values()
         )
 
