@@ -35,6 +35,12 @@ def clear(directory: Path, *, leftovers: Sequence[str]) -> None:
             path.unlink(missing_ok=True)
 
 
+def listen_for_stop() -> None:
+    """Ctrl-C and SIGTERM end this program, even if a script has started it with the signals ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def environment(directory: Path, addresses: Mapping[str, str]) -> dict[str, str]:
     """Settings of a shop of the run's own: nothing of the developer's, and no payments of real money."""
     return {

@@ -71,7 +71,7 @@ class OrderLineInline(ReadOnlyInline):
 
 
 class RefundInline(ReadOnlyInline):
-    """What staff refunded, newest first."""
+    """All that went back or will, newest first."""
 
     model = Refund
     fields = readonly_fields = ("amount", "status", "reason", "made_by", "created_at", "last_error")
@@ -79,11 +79,11 @@ class RefundInline(ReadOnlyInline):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Refund]:
         refunds: QuerySet[Refund] = super().get_queryset(request)
-        return refunds.select_related("made_by", "order")
+        return refunds.select_related("made_by", "order", "payment")
 
     @admin.display(description=_("amount"))
     def amount(self, refund: Refund) -> str:
-        return amount_text(refund.amount_minor, refund.order.currency)
+        return amount_text(refund.amount_minor, refund.currency)
 
 
 class AddressInline(ReadOnlyInline):

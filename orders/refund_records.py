@@ -1,4 +1,4 @@
-"""The rows of refunds that staff make, and how much of an order's money and units is left for another one.
+"""The rows of refunds, and how much of an order's money and units is left for another one.
 
 Call these in a transaction in which the order's row is locked: so two people at once never refund the same money.
 """
@@ -20,7 +20,7 @@ USED_UP = ~Q(refund__status=Refund.Status.FAILED) | Q(is_returned=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class RefundRequest:
     """What staff ask for. `refund_id` makes a repeated call the same refund."""
 
     refund_id: UUID
@@ -51,39 +51,64 @@ def units_left(order: Order) -> dict[int, int]:
     return left
 
 
-def record(*, order: Order, payment: Payment | None, wish: Wish, is_whole: bool = False) -> Refund:
-    """Write the refund down. Its units go back into the ordinary stock if staff say so.
+def record(*, order: Order, payment: Payment | None, request: RefundRequest) -> Refund:
+    """Write down a refund by staff. Its units go back into the ordinary stock if staff say so.
 
     Units of a flash sale go back on sale only with the whole order; otherwise they stay sold.
     """
-    refund = Refund.objects.create(
-        pk=wish.refund_id,
+    refund = add_refund(
         order=order,
         payment=payment,
-        amount_minor=wish.amount_minor,
-        status=Refund.Status.DUE if payment else Refund.Status.REFUNDED,
-        is_whole=is_whole,
-        reason=wish.reason,
-        made_by=wish.made_by,
-        next_attempt_at=Now() if payment and not is_whole else None,
-        ended_at=None if payment else timezone.now(),
+        amount_minor=request.amount_minor,
+        refund_id=request.refund_id,
+        reason=request.reason,
+        made_by=request.made_by,
     )
-    Order.objects.filter(pk=order.pk).update(refunded_minor=F("refunded_minor") + wish.amount_minor)
+    assert refund is not None
     ordinary = set(OrderLine.objects.filter(order=order, sale_item=None).values_list("pk", flat=True))
+    asked = {line_id: units for line_id, units in request.units_of_line.items() if units}
     RefundLine.objects.bulk_create(
-        RefundLine(refund=refund, line_id=line_id, units=units, is_returned=wish.units_back and line_id in ordinary)
-        for line_id, units in wish.units_of_line.items()
-        if units
+        RefundLine(refund=refund, line_id=line_id, units=units, is_returned=request.units_back and line_id in ordinary)
+        for line_id, units in asked.items()
     )
-    if wish.units_back:
-        returned = {line_id: units for line_id, units in wish.units_of_line.items() if line_id in ordinary and units}
-        return_to_stock(order=order, units_of_line=returned, made_by=wish.made_by)
+    if request.units_back:
+        returned = {line_id: units for line_id, units in asked.items() if line_id in ordinary}
+        return_to_stock(order=order, units_of_line=returned, made_by=request.made_by)
     return refund
 
 
-def wish_for_the_rest(*, order: Order, units_back: bool, reason: str, made_by: User | None) -> Wish:
+def add_refund(
+    *,
+    order: Order,
+    payment: Payment | None,
+    amount_minor: int,
+    refund_id: UUID | None = None,
+    is_surplus: bool = False,
+    reason: str = "",
+    made_by: User | None = None,
+) -> Refund | None:
+    """The row. Without a payment it is refunded at once: staff return the money themselves. None without an amount."""
+    if amount_minor <= 0:
+        return None
+    if not is_surplus:
+        Order.objects.filter(pk=order.pk).update(refunded_minor=F("refunded_minor") + amount_minor)
+    return Refund.objects.create(
+        pk=refund_id or uuid4(),
+        order=order,
+        payment=payment,
+        amount_minor=amount_minor,
+        is_surplus=is_surplus,
+        status=Refund.Status.DUE if payment else Refund.Status.REFUNDED,
+        reason=reason,
+        made_by=made_by,
+        next_attempt_at=Now() if payment else None,
+        ended_at=None if payment else timezone.now(),
+    )
+
+
+def request_for_the_rest(*, order: Order, units_back: bool, reason: str, made_by: User | None) -> RefundRequest:
     """All the money and all the units that are left."""
-    return Wish(
+    return RefundRequest(
         refund_id=uuid4(),
         amount_minor=order.amount_minor - order.refunded_minor,
         units_of_line=units_left(order),

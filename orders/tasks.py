@@ -11,7 +11,7 @@ from orders import idempotent_calls
 from orders.cart import old_carts
 from orders.life import intake, lifecycle, settlement
 from orders.mails import sending
-from orders.payments import inbox, late_money, part_refunds, refunds, sessions
+from orders.payments import inbox, late_money, refunds, sessions
 from orders.payments.simulated import delivery
 from orders.repair import archiving, ended_holds
 from orders.repair.audit import audit, audit_lock, remember_result
@@ -252,7 +252,7 @@ def apply_waiting_events() -> int:
 @sweep(queue="payments", every_seconds=1.0)
 def move_refunds() -> int:
     """Ask the payment providers for the refunds that are due."""
-    return refunds.request_due_refunds() + part_refunds.request_due_parts()
+    return refunds.request_due_refunds()
 
 
 @sweep(queue="payments", every_seconds=1.0)

@@ -19,7 +19,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from orders.models import ATTENTION_TO_DO, Mail, Order, OrderStatus, Payment, PaymentEvent, Refund
+from orders.models import ATTENTION_TO_DO, Mail, Order, OrderStatus, PaymentEvent, Refund
 from orders.repair.audit import last_result
 from seckill.models import SaleChange, movable_items
 from seckill.outbox import outbox
@@ -62,13 +62,8 @@ ROW_COUNTS = [
     ),
     RowCount(
         name="stampede_refunds_due",
-        help_text="Payments that must be refunded",
-        rows=Payment.objects.filter(status=Payment.Status.REFUND_DUE),
-    ),
-    RowCount(
-        name="stampede_part_refunds_due",
-        help_text="Refunds of a part of a payment that the provider has not confirmed",
-        rows=Refund.objects.filter(status=Refund.Status.DUE, is_whole=False),
+        help_text="Refunds that the provider has not confirmed",
+        rows=Refund.objects.filter(status=Refund.Status.DUE),
     ),
     RowCount(
         name="stampede_mails_unsent",

@@ -26,6 +26,7 @@ from bench.durability.prices import WAYS, Price, lines_of, price_list
 from bench.durability.replica_prices import LINES, ReplicaPrice, replica_price_list
 from bench.durability.reserving_pool import ReservingFailed, running_pool
 from bench.durability.rounds import RoundFailed
+from bench.own_run import listen_for_stop
 from seckill.store.client import StoreUnreachable
 from shop.local.ports import free_ports
 from shop.local.process import ProcessFailed
@@ -39,6 +40,7 @@ DELAY_MS_MAX = 400.0
 
 
 def main(arguments: list[str]) -> int:
+    listen_for_stop()
     options = parsed(arguments)
     directory = options.directory.resolve()
     directory.mkdir(parents=True, exist_ok=True)

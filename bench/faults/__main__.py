@@ -6,7 +6,7 @@ python -m bench.faults [--directory DIRECTORY] ARGUMENTS   the directory is .sta
 import secrets
 import sys
 
-from bench.own_run import clear, directory_from, environment, run_command
+from bench.own_run import clear, directory_from, environment, listen_for_stop, run_command
 from shop.local.directory_lock import DirectoryInUse, lock_directory
 from shop.local.ports import free_ports
 from shop.local.postgres import DATABASE, DataUnusable
@@ -22,6 +22,7 @@ LEFTOVERS = (
 
 def main(arguments: list[str]) -> int:
     """Run the harness and return its exit code; 2 if its servers could not be started."""
+    listen_for_stop()
     directory, rest = directory_from(arguments, name="faults")
     try:
         with lock_directory(directory=directory):

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 
+from bench.own_run import listen_for_stop
 from shop.local.directory_lock import DirectoryInUse
 from shop.local.postgres import DataUnusable
 from shop.local.process import ProcessFailed
@@ -21,6 +22,7 @@ DIRECTORY = ROOT / ".stampede" / "growth"
 
 def main(arguments: list[str]) -> int:
     """Run the command and return its exit code; 2 if its servers could not be started."""
+    listen_for_stop()
     servers = EmbeddedServers(DIRECTORY)
     try:
         servers.start()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
+from bench.own_run import listen_for_stop
 from shop.local.directory_lock import DirectoryInUse
 from shop.local.environment import SERVER_URLS
 from shop.local.postgres import DataUnusable
@@ -20,6 +21,7 @@ from shop.local.wheel import WheelMissing
 
 def main(arguments: list[str]) -> int:
     """Run the lab and return its exit code; 2 if its servers could not be started."""
+    listen_for_stop()
     if "--http" in arguments:
         # The running shop has the addresses of its servers and its secret key in .stampede/env.
         return run_lab(arguments, environment=os.environ)

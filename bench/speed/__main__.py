@@ -6,7 +6,7 @@ python -m bench.speed [--directory DIRECTORY] ARGUMENTS
 import json
 import sys
 
-from bench.own_run import clear, directory_from, environment, run_command
+from bench.own_run import clear, directory_from, environment, listen_for_stop, run_command
 from bench.speed.wrk import WrkMissing, find_wrk
 from shop.languages.translations import compile_translations
 from shop.local.directory_lock import DirectoryInUse, lock_directory
@@ -28,6 +28,7 @@ NO_SERVERS = {
 
 def main(arguments: list[str]) -> int:
     """Run the bench and return its exit code; 2 if it could not start."""
+    listen_for_stop()
     directory, rest = directory_from(arguments, name="speed")
     if NO_MEASUREMENT & set(rest):
         return run_command("speed_bench", rest, environment=environment(directory, NO_SERVERS))

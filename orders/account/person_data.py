@@ -69,7 +69,7 @@ def orders_of(user: User) -> QuerySet[Order]:
     return (
         Order.objects.filter(buyer=user)
         .select_related("shipping_address")
-        .prefetch_related(with_lines(), "payments", "refunds", "mails")
+        .prefetch_related(with_lines(), "payments", "refunds__payment", "mails")
     )
 
 
@@ -112,7 +112,11 @@ def order_data(order: Order) -> dict[str, Any]:
             for payment in order.payments.all()
         ],
         "refunds": [
-            {"amount": amount(refund.amount_minor), "status": refund.status, "made_at": refund.created_at}
+            {
+                "amount": to_text(minor=refund.amount_minor, currency=refund.currency),
+                "status": refund.status,
+                "made_at": refund.created_at,
+            }
             for refund in order.refunds.all()
         ],
         "mails": [{"kind": mail.kind, "sent_at": mail.sent_at} for mail in order.mails.all()],

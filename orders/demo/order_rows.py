@@ -225,7 +225,6 @@ def add_refund(rows: OrderRows, order: Row, payment: Row, lines: Sequence[Row]) 
             "payment_id": payment["id"],
             "amount_minor": order["amount_minor"],
             "status": Refund.Status.REFUNDED.value,
-            "is_whole": True,
             "reason": REASON,
             "created_at": order["ended_at"],
             "ended_at": order["ended_at"],

@@ -10,7 +10,6 @@ Deadlines are compared with PostgreSQL's clock: a worker whose own clock is wron
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -20,8 +19,15 @@ from django.utils import timezone
 
 from orders.life.settlement import settle_now
 from orders.mails import sending
-from orders.models import SOLD, Attention, Mail, Order, OrderStatus, Payment, Refund
-from orders.refund_records import Wish, captured_payment, record, refundable_minor, units_left, wish_for_the_rest
+from orders.models import REFUNDS, SOLD, Attention, Mail, Order, OrderStatus, Payment, Refund
+from orders.refund_records import (
+    RefundRequest,
+    captured_payment,
+    record,
+    refundable_minor,
+    request_for_the_rest,
+    units_left,
+)
 from orders.units.in_stock import move_units
 from orders.units.lost_payments import sold_in_the_store
 from orders.units.taken import give_back
@@ -100,12 +106,11 @@ class RefundOutcome(StrEnum):
 
 
 def refund(*, order_id: int, units_back: bool, reason: str = "", made_by: User | None = None) -> bool:
-    """Refund all of a paid, shipped or completed order that was not refunded before. False if it is none of these.
+    """Refund all that is left of a paid, shipped or completed order. False if it is none of these.
 
-    If a provider captured the money, the order is `refund_due` until the provider confirms: the whole payment is
-    `refund_due` too (`orders/payments/refunds.py`), or after refunds of parts the rest is one more part
-    (`orders/payments/part_refunds.py`). If staff recorded the payment, they return the money themselves, and the order
-    is `refunded` at once. With `units_back` the units go back on sale now; without it they stay sold, for goods that
+    If a provider captured the money, the order is `refund_due` until the provider confirms
+    (`orders/payments/refunds.py`). If staff recorded the payment, they return the money themselves, and the order is
+    `refunded` at once. With `units_back` the units go back on sale now; without it they stay sold, for goods that
     cannot be sold again.
     """
     with transaction.atomic():
@@ -113,44 +118,50 @@ def refund(*, order_id: int, units_back: bool, reason: str = "", made_by: User |
         if order is None:
             return False
         payment = captured_payment(order)
-        is_whole = order.refunded_minor == 0
-        wish = wish_for_the_rest(order=order, units_back=units_back, reason=reason, made_by=made_by)
-        record(order=order, payment=payment, wish=wish, is_whole=is_whole)
-        if payment and is_whole:
-            asked_again = {"attempts": 0, "next_attempt_at": Now(), "last_error": ""}
-            Payment.objects.filter(pk=payment.pk).update(status=Payment.Status.REFUND_DUE, **asked_again)
+        request = request_for_the_rest(order=order, units_back=units_back, reason=reason, made_by=made_by)
+        made = record(order=order, payment=payment, request=request)
+        if payment and made.amount_minor == payment.amount_minor:
+            # All of it goes back, so it is asked for until it is paid.
+            Payment.objects.filter(pk=payment.pk).update(status=Payment.Status.REFUND_DUE, next_attempt_at=None)
         end_with_refund(order, is_due=payment is not None, units_back=units_back)
         if payment is None:
-            sending.enqueue(order_ids=[order_id], kind=Mail.Kind.REFUNDED)
+            tell_of_refund(order, made)
     settle_now([order_id])
     return True
 
 
-def refund_part(*, order_id: int, wish: Wish) -> RefundOutcome:
-    """Refund a part of a paid, shipped or completed order, which keeps its status while some money is left.
+def refund_amount(*, order_id: int, request: RefundRequest) -> RefundOutcome:
+    """Refund an amount of a paid, shipped or completed order, which keeps its status while some money is left.
 
-    The last part ends the order. Units of a flash sale stay sold; `wish.units_back` is about ordinary ones.
+    The last of the money ends the order. Units of a flash sale stay sold; `units_back` is about ordinary ones.
     """
     with transaction.atomic():
         order = Order.objects.select_for_update().get(pk=order_id)
-        if Refund.objects.filter(pk=wish.refund_id).exists():
+        if Refund.objects.filter(pk=request.refund_id).exists():
             return RefundOutcome.REPEATED
         payment = captured_payment(order)
         left_minor = refundable_minor(order, payment)
         if not left_minor:
             return RefundOutcome.NOT_REFUNDABLE
-        if not 0 < wish.amount_minor <= left_minor:
+        if not 0 < request.amount_minor <= left_minor:
             return RefundOutcome.WRONG_AMOUNT
         lines = units_left(order)
-        if any(not 0 <= units <= lines.get(line_id, 0) for line_id, units in wish.units_of_line.items()):
+        if any(not 0 <= units <= lines.get(line_id, 0) for line_id, units in request.units_of_line.items()):
             return RefundOutcome.TOO_MANY_UNITS
-        made = record(order=order, payment=payment, wish=wish)
-        if wish.amount_minor == left_minor and order.status in SOLD:
-            end_with_refund(order, is_due=payment is not None, units_back=False)
+        made = record(order=order, payment=payment, request=request)
+        end_if_all_goes_back(order)
         if payment is None:
-            sending.enqueue(order_ids=[order_id], kind=Mail.Kind.REFUNDED, refund=made)
+            tell_of_refund(order, made)
     settle_now([order_id])
     return RefundOutcome.STARTED
+
+
+def end_if_all_goes_back(order: Order) -> None:
+    """End a paid order whose last money is being refunded, or was. Its units stay sold."""
+    order.refresh_from_db(fields=["refunded_minor", "status"])
+    if order.status in SOLD and order.refunded_minor == order.amount_minor:
+        is_due = Refund.objects.filter(order_id=order.pk, status=Refund.Status.DUE, is_surplus=False).exists()
+        end_with_refund(order, is_due=is_due, units_back=False)
 
 
 def end_with_refund(order: Order, *, is_due: bool, units_back: bool) -> None:
@@ -238,55 +249,35 @@ def mark_refund_due(order: Order) -> None:
     """A payment arrived for an order that ended unpaid, and must be refunded. Any other order keeps its status.
 
     The order becomes unsettled, so that its hold is released again: a crash while a late payment was being decided may
-    have left the hold restored.
+    have left the hold restored. While another late payment of the order is undecided, the order waits for the decision.
     """
     ended = Order.objects.filter(pk=order.pk, status__in=ENDED_UNPAID)
-    ended.update(status=OrderStatus.REFUND_DUE, settled_at=None)
+    ended.exclude(payments__status=Payment.Status.CAPTURED).update(status=OrderStatus.REFUND_DUE, settled_at=None)
 
 
 def mark_refunded(order: Order) -> None:
-    """The buyer has all the money back."""
-    Order.objects.filter(pk=order.pk, status=OrderStatus.REFUND_DUE).update(status=OrderStatus.REFUNDED)
-    sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
+    """Refunds of the order are done. If the buyer has all the money back, the order is refunded.
 
-
-def mark_part_refunded(order: Order, refund: Refund) -> None:
-    """The buyer has the money of one refund. If the order waited for its last one, it is refunded."""
-    waiting = Refund.objects.filter(order_id=order.pk, status=Refund.Status.DUE).exists()
-    if not waiting:
-        everything = Order.objects.filter(pk=order.pk, status=OrderStatus.REFUND_DUE, refunded_minor=F("amount_minor"))
-        everything.update(status=OrderStatus.REFUNDED)
-    sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.REFUNDED, refund=refund)
-
-
-def mark_part_refund_failed(order: Order, refund: Refund) -> None:
-    """The provider will not pay this refund. Its amount can be refunded again; a person should look at the order."""
-    Order.objects.filter(pk=order.pk).update(
-        refunded_minor=F("refunded_minor") - refund.amount_minor, attention=Attention.REFUND_FAILS
-    )
-    Order.objects.filter(pk=order.pk, status=OrderStatus.REFUNDED).update(status=OrderStatus.REFUND_DUE)
-
-
-def mark_refunded_by_provider(order: Order) -> None:
-    """Somebody refunded the payment on the provider's own site, not through the shop."""
-    changes: dict[str, Any]
-    if order.status in SOLD:
-        # Nobody has decided that the units may be sold again, so they stay sold.
-        changes = {"ended_at": timezone.now(), "units_back": False}
-    elif order.status == OrderStatus.REFUND_DUE:
-        # The last refund of a part was under way.
-        changes = {}
-    elif order.status == OrderStatus.EXPIRED:
-        # A late payment that was not decided yet. A crash may have left its hold restored as sold, and the store
-        # releases sold units only for a refund, so the order is settled again as refunded.
-        changes = {"settled_at": None}
-    else:
+    An expired order whose late payment was refunded at the provider's, before the shop had decided, is settled again: a
+    crash may have left its hold restored as sold, and the store releases sold units only for a refund.
+    """
+    if Refund.objects.filter(order_id=order.pk, status=Refund.Status.DUE).exists():
         return
-    Order.objects.filter(pk=order.pk).update(status=OrderStatus.REFUNDED, **changes)
-    sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.REFUNDED)
+    waiting = Order.objects.filter(pk=order.pk).exclude(payments__status=Payment.Status.CAPTURED)
+    waiting.filter(status=OrderStatus.REFUND_DUE).update(status=OrderStatus.REFUNDED)
+    undecided = waiting.filter(status=OrderStatus.EXPIRED, payments__status=Payment.Status.REFUNDED)
+    undecided.update(status=OrderStatus.REFUNDED, settled_at=None)
 
 
-def mark_refund_failed(order: Order) -> None:
-    """The provider could not refund the payment after all; a person should look at the order."""
-    Order.objects.filter(pk=order.pk).update(attention=Attention.REFUND_FAILS)
+def tell_of_refund(order: Order, refund: Refund) -> None:
+    """Write to the buyer, unless it is money that a valid order did not need, such as a second payment."""
+    if not refund.is_surplus or Order.objects.filter(pk=order.pk, status__in=REFUNDS).exists():
+        sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.REFUNDED, refund=refund)
+
+
+def mark_refund_failed(order: Order, *, lost_minor: int) -> None:
+    """The provider will not pay a refund; a person should look. `lost_minor` of the order can be refunded again."""
+    Order.objects.filter(pk=order.pk).update(
+        refunded_minor=F("refunded_minor") - lost_minor, attention=Attention.REFUND_FAILS
+    )
     Order.objects.filter(pk=order.pk, status=OrderStatus.REFUNDED).update(status=OrderStatus.REFUND_DUE)

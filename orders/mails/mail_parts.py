@@ -46,7 +46,7 @@ def sums_of(order: Order) -> Iterator[tuple[str, str, bool]]:
         name = _("Includes %(percent)s%% tax") % {"percent": share.percent_text}
         yield name, money(share.tax_minor, order.currency), False
     for refund in order.refunds.all():
-        if refund.status == Refund.Status.REFUNDED:
+        if refund.status == Refund.Status.REFUNDED and not refund.is_surplus:
             yield _("Refunded"), f"−{money(refund.amount_minor, order.currency)}", False
 
 

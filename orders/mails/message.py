@@ -11,7 +11,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from orders.mails.mail_parts import contents, facts_of, lines_of, sums_of, time_text
-from orders.models import SOLD, Mail, Order, OrderStatus, Payment
+from orders.models import SOLD, Mail, Order, OrderStatus
 from orders.order_link import order_link
 from shop.languages.buyer_language import language_of
 from shop.templatetags.amounts import money
@@ -128,14 +128,16 @@ def expiry(mail: Mail) -> MailText | None:
 
 
 def refunding(mail: Mail) -> MailText | None:
-    order = mail.order
-    amount = money(mail.refund.amount_minor if mail.refund else refunded_minor(order), order.currency)
-    if mail.refund and not mail.refund.payment_id:
+    order, refund = mail.order, mail.refund
+    # A mail without a refund was queued by an older release, for all of an order.
+    of = refund or order
+    amount = money(of.amount_minor, of.currency)
+    if refund and not refund.payment_id:
         # Staff return the money themselves.
         sentences = [_("We refund %(amount)s to you.") % {"amount": amount}]
     else:
         sentences = [_("We have refunded %(amount)s to your original payment method.") % {"amount": amount}]
-    if mail.refund and mail.refund.amount_minor < order.amount_minor:
+    if refund and not refund.is_surplus and refund.amount_minor < order.amount_minor:
         paid = money(order.amount_minor, order.currency)
         sentences.append(_("That is a part of the %(paid)s that you paid.") % {"paid": paid})
     if order.paid_late:
@@ -162,9 +164,3 @@ MAIL_TEXTS: dict[Mail.Kind, Callable[[Mail], MailText | None]] = {
     Mail.Kind.REFUNDED: refunding,
     Mail.Kind.LINK: sending_link,
 }
-
-
-def refunded_minor(order: Order) -> int:
-    """What providers refunded, which may differ from the order's amount; without a provider, the order's amount."""
-    refunded = [payment.amount_minor for payment in order.payments.all() if payment.status == Payment.Status.REFUNDED]
-    return sum(refunded) or order.amount_minor

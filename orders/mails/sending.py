@@ -48,7 +48,7 @@ OVERTAKEN = "overtaken"
 def enqueue(*, order_ids: Iterable[int], kind: Mail.Kind, refund: Refund | None = None) -> None:
     """Queue a mail for each order whose buyer has an address. Call it in the transaction that changes the orders.
 
-    Idempotent. `refund` is the refund of a part that the mail is about.
+    Idempotent. `refund` is the refund that the mail is about.
     """
     with_address = Order.objects.filter(pk__in=list(order_ids)).exclude(buyer__email="").order_by("pk")
     pks = with_address.values_list("pk", flat=True)
@@ -81,7 +81,7 @@ def claim_next() -> Mail | None:
     pk = claim(unsent, (candidate for kind in SENT_FIRST for candidate in candidates_of(unsent.filter(kind=kind))))
     if pk is None:
         return None
-    rows = Mail.objects.select_related("order__buyer", "order__shipping_address", "refund")
+    rows = Mail.objects.select_related("order__buyer", "order__shipping_address", "refund__payment")
     return rows.prefetch_related(with_lines("order__"), "order__payments", "order__refunds").get(pk=pk)
 
 

@@ -11,7 +11,7 @@ from orders.models.refund import Refund
 class Mail(models.Model):
     """A mail to a buyer: queued in the transaction that changes the order, sent by Celery.
 
-    One per kind and order, and one for each refund of a part.
+    One per kind and order, and one for each refund.
     """
 
     class Kind(models.TextChoices):

@@ -13,9 +13,9 @@ class Payment(models.Model):
     """One attempt to pay an order with a provider. Its id is sent to the provider and is part of every event.
 
     A payment is `pending` from before the provider is called until an event says how it ended. At most one payment of
-    an order is pending or captured; the database enforces this, so an order is never captured twice. A payment to be
-    refunded is `refund_due` until the provider has confirmed the refund. `request` is what the provider was asked for
-    the page, if a repeated call must say the same.
+    an order is pending or captured; the database enforces this, so an order is never captured twice. Refunds are rows
+    of their own (`Refund`): a payment is `refund_due` while all of it is to go back, and `refunded` once it has.
+    `request` is what the provider was asked for the page, if a repeated call must say the same.
     """
 
     class Status(models.TextChoices):
@@ -58,7 +58,6 @@ class Payment(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["next_attempt_at"], name="orders_payment_to_refund", condition=Q(status="refund_due")),
             models.Index(
                 fields=["next_attempt_at"],
                 name="orders_payment_to_decide",

@@ -1,4 +1,4 @@
-"""Refunds that staff make: the whole of an order's money, or a part of it."""
+"""Refunds: money of an order that goes back, and payments that an order did not take."""
 
 import uuid
 
@@ -16,9 +16,8 @@ class Refund(models.Model):
 
     It is `due` until the provider has confirmed it, and `failed` once the provider has refused it for good: its amount
     may then be refunded again. Without a `payment` staff return the money themselves, and it is `refunded` at once.
-    `is_whole` refunds are asked for as the whole payment (`orders/payments/refunds.py`), the others by their amount
-    (`orders/payments/part_refunds.py`). Money that the shop sends back by itself, such as a second payment, is no
-    Refund: the payment alone says so.
+    `is_surplus` is money that the order did not take: paid too late, twice, or of a wrong amount. It does not count in
+    `Order.refunded_minor`, and is asked for until it is paid.
     """
 
     class Status(models.TextChoices):
@@ -33,7 +32,7 @@ class Refund(models.Model):
     )
     amount_minor = models.PositiveBigIntegerField(_("amount in minor units"))
     status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.DUE)
-    is_whole = models.BooleanField(_("whole payment"), default=False)
+    is_surplus = models.BooleanField(_("money that the order did not take"), default=False, db_default=False)
     reason = models.CharField(_("reason"), max_length=500, blank=True)
     made_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", verbose_name=_("made by"), null=True, blank=True
@@ -55,13 +54,16 @@ class Refund(models.Model):
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["next_attempt_at"], name="orders_refund_due", condition=Q(status="due", is_whole=False)
-            ),
+            models.Index(fields=["next_attempt_at"], name="orders_refund_due", condition=Q(status="due")),
         ]
 
     def __str__(self) -> str:
         return str(self.id)
+
+    @property
+    def currency(self) -> str:
+        """A wrong payment may be in another currency than the order."""
+        return self.payment.currency if self.payment else self.order.currency
 
 
 class RefundLine(models.Model):

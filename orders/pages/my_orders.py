@@ -81,7 +81,8 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
     page_open = awaiting and latest is not None and latest.page_open
     confirming = page_open and way is WayBack.RETURNED
     deciding, unknown = order.late_payment_undecided, order.payment_unknown
-    refunds = [refund for refund in order.refunds.all() if refund.status != Refund.Status.FAILED]
+    going = [refund for refund in order.refunds.all() if refund.status != Refund.Status.FAILED]
+    refunds = [refund for refund in going if not refund.is_surplus]
     refunding = order.status == OrderStatus.REFUND_DUE or any(it.status == Refund.Status.DUE for it in refunds)
     other = next_to_pay(order)
     return {

@@ -17,8 +17,8 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from orders.life import lifecycle, settlement
-from orders.models import SOLD, Attention, Order, OrderStatus, Payment, PaymentEvent, Refund
-from orders.payments import late_money, part_refunds, refunds
+from orders.models import SOLD, Attention, Order, OrderStatus, Payment, PaymentEvent
+from orders.payments import late_money, refunds
 from orders.payments.provider.interface import Event, EventKind
 from shop import failpoints
 
@@ -40,11 +40,10 @@ class EventOutcome(StrEnum):
     PAID_TWICE = "paid_twice"
     AMOUNT_DIFFERS = "amount_differs"
     LATE = "late"
-    GOES_BACK = "goes_back"
+    REFUND_STARTED = "refund_started"
     FAILED = "failed"
     REFUNDED = "refunded"
     REFUND_FAILS = "refund_fails"
-    PART_REFUNDED = "part_refunded"
 
 
 def receive(*, provider_name: str, event: Event) -> EventOutcome:
@@ -95,7 +94,7 @@ def apply_waiting(*, batch_max: int = BATCH_MAX) -> int:
 
 def settle_after_commit(row: PaymentEvent, outcome: EventOutcome) -> None:
     """Do what needs the reservation store. After a crash before this, the sweeps do it."""
-    if outcome not in (EventOutcome.PAID, EventOutcome.LATE, EventOutcome.GOES_BACK, EventOutcome.REFUNDED):
+    if outcome not in (EventOutcome.PAID, EventOutcome.LATE, EventOutcome.REFUND_STARTED, EventOutcome.REFUNDED):
         return
     order_id = Payment.objects.values_list("order_id", flat=True).get(pk=row.payment_id)
     if outcome is EventOutcome.LATE:
@@ -120,14 +119,13 @@ def apply_event(row: PaymentEvent) -> EventOutcome:
     elif row.kind in (EventKind.DECLINED, EventKind.EXPIRED):
         outcome = record_page_end(payment=payment)
     elif row.kind == EventKind.REFUNDED:
-        outcome = record_refund(order=order, payment=payment)
-    elif row.kind == EventKind.REFUND_FAILED:
-        outcome = record_refund_failure(order=order, payment=payment)
-    elif row.kind in (EventKind.PART_REFUNDED, EventKind.PART_REFUND_FAILED):
-        outcome = record_part(order=order, payment=payment, row=row)
+        is_new = refunds.note_all(order=order, payment=payment)
+        outcome = EventOutcome.REFUNDED if is_new else EventOutcome.NOTHING
     elif row.kind == EventKind.REFUNDED_SO_FAR:
-        is_new = part_refunds.note_total(order=order, payment=payment, total_minor=row.amount_minor)
-        outcome = EventOutcome.PART_REFUNDED if is_new else EventOutcome.NOTHING
+        is_new = refunds.note_total(order=order, payment=payment, total_minor=row.amount_minor)
+        outcome = EventOutcome.REFUNDED if is_new else EventOutcome.NOTHING
+    elif row.kind in (EventKind.REFUND_PAID, EventKind.REFUND_FAILED):
+        outcome = record_one_refund(order=order, payment=payment, row=row)
     row.applied_at, row.outcome = timezone.now(), outcome.value
     row.save(update_fields=["applied_at", "outcome"])
     return outcome
@@ -177,6 +175,8 @@ def record_capture(*, order: Order, payment: Payment, row: PaymentEvent) -> Even
         Payment.objects.filter(pk=payment.pk).update(provider_reference=row.provider_reference)
     if (row.amount_minor, row.currency) != (order.amount_minor, order.currency):
         log.error("amount_differs", order=str(order.number), amount_minor=row.amount_minor, currency=row.currency)
+        payment.amount_minor, payment.currency = row.amount_minor, row.currency
+        payment.save(update_fields=["amount_minor", "currency"])
         refunds.start_refund(order=order, payment=payment, attention=Attention.AMOUNT_DIFFERS)
         return EventOutcome.AMOUNT_DIFFERS
     if order.status == OrderStatus.AWAITING_PAYMENT:
@@ -191,7 +191,7 @@ def record_capture(*, order: Order, payment: Payment, row: PaymentEvent) -> Even
         mark_captured(payment=payment, decide_late=True)
         return EventOutcome.LATE
     refunds.start_refund(order=order, payment=payment, attention=Attention.LATE_PAYMENT_REFUNDED)
-    return EventOutcome.GOES_BACK
+    return EventOutcome.REFUND_STARTED
 
 
 def mark_captured(*, payment: Payment, decide_late: bool) -> None:
@@ -216,44 +216,12 @@ def record_page_end(*, payment: Payment) -> EventOutcome:
     return EventOutcome.NOTHING
 
 
-def record_refund(*, order: Order, payment: Payment) -> EventOutcome:
-    """The payment was refunded: by our request, or by somebody on the provider's own site."""
-    if payment.status == Payment.Status.REFUND_DUE:
-        return EventOutcome.REFUNDED if refunds.finish_refund(payment_id=payment.pk) else EventOutcome.NOTHING
-    if payment.status != Payment.Status.CAPTURED:
-        return EventOutcome.NOTHING
-    if order.status in SOLD or order.status == OrderStatus.REFUND_DUE:
-        part_refunds.note_all_refunded(order=order, payment=payment)
-    Payment.objects.filter(pk=payment.pk).update(status=Payment.Status.REFUNDED, next_attempt_at=None)
-    lifecycle.mark_refunded_by_provider(order)
-    return EventOutcome.REFUNDED
-
-
-def record_part(*, order: Order, payment: Payment, row: PaymentEvent) -> EventOutcome:
-    """One refund of ours is done, or has failed."""
-    refund = part_refunds.find_part(
-        refund_id=row.refund_id, order=order, payment=payment, amount_minor=row.amount_minor
-    )
+def record_one_refund(*, order: Order, payment: Payment, row: PaymentEvent) -> EventOutcome:
+    """One refund of ours is done, or has failed, sometimes after the provider had already reported success."""
+    refund = refunds.find_refund(refund_id=row.refund_id, order=order, payment=payment, amount_minor=row.amount_minor)
     if refund is None:
         return EventOutcome.NOTHING
-    if row.kind == EventKind.PART_REFUNDED:
-        done = part_refunds.finish_part(refund_id=refund.pk)
-        return EventOutcome.PART_REFUNDED if done else EventOutcome.NOTHING
-    failed = part_refunds.fail_part(refund_id=refund.pk, error="the provider reports that the refund failed")
+    if row.kind == EventKind.REFUND_PAID:
+        return EventOutcome.REFUNDED if refunds.finish(refund_id=refund.pk) else EventOutcome.NOTHING
+    failed = refunds.fail(refund_id=refund.pk, error="the provider reports that the refund failed")
     return EventOutcome.REFUND_FAILS if failed else EventOutcome.NOTHING
-
-
-def record_refund_failure(*, order: Order, payment: Payment) -> EventOutcome:
-    """The refund failed, sometimes after the provider had already reported success."""
-    if payment.status not in (Payment.Status.REFUND_DUE, Payment.Status.REFUNDED):
-        return EventOutcome.NOTHING
-    Payment.objects.filter(pk=payment.pk).update(
-        status=Payment.Status.REFUND_DUE,
-        last_error="the provider reports that the refund failed",
-        # A person has to act first; the sweep tries again tomorrow.
-        next_attempt_at=Now() + timedelta(days=1),
-    )
-    made_by_staff = Refund.objects.filter(payment=payment, is_whole=True, status=Refund.Status.REFUNDED)
-    made_by_staff.update(status=Refund.Status.DUE, ended_at=None)
-    lifecycle.mark_refund_failed(order)
-    return EventOutcome.REFUND_FAILS

@@ -49,7 +49,7 @@ class LatePaymentOutcome(StrEnum):
     NOTHING_TO_DECIDE = "nothing_to_decide"
     UNAVAILABLE = "unavailable"
     KEPT = "kept"
-    GOES_BACK = "goes_back"
+    REFUND_STARTED = "refund_started"
 
 
 def settle_waiting(*, batch_max: int = BATCH_MAX) -> int:
@@ -85,7 +85,7 @@ def settle_late_payment(*, order_id: int) -> LatePaymentOutcome:
             Payment.objects.filter(pk=payment.pk).update(next_attempt_at=None, attempts=0)
             lifecycle.mark_paid_late(order)
         else:
-            outcome = LatePaymentOutcome.GOES_BACK
+            outcome = LatePaymentOutcome.REFUND_STARTED
             refunds.start_refund(order=order, payment=payment, attention=Attention.LATE_PAYMENT_REFUNDED)
     settlement.settle_now([order_id])
     return outcome
@@ -101,16 +101,16 @@ def reclaim_units(*, order: Order) -> LatePaymentOutcome:
         return reclaim_ordinary(order=order)
     line = lines[0] if len(lines) == 1 else None
     if line is None or line.sale_item is None or order.reservation_id is None:
-        return LatePaymentOutcome.GOES_BACK
+        return LatePaymentOutcome.REFUND_STARTED
     if line.sale_item.sale.late_payment != LatePayment.TAKE_AGAIN:
-        return LatePaymentOutcome.GOES_BACK
+        return LatePaymentOutcome.REFUND_STARTED
     if line.sale_item.archived_at:
         return reclaim_archived(order=order, line=line)
     outcome = restore_hold(order=order, item_id=line.sale_item.pk, units=line.units)
     if outcome is LatePaymentOutcome.KEPT and not taken.take(item_id=line.sale_item.pk, units=line.units):
         # The store had units left, but PostgreSQL does not.
         log.error("late_payment_refused_by_database", item_id=line.sale_item.pk, order=str(order.number))
-        return LatePaymentOutcome.GOES_BACK
+        return LatePaymentOutcome.REFUND_STARTED
     return outcome
 
 
@@ -120,7 +120,7 @@ def reclaim_ordinary(*, order: Order) -> LatePaymentOutcome:
         with transaction.atomic():
             move_units(order_ids=[order.pk], kind=StockChange.Kind.SOLD_LATE)
     except NotEnoughUnits:
-        return LatePaymentOutcome.GOES_BACK
+        return LatePaymentOutcome.REFUND_STARTED
     return LatePaymentOutcome.KEPT
 
 
@@ -135,9 +135,9 @@ def reclaim_archived(*, order: Order, line: OrderLine) -> LatePaymentOutcome:
     of_buyer = OrderLine.objects.filter(COUNTS_AS_TAKEN, sale_item=item, order__buyer_id=order.buyer_id)
     units_before = of_buyer.aggregate(units=Sum("units", default=0))["units"]
     if units_before + line.units > item.per_buyer_max:
-        return LatePaymentOutcome.GOES_BACK
+        return LatePaymentOutcome.REFUND_STARTED
     fits = taken.take(item_id=item.pk, units=line.units)
-    return LatePaymentOutcome.KEPT if fits else LatePaymentOutcome.GOES_BACK
+    return LatePaymentOutcome.KEPT if fits else LatePaymentOutcome.REFUND_STARTED
 
 
 def restore_hold(*, order: Order, item_id: int, units: int) -> LatePaymentOutcome:
@@ -165,4 +165,4 @@ def restore_hold(*, order: Order, item_id: int, units: int) -> LatePaymentOutcom
     if answer is Restored.UNAVAILABLE:
         return LatePaymentOutcome.UNAVAILABLE
     restored = answer in (Restored.RESTORED, Restored.ALREADY_RESTORED)
-    return LatePaymentOutcome.KEPT if restored else LatePaymentOutcome.GOES_BACK
+    return LatePaymentOutcome.KEPT if restored else LatePaymentOutcome.REFUND_STARTED

@@ -1,12 +1,17 @@
-"""Refunds of a whole payment: started in the transaction that finds them due, requested until the provider confirms.
+"""Refunds: started, requested from the provider until it confirms, each once. All kinds take this way.
 
-Refunds of a part are in `part_refunds.py`.
+The row is committed before the provider is called, and its id is what the provider knows the refund by. So a call that
+is repeated after a crash or a timeout pays nothing twice. A payment stays `captured` while the shop keeps some of it;
+`refund_due` says that all of it has to go back, and that its refunds are asked for until they are paid. Each function
+that changes a refund locks its order first.
 """
 
-from uuid import UUID
+from datetime import timedelta
+from uuid import UUID, uuid4
 
 import structlog
 from django.db import transaction
+from django.db.models import Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -15,6 +20,7 @@ from orders.models import SOLD, Attention, Order, OrderStatus, Payment, Refund
 from orders.payments import provider_choice
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer
 from orders.payments.provider.timing import next_attempt
+from orders.refund_records import add_refund
 from shop import failpoints
 
 log = structlog.get_logger(__name__)
@@ -27,78 +33,203 @@ ATTEMPTS_BEFORE_ATTENTION = 5
 
 
 def start_refund(*, order: Order, payment: Payment, attention: Attention) -> None:
-    """Mark the payment as `refund_due`, and say why a person may want to look. The caller has locked the order.
+    """Give back all of a payment that the order does not take, and say why a person may want to look.
 
-    An order that ended unpaid becomes `refund_due` too; any other keeps its status.
+    The caller has locked the order. An order that ended unpaid becomes `refund_due` too; any other keeps its status.
     """
     Payment.objects.filter(pk=payment.pk).update(
         status=Payment.Status.REFUND_DUE,
         captured_at=payment.captured_at or timezone.now(),
         attempts=0,
-        next_attempt_at=Now(),
+        next_attempt_at=None,
         last_error="",
     )
     Order.objects.filter(pk=order.pk).update(attention=attention)
     lifecycle.mark_refund_due(order)
+    rest_minor = payment.amount_minor - going_back_minor(payment)
+    add_refund(order=order, payment=payment, amount_minor=rest_minor, is_surplus=True)
+    close(order=order, payment=payment)
+
+
+def going_back_minor(payment: Payment) -> int:
+    """How much of the payment is refunded, or will be."""
+    going = Refund.objects.filter(payment=payment).exclude(status=Refund.Status.FAILED)
+    total: int = going.aggregate(total=Sum("amount_minor", default=0))["total"]
+    return total
+
+
+# --- The sweep that asks the providers ---
 
 
 def request_due_refunds(*, batch_max: int = BATCH_MAX) -> int:
     """Ask the providers for one batch of due refunds. Returns how many are done."""
-    due = (
-        Payment.objects.filter(status=Payment.Status.REFUND_DUE, next_attempt_at__lte=Now())
-        .select_related("order")
-        .order_by("next_attempt_at")[:batch_max]
-    )
-    return sum(request_refund(payment=payment) for payment in due)
+    due = Refund.objects.filter(status=Refund.Status.DUE, next_attempt_at__lte=Now())
+    batch = due.select_related("payment__order").order_by("next_attempt_at")[:batch_max]
+    return sum(request_refund(refund=refund) for refund in batch)
 
 
-def request_refund(*, payment: Payment) -> bool:
+def request_refund(*, refund: Refund) -> bool:
     """Ask the provider once. True if the refund is done."""
-    attempts = payment.attempts + 1
+    assert refund.payment is not None
+    attempts = refund.attempts + 1
     # Schedule the next attempt before this one, so that two sweeps do not both call, and a crash leads to a retry.
-    claimed = Payment.objects.filter(pk=payment.pk, status=Payment.Status.REFUND_DUE, attempts=payment.attempts)
+    claimed = Refund.objects.filter(pk=refund.pk, status=Refund.Status.DUE, attempts=refund.attempts)
     if claimed.update(attempts=attempts, next_attempt_at=next_attempt(attempts=attempts)) != 1:
         return False
     try:
-        answer = provider_choice.named(payment.provider).refund(payment=payment)
-    except (ProviderUnreachable, ProviderRefused) as error:
-        record_failed_request(payment=payment, attempts=attempts, error=str(error))
+        given = provider_choice.named(refund.payment.provider).refund(refund=refund)
+    except ProviderRefused as error:
+        record_failed_request(refund=refund, attempts=attempts, error=str(error), is_refused=True)
+        return False
+    except ProviderUnreachable as error:
+        record_failed_request(refund=refund, attempts=attempts, error=str(error), is_refused=False)
         return False
     failpoints.reach("refund.after_provider")
-    return answer is RefundAnswer.DONE and finish_refund(payment_id=payment.pk)
+    Refund.objects.filter(pk=refund.pk).update(provider_reference=given.reference, last_error="")
+    return given.answer is RefundAnswer.DONE and finish(refund_id=refund.pk)
 
 
-def record_failed_request(*, payment: Payment, attempts: int, error: str) -> None:
-    log.warning("refund_failed", payment=str(payment.pk), provider=payment.provider, attempts=attempts, error=error)
-    due = Payment.objects.filter(pk=payment.pk, status=Payment.Status.REFUND_DUE)
+def record_failed_request(*, refund: Refund, attempts: int, error: str, is_refused: bool) -> None:
+    """No answer, or a refusal. Where staff can choose another amount, a refusal that is repeated is final."""
+    assert refund.payment is not None
+    log.warning(
+        "refund_failed", refund=str(refund.pk), provider=refund.payment.provider, attempts=attempts, error=error
+    )
+    if is_refused and attempts >= ATTEMPTS_BEFORE_ATTENTION and refund.payment.status != Payment.Status.REFUND_DUE:
+        fail(refund_id=refund.pk, error=error)
+        return
+    due = Refund.objects.filter(pk=refund.pk, status=Refund.Status.DUE)
     if due.update(last_error=error[:500]) and attempts >= ATTEMPTS_BEFORE_ATTENTION:
-        Order.objects.filter(pk=payment.order_id).update(attention=Attention.REFUND_FAILS)
+        Order.objects.filter(pk=refund.order_id).update(attention=Attention.REFUND_FAILS)
 
 
-def finish_refund(*, payment_id: UUID) -> bool:
-    """The provider has confirmed the refund: mark the payment, and the order that waited for it. Idempotent."""
+# --- How a refund ends ---
+
+
+def finish(*, refund_id: UUID) -> bool:
+    """The provider has paid the refund. Idempotent."""
     with transaction.atomic():
-        payment = Payment.objects.get(pk=payment_id)
-        order = Order.objects.select_for_update().get(pk=payment.order_id)
-        due = Payment.objects.filter(pk=payment_id, status=Payment.Status.REFUND_DUE)
-        if due.update(status=Payment.Status.REFUNDED, next_attempt_at=None, last_error="") != 1:
+        refund = Refund.objects.get(pk=refund_id)
+        order = Order.objects.select_for_update().get(pk=refund.order_id)
+        due = Refund.objects.filter(pk=refund_id, status=Refund.Status.DUE)
+        ended = {"ended_at": timezone.now(), "next_attempt_at": None, "last_error": ""}
+        if due.update(status=Refund.Status.REFUNDED, **ended) != 1:
             return False
-        made_by_staff = Refund.objects.filter(payment_id=payment_id, is_whole=True, status=Refund.Status.DUE)
-        made_by_staff.update(status=Refund.Status.REFUNDED, ended_at=timezone.now())
-        if order.attention == Attention.REFUND_FAILS:
-            Order.objects.filter(pk=order.pk).update(attention=attention_after(order=order, payment=payment))
-        if order.status == OrderStatus.REFUND_DUE and not still_due(order=order):
-            lifecycle.mark_refunded(order)
+        payment = Payment.objects.get(refunds=refund_id)
+        all_goes_back = payment.status == Payment.Status.REFUND_DUE
+        if order.attention == Attention.REFUND_FAILS and (
+            all_goes_back or refund.attempts >= ATTEMPTS_BEFORE_ATTENTION
+        ):
+            Order.objects.filter(pk=order.pk).update(attention=attention_after(order=order, refund=refund))
+        close(order=order, payment=payment)
+        lifecycle.tell_of_refund(order, refund)
     return True
 
 
-def attention_after(*, order: Order, payment: Payment) -> str:
+def close(*, order: Order, payment: Payment) -> None:
+    """A payment is refunded once all of its money is, and with it the order that waited for it."""
+    if not Refund.objects.filter(payment=payment, status=Refund.Status.DUE).exists():
+        back = Payment.objects.filter(pk=payment.pk, status=Payment.Status.REFUND_DUE)
+        if going_back_minor(payment) >= payment.amount_minor:
+            back = Payment.objects.filter(pk=payment.pk, status__in=("refund_due", "captured"))
+        back.update(status=Payment.Status.REFUNDED, next_attempt_at=None)
+    lifecycle.mark_refunded(order)
+
+
+def attention_after(*, order: Order, refund: Refund) -> str:
     """The order's attention once a failing refund has succeeded: the reason it had before the refund failed."""
+    if not refund.is_surplus or refund.payment is None:
+        return ""
     if order.status in SOLD:
         return Attention.PAID_TWICE
-    late = payment.captured_at is not None and payment.captured_at > order.expires_at
+    late = refund.payment.captured_at is not None and refund.payment.captured_at > order.expires_at
     return Attention.LATE_PAYMENT_REFUNDED if late else ""
 
 
-def still_due(*, order: Order) -> bool:
-    return Payment.objects.filter(order=order, status=Payment.Status.REFUND_DUE).exists()
+def fail(*, refund_id: UUID, error: str) -> bool:
+    """The provider will not pay the refund, or took it back. Idempotent.
+
+    Staff may refund its amount again. Money that the shop may not keep is asked for again by itself.
+    """
+    with transaction.atomic():
+        refund = Refund.objects.get(pk=refund_id)
+        order = Order.objects.select_for_update().get(pk=refund.order_id)
+        not_failed = Refund.objects.filter(pk=refund_id).exclude(status=Refund.Status.FAILED)
+        payment = Payment.objects.filter(refunds=refund_id)
+        if refund.is_surplus or payment.filter(status=Payment.Status.REFUND_DUE).exists():
+            # A person has to act first; the sweep tries again tomorrow.
+            again = {"ended_at": None, "next_attempt_at": Now() + timedelta(days=1), "last_error": error[:500]}
+            not_failed.update(status=Refund.Status.DUE, **again)
+            payment.update(status=Payment.Status.REFUND_DUE)
+            lifecycle.mark_refund_failed(order, lost_minor=0)
+            return True
+        ended = {"ended_at": timezone.now(), "next_attempt_at": None, "last_error": error[:500]}
+        if not_failed.update(status=Refund.Status.FAILED, **ended) != 1:
+            return False
+        payment.filter(status=Payment.Status.REFUNDED).update(status=Payment.Status.CAPTURED)
+        lifecycle.mark_refund_failed(order, lost_minor=refund.amount_minor)
+    return True
+
+
+# --- What webhooks report. The caller has locked the order. ---
+
+
+def find_refund(*, refund_id: UUID | None, order: Order, payment: Payment, amount_minor: int) -> Refund | None:
+    """The refund that an event names. One that PostgreSQL has lost, with a restored backup, is written down again.
+
+    An event without an id is about the refund of a whole payment that the release before asked for.
+    """
+    if refund_id is None:
+        all_back = payment.status in (Payment.Status.REFUND_DUE, Payment.Status.REFUNDED)
+        going = Refund.objects.filter(payment=payment).exclude(status=Refund.Status.FAILED)
+        return going.order_by("created_at", "pk").last() if all_back else None
+    known = Refund.objects.filter(pk=refund_id).first()
+    if known is not None:
+        return known if known.payment_id == payment.pk else None
+    log.error("lost_refund_found", refund=str(refund_id), order=str(order.number))
+    return note(order=order, payment=payment, amount_minor=amount_minor, refund_id=refund_id)
+
+
+def note_total(*, order: Order, payment: Payment, total_minor: int) -> bool:
+    """So much of the payment is refunded in all. What is more than our own refunds was made on the provider's site.
+
+    False if it is nothing new. Refunds of ours that are due count too, so the event may come before or after theirs.
+    """
+    if payment.status != Payment.Status.CAPTURED:
+        return False
+    made = note(order=order, payment=payment, amount_minor=total_minor - going_back_minor(payment))
+    return made is not None and finish(refund_id=made.pk)
+
+
+def note_all(*, order: Order, payment: Payment) -> bool:
+    """All of the payment is refunded: what was due is done, and the rest was refunded on the provider's site."""
+    if payment.status not in (Payment.Status.REFUND_DUE, Payment.Status.CAPTURED):
+        return False
+    rest_minor = payment.amount_minor - going_back_minor(payment)
+    is_surplus = order.status not in (*SOLD, OrderStatus.REFUND_DUE)
+    note(order=order, payment=payment, amount_minor=rest_minor, is_surplus=is_surplus)
+    due = Refund.objects.filter(payment=payment, status=Refund.Status.DUE)
+    for refund_id in list(due.order_by("created_at").values_list("pk", flat=True)):
+        finish(refund_id=refund_id)
+    return True
+
+
+def note(
+    *, order: Order, payment: Payment, amount_minor: int, refund_id: UUID | None = None, is_surplus: bool = False
+) -> Refund | None:
+    """Write down a refund that was made outside the shop, at most what is left. None if nothing is.
+
+    Nothing goes back of a payment that is not known to be captured: its order may be paid with another one.
+    """
+    if payment.status in (Payment.Status.PENDING, Payment.Status.FAILED):
+        log.error("refund_before_capture", order=str(order.number), payment=str(payment.pk), amount_minor=amount_minor)
+        return None
+    order.refresh_from_db(fields=["refunded_minor", "status"])
+    amount_minor = min(amount_minor, payment.amount_minor - going_back_minor(payment))
+    if not is_surplus:
+        amount_minor = min(amount_minor, order.amount_minor - order.refunded_minor)
+    made = add_refund(
+        order=order, payment=payment, amount_minor=amount_minor, refund_id=refund_id or uuid4(), is_surplus=is_surplus
+    )
+    lifecycle.end_if_all_goes_back(order)
+    return made

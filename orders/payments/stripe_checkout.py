@@ -19,10 +19,10 @@ from orders.payments.provider.interface import (
     Event,
     EventKind,
     Forged,
-    PartRefundAnswer,
     ProviderRefused,
     ProviderUnreachable,
     RefundAnswer,
+    RefundReply,
     Session,
     TooOld,
     WayBack,
@@ -98,25 +98,7 @@ class StripeProvider:
             raise ProviderRefused("the session took no money")
         return intent if isinstance(intent, str) else intent.id
 
-    def refund(self, *, payment: Payment) -> RefundAnswer:
-        intent = self.intent_of(payment)
-        try:
-            with converted_errors():
-                refund = self.client.v1.refunds.create(
-                    params={
-                        "payment_intent": intent,
-                        "metadata": {"payment": str(payment.pk)},
-                    },
-                    options={"idempotency_key": f"refund-{payment.pk}"},
-                )
-        except ProviderRefused as error:
-            # Stripe forgets idempotency keys after about a day; the charge still knows that it was refunded.
-            if getattr(error.__cause__, "code", None) == "charge_already_refunded":
-                return RefundAnswer.DONE
-            raise
-        return answer_of(refund)
-
-    def refund_part(self, *, refund: Refund) -> PartRefundAnswer:
+    def refund(self, *, refund: Refund) -> RefundReply:
         assert refund.payment is not None
         try:
             intent = self.intent_of(refund.payment)
@@ -124,21 +106,27 @@ class StripeProvider:
                 # Stripe forgets idempotency keys after about a day; the list of refunds remembers.
                 made = self.client.v1.refunds.list(params={"payment_intent": intent, "limit": LISTED_REFUNDS_MAX})
         except ProviderRefused as error:
-            # Without the list, nobody knows whether an earlier call has paid.
+            # Without the list, an earlier call may have paid.
             raise ProviderUnreachable(str(error)) from error
-        found = next((it for it in made.data if is_ours(it, refund)), None)
+        ours = [it for it in made.data if is_ours(it, refund)]
+        failed = [it for it in ours if it.status in ("failed", "canceled")]
+        found = next((it for it in ours if it not in failed), None)
+        if found is None and failed and refund.payment.status != Payment.Status.REFUND_DUE:
+            found = failed[0]
         if found is None:
-            with converted_errors():
-                found = self.client.v1.refunds.create(
-                    params={
-                        "payment_intent": intent,
-                        "amount": to_stripe(minor=refund.amount_minor, currency=refund.payment.currency),
-                        # Not under "payment": that would be a refund of the whole.
-                        "metadata": {"refund": str(refund.pk), "part_of": str(refund.payment.pk)},
-                    },
-                    options={"idempotency_key": f"refund-{refund.pk}"},
-                )
-        return PartRefundAnswer(answer_of(found), reference=found.id)
+            try:
+                with converted_errors():
+                    # After a failure under a new key: the old one would return the refund as it was before it failed.
+                    found = self.client.v1.refunds.create(
+                        params=refund_request(refund, intent=intent),
+                        options={"idempotency_key": "-".join(["refund", str(refund.pk), *("again" for _ in failed)])},
+                    )
+            except ProviderRefused as error:
+                whole = refund.amount_minor == refund.payment.amount_minor
+                if whole and getattr(error.__cause__, "code", None) == "charge_already_refunded":
+                    return RefundReply(RefundAnswer.DONE, reference="")
+                raise
+        return RefundReply(answer_of(found), reference=found.id)
 
     def read_event(self, *, body: bytes, headers: Mapping[str, str]) -> Event | None:
         header = headers.get("Stripe-Signature", "")
@@ -154,9 +142,24 @@ class StripeProvider:
         return event_from(message)
 
 
+def refund_request(refund: Refund, *, intent: str) -> Any:
+    """A whole payment is refunded without an amount: then Stripe refunds what it still has."""
+    assert refund.payment is not None
+    request: dict[str, Any] = {
+        "payment_intent": intent,
+        # Not under "payment": that was a refund of the whole, in the release before.
+        "metadata": {"refund": str(refund.pk), "part_of": str(refund.payment.pk)},
+    }
+    if refund.amount_minor < refund.payment.amount_minor:
+        request["amount"] = to_stripe(minor=refund.amount_minor, currency=refund.payment.currency)
+    return request
+
+
 def is_ours(made: Any, refund: Refund) -> bool:
-    """Whether Stripe's refund is this one of the shop."""
-    return bool(made.metadata and "refund" in made.metadata and made.metadata["refund"] == str(refund.pk))
+    """Whether Stripe's refund is this one of the shop, or is of all the payment, by the release before."""
+    known = made.metadata or {}
+    ours = "refund" in known and known["refund"] == str(refund.pk)
+    return ours or ("payment" in known and known["payment"] == str(refund.payment_id))
 
 
 def answer_of(refund: Any) -> RefundAnswer:
@@ -243,11 +246,11 @@ def kind_of(type_: str, subject: dict[str, Any]) -> EventKind | None:
     # `refunded` is true once the whole charge is refunded; until then `amount_refunded` is the sum of all refunds.
     if type_ == "charge.refunded":
         return EventKind.REFUNDED if subject.get("refunded") else EventKind.REFUNDED_SO_FAR
-    is_part = bool((subject.get("metadata") or {}).get("refund"))
+    is_one = bool((subject.get("metadata") or {}).get("refund"))
     if type_ == "refund.updated" and subject.get("status") == "succeeded":
-        return EventKind.PART_REFUNDED if is_part else EventKind.REFUNDED
+        return EventKind.REFUND_PAID if is_one else EventKind.REFUNDED
     if type_ == "refund.failed" or (type_ == "refund.updated" and subject.get("status") in ("failed", "canceled")):
-        return EventKind.PART_REFUND_FAILED if is_part else EventKind.REFUND_FAILED
+        return EventKind.REFUND_FAILED
     return None
 
 

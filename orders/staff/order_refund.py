@@ -14,7 +14,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWi
 from orders.life import lifecycle
 from orders.life.lifecycle import RefundOutcome
 from orders.models import SOLD, Order, Refund
-from orders.refund_records import Wish, captured_payment, refundable_minor, units_left
+from orders.refund_records import RefundRequest, captured_payment, refundable_minor, units_left
 from orders.staff.read_only_admin import amount_text
 from shop.prices.money import to_minor, to_text
 
@@ -93,8 +93,8 @@ def make_refund(request: HttpRequest, form: RefundForm) -> RefundOutcome:
         done = lifecycle.refund(order_id=order.pk, **more)
         return RefundOutcome.STARTED if done else RefundOutcome.NOT_REFUNDABLE
     units = {line.pk: sent.get(units_name(line.pk)) or 0 for line in order.lines.all()}
-    wish = Wish(refund_id=sent["refund_id"], amount_minor=sent["amount"], units_of_line=units, **more)
-    return lifecycle.refund_part(order_id=order.pk, wish=wish)
+    asked = RefundRequest(refund_id=sent["refund_id"], amount_minor=sent["amount"], units_of_line=units, **more)
+    return lifecycle.refund_amount(order_id=order.pk, request=asked)
 
 
 def history_of(form: RefundForm) -> str:

@@ -23,8 +23,7 @@ KINDS = {
     EventKind.EXPIRED: _("expired"),
     EventKind.REFUNDED: _("refunded"),
     EventKind.REFUND_FAILED: _("refund failed"),
-    EventKind.PART_REFUNDED: _("part refunded"),
-    EventKind.PART_REFUND_FAILED: _("refund of a part failed"),
+    EventKind.REFUND_PAID: _("refund completed"),
     EventKind.REFUNDED_SO_FAR: _("refunded so far"),
 }
 
@@ -36,11 +35,10 @@ OUTCOMES = {
     EventOutcome.PAID_TWICE: _("paid twice, refunding"),
     EventOutcome.AMOUNT_DIFFERS: _("wrong amount, refunding"),
     EventOutcome.LATE: _("arrived late"),
-    EventOutcome.GOES_BACK: _("refunding"),
+    EventOutcome.REFUND_STARTED: _("refunding"),
     EventOutcome.FAILED: _("payment failed"),
     EventOutcome.REFUNDED: _("refund completed"),
     EventOutcome.REFUND_FAILS: _("refund failed"),
-    EventOutcome.PART_REFUNDED: _("part refunded"),
 }
 
 

@@ -35,11 +35,13 @@ class PortUnusable(Exception):
 
 def main() -> int:
     """Run the shop until asked to stop. Returns the exit code: 2 for a bad environment, 1 for failures."""
+    supervisor = Supervisor(report=_print)
+    supervisor.listen()
     try:
         settings = read_settings(environ=os.environ, directory=ROOT / ".stampede")
         with lock_directory(directory=settings.directory):
             _check_port(settings=settings)
-            return _supervise(settings=settings)
+            return _supervise(settings=settings, supervisor=supervisor)
     except BadEnvironment as error:
         _print_error(error=error)
         return 2
@@ -48,9 +50,7 @@ def main() -> int:
         return 1
 
 
-def _supervise(*, settings: RunSettings) -> int:
-    supervisor = Supervisor(report=_print)
-    supervisor.listen()
+def _supervise(*, settings: RunSettings, supervisor: Supervisor) -> int:
     servers = None
     if not settings.own_servers:
         servers = EmbeddedServers(settings.directory, store=settings.store, replicas_min=settings.replicas_min)

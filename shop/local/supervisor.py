@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import NoReturn
 
-from shop.local.process import POLL_SECONDS, Process, ProcessFailed, ending, stop_processes, succeeded
+from shop.local.process import POLL_SECONDS, STOP_SIGNALS, Process, ProcessFailed, ending, stop_processes, succeeded
 
 # A process that dies this often within this time is not restarted any more: a shop that looks alive while its worker
 # keeps crashing is worse than one that stops and says why.
@@ -34,7 +34,7 @@ class Supervisor:
 
     def listen(self) -> None:
         """Treat Ctrl-C, SIGTERM and SIGHUP as requests to stop, and a second one as a request to kill."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in STOP_SIGNALS:
             signal.signal(number, self._on_signal)
 
     def start(self, *, processes: Sequence[Process]) -> None:

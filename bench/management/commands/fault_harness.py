@@ -23,7 +23,7 @@ from bench.faults.pairs import draw_pairs, kind_named
 from bench.faults.replicas.shop_kind import ShopKind, reservation_store_at
 from bench.faults.shop_under_test import ShopUnderTest
 from bench.faults.trial import Trial, failed_trial, run_trial
-from bench.own_run import add_choice, chosen
+from bench.own_run import add_choice, chosen, listen_for_stop
 from shop.local.process import ProcessFailed
 
 # Stands in --only for the pairs that the seed draws.
@@ -59,6 +59,7 @@ class Command(BaseCommand):
         add("--markdown", action="store_true", help="also print the table of docs/results/faults.md")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        listen_for_stop()
         console = Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True)
         if options["list"]:
             for kind in (*FAULTS, *ON_REQUEST):

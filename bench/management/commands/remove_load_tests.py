@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
 from bench.load_removal import Leftovers, find_leftovers, remove
+from bench.own_run import listen_for_stop
 from seckill.store.client import StoreUnreachable
 
 
@@ -24,6 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        listen_for_stop()
         try:
             self.find_and_remove(asks=not options["yes"])
         except StoreUnreachable as error:

@@ -24,6 +24,7 @@ from bench.lab.series import SeriesResult, run_series, steps_of
 from bench.lab.servers.cluster import ClusterFailed
 from bench.lab.servers.lab_servers import running_lab_servers
 from bench.lab.servers.lab_store import lab_store
+from bench.own_run import listen_for_stop
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Fault
 from shop.local.process import ProcessFailed
@@ -70,6 +71,7 @@ class Command(BaseCommand):
         add("--plots", type=Path, metavar="DIR", help="draw the plots as SVG files in this directory")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        listen_for_stop()
         if options["http"]:
             call_command(*stampede_arguments(options), stdout=self.stdout)
             return

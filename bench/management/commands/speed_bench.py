@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from bench.argument_types import number_up_to
-from bench.own_run import add_choice, chosen
+from bench.own_run import add_choice, chosen, listen_for_stop
 from bench.speed import speed_chart, speed_page, speed_results, speed_table
 from bench.speed.bare_site.models import make_tables
 from bench.speed.capacity_plan import only_unit_costs
@@ -57,6 +57,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        listen_for_stop()
         console = Console(file=cast(IO[str], self.stdout), highlight=False)
         if not console.is_terminal:
             console.width = FILE_WIDTH

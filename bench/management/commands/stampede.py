@@ -14,6 +14,7 @@ from rich.progress import Progress
 
 from bench import load_buyers
 from bench.argument_types import span, whole
+from bench.own_run import listen_for_stop
 from bench.stampede import report, setup
 from bench.stampede.arrivals import Arrivals
 from bench.stampede.buyer_answers import accepted_in_doubt, collect_answers
@@ -74,6 +75,7 @@ class Command(BaseCommand):
         add("--json", type=Path, metavar="FILE", help="also write the verdict to this file")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        listen_for_stop()
         try:
             verdict, paying = stampede(options, progress_console=Console(stderr=True))
         except (setup.CannotStart, RushFailed) as error:

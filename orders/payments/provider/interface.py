@@ -34,17 +34,16 @@ class TooOld(Exception):
 class EventKind(StrEnum):
     """What an event of a provider reports about a payment.
 
-    `part_refunded` and `part_refund_failed` are about one refund of ours, `refunded_so_far` about the sum of all
-    refunds of a payment, whoever made them.
+    `refund_paid` and `refund_failed` are about one refund of ours. `refunded` says that all of a payment is refunded,
+    `refunded_so_far` how much of it; these count the refunds made on the provider's own site too.
     """
 
     CAPTURED = "captured"
     DECLINED = "declined"
     EXPIRED = "expired"
     REFUNDED = "refunded"
+    REFUND_PAID = "refund_paid"
     REFUND_FAILED = "refund_failed"
-    PART_REFUNDED = "part_refunded"
-    PART_REFUND_FAILED = "part_refund_failed"
     REFUNDED_SO_FAR = "refunded_so_far"
 
 
@@ -56,7 +55,7 @@ class RefundAnswer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PartRefundAnswer:
+class RefundReply:
     """The answer, and the provider's own reference of the refund."""
 
     answer: RefundAnswer
@@ -107,13 +106,10 @@ class Provider(Protocol):
     def close_session(self, *, payment: Payment) -> None:
         """Make sure that the page takes no payment any more. Raises ProviderRefused if it was paid, or may yet be."""
 
-    def refund(self, *, payment: Payment) -> RefundAnswer:
-        """Refund the whole payment. Repeated calls refund it only once. Raises ProviderRefused."""
-
-    def refund_part(self, *, refund: Refund) -> PartRefundAnswer:
+    def refund(self, *, refund: Refund) -> RefundReply:
         """Refund `refund.amount_minor` of `refund.payment`. Repeated calls for a refund pay it once.
 
-        Raises ProviderRefused, and then nothing has been paid for this refund, by no call before either.
+        Raises ProviderRefused, and then neither this call nor an earlier one has paid.
         """
 
     def read_event(self, *, body: bytes, headers: Mapping[str, str]) -> Event | None:

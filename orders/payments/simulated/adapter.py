@@ -19,9 +19,9 @@ from orders.payments.provider.interface import (
     Event,
     EventKind,
     Forged,
-    PartRefundAnswer,
     ProviderRefused,
     RefundAnswer,
+    RefundReply,
     Session,
     TooOld,
     WayBack,
@@ -52,17 +52,12 @@ class SimulatedProvider:
         if not company.expire(reference=payment.provider_reference):
             raise ProviderRefused("the page was paid, or its money is on its way")
 
-    def refund(self, *, payment: Payment) -> RefundAnswer:
-        if not company.refund(payment_id=payment.pk):
-            raise ProviderRefused("there is no captured money to give back")
-        return RefundAnswer.UNDER_WAY
-
-    def refund_part(self, *, refund: Refund) -> PartRefundAnswer:
+    def refund(self, *, refund: Refund) -> RefundReply:
         assert refund.payment_id is not None
-        paid = company.refund_part(payment_id=refund.payment_id, refund_id=refund.pk, amount_minor=refund.amount_minor)
+        paid = company.refund(payment_id=refund.payment_id, refund_id=refund.pk, amount_minor=refund.amount_minor)
         if not paid:
             raise ProviderRefused("there is not so much captured money to give back")
-        return PartRefundAnswer(RefundAnswer.UNDER_WAY, reference=f"simref_{refund.pk.hex}")
+        return RefundReply(RefundAnswer.UNDER_WAY, reference=f"simref_{refund.pk.hex}")
 
     def read_event(self, *, body: bytes, headers: Mapping[str, str]) -> Event | None:
         signed_s, signature = parts_of(headers.get(SIGNATURE_HEADER, ""))

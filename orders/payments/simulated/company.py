@@ -81,22 +81,17 @@ def expire(*, reference: str) -> bool:
     ).exists()
 
 
-def refund(*, payment_id: UUID) -> bool:
-    """Refund the payment for the shop. False if it was not captured. A webhook reports the refund, once."""
-    session = SimulatedSession.objects.filter(payment_id=payment_id).first()
-    if session is None:
-        return False
-    refunded = change_status(session.reference, (Status.CAPTURED,), Status.REFUNDED, "refunded")
-    return refunded or SimulatedSession.objects.filter(pk=session.pk, status=Status.REFUNDED).exists()
+def refund(*, payment_id: UUID, refund_id: UUID, amount_minor: int) -> bool:
+    """Pay back an amount for the shop. False if so much is not there. A webhook reports the refund, once.
 
-
-def refund_part(*, payment_id: UUID, refund_id: UUID, amount_minor: int) -> bool:
-    """Pay back a part for the shop. False if so much is not there. A webhook reports the refund, once."""
+    Where all is paid back, a shop that asks for all again hears yes: a restored backup may have lost the first refund.
+    """
     with transaction.atomic(durable=True):
         session = SimulatedSession.objects.select_for_update().filter(payment_id=payment_id).first()
         if session is None:
             return False
-        if session.refunds.filter(refund_id=refund_id).exists():
+        all_again = session.status == Status.REFUNDED and amount_minor == session.amount_minor
+        if all_again or session.refunds.filter(refund_id=refund_id).exists():
             return True
         left_minor = session.amount_minor - paid_back_minor(session)
         if session.status != Status.CAPTURED or not 0 < amount_minor <= left_minor:
@@ -105,8 +100,8 @@ def refund_part(*, payment_id: UUID, refund_id: UUID, amount_minor: int) -> bool
         if amount_minor == left_minor:
             session.status = Status.REFUNDED
             session.save(update_fields=["status"])
-        part = {"refund": str(refund_id), "amount_minor": amount_minor}
-        SimulatedMessage.objects.bulk_create(messages_of(session=session, kind="part_refunded", part=part))
+        refunded = {"refund": str(refund_id), "amount_minor": amount_minor}
+        SimulatedMessage.objects.bulk_create(messages_of(session=session, kind="refund_paid", refunded=refunded))
     return True
 
 
@@ -137,11 +132,13 @@ def change_status(
     return True
 
 
-def messages_of(*, session: SimulatedSession, kind: str, part: dict[str, Any] | None = None) -> list[SimulatedMessage]:
-    """The webhooks for a change: one, due now, or as the page's `delivery` says. `part` is said of a part's refund."""
+def messages_of(
+    *, session: SimulatedSession, kind: str, refunded: dict[str, Any] | None = None
+) -> list[SimulatedMessage]:
+    """The webhooks for a change: one, due now, or as the page's `delivery` says. `refunded` is said of a refund."""
     now = database_now()
     later = now + timedelta(seconds=SECOND_MESSAGE_SECONDS)
-    message = message_of(session=session, kind=kind, happened_at=now, deliver_at=now, part=part)
+    message = message_of(session=session, kind=kind, happened_at=now, deliver_at=now, refunded=refunded)
     if session.delivery == Delivery.LATE:
         message.deliver_at = now + timedelta(seconds=settings.SIMULATED_LATE_SECONDS)
     if session.delivery == Delivery.TWICE:
@@ -160,7 +157,7 @@ def message_of(
     kind: str,
     happened_at: datetime,
     deliver_at: datetime,
-    part: dict[str, Any] | None = None,
+    refunded: dict[str, Any] | None = None,
 ) -> SimulatedMessage:
     event_id = f"evt_{secrets.token_urlsafe(16)}"
     body = {
@@ -172,6 +169,6 @@ def message_of(
         "amount_minor": session.amount_minor,
         "currency": session.currency,
         "happened_at": happened_at.isoformat(),
-        **(part or {}),
+        **(refunded or {}),
     }
     return SimulatedMessage(session=session, event_id=event_id, body=json.dumps(body), deliver_at=deliver_at)

@@ -56,7 +56,7 @@ class SimulatedSession(models.Model):
 
 
 class SimulatedRefund(models.Model):
-    """A part of a page's money that was paid back. `refund_id` is the shop's: the same id is paid back once."""
+    """Money of a page that was paid back. `refund_id` is the shop's: the same id is paid back once."""
 
     session = models.ForeignKey(SimulatedSession, models.CASCADE, related_name="refunds")
     refund_id = models.UUIDField(unique=True)

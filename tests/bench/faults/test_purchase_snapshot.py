@@ -17,7 +17,7 @@ from orders.life import lifecycle
 from orders.models import Order
 from orders.payments.simulated import company
 from orders.payments.simulated.models import SimulatedMessage
-from orders.refund_records import Wish
+from orders.refund_records import RefundRequest
 from shop.models import StockChange, Variant
 from shop.stock.movements import move
 from tests.orders.checkout.checkout_steps import wish_of
@@ -88,8 +88,8 @@ def test_the_company_keeps_what_the_shop_says_also_after_a_refund_of_a_part(good
     order = paid(goods, buyer)
     (row,) = snapshot_after_messages(goods).purchases
     assert (row.captures, row.kept_minor, row.due_minor) == (1, order.amount_minor, order.amount_minor)
-    wish = Wish(refund_id=uuid4(), amount_minor=100, units_of_line={order.lines.get().pk: 1}, units_back=True)
-    lifecycle.refund_part(order_id=order.pk, wish=wish)
+    wish = RefundRequest(refund_id=uuid4(), amount_minor=100, units_of_line={order.lines.get().pk: 1}, units_back=True)
+    lifecycle.refund_amount(order_id=order.pk, request=wish)
     waiting = take_purchases(goods)
     assert waiting.purchases[0].kept_minor == waiting.purchases[0].due_minor + 100
     assert waiting.purchases[0].money_pending

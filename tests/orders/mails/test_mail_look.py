@@ -15,7 +15,7 @@ from orders import tasks
 from orders.life import lifecycle
 from orders.mails import sending
 from orders.models import Mail, Order, OrderLine, OrderStatus, ShippingAddress
-from orders.refund_records import Wish
+from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
 from shop.models import BuyerLanguage, Variant
 from tests.orders.mails.mail_server import MailServer, mail_server
@@ -123,8 +123,8 @@ def test_a_number_that_was_corrected_before_the_mail_left_is_in_the_mail(server:
 
 
 def refund(order: Order, amount_minor: int) -> None:
-    wish = Wish(refund_id=uuid4(), amount_minor=amount_minor, units_of_line={}, units_back=False)
-    assert lifecycle.refund_part(order_id=order.pk, wish=wish) is lifecycle.RefundOutcome.STARTED
+    wish = RefundRequest(refund_id=uuid4(), amount_minor=amount_minor, units_of_line={}, units_back=False)
+    assert lifecycle.refund_amount(order_id=order.pk, request=wish) is lifecycle.RefundOutcome.STARTED
 
 
 def test_each_refund_of_a_part_has_its_own_mail(server: MailServer, order: Order) -> None:
@@ -139,6 +139,17 @@ def test_each_refund_of_a_part_has_its_own_mail(server: MailServer, order: Order
     assert "We refund CN¥7.00 to you." in second
     assert "That is a part of the CN¥48.00 that you paid." in first
     assert len({message["Message-ID"] for message in server.received}) == 2
+
+
+def test_the_mail_of_the_rest_names_the_rest(server: MailServer, order: Order) -> None:
+    lifecycle.pay(order_id=order.pk)
+    sent(server)
+    refund(order, 1100)
+    sent(server)
+    lifecycle.refund(order_id=order.pk, units_back=False)
+    text, _ = sent(server)
+    assert "We refund CN¥37.00 to you." in text
+    assert "That is a part of the CN¥48.00 that you paid." in text
 
 
 @pytest.mark.parametrize(

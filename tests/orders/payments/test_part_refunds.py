@@ -13,11 +13,12 @@ from django.db import IntegrityError, transaction
 from orders import tasks
 from orders.life import lifecycle
 from orders.life.lifecycle import RefundOutcome
+from orders.mails.message import message_of
 from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment, Refund
-from orders.payments import part_refunds, provider_choice, refunds
-from orders.payments.provider.interface import PartRefundAnswer, ProviderRefused, ProviderUnreachable, RefundAnswer
+from orders.payments import provider_choice, refunds
+from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer, RefundReply
 from orders.payments.simulated.models import SimulatedMessage, SimulatedRefund, SimulatedSession
-from orders.refund_records import Wish
+from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
 from shop.models import Product, StockChange, Variant
 from tests.conftest import make_item
@@ -53,13 +54,13 @@ def order(item: SaleItem, buyer: User) -> Order:
     return order
 
 
-def wish(amount_minor: int, refund_id: UUID | None = None, **changes: object) -> Wish:
+def wish(amount_minor: int, refund_id: UUID | None = None, **changes: object) -> RefundRequest:
     values = {"units_of_line": {}, "units_back": False, "reason": "scratched"} | changes
-    return Wish(refund_id=refund_id or uuid4(), amount_minor=amount_minor, **values)  # type: ignore[arg-type]
+    return RefundRequest(refund_id=refund_id or uuid4(), amount_minor=amount_minor, **values)  # type: ignore[arg-type]
 
 
 def ask(order: Order, amount_minor: int, **changes: object) -> RefundOutcome:
-    return lifecycle.refund_part(order_id=order.pk, wish=wish(amount_minor, **changes))  # type: ignore[arg-type]
+    return lifecycle.refund_amount(order_id=order.pk, request=wish(amount_minor, **changes))  # type: ignore[arg-type]
 
 
 def deliver_events() -> None:
@@ -120,8 +121,24 @@ def test_the_whole_of_a_sent_order_is_refunded_as_of_a_paid_one(order: Order, it
     pay_back()
     assert state_of(order) == (OrderStatus.REFUNDED, 5700, Payment.Status.REFUNDED)
     refund = Refund.objects.get()
-    assert (refund.status, refund.is_whole, refund.amount_minor) == (Refund.Status.REFUNDED, True, 5700)
+    assert (refund.status, refund.amount_minor) == (Refund.Status.REFUNDED, 5700)
     assert figures(item) == (5, 0, 0, 0)
+
+
+def test_the_mail_names_100_after_30_had_been_refunded(item: SaleItem, order: Order) -> None:
+    Order.objects.update(amount_minor=13000)
+    Payment.objects.update(amount_minor=13000)
+    SimulatedSession.objects.update(amount_minor=13000)
+    ask(order, 3000)
+    pay_back()
+    lifecycle.refund(order_id=order.pk, units_back=False)
+    pay_back()
+    first, rest = order.mails.filter(kind=Mail.Kind.REFUNDED).order_by("pk")
+    for mail, amount in ((first, "CN¥30.00"), (rest, "CN¥100.00")):
+        message = message_of(mail)
+        assert message is not None
+        assert f"We have refunded {amount} to your original payment method." in message.body
+        assert "That is a part of the CN¥130.00 that you paid." in message.body
 
 
 def test_the_rest_of_an_order_is_refunded_after_a_part(order: Order, item: SaleItem) -> None:
@@ -156,7 +173,7 @@ def test_what_was_not_paid_or_has_ended_is_not_refunded(order: Order, status: st
 
 def test_a_form_that_is_sent_twice_is_one_refund(order: Order) -> None:
     once = wish(1000)
-    outcomes = [lifecycle.refund_part(order_id=order.pk, wish=once) for _ in range(2)]
+    outcomes = [lifecycle.refund_amount(order_id=order.pk, request=once) for _ in range(2)]
     assert outcomes == [RefundOutcome.STARTED, RefundOutcome.REPEATED]
     pay_back()
     assert state_of(order)[1] == 1000
@@ -171,10 +188,10 @@ def test_two_people_at_once_do_not_refund_more_than_was_paid(order: Order, same_
     outcomes: list[RefundOutcome] = []
     start = Barrier(2)
 
-    def refund(it: Wish) -> Callable[[], None]:
+    def refund(it: RefundRequest) -> Callable[[], None]:
         def run() -> None:
             start.wait()
-            outcomes.append(lifecycle.refund_part(order_id=order.pk, wish=it))
+            outcomes.append(lifecycle.refund_amount(order_id=order.pk, request=it))
 
         return run_and_close(run)
 
@@ -193,7 +210,7 @@ class Died(BaseException):
     pass
 
 
-@pytest.mark.parametrize("dies_at", ["lifecycle.after_commit", "part_refund.after_provider"])
+@pytest.mark.parametrize("dies_at", ["lifecycle.after_commit", "refund.after_provider"])
 def test_a_crash_at_any_point_pays_the_part_back_once(order: Order, dies_at: str) -> None:
     def die(name: str) -> None:
         if name == dies_at:
@@ -202,13 +219,13 @@ def test_a_crash_at_any_point_pays_the_part_back_once(order: Order, dies_at: str
     once = wish(1000)
 
     def work() -> None:
-        lifecycle.refund_part(order_id=order.pk, wish=once)
+        lifecycle.refund_amount(order_id=order.pk, request=once)
         tasks.move_refunds()
 
     with mock.patch("shop.failpoints.reach", die), pytest.raises(Died):
         work()
     # Staff press again, the sweeps go on.
-    assert lifecycle.refund_part(order_id=order.pk, wish=once) is RefundOutcome.REPEATED
+    assert lifecycle.refund_amount(order_id=order.pk, request=once) is RefundOutcome.REPEATED
     make_due()
     pay_back()
     make_due()
@@ -224,7 +241,7 @@ def test_an_event_that_comes_twice_or_before_the_answer_counts_once(order: Order
     provider = provider_choice.named("simulated")
     refund = Refund.objects.select_related("payment__order").get()
     # The company has paid and reported it, and its answer was lost.
-    provider.refund_part(refund=refund)
+    provider.refund(refund=refund)
     deliver_events()
     SimulatedMessage.objects.update(delivered_at=None)
     deliver_events()
@@ -235,8 +252,8 @@ def test_an_event_that_comes_twice_or_before_the_answer_counts_once(order: Order
 
 def test_a_provider_that_confirms_at_once_completes_the_part_at_once(order: Order) -> None:
     ask(order, 5700)
-    answer = PartRefundAnswer(RefundAnswer.DONE, "re_1")
-    with mock.patch.object(provider_choice.named("simulated").__class__, "refund_part", return_value=answer):
+    answer = RefundReply(RefundAnswer.DONE, "re_1")
+    with mock.patch.object(provider_choice.named("simulated").__class__, "refund", return_value=answer):
         assert tasks.move_refunds() == 1
         assert tasks.move_refunds() == 0
     assert state_of(order) == (OrderStatus.REFUNDED, 5700, Payment.Status.REFUNDED)
@@ -245,7 +262,7 @@ def test_a_provider_that_confirms_at_once_completes_the_part_at_once(order: Orde
 def test_a_provider_that_is_away_is_asked_again_and_staff_see_it(order: Order) -> None:
     ask(order, 1000)
     away = mock.patch.object(
-        provider_choice.named("simulated").__class__, "refund_part", side_effect=ProviderUnreachable("away")
+        provider_choice.named("simulated").__class__, "refund", side_effect=ProviderUnreachable("away")
     )
     with away as asked:
         for _ in range(refunds.ATTEMPTS_BEFORE_ATTENTION):
@@ -264,7 +281,7 @@ def test_a_provider_that_is_away_is_asked_again_and_staff_see_it(order: Order) -
 def test_a_part_that_the_provider_refuses_for_good_can_be_refunded_anew(order: Order, amount_minor: int) -> None:
     ask(order, amount_minor)
     refused = mock.patch.object(
-        provider_choice.named("simulated").__class__, "refund_part", side_effect=ProviderRefused("disputed")
+        provider_choice.named("simulated").__class__, "refund", side_effect=ProviderRefused("disputed")
     )
     with refused:
         for _ in range(refunds.ATTEMPTS_BEFORE_ATTENTION):
@@ -284,7 +301,7 @@ def test_a_refund_that_fails_after_it_was_confirmed_is_shown(order: Order) -> No
     ask(order, 5700)
     pay_back()
     payment = order.payments.get()
-    failed = message(payment, "part_refund_failed", refund=str(Refund.objects.get().pk))
+    failed = message(payment, "refund_failed", refund=str(Refund.objects.get().pk))
     send_webhook(failed)
     send_webhook(failed)
     assert state_of(order) == (OrderStatus.REFUND_DUE, 0, Payment.Status.CAPTURED)
@@ -317,10 +334,27 @@ def test_all_that_was_left_refunded_on_the_providers_site_ends_a_sent_order(orde
 
 def test_a_refund_that_postgresql_has_lost_is_written_down_again(order: Order) -> None:
     lost = uuid4()
-    event = message(order.payments.get(), "part_refunded", refund=str(lost), amount_minor=900)
+    event = message(order.payments.get(), "refund_paid", refund=str(lost), amount_minor=900)
     send_webhook(event)
     assert Refund.objects.get().pk == lost
     assert state_of(order)[1] == 900
+
+
+def test_parts_on_the_providers_site_that_are_all_of_the_money_end_the_order(order: Order, item: SaleItem) -> None:
+    """Otherwise an order that was refunded could be sent."""
+    send_webhook(message(order.payments.get(), "refund_paid", refund=str(uuid4()), amount_minor=5700))
+    assert state_of(order) == (OrderStatus.REFUNDED, 5700, Payment.Status.REFUNDED)
+    assert figures(item) == (2, 0, 3, 3)
+
+
+def test_a_refund_of_money_that_has_not_come_is_not_written_down(item: SaleItem, buyer: User) -> None:
+    order = order_of(item, buyer)
+    payment = payment_of(order)
+    for kind in ("refund_paid", "refund_failed", "refunded_so_far", "refunded"):
+        send_webhook(message(payment, kind, refund=str(uuid4())))
+    assert not Refund.objects.exists()
+    send_webhook(message(payment))
+    assert state_of(order) == (OrderStatus.PAID, 0, Payment.Status.CAPTURED)
 
 
 # --- money that staff return themselves ---
@@ -398,4 +432,4 @@ def test_the_provider_is_never_asked_within_a_transaction(order: Order) -> None:
     ask(order, 1000)
     tasks.move_refunds()
     assert Refund.objects.get().last_error == ""
-    assert part_refunds.request_due_parts() == 0
+    assert refunds.request_due_refunds() == 0

@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 
 from orders import tasks
 from orders.life import lifecycle
-from orders.models import Attention, Mail, Order, OrderStatus, Payment
+from orders.models import Attention, Mail, Order, OrderStatus, Payment, Refund
 from orders.payments import provider_choice, refunds
-from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer
+from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer, RefundReply
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill.models import SaleItem
 from tests.orders.payments.payment_steps import figures, message, order_of, payment_of, send_webhook
@@ -35,7 +35,7 @@ def statuses_of(order: Order) -> tuple[str, str]:
 
 
 def make_due() -> None:
-    Payment.objects.exclude(next_attempt_at=None).update(next_attempt_at="2000-01-01T00:00Z")
+    Refund.objects.exclude(next_attempt_at=None).update(next_attempt_at="2000-01-01T00:00Z")
 
 
 def test_the_provider_is_asked_and_its_event_completes_the_refund(order: Order, item: SaleItem) -> None:
@@ -51,7 +51,8 @@ def test_the_provider_is_asked_and_its_event_completes_the_refund(order: Order, 
 
 def test_a_provider_that_confirms_at_once_completes_the_refund_at_once(order: Order) -> None:
     lifecycle.refund(order_id=order.pk, units_back=False)
-    with mock.patch.object(provider_choice.named("simulated").__class__, "refund", return_value=RefundAnswer.DONE):
+    answer = RefundReply(RefundAnswer.DONE, reference="re_1")
+    with mock.patch.object(provider_choice.named("simulated").__class__, "refund", return_value=answer):
         assert tasks.move_refunds() == 1
         assert tasks.move_refunds() == 0
     assert statuses_of(order) == (OrderStatus.REFUNDED, Payment.Status.REFUNDED)
@@ -68,7 +69,7 @@ def test_a_refund_that_fails_is_repeated_and_then_shown(order: Order, error: Exc
     assert asked.call_count == refunds.ATTEMPTS_BEFORE_ATTENTION
     order.refresh_from_db()
     payment = order.payments.get()
-    assert (order.attention, payment.last_error) == (Attention.REFUND_FAILS, str(error))
+    assert (order.attention, order.refunds.get().last_error) == (Attention.REFUND_FAILS, str(error))
     # The provider can be reached again.
     tasks.move_refunds()
     send_webhook(message(payment, "refunded"))
@@ -98,4 +99,4 @@ def test_the_provider_is_never_asked_within_a_transaction(order: Order) -> None:
     """The simulated company's transactions raise if they are nested."""
     lifecycle.refund(order_id=order.pk, units_back=True)
     assert tasks.move_refunds() == 0
-    assert order.payments.get().last_error == ""
+    assert order.refunds.get().last_error == ""

@@ -26,7 +26,7 @@ from orders.models import Order, OrderStatus, Payment, PaymentEvent, Refund
 from orders.payments import provider_choice
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer
 from orders.payments.stripe_checkout import StripeProvider
-from orders.refund_records import Wish
+from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.orders.payments.payment_steps import figures, let_deadlines_pass, order_of, payment_of, press_pay, signed_in
@@ -242,7 +242,9 @@ def test_a_refund_is_asked_for_by_the_payment_intent_under_a_key_of_its_own(
     assert tasks.move_refunds() == 1
     asked = server.asked[-1]
     assert (asked.path, asked.form["payment_intent"]) == ("/v1/refunds", "pi_1")
-    assert asked.idempotency_key == f"refund-{payment.pk}"
+    assert asked.idempotency_key == f"refund-{Refund.objects.get().pk}"
+    # All that Stripe still has.
+    assert "amount" not in asked.form
     assert asked.form["metadata[payment]"] == str(payment.pk)
     assert "amount" not in asked.form
     assert status_of(order) == OrderStatus.REFUNDED
@@ -286,8 +288,8 @@ def part(server: StripeServer, order: Order, payment: Payment) -> Refund:
     """A refund of 5.00 of the 19.00 that Stripe captured."""
     send_webhook(event(payment))
     server.session_status = "complete"
-    wish = Wish(refund_id=uuid4(), amount_minor=500, units_of_line={}, units_back=False)
-    assert lifecycle.refund_part(order_id=order.pk, wish=wish) is lifecycle.RefundOutcome.STARTED
+    wish = RefundRequest(refund_id=uuid4(), amount_minor=500, units_of_line={}, units_back=False)
+    assert lifecycle.refund_amount(order_id=order.pk, request=wish) is lifecycle.RefundOutcome.STARTED
     return Refund.objects.get()
 
 
@@ -354,18 +356,50 @@ def test_a_refusal_before_stripe_was_asked_for_the_refund_is_no_answer(
     # The list of refunds could not be read, so an earlier call may have paid.
     server.faults = [None, (401, "invalid_request_error", "")]
     with pytest.raises(ProviderUnreachable):
-        provider.refund_part(refund=part)
+        provider.refund(refund=part)
     server.faults = [None, None, (400, "invalid_request_error", "")]
     with pytest.raises(ProviderRefused):
-        provider.refund_part(refund=part)
+        provider.refund(refund=part)
+
+
+def test_a_refund_that_the_release_before_had_asked_for_is_found(
+    server: StripeServer, order: Order, payment: Payment
+) -> None:
+    """Its name was that of the payment, and the answer was lost."""
+    send_webhook(event(payment))
+    server.session_status = "complete"
+    lifecycle.refund(order_id=order.pk, units_back=True)
+    before = {"id": "re_1", "object": "refund", "status": "succeeded", "metadata": {"payment": str(payment.pk)}}
+    server.refunds.append(before)
+    assert tasks.move_refunds() == 1
+    assert len(server.refunds) == 1
+    assert status_of(order) == OrderStatus.REFUNDED
+
+
+def test_a_whole_refund_that_failed_is_made_again_under_a_new_key(
+    server: StripeServer, order: Order, payment: Payment
+) -> None:
+    """The old key would return the first refund as it was before it failed."""
+    send_webhook(event(payment))
+    server.session_status = "complete"
+    lifecycle.refund(order_id=order.pk, units_back=True)
+    refund = Refund.objects.get()
+    server.refunds.append(
+        {"id": "re_1", "object": "refund", "status": "failed", "metadata": {"refund": str(refund.pk)}}
+    )
+    assert tasks.move_refunds() == 1
+    assert server.asked[-1].idempotency_key == f"refund-{refund.pk}-again"
+    assert status_of(order) == OrderStatus.REFUNDED
 
 
 def test_a_charge_that_is_already_refunded_counts_as_refunded(
-    server: StripeServer, provider: StripeProvider, payment: Payment
+    server: StripeServer, provider: StripeProvider, order: Order, payment: Payment
 ) -> None:
+    send_webhook(event(payment))
     server.session_status = "complete"
-    server.faults = [None, (400, "invalid_request_error", "charge_already_refunded")]
-    assert provider.refund(payment=payment) is RefundAnswer.DONE
+    lifecycle.refund(order_id=order.pk, units_back=True)
+    server.faults = [None, None, (400, "invalid_request_error", "charge_already_refunded")]
+    assert provider.refund(refund=Refund.objects.get()).answer is RefundAnswer.DONE
     assert server.asked[-1].path == "/v1/refunds"
 
 

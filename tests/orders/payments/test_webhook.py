@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from orders import tasks
 from orders.life import lifecycle, settlement
-from orders.models import Attention, Mail, Order, OrderStatus, Payment, PaymentEvent
-from orders.payments import sessions
+from orders.models import Attention, Mail, Order, OrderStatus, Payment, PaymentEvent, Refund
+from orders.payments import late_money, sessions
 from seckill.models import SaleItem
 from tests.orders.payments.payment_steps import (
     WEBHOOK,
@@ -208,6 +208,37 @@ def test_money_for_a_cancelled_or_rejected_order_goes_back(item: SaleItem, buyer
     send_webhook(message(payment, "refunded"))
     assert statuses_of(order)[0] == OrderStatus.REFUNDED
     assert figures(item) == (5, 0, 0, 0)
+
+
+def test_each_wrong_amount_that_goes_back_is_a_row_with_what_was_captured(item: SaleItem, buyer: User) -> None:
+    payment = payment_of(order_of(item, buyer))
+    send_webhook(message(payment, amount_minor=1500))
+    refund = Refund.objects.get()
+    assert (refund.amount_minor, refund.is_surplus, refund.payment) == (1500, True, payment)
+    assert refund.order.refunded_minor == 0
+
+
+def test_a_second_late_payment_leaves_the_first_to_be_decided(
+    item: SaleItem, buyer: User, settings: LazySettings
+) -> None:
+    """Else the order would be refunded with the second, and the first would stay with the shop."""
+    order = order_of(item, buyer)
+    first = payment_of(order)
+    send_webhook(message(first, "declined"))
+    second = payment_of(order, key="second")
+    let_deadlines_pass()
+    tasks.expire_overdue()
+    healthy = store_away(settings)
+    for payment in (first, second):
+        send_webhook(message(payment))
+    settings.CACHES = healthy
+    assert statuses_of(order)[0] == OrderStatus.EXPIRED
+    Payment.objects.filter(pk=first.pk).update(next_attempt_at="2000-01-01T00:00Z")
+    late_money.settle_waiting()
+    assert statuses_of(order)[0] == OrderStatus.PAID
+    send_webhook(message(second, "refunded"))
+    assert statuses_of(order)[0] == OrderStatus.PAID
+    assert sorted(order.payments.values_list("status", flat=True)) == ["captured", "refunded"]
 
 
 def test_a_refund_made_on_the_providers_own_site_is_applied(item: SaleItem, buyer: User) -> None:

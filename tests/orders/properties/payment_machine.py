@@ -1,30 +1,65 @@
 """The machine with payment pages and webhooks: repeated, late, out of order, or before their payment exists."""
 
+from collections import Counter
 from datetime import timedelta
 from typing import Any
+from unittest import mock
 from uuid import UUID, uuid4
 
 from django.conf import settings
+from django.db.models import F, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, MultipleResults, invariant, multiple, rule
 
-from orders.models import Order, Payment
-from orders.payments import inbox, late_money
+from orders import tasks
+from orders.life import lifecycle
+from orders.life.lifecycle import RefundOutcome
+from orders.models import SOLD, Order, Payment, Refund
+from orders.payments import inbox, late_money, provider_choice
 from orders.payments.inbox import EventOutcome
-from orders.payments.provider.interface import Event, EventKind
+from orders.payments.provider.interface import (
+    Event,
+    EventKind,
+    ProviderRefused,
+    ProviderUnreachable,
+    RefundAnswer,
+    RefundReply,
+)
+from orders.refund_records import RefundRequest
 from seckill.models import LatePayment, Sale
 from tests.orders.properties.payment_model import Page, PaymentModel
 from tests.orders.properties.sale_machine import SaleMachine
 
+# Quarters of an order's money.
+PARTS = st.sampled_from([4, 4, 4, 1, 2, 3])
+# Of refunds that the shop has lost; an empty one is none.
+NEW_IDS = st.one_of(st.just(""), st.uuids(version=4).map(str))
+ANSWERS = st.sampled_from(["done", "done", "under way", "refused", "away"])
 KINDS = st.sampled_from([EventKind.CAPTURED, EventKind.CAPTURED, *EventKind])
 PLACES = st.sampled_from(["", "", "", "payments.before_commit", "payments.after_commit", "late_payment.after_restore"])
 PROVIDER = "simulated"
 
 
+class StubProvider:
+    """A provider that gives every refund the same answer."""
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
+
+    def refund(self, *, refund: Refund) -> RefundReply:
+        if self.answer == "refused":
+            raise ProviderRefused(self.answer)
+        if self.answer == "away":
+            raise ProviderUnreachable(self.answer)
+        answer = RefundAnswer.DONE if self.answer == "done" else RefundAnswer.UNDER_WAY
+        return RefundReply(answer, reference=str(refund.pk))
+
+
 class PaymentMachine(SaleMachine):
     pages: Bundle[Any] = Bundle("pages")
+    refund_ids: Bundle[Any] = Bundle("refund_ids")
     model_type = PaymentModel
 
     @rule(target=pages, taken=SaleMachine.taken_passes, is_early=st.booleans())
@@ -34,9 +69,10 @@ class PaymentMachine(SaleMachine):
         if not self.model.may_open(reservation):
             return multiple()
         page = str(uuid4())
-        if is_early:
-            assert self.tell(page, reservation, EventKind.CAPTURED, 0) is EventOutcome.WAITING
         order = Order.objects.get(reservation_id=reservation)
+        event = event_of(page, reservation, kind=EventKind.CAPTURED, number=0, amount=order.amount_minor)
+        if is_early:
+            assert tell(event) is EventOutcome.WAITING
         Payment.objects.create(
             pk=page,
             order=order,
@@ -45,52 +81,83 @@ class PaymentMachine(SaleMachine):
             amount_minor=order.amount_minor,
             currency=order.currency,
         )
-        self.model.pages[page] = Page(reservation)
+        self.model.pages[page] = Page(reservation, order.amount_minor)
         if is_early:
             assert inbox.apply_waiting() == 1
-            self.model.heard.add(f"{page}-{EventKind.CAPTURED}-0")
-            self.follow(page, self.model.hear(page, EventKind.CAPTURED), "")
+            self.model.heard.add(event.event_id)
+            self.follow(page, self.model.hear(page, EventKind.CAPTURED, amount=order.amount_minor), "")
         return multiple(page)
 
-    @rule(page=pages, kind=KINDS, number=st.integers(0, 1), dies=PLACES)
-    def webhook(self, page: str, kind: EventKind, number: int, dies: str) -> None:
-        """The provider sends an event; the same number is the same event again."""
-        if kind == EventKind.REFUND_FAILED:
-            return
+    @rule(page=pages, kind=KINDS, number=st.integers(0, 1), part=PARTS, refund=refund_ids | NEW_IDS, dies=PLACES)
+    def webhook(self, page: str, kind: EventKind, number: int, part: int, refund: str, dies: str) -> None:
+        """The provider sends an event; the same number is the same event again. A refund's id may be of another page.
+
+        What was captured is most often all that was due; refunds may be of any part of it.
+        """
+        self.hear(page, kind, number=number, part=part, refund=refund or None, dies=dies)
+
+    @rule(page=pages, dies=PLACES)
+    def page_is_paid(self, page: str, dies: str) -> None:
+        """The usual event."""
+        self.hear(page, EventKind.CAPTURED, dies=dies)
+
+    def hear(
+        self, page: str, kind: EventKind, *, number: int = 0, part: int = 4, refund: str | None = None, dies: str = ""
+    ) -> None:
+        reservation = self.model.pages[page].reservation
+        amount = self.model.amount_of(reservation) * part // 4
+        event = event_of(page, reservation, kind=kind, number=number, amount=amount, refund=refund)
         answer = None
         with self.world.dying_at(dies):
-            answer = self.tell(page, self.model.pages[page].reservation, kind, number)
-        event_id = f"{page}-{kind}-{number}"
-        if event_id in self.model.heard:
+            answer = tell(event)
+        if event.event_id in self.model.heard:
             assert answer is EventOutcome.DUPLICATE
         elif dies != "payments.before_commit":
-            self.model.heard.add(event_id)
-            applied = self.model.hear(page, kind)
+            self.model.heard.add(event.event_id)
+            applied = self.model.hear(page, kind, amount=amount, refund=refund)
             assert answer in (applied, None)
             self.follow(page, applied, dies)
-
-    def tell(self, page: str, reservation: str, kind: EventKind, number: int) -> EventOutcome:
-        order = Order.objects.get(reservation_id=reservation)
-        event = Event(
-            event_id=f"{page}-{kind}-{number}",
-            kind=kind,
-            payment_id=UUID(page),
-            provider_reference=page,
-            reservation_id=UUID(reservation),
-            amount_minor=order.amount_minor,
-            currency=settings.CURRENCY,
-            happened_at=timezone.now(),
-        )
-        return inbox.receive(provider_name=PROVIDER, event=event)
 
     def follow(self, page: str, applied: EventOutcome, dies: str) -> None:
         """What comes after the commit of an event."""
         if dies == "payments.after_commit":
             return
         if applied is EventOutcome.LATE:
-            self.model.decide(self.model.pages[page], dies=bool(dies))
-        elif applied in (EventOutcome.PAID, EventOutcome.GOES_BACK, EventOutcome.REFUNDED):
+            self.model.decide(page, dies=bool(dies))
+        elif applied in (EventOutcome.PAID, EventOutcome.REFUND_STARTED, EventOutcome.REFUNDED):
             self.model.settle([self.model.pages[page].reservation])
+
+    # --- refunds ---
+
+    @rule(target=refund_ids, taken=SaleMachine.taken_passes, part=PARTS, refund=st.uuids(version=4).map(str))
+    def refund_some(self, taken: tuple[str, int], part: int, refund: str) -> MultipleResults[str]:
+        """Staff refund a part of an order."""
+        if taken[0] not in self.model.orders:
+            return multiple()
+        self.ask_for(taken[0], refund, self.model.amount_of(taken[0]) * part // 4)
+        return multiple(refund)
+
+    @rule(taken=SaleMachine.taken_passes, refund=refund_ids)
+    def refund_what_is_left(self, taken: tuple[str, int], refund: str) -> None:
+        """Staff type in all that is left; the form may be one that was sent before."""
+        if taken[0] in self.model.orders:
+            self.ask_for(taken[0], refund, max(self.model.refundable(taken[0]), 1))
+
+    def ask_for(self, reservation: str, refund: str, amount: int) -> None:
+        wish = RefundRequest(refund_id=UUID(refund), amount_minor=amount, units_of_line={}, units_back=False)
+        outcome = lifecycle.refund_amount(order_id=self.world.order_id(reservation), request=wish)
+        assert outcome is self.model.refund_some(reservation, refund, amount)
+        if outcome is RefundOutcome.STARTED:
+            self.model.settle([reservation])
+
+    @rule(answer=ANSWERS)
+    def ask_provider(self, answer: str) -> None:
+        """The sweep, with all refunds due. The provider answers all of them in the same way."""
+        past = Now() - timedelta(hours=1)
+        Refund.objects.exclude(next_attempt_at=None).update(next_attempt_at=past)
+        with mock.patch.object(provider_choice, "named", return_value=StubProvider(answer)):
+            done = tasks.move_refunds()
+        assert done == self.model.ask_provider(answer)
 
     @rule(takes_again=st.booleans())
     def policy(self, takes_again: bool) -> None:
@@ -107,7 +174,7 @@ class PaymentMachine(SaleMachine):
             Payment.objects.filter(pk=page).update(next_attempt_at=moment)
         decided = 0
         for page in undecided:
-            if not self.model.decide(self.model.pages[page]):
+            if not self.model.decide(page):
                 break
             decided += 1
         assert late_money.settle_waiting() == decided
@@ -118,7 +185,48 @@ class PaymentMachine(SaleMachine):
         assert {str(pk): status for pk, status in rows.values_list("pk", "status")} == {
             name: page.status for name, page in self.model.pages.items()
         }
+        orders = Order.objects.filter(lines__sale_item_id=self.world.item_id)
+        assert {str(pk): refunded for pk, refunded in orders.values_list("reservation_id", "refunded_minor")} == {
+            name: self.model.refunded(name) for name in self.model.orders
+        }
+        refunds = Refund.objects.filter(order__in=orders).values_list(
+            "order__reservation_id", "payment_id", "amount_minor", "status", "is_surplus"
+        )
+        found = Counter((str(order), str(page or ""), *rest) for order, page, *rest in refunds)
+        assert found == Counter(
+            (refund.reservation, refund.page or "", refund.amount, refund.status, refund.is_surplus)
+            for refund in self.model.refunds.values()
+        )
+
+    @invariant()
+    def no_more_goes_back_than_was_paid(self) -> None:
+        """Read from PostgreSQL alone."""
+        going = Refund.objects.exclude(status=Refund.Status.FAILED).exclude(payment=None)
+        for page in going.values("payment__amount_minor", "payment_id").annotate(total=Sum("amount_minor")):
+            assert page["total"] <= page["payment__amount_minor"]
+        paid = Order.objects.filter(status__in=SOLD, refunded_minor=F("amount_minor"))
+        assert not paid.exists()
 
     def come_to_rest(self) -> None:
         super().come_to_rest()
         assert not self.model.undecided
+
+
+def event_of(
+    page: str, reservation: str, *, kind: EventKind, number: int, amount: int, refund: str | None = None
+) -> Event:
+    return Event(
+        event_id=f"{page}-{kind}-{number}",
+        kind=kind,
+        payment_id=UUID(page),
+        provider_reference=page,
+        reservation_id=UUID(reservation),
+        amount_minor=amount,
+        currency=settings.CURRENCY,
+        happened_at=timezone.now(),
+        refund_id=UUID(refund) if refund else None,
+    )
+
+
+def tell(event: Event) -> EventOutcome:
+    return inbox.receive(provider_name=PROVIDER, event=event)

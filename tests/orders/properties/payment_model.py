@@ -1,23 +1,40 @@
-"""Payments in the model: payment pages, the provider's events, and late payments that wait for a decision."""
+"""Payments in the model: payment pages, the provider's events, refunds, and late payments that wait for a decision."""
 
 from dataclasses import dataclass
+from uuid import uuid4
 
-from orders.models import SOLD, OrderStatus, Payment
+from orders.life.lifecycle import RefundOutcome
+from orders.models import SOLD, OrderStatus, Payment, Refund
 from orders.payments.inbox import EventOutcome
 from orders.payments.provider.interface import EventKind
 from tests.orders.properties.sale_model import Hold, SaleModel, Terms
 
 Status = Payment.Status
+# After so many refusals a refund has failed, if staff can choose another amount.
+REFUSALS_MAX = 5
 ENDED_UNPAID = (OrderStatus.EXPIRED, OrderStatus.CANCELLED, OrderStatus.REJECTED)
 
 
 @dataclass
 class Page:
-    """A payment. `undecided`: a captured late payment, for which the shop has not decided yet."""
+    """A payment of `amount`. `undecided`: a captured late payment, for which the shop has not decided yet."""
 
     reservation: str
+    amount: int
     status: str = Status.PENDING
     undecided: bool = False
+
+
+@dataclass
+class MoneyBack:
+    """A refund. Without a `page` staff return the money themselves."""
+
+    reservation: str
+    page: str | None
+    amount: int
+    status: str = Refund.Status.DUE
+    is_surplus: bool = False
+    attempts: int = 0
 
 
 class PaymentModel(SaleModel):
@@ -26,6 +43,7 @@ class PaymentModel(SaleModel):
     def __init__(self, terms: Terms) -> None:
         super().__init__(terms)
         self.pages: dict[str, Page] = {}
+        self.refunds: dict[str, MoneyBack] = {}
         self.takes_again = True
         self.heard: set[str] = set()
 
@@ -37,82 +55,256 @@ class PaymentModel(SaleModel):
         waits = order is not None and order.status == OrderStatus.AWAITING_PAYMENT and not order.turn
         return waits and not self.pages_of(reservation, Status.PENDING)
 
-    def hear(self, name: str, kind: EventKind) -> EventOutcome:
+    # --- money ---
+
+    def amount_of(self, reservation: str) -> int:
+        return self.orders[reservation].units * self.price
+
+    def refunds_of(self, *, reservation: str = "", page: str = "", statuses: tuple[str, ...] = ()) -> list[MoneyBack]:
+        return [
+            refund
+            for refund in self.refunds.values()
+            if reservation in ("", refund.reservation)
+            and page in ("", refund.page)
+            and refund.status in (statuses or (Refund.Status.DUE, Refund.Status.REFUNDED))
+        ]
+
+    def refunded(self, reservation: str) -> int:
+        """What goes back or went back of the order's money."""
+        return sum(it.amount for it in self.refunds_of(reservation=reservation) if not it.is_surplus)
+
+    def kept(self, name: str) -> int:
+        """What does not go back of a payment."""
+        return self.pages[name].amount - sum(refund.amount for refund in self.refunds_of(page=name))
+
+    def captured_page(self, reservation: str) -> str | None:
+        pages = (name for name, page in self.pages.items() if page.reservation == reservation)
+        return next((name for name in pages if self.pages[name].status == Status.CAPTURED), None)
+
+    def refundable(self, reservation: str) -> int:
+        """How much staff may refund."""
+        status = self.orders[reservation].status
+        after_failure = status == OrderStatus.REFUND_DUE and self.captured_page(reservation) is not None
+        return self.amount_of(reservation) - self.refunded(reservation) if status in SOLD or after_failure else 0
+
+    # --- the provider's events ---
+
+    def hear(self, name: str, kind: EventKind, *, amount: int, refund: str | None = None) -> EventOutcome:
         """What an event does in PostgreSQL."""
         page = self.pages[name]
-        if kind == EventKind.CAPTURED:
-            return self.capture(page)
-        if kind == EventKind.REFUNDED:
-            return self.money_is_back(page)
+        match kind:
+            case EventKind.CAPTURED:
+                return self.capture(name, amount)
+            case EventKind.REFUNDED:
+                return self.all_is_back(name)
+            case EventKind.REFUND_PAID | EventKind.REFUND_FAILED:
+                return self.hear_of_one(name, kind, refund, amount)
+            case EventKind.REFUNDED_SO_FAR:
+                return self.hear_total(name, amount)
         if page.status == Status.PENDING:
             page.status = Status.FAILED
             return EventOutcome.FAILED
         return EventOutcome.NOTHING
 
-    def capture(self, page: Page) -> EventOutcome:
+    def capture(self, name: str, amount: int) -> EventOutcome:
+        page = self.pages[name]
         order = self.orders[page.reservation]
         if page.status not in (Status.PENDING, Status.FAILED):
             return EventOutcome.NOTHING
+        if amount != self.amount_of(page.reservation):
+            page.amount = amount
+            self.owe_back(name)
+            return EventOutcome.AMOUNT_DIFFERS
         if order.status == OrderStatus.AWAITING_PAYMENT:
             self.take(page)
             order.status = OrderStatus.PAID
             return EventOutcome.PAID
         if order.status in SOLD or self.pages_of(page.reservation, Status.CAPTURED):
-            page.status = Status.REFUND_DUE
+            self.owe_back(name)
             return EventOutcome.PAID_TWICE
         if order.status == OrderStatus.EXPIRED:
             self.take(page)
             page.undecided = True
             return EventOutcome.LATE
-        self.owe_back(page)
-        return EventOutcome.GOES_BACK
+        self.owe_back(name)
+        return EventOutcome.REFUND_STARTED
 
     def take(self, page: Page) -> None:
         for other in self.pages_of(page.reservation, Status.PENDING):
             other.status = Status.FAILED
         page.status = Status.CAPTURED
 
-    def owe_back(self, page: Page) -> None:
+    def owe_back(self, name: str) -> None:
+        """The order does not take the payment."""
+        page = self.pages[name]
         order = self.orders[page.reservation]
         page.status, page.undecided = Status.REFUND_DUE, False
-        if order.status in ENDED_UNPAID:
+        # Another late payment of the order may be undecided.
+        if order.status in ENDED_UNPAID and not self.pages_of(page.reservation, Status.CAPTURED):
             order.status, order.settled = OrderStatus.REFUND_DUE, False
+        self.add_refund(name, self.kept(name), is_surplus=True)
+        self.close(name)
 
-    def money_is_back(self, page: Page) -> EventOutcome:
-        order = self.orders[page.reservation]
-        if page.status == Status.REFUND_DUE:
-            page.status = Status.REFUNDED
-            if order.status == OrderStatus.REFUND_DUE and not self.pages_of(page.reservation, Status.REFUND_DUE):
-                order.status = OrderStatus.REFUNDED
-            return EventOutcome.REFUNDED
-        if page.status != Status.CAPTURED:
+    def all_is_back(self, name: str) -> EventOutcome:
+        page = self.pages[name]
+        if page.status not in (Status.REFUND_DUE, Status.CAPTURED):
             return EventOutcome.NOTHING
-        page.status, page.undecided = Status.REFUNDED, False
-        if order.status in (OrderStatus.PAID, OrderStatus.SHIPPED):
-            order.status, order.units_back = OrderStatus.REFUNDED, False
-        elif order.status == OrderStatus.EXPIRED:
-            order.status, order.settled = OrderStatus.REFUNDED, False
+        status = self.orders[page.reservation].status
+        self.note(name, self.kept(name), is_surplus=status not in (*SOLD, OrderStatus.REFUND_DUE))
+        for refund in self.refunds_of(page=name, statuses=(Refund.Status.DUE,)):
+            self.finish(refund)
         return EventOutcome.REFUNDED
 
+    def hear_of_one(self, name: str, kind: EventKind, refund_id: str | None, amount: int) -> EventOutcome:
+        """One refund is done or has failed. One that the shop does not know was lost, and is written down again.
+
+        Without an id it is the last refund of a payment that goes back as a whole.
+        """
+        refund: MoneyBack | None
+        if refund_id is None:
+            goes_back = self.pages[name].status in (Status.REFUND_DUE, Status.REFUNDED)
+            refund = self.refunds_of(page=name)[-1] if goes_back else None
+        elif refund_id in self.refunds:
+            refund = self.refunds[refund_id]
+        else:
+            refund = self.note(name, amount, refund_id=refund_id)
+        if refund is None or refund.page != name:
+            return EventOutcome.NOTHING
+        if kind == EventKind.REFUND_PAID:
+            return EventOutcome.REFUNDED if self.finish(refund) else EventOutcome.NOTHING
+        return EventOutcome.REFUND_FAILS if self.fail(refund) else EventOutcome.NOTHING
+
+    def hear_total(self, name: str, total: int) -> EventOutcome:
+        """What is more than the shop's own refunds was refunded on the provider's site."""
+        page = self.pages[name]
+        if page.status != Status.CAPTURED:
+            return EventOutcome.NOTHING
+        refund = self.note(name, total - (page.amount - self.kept(name)))
+        return EventOutcome.REFUNDED if refund and self.finish(refund) else EventOutcome.NOTHING
+
+    def note(self, name: str, amount: int, *, refund_id: str = "", is_surplus: bool = False) -> MoneyBack | None:
+        """A refund from outside the shop, of what is left at most. None if the money is not known to have come."""
+        if self.pages[name].status in (Status.PENDING, Status.FAILED):
+            return None
+        reservation = self.pages[name].reservation
+        amount = min(amount, self.kept(name))
+        if not is_surplus:
+            amount = min(amount, self.amount_of(reservation) - self.refunded(reservation))
+        refund = self.add_refund(name, amount, refund_id=refund_id, is_surplus=is_surplus)
+        self.end_if_all_goes_back(reservation)
+        return refund
+
+    def add_refund(self, page: str, amount: int, *, refund_id: str = "", is_surplus: bool = False) -> MoneyBack | None:
+        if amount <= 0:
+            return None
+        refund = MoneyBack(self.pages[page].reservation, page, amount, is_surplus=is_surplus)
+        self.refunds[refund_id or str(uuid4())] = refund
+        return refund
+
+    # --- refunds ---
+
+    def end_if_all_goes_back(self, reservation: str) -> None:
+        order = self.orders[reservation]
+        if order.status in SOLD and self.refunded(reservation) == self.amount_of(reservation):
+            due = self.refunds_of(reservation=reservation, statuses=(Refund.Status.DUE,))
+            is_due = any(not refund.is_surplus for refund in due)
+            order.status = OrderStatus.REFUND_DUE if is_due else OrderStatus.REFUNDED
+            order.units_back = False
+
+    def finish(self, refund: MoneyBack) -> bool:
+        """The provider has paid. The order ends with the last of its money."""
+        if refund.status != Refund.Status.DUE:
+            return False
+        assert refund.page is not None
+        refund.status = Refund.Status.REFUNDED
+        self.close(refund.page)
+        return True
+
+    def close(self, name: str) -> None:
+        page = self.pages[name]
+        order = self.orders[page.reservation]
+        waits = self.refunds_of(page=name, statuses=(Refund.Status.DUE,))
+        captured = page.status == Status.CAPTURED and self.kept(name) <= 0
+        if not waits and (page.status == Status.REFUND_DUE or captured):
+            page.status, page.undecided = Status.REFUNDED, False
+        due = self.refunds_of(reservation=page.reservation, statuses=(Refund.Status.DUE,))
+        if due or self.pages_of(page.reservation, Status.CAPTURED):
+            return
+        if order.status == OrderStatus.REFUND_DUE:
+            order.status = OrderStatus.REFUNDED
+        elif order.status == OrderStatus.EXPIRED and self.pages_of(page.reservation, Status.REFUNDED):
+            order.status, order.settled = OrderStatus.REFUNDED, False
+
+    def fail(self, refund: MoneyBack) -> bool:
+        assert refund.page is not None
+        page, order = self.pages[refund.page], self.orders[refund.reservation]
+        if refund.is_surplus or page.status == Status.REFUND_DUE:
+            if refund.status != Refund.Status.FAILED:
+                refund.status = Refund.Status.DUE
+            page.status = Status.REFUND_DUE
+        elif refund.status == Refund.Status.FAILED:
+            return False
+        else:
+            refund.status = Refund.Status.FAILED
+            page.status = Status.CAPTURED if page.status == Status.REFUNDED else page.status
+        if order.status == OrderStatus.REFUNDED:
+            order.status = OrderStatus.REFUND_DUE
+        return True
+
+    def ask_provider(self, answer: str) -> int:
+        """Each refund that is due is asked for once. Returns how many are done."""
+        done = 0
+        for refund in self.refunds_of(statuses=(Refund.Status.DUE,)):
+            assert refund.page is not None
+            refund.attempts += 1
+            stays = self.pages[refund.page].status == Status.REFUND_DUE
+            if answer == "done":
+                done += self.finish(refund)
+            elif answer == "refused" and refund.attempts >= REFUSALS_MAX and not stays:
+                self.fail(refund)
+        return done
+
     def refund(self, reservation: str, *, units_back: bool) -> OrderStatus:
+        page = self.captured_page(reservation)
         status = super().refund(reservation, units_back=units_back)
-        for page in self.pages_of(reservation, Status.CAPTURED):
-            page.status, status = Status.REFUND_DUE, OrderStatus.REFUND_DUE
-        return status
+        rest = MoneyBack(reservation, page, self.amount_of(reservation) - self.refunded(reservation))
+        self.refunds[str(uuid4())] = rest
+        if page is None:
+            rest.status = Refund.Status.REFUNDED
+            return status
+        if rest.amount == self.pages[page].amount:
+            self.pages[page].status = Status.REFUND_DUE
+        return OrderStatus.REFUND_DUE
+
+    def refund_some(self, reservation: str, refund_id: str, amount: int) -> RefundOutcome:
+        """Staff refund an amount."""
+        left = self.refundable(reservation)
+        if refund_id in self.refunds:
+            return RefundOutcome.REPEATED
+        if not left:
+            return RefundOutcome.NOT_REFUNDABLE
+        if not 0 < amount <= left:
+            return RefundOutcome.WRONG_AMOUNT
+        page = self.captured_page(reservation)
+        status = Refund.Status.DUE if page else Refund.Status.REFUNDED
+        self.refunds[refund_id] = MoneyBack(reservation, page, amount, status)
+        self.end_if_all_goes_back(reservation)
+        return RefundOutcome.STARTED
 
     @property
     def undecided(self) -> list[str]:
         return [name for name, page in self.pages.items() if page.undecided]
 
-    def decide(self, page: Page, *, dies: bool = False) -> bool:
+    def decide(self, name: str, *, dies: bool = False) -> bool:
         """Decide a late payment. False if the store cannot answer now."""
+        page = self.pages[name]
         order, store = self.orders[page.reservation], self.store
         if order.status != OrderStatus.EXPIRED:
             page.undecided = False
             return True
         if not self.takes_again:
             if not dies:
-                self.owe_back(page)
+                self.owe_back(name)
                 self.settle([page.reservation])
             return True
         if not self.store_is_up:
@@ -135,6 +327,6 @@ class PaymentModel(SaleModel):
             page.undecided = False
             order.status, order.settled = OrderStatus.PAID, False
         else:
-            self.owe_back(page)
+            self.owe_back(name)
         self.settle([page.reservation])
         return True

@@ -113,6 +113,15 @@ BUGS = [
         in_function(settlement, "tell_ledger", ' if answer != "unavailable"', ""),
     ),
     Bug(
+        "a refund of all the money that is left leaves the order as it is",
+        in_function(lifecycle, "end_if_all_goes_back", "order.refunded_minor == order.amount_minor", "False"),
+        quick=True,
+    ),
+    Bug(
+        "a failed refund stays counted",
+        in_function(lifecycle, "mark_refund_failed", " - lost_minor", ""),
+    ),
+    Bug(
         "a reconcile leaves the entries of other workers where they are",
         in_function(
             reconcile, "collect_reservations", "intake.drain_all(item_id=item_id)", "intake.drain_once(item_id=item_id)"

@@ -36,6 +36,7 @@ from seckill.store.client import StoreUnreachable
 from tests.orders.properties.sale_model import ENDED, OPEN, UPCOMING, Change, Kind, SaleModel, Terms
 from tests.orders.properties.world import Cast, World, commits_that_wait, later
 from tests.own_store import OwnStore
+from tests.products import variant_of
 
 # The buyers in the rules; the others buy at the end all that is left.
 REGULARS = 3
@@ -80,6 +81,7 @@ class SaleMachine(RuleBasedStateMachine):
         terms = Terms(quantity, limit, window=UPCOMING if upcoming else OPEN)
         self.world = World(self.own_store, self.cast, terms)
         self.model = self.model_type(terms)
+        self.model.price = variant_of(self.cast.product).price_minor
         taken = [self.new_pass() for _ in first]
         for reservation, (buyer, units) in zip(taken, first, strict=True):
             self.ask(reservation, buyer, units)

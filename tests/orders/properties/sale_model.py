@@ -196,6 +196,7 @@ class SaleModel:
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
+        self.price = 0
         self.store = StoreModel(terms=deepcopy(terms))
         self.store_is_up = True
         self.backup: StoreModel | None = None

@@ -397,12 +397,12 @@ def test_a_late_payment_takes_units_that_are_left_in_postgresql(journey: ItemJou
 
 def test_a_late_payment_goes_back_where_nothing_is_left(journey: ItemJourney, late_order: Order) -> None:
     SaleItem.objects.filter(pk=journey.item_id).update(quantity=3)
-    assert late_money.settle_late_payment(order_id=late_order.pk) is LatePaymentOutcome.GOES_BACK
+    assert late_money.settle_late_payment(order_id=late_order.pk) is LatePaymentOutcome.REFUND_STARTED
     late_order.refresh_from_db()
     assert (late_order.status, late_order.settled_at is not None) == (OrderStatus.REFUND_DUE, True)
 
 
-@pytest.mark.parametrize(("others", "outcome"), [(1, LatePaymentOutcome.KEPT), (2, LatePaymentOutcome.GOES_BACK)])
+@pytest.mark.parametrize(("others", "outcome"), [(1, LatePaymentOutcome.KEPT), (2, LatePaymentOutcome.REFUND_STARTED)])
 def test_a_late_payment_respects_the_limit_per_buyer(
     journey: ItemJourney, late_order: Order, others: int, outcome: LatePaymentOutcome
 ) -> None:

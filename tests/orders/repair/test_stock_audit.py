@@ -14,7 +14,7 @@ from django.utils import timezone
 from orders.life import lifecycle
 from orders.life.lifecycle import RefundOutcome
 from orders.models import Order, OrderLine, OrderStatus
-from orders.refund_records import Wish
+from orders.refund_records import RefundRequest
 from orders.repair.stock_audit import audit_stock
 from orders.units.in_stock import move_units
 from seckill.models import SaleItem
@@ -72,8 +72,10 @@ def test_every_way_of_an_order_keeps_the_figures_in_agreement(buyer: User, tea: 
 
 def refund_some(order: Order, *, units: int, units_back: bool) -> None:
     (line,) = order.lines.all()
-    wish = Wish(refund_id=uuid4(), amount_minor=units * 5000, units_of_line={line.pk: units}, units_back=units_back)
-    assert lifecycle.refund_part(order_id=order.pk, wish=wish) is RefundOutcome.STARTED
+    wish = RefundRequest(
+        refund_id=uuid4(), amount_minor=units * 5000, units_of_line={line.pk: units}, units_back=units_back
+    )
+    assert lifecycle.refund_amount(order_id=order.pk, request=wish) is RefundOutcome.STARTED
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from orders.life import lifecycle
 from orders.models import Mail, Order, OrderLine, OrderStatus, ShippingAddress
-from orders.refund_records import Wish
+from orders.refund_records import RefundRequest
 from orders.staff import order_table
 from shop.models import Product
 from tests.products import make_product, variant_of
@@ -114,9 +114,9 @@ class TestExport:
 
     def test_refunds_stand_with_the_order_and_its_lines(self, client: Client, order: Order, shop_manager: User) -> None:
         line = order.lines.all()[0]
-        lifecycle.refund_part(
+        lifecycle.refund_amount(
             order_id=order.pk,
-            wish=Wish(
+            request=RefundRequest(
                 refund_id=order.number, amount_minor=9900, units_of_line={line.pk: 1}, units_back=False, reason="broken"
             ),
         )

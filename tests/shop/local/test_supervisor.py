@@ -1,5 +1,7 @@
 """The supervisor with small test programs."""
 
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 from shop.local.process import Comeback, Process, ProcessFailed
 from shop.local.supervisor import StopRequested, Supervisor
 
+ROOT = Path(__file__).resolve().parents[3]
 ANSWERS_ONCE_THEN_DIES = "print('up', flush=True); import time; time.sleep(0.3); print('[out of luck]'); exit(3)"
 
 
@@ -107,3 +110,43 @@ def test_a_process_that_may_not_start_is_started_in_the_end(tmp_path: Path, monk
         supervisor.watch()
     monkeypatch.undo()
     supervisor.stop()
+
+
+SUPERVISING = """
+import sys
+from pathlib import Path
+from shop.local.process import Process
+from shop.local.supervisor import StopRequested, Supervisor
+
+supervisor = Supervisor(report=print)
+supervisor.listen()
+child = Process(
+    name="worker",
+    title="Worker",
+    argv=[sys.executable, "-c", "import signal; print('up', flush=True); signal.pause()"],
+    log_path=Path(sys.argv[1]),
+    ready=lambda process: "up" in process.log_since_start(),
+)
+try:
+    supervisor.start(processes=[child])
+    print("watching", flush=True)
+    supervisor.watch()
+except StopRequested:
+    supervisor.stop()
+    print("stopped the worker by signal", -child.exit_code)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_supervisor_that_was_started_with_the_signals_ignored_can_be_stopped(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """As `nohup` and the background jobs of a script start programs; its children can be stopped as well."""
+    words = [sys.executable, "-c", SUPERVISING, str(tmp_path / "worker.log")]
+    ignoring = ["sh", "-c", 'trap "" INT TERM HUP; exec "$@"', "sh", *words]
+    with subprocess.Popen(ignoring, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None
+        assert any("watching" in line for line in process.stdout)
+        process.send_signal(number)
+        assert process.stdout.read() == f"stopped the worker by signal {signal.SIGTERM.value}\n"
+    assert process.returncode == 0

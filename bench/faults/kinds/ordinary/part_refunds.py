@@ -14,7 +14,7 @@ from orders.life import lifecycle
 from orders.life.lifecycle import RefundOutcome
 from orders.models import Order, OrderStatus, Refund, RefundLine
 from orders.payments.simulated.models import SimulatedRefund
-from orders.refund_records import Wish
+from orders.refund_records import RefundRequest
 from shop.models import StockChange
 
 REASON = "fault harness"
@@ -27,7 +27,7 @@ class KilledInPartRefund(DiesAtFailpoint):
 
     name = "killed-in-part-refund"
     description = "a worker dies after the payment company paid back a part of an order, before it is in PostgreSQL"
-    failpoint = "part_refund.after_provider"
+    failpoint = "refund.after_provider"
     starts_after_seconds = (0.0, 0.2)
     demand = Demand(buyers=0, shoppers=50, retry_seconds_max=10.0)
     shelf = Shelf(products=4, units=40)
@@ -81,15 +81,15 @@ class KilledInPartRefund(DiesAtFailpoint):
         connection.close()
         for order in self._orders().filter(status=OrderStatus.PAID, refunds=None, payments__status="captured"):
             line = order.lines.order_by("pk")[0]
-            wish = Wish(
+            wish = RefundRequest(
                 refund_id=uuid4(),
                 amount_minor=line.unit_price_minor,
                 units_of_line={line.pk: 1},
                 units_back=True,
                 reason=REASON,
             )
-            first = lifecycle.refund_part(order_id=order.pk, wish=wish)
-            self._answers.append((first, lifecycle.refund_part(order_id=order.pk, wish=wish)))
+            first = lifecycle.refund_amount(order_id=order.pk, request=wish)
+            self._answers.append((first, lifecycle.refund_amount(order_id=order.pk, request=wish)))
         return True
 
 
