@@ -22,9 +22,8 @@ from orders.repair.audit import audit
 from seckill import ledger, passes
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.conftest import make_item
 from tests.own_store import OwnStore, as_reservation_store, running
-from tests.products import make_product
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -24,8 +24,8 @@ from seckill.changes.journal import make_change
 from seckill.live.staff_figures import figures_of
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
-from tests.orders.payments.payment_steps import message, payment_of, send_webhook
-from tests.products import make_product, variant_of
+from tests.steps.paying import message, payment_of, send_webhook
+from tests.steps.shop import make_product, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -19,7 +19,7 @@ from seckill import ledger, passes
 from seckill.models import SaleItem
 from shop.http import problems
 from shop.models import Product, Variant
-from tests.orders.staff.test_bounds import make_orders
+from tests.steps.buying import make_orders
 
 OPEN_PAGES = (
     *("/", "/sales/{sale}/", "/products/", "/categories/tea/", "/products/longjing/"),

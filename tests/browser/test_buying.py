@@ -16,8 +16,7 @@ from seckill import ledger, passes
 from seckill.ledger_words import Confirmed
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

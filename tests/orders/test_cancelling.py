@@ -15,9 +15,8 @@ from seckill import ledger, passes
 from seckill.models import SaleItem
 from shop.http import rate_limits
 from shop.models import Product
-from tests.conftest import make_item
 from tests.own_store import free_port
-from tests.products import make_product
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,8 +14,8 @@ from seckill.models import SaleItem
 from seckill.store import StoreUnreachable
 from shop.accounts.sign_in_hint import COOKIE, hint_of
 from shop.models import BuyerLanguage, Product
-from tests.conftest import make_item
-from tests.orders.payments.payment_steps import order_of
+from tests.steps.buying import order_of
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -21,10 +21,11 @@ from seckill.models import SaleItem
 from seckill.store import StoreUnreachable
 from shop.languages.page_language import path_in
 from shop.models import Product
-from tests.conftest import make_item
-from tests.orders.payments.payment_steps import message, send_webhook, store_away
-from tests.orders.shipping.addresses import ADDRESS
-from tests.seckill.staff.filled_form import messages_on
+from tests.steps.buying import ADDRESS
+from tests.steps.paying import message, send_webhook
+from tests.steps.shop import make_item
+from tests.steps.staff import messages_on
+from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,7 +15,7 @@ from seckill import ledger, passes
 from seckill.ledger_words import ReleaseReason
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.conftest import make_item
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

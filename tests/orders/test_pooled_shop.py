@@ -22,10 +22,9 @@ from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product
 from tests import test_purchase_journey
-from tests.orders.repair.item_journey import ItemJourney
-from tests.orders.repair.test_reconcile import make_change
 from tests.other_database import own_url, shop_on
 from tests.own_pooler import OwnPooler, running_pooler
+from tests.steps.item_journey import ItemJourney
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -72,11 +71,11 @@ def test_an_item_that_the_store_has_lost_is_rebuilt(pooler: OwnPooler, journey: 
 
 
 def test_a_running_sale_is_changed(pooler: OwnPooler, journey: ItemJourney) -> None:
-    make_change(journey, SaleChange.Kind.ADD_UNITS, units=3)
-    make_change(journey, SaleChange.Kind.PAUSE)
+    journey.change(SaleChange.Kind.ADD_UNITS, units=3)
+    journey.change(SaleChange.Kind.PAUSE)
     assert (journey.item()["quantity"], journey.item()["state"]) == ("8", "paused")
     assert journey.try_to_reserve() == Outcome.PAUSED
-    make_change(journey, SaleChange.Kind.RESUME)
+    journey.change(SaleChange.Kind.RESUME)
     assert journey.try_to_reserve() == Outcome.RESERVED
 
 

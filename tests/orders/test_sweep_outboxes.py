@@ -17,8 +17,7 @@ from seckill import ledger, outbox, passes
 from seckill.keys import keys_of
 from seckill.models import Sale, SaleItem
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

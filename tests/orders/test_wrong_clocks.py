@@ -18,7 +18,7 @@ from seckill.keys import keys_of
 from seckill.models import SaleItem
 from seckill.timestamps import from_ms, to_ms
 from shop.models import Product
-from tests.conftest import make_item
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db
 

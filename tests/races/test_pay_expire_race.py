@@ -26,8 +26,8 @@ from orders.payments.provider.interface import Event, EventKind
 from seckill import ledger, passes
 from seckill.models import LatePayment, Sale, SaleItem
 from shop.models import Product
-from tests.conftest import make_item
-from tests.orders.payments.payment_steps import run_and_close
+from tests.steps.paying import run_and_close
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,8 +12,8 @@ from django.db.models import Sum
 from orders.models import LIVE, Order, OrderLine, OrderStatus
 from seckill import ledger
 from shop.models import Product
-from tests.conftest import make_item
 from tests.live_shop import SEVERAL_WEB_PROCESSES, live_shop
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

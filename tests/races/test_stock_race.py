@@ -14,8 +14,8 @@ from django.test import Client
 from shop.models import StockChange, Variant
 from shop.staff.stock_step import Count, Difference, StockRefused, take
 from shop.stock.movements import EFFECTS, NotEnoughUnits, move
-from tests.products import make_product, variant_of
-from tests.shop.product_page import page_of, saved_page
+from tests.steps.product_page import page_of, saved_page
+from tests.steps.shop import make_product, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

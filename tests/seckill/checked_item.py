@@ -31,7 +31,7 @@ from seckill.outcomes import Outcome
 from seckill.scripts import Script
 from seckill.store import StoreUnreachable
 from tests.own_store import OwnStore
-from tests.seckill.stored_item import StoredItem
+from tests.steps.store import StoredItem
 
 ITEM_ID = 42
 HOUR_MS = 3_600_000

@@ -21,9 +21,9 @@ from seckill.changes.rules import CannotChange
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.publication import CannotPublish, announce_pending, publish_sale
 from shop.models import Product
-from tests.conftest import make_item
 from tests.own_store import OwnStore, as_reservation_store, running
-from tests.seckill.staff.filled_form import messages_on
+from tests.steps.shop import make_item
+from tests.steps.staff import messages_on
 
 STRONG = {
     "appendonly": "yes",

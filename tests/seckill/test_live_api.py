@@ -16,7 +16,7 @@ from seckill.keys import keys_of
 from seckill.live.spread import spread_ms, spread_seconds
 from seckill.models import Sale, SaleItem
 from shop.models import Product
-from tests.conftest import make_item
+from tests.steps.shop import make_item
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("shadow")]
 

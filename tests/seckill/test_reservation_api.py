@@ -18,8 +18,8 @@ from orders.models import Order
 from seckill import ledger
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.conftest import make_item
 from tests.own_store import as_reservation_store, running
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db
 

@@ -15,8 +15,7 @@ from seckill.models import Sale, SaleItem
 from seckill.store import StoreUnreachable
 from shop.languages.page_language import path_in
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product, variant_of
+from tests.steps.shop import make_item, make_product, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

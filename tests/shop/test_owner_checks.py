@@ -19,7 +19,8 @@ from django.utils import timezone
 from orders.models import Order, OrderLine, OrderStatus, Payment
 from seckill.models import SaleItem
 from shop.models import Address
-from tests.orders.payments.payment_steps import order_of, payment_of
+from tests.steps.buying import order_of
+from tests.steps.paying import payment_of
 
 pytestmark = pytest.mark.django_db
 

@@ -12,8 +12,8 @@ from seckill.models import SaleItem
 from shop.buyer_language import language_of
 from shop.languages.page_language import language_of_path, path_in
 from shop.models import BuyerLanguage
-from tests.orders.payments.payment_steps import order_of, payment_of
-from tests.orders.shipping.addresses import ADDRESS
+from tests.steps.buying import ADDRESS, order_of
+from tests.steps.paying import payment_of
 
 pytestmark = pytest.mark.django_db
 

@@ -7,7 +7,8 @@ from bench.faults.store_snapshot import take_snapshot
 from orders.models import Payment, PaymentEvent
 from orders.payments.simulated import company
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import message, order_of, payment_of, send_webhook
+from tests.steps.buying import order_of
+from tests.steps.paying import message, payment_of, send_webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

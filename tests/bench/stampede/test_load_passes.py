@@ -10,7 +10,7 @@ from bench import load_buyers
 from seckill import passes
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.conftest import make_item
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db
 

@@ -23,8 +23,8 @@ from seckill.keys import keys_of
 from seckill.models import Sale, SaleItem
 from seckill.passes import new_reservation_id
 from shop.models import Product
-from tests.conftest import make_item
 from tests.own_store import free_port
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,7 +15,7 @@ from orders.invoices.invoice_pdf import invoice_pdf
 from orders.models import Order, OrderLine, OrderStatus, ShippingAddress
 from seckill.models import SaleItem
 from tests.orders.account.test_person_data import HOME
-from tests.orders.staff.test_bounds import make_orders
+from tests.steps.buying import make_orders
 
 pytestmark = pytest.mark.django_db
 

@@ -24,8 +24,8 @@ from orders.models import (
 from seckill.models import SaleItem
 from shop.accounts.tokens import new_token
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
-from tests.orders.staff.test_bounds import make_orders
-from tests.shop.accounts.account_steps import confirmed, enter_password_again, is_signed_in, sign_in
+from tests.steps.accounts import confirmed, enter_password_again, is_signed_in, sign_in
+from tests.steps.buying import make_orders
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,7 +15,8 @@ from orders.checkout.placement import PlaceOutcome, place_order
 from orders.included_taxes import TaxShare, tax_shares, taxes_of
 from orders.models import Cart, CartLine, Order, OrderStatus, ShippingAddress, ShippingMethod, ShippingPrice
 from shop.models import Product, TaxRate, Variant
-from tests.orders.checkout.checkout_steps import ADDRESS, GUEST, assert_stock_agrees, fill, goods, units_in, wish_of
+from tests.steps.buying import ADDRESS, GUEST, assert_stock_agrees, fill, wish_of
+from tests.steps.shop import goods, units_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -18,8 +18,7 @@ from orders.refund_records import Wish
 from seckill.models import SaleItem
 from shop.models import BuyerLanguage, Variant
 from tests.orders.mails.mail_server import MailServer, mail_server
-from tests.orders.shipping.addresses import ADDRESS
-from tests.products import buyer_of
+from tests.steps.buying import ADDRESS, buyer_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -84,8 +83,8 @@ def test_a_confirmation_has_lines_sums_taxes_and_the_address(server: MailServer,
             "Includes 13% tax",
             "CN¥5.52",
             order.shown_code,
-            "Wang Xiaoming",
-            "Wensan Road 478",
+            "Li Lei",
+            "Tianshan Road 123",
             f"http://shop.example.com/orders/{order.number}/",
         ):
             assert words in part, words

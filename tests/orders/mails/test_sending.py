@@ -31,7 +31,7 @@ from shop.outgoing_mail import Delivery
 from tests.live_shop import environment
 from tests.orders.mails.mail_server import MailServer, mail_server
 from tests.own_store import free_port
-from tests.products import buyer_of
+from tests.steps.buying import buyer_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,16 +14,10 @@ from orders.payments.inbox import EventOutcome
 from seckill import ledger
 from seckill.models import LatePayment, Sale, SaleItem
 from shop.models import Product
-from tests.conftest import make_item
-from tests.orders.payments.payment_steps import (
-    figures,
-    let_deadlines_pass,
-    message,
-    order_of,
-    payment_of,
-    send_webhook,
-    store_away,
-)
+from tests.steps.buying import let_deadlines_pass, order_of
+from tests.steps.paying import message, payment_of, send_webhook
+from tests.steps.shop import make_item
+from tests.steps.store import figures, store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

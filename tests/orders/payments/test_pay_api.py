@@ -21,18 +21,9 @@ from orders.payments.provider.interface import ProviderRefused, ProviderUnreacha
 from orders.payments.simulated.models import SimulatedSession
 from orders.repair.audit import audit
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import (
-    figures,
-    let_deadlines_pass,
-    message,
-    order_of,
-    payment_of,
-    press_cancel,
-    press_pay,
-    run_and_close,
-    send_webhook,
-    signed_in,
-)
+from tests.steps.buying import let_deadlines_pass, order_of, signed_in
+from tests.steps.paying import message, payment_of, press_cancel, press_pay, run_and_close, send_webhook
+from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
@@ -20,21 +19,12 @@ from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill.models import SaleItem
 from shop.languages.page_language import path_in
-from tests.orders.payments.payment_steps import WEBHOOK, figures, order_of, payment_of
+from tests.steps.paying import WEBHOOK, payment_of
+from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LONG_AGO = "2000-01-01T00:00Z"
-
-
-@pytest.fixture
-def order(item: SaleItem, buyer: User) -> Order:
-    return order_of(item, buyer)
-
-
-@pytest.fixture
-def payment(order: Order) -> Payment:
-    return payment_of(order)
 
 
 @pytest.fixture

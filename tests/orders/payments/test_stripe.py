@@ -28,8 +28,10 @@ from orders.payments.stripe_checkout import StripeProvider
 from orders.refund_records import Wish
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.orders.payments.payment_steps import figures, let_deadlines_pass, order_of, payment_of, press_pay, signed_in
 from tests.orders.payments.stripe_server import StripeServer, stripe_server
+from tests.steps.buying import let_deadlines_pass, signed_in
+from tests.steps.paying import payment_of, press_pay
+from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -50,11 +52,6 @@ def server(settings: LazySettings) -> Iterator[StripeServer]:
 @pytest.fixture
 def provider(server: StripeServer) -> StripeProvider:
     return StripeProvider()
-
-
-@pytest.fixture
-def order(item: SaleItem, buyer: User) -> Order:
-    return order_of(item, buyer)
 
 
 @pytest.fixture

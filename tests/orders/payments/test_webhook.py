@@ -12,17 +12,9 @@ from orders import lifecycle, settlement, tasks
 from orders.models import Attention, Mail, Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import sessions
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import (
-    WEBHOOK,
-    figures,
-    let_deadlines_pass,
-    message,
-    order_of,
-    payment_of,
-    run_and_close,
-    send_webhook,
-    store_away,
-)
+from tests.steps.buying import let_deadlines_pass, order_of
+from tests.steps.paying import WEBHOOK, message, payment_of, run_and_close, send_webhook
+from tests.steps.store import figures, store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

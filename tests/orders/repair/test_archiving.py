@@ -1,6 +1,6 @@
 """A sale that was over long ago leaves the store, whatever interrupts that, and PostgreSQL has its final figures."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from io import StringIO
@@ -33,33 +33,22 @@ from seckill.store import StoreUnreachable
 from seckill.timestamps import to_ms
 from shop import failpoints
 from shop.models import Product
-from tests.conftest import make_item
-from tests.orders.repair.item_journey import ItemJourney
-from tests.own_store import OwnStore, as_reservation_store, running
-from tests.products import make_product
+from tests.steps.item_journey import ItemJourney
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 QUANTITY = 20
 
 
-@pytest.fixture(scope="module")
-def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
-    with running(tmp_path_factory.mktemp("archiving")) as store:
-        yield store
-
-
 @pytest.fixture
-def journey(own_store: OwnStore, product: Product) -> Iterator[ItemJourney]:
-    """Twenty units, of which three are sold, and an order that expired; no longer open."""
-    own_store.client.flushall()
+def journey(journey: ItemJourney) -> ItemJourney:
+    """Three of the twenty units are sold, and an order expired; no longer open."""
     archive.archived_item.cache_clear()
-    with as_reservation_store(own_store):
-        journey = ItemJourney(own_store, make_item(product, quantity=QUANTITY, per_buyer_max=2))
-        journey.paid(units=2)
-        journey.paid()
-        journey.expired()
-        yield journey
+    journey.paid(units=2)
+    journey.paid()
+    journey.expired()
+    return journey
 
 
 def let_days_pass(journey: ItemJourney, days: float = 12) -> None:

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,8 @@ from seckill import item_state
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product
-from tests.conftest import make_item
-from tests.orders.repair.item_journey import ItemJourney
-from tests.own_store import OwnStore, as_reservation_store, running
-from tests.products import make_product
+from tests.steps.item_journey import ItemJourney
+from tests.steps.shop import make_item, make_product
 
 ROOT = Path(__file__).resolve().parents[3]
 # As many entries as an outbox may have after an hour without workers.
@@ -45,19 +43,6 @@ return {}
 """
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(scope="module")
-def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
-    with running(tmp_path_factory.mktemp("audit")) as store:
-        yield store
-
-
-@pytest.fixture
-def journey(own_store: OwnStore, product: Product) -> Iterator[ItemJourney]:
-    own_store.client.flushall()
-    with as_reservation_store(own_store):
-        yield ItemJourney(own_store, make_item(product, quantity=20, per_buyer_max=2))
 
 
 def test_every_unit_is_accounted_for(journey: ItemJourney) -> None:

@@ -1,6 +1,5 @@
 """Ended holds leave the store once their passes are of no use; audit and reconcile agree with that."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from unittest import mock
 from uuid import UUID
@@ -15,28 +14,13 @@ from orders.payments.late_money import LatePaymentOutcome
 from seckill import item_state, passes
 from seckill.outcomes import Outcome
 from shop.models import Product
-from tests.conftest import make_item
-from tests.orders.repair.item_journey import ItemJourney
-from tests.own_store import OwnStore, as_reservation_store, running
-from tests.products import make_product
+from tests.steps.item_journey import ItemJourney
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 QUANTITY = 20
 LIFE_MS = 900_000
-
-
-@pytest.fixture(scope="module")
-def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
-    with running(tmp_path_factory.mktemp("ended-holds")) as store:
-        yield store
-
-
-@pytest.fixture
-def journey(own_store: OwnStore, product: Product) -> Iterator[ItemJourney]:
-    own_store.client.flushall()
-    with as_reservation_store(own_store):
-        yield ItemJourney(own_store, make_item(product, quantity=QUANTITY, per_buyer_max=2))
 
 
 def let_hours_pass(journey: ItemJourney, hours: float) -> None:

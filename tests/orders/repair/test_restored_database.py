@@ -16,17 +16,10 @@ from orders.repair.audit import audit
 from orders.repair.reconcile import reconcile
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.conftest import make_item
-from tests.orders.payments.payment_steps import (
-    figures,
-    let_deadlines_pass,
-    message,
-    order_of,
-    payment_of,
-    press_pay,
-    send_webhook,
-    signed_in,
-)
+from tests.steps.buying import let_deadlines_pass, order_of, signed_in
+from tests.steps.paying import message, payment_of, press_pay, send_webhook
+from tests.steps.shop import make_item
+from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

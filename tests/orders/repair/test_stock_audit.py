@@ -19,8 +19,7 @@ from orders.repair.stock_audit import audit_stock
 from orders.units_in_stock import move_units
 from seckill.models import SaleItem
 from shop.models import StockChange, Variant
-from tests.conftest import make_item
-from tests.products import make_product, variant_of
+from tests.steps.shop import make_item, make_product, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

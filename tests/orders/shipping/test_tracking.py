@@ -8,7 +8,7 @@ from orders import lifecycle
 from orders.models import Mail, Order, OrderStatus
 from orders.shipping.carriers import tracking_url
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import order_of, signed_in
+from tests.steps.buying import order_of, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

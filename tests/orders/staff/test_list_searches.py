@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -18,7 +17,7 @@ from shop.demo.loading import load_goods
 from shop.demo.long_lists import load_many
 from shop.models import StockChange, Variant
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 FEW, MANY = 60, 400
 LISTS = {
@@ -39,11 +38,6 @@ def _long_lists(rows_of_the_file: None) -> None:
     load_goods()
     load_many(30)
     load_orders(FEW)
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 def statements(client: Client, address: str) -> int:

@@ -22,19 +22,16 @@ from orders.staff.needs_attention import LABELS as ATTENTION_LABELS
 from orders.staff.payment_admin import KINDS, OUTCOMES
 from seckill import ledger
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import message as provider_message
-from tests.orders.payments.payment_steps import payment_of, send_webhook
-from tests.seckill.staff.filled_form import messages_on
+from tests.steps.paying import message as provider_message
+from tests.steps.paying import payment_of, send_webhook
+from tests.steps.staff import messages_on
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 ORDERS = "/admin/orders/order/"
 LOOK_AT = "/admin/orders/ordertolookat/"
 EVENTS = "/admin/orders/paymentevent/"
 MAILS = "/admin/orders/mail/"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 @pytest.fixture

@@ -10,15 +10,12 @@ from django.test import Client
 from orders.models import Order, OrderStatus, ShippingAddress
 from orders.staff.order_page import STEPS
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import order_of
-from tests.seckill.staff.filled_form import messages_on
+from tests.steps.buying import order_of
+from tests.steps.staff import messages_on
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 ORDERS = "/admin/orders/order/"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 @pytest.fixture

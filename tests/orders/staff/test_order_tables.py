@@ -19,15 +19,12 @@ from orders.models import Mail, Order, OrderLine, OrderStatus, ShippingAddress
 from orders.refund_records import Wish
 from orders.staff import order_table
 from shop.models import Product
-from tests.products import make_product, variant_of
+from tests.steps.shop import make_product, variant_of
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 PAGE = "/admin/orders/order/"
 CSV, XLSX = "0", "1"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 @pytest.fixture

@@ -8,14 +8,11 @@ from django.test import Client
 from django.urls import reverse
 
 from orders.models import ShippingMethod, ShippingPrice
-from tests.shop.product_page import messages_on
+from tests.steps.staff import messages_on
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 METHODS = "/admin/orders/shippingmethod/"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 def filled(*bands: tuple[str, str], **changes: Any) -> dict[str, Any]:

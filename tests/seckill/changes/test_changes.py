@@ -18,8 +18,7 @@ from seckill.publication import CannotPublish, publish_sale
 from seckill.timestamps import from_ms, to_ms
 from shop import failpoints
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product, variant_of
+from tests.steps.shop import make_item, make_product, variant_of
 
 Kind = SaleChange.Kind
 Status = SaleChange.Status

@@ -22,8 +22,8 @@ from seckill.ledger_words import Adjusted
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product
-from tests.conftest import make_item
 from tests.own_store import as_reservation_store, running
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

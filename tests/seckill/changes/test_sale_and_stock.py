@@ -19,8 +19,7 @@ from seckill.staff.duplicate import duplicate
 from shop import failpoints
 from shop.models import Product, StockChange
 from shop.stock.movements import set_count
-from tests.conftest import make_item
-from tests.products import variant_of
+from tests.steps.shop import make_item, variant_of
 
 Kind = SaleChange.Kind
 

@@ -28,8 +28,8 @@ from seckill.outcomes import Outcome
 from seckill.passes import read
 from shop.models import Product
 from shop.wsgi import application as django
-from tests.conftest import make_item
 from tests.seckill.gate.shadow import scope_of
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db
 

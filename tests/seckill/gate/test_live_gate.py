@@ -20,12 +20,11 @@ from seckill.gate.snapshots import AGE_SECONDS_MAX, INTERVAL_SECONDS
 from seckill.keys import keys_of
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.conftest import make_item
 from tests.live_shop import live_web
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.processes import wait_until
-from tests.products import make_product
 from tests.seckill.gate.shadow import without_times
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,8 +15,8 @@ from seckill.keys import keys_of
 from seckill.ledger_words import ReleaseReason
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.conftest import make_item
 from tests.seckill.gate.shadow import Shadow
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db
 

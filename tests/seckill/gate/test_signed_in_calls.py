@@ -28,9 +28,8 @@ from seckill.models import Sale, SaleItem
 from shop.accounts.sign_in_hint import hint_of
 from shop.models import ApiToken, BuyerLanguage
 from shop.wsgi import application as django
-from tests.conftest import make_item
-from tests.products import make_product
 from tests.seckill.gate.test_hot_lane import Answer, Environ, Lane, call
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db
 

@@ -12,9 +12,9 @@ from django.core.cache import cache
 
 from seckill.keys import keys_of
 from shop.models import Product
-from tests.conftest import make_item
 from tests.live_shop import live_web
 from tests.seckill.gate.test_live_gate import AT_ONCE_SECONDS, Caller, PassFor
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

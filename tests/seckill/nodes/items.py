@@ -14,7 +14,7 @@ from seckill.models import Sale, SaleItem
 from seckill.outcomes import Outcome
 from seckill.publication import publish_sale
 from seckill.store import StoreUnreachable, server_of
-from tests.products import make_product, variant_of
+from tests.steps.shop import make_product, variant_of
 
 _numbers = itertools.count(1)
 

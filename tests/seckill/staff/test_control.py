@@ -17,18 +17,15 @@ from seckill import ledger
 from seckill.changes.journal import make_change, sweep_changes
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
-from tests.conftest import make_item
-from tests.seckill.staff.filled_form import messages_on
+from tests.steps.shop import make_item
+from tests.steps.staff import messages_on
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 Kind = SaleChange.Kind
 # The end of a sale returns what is unsold by itself.
 BY_STAFF = [kind for kind in Kind if kind != Kind.RETURN_UNSOLD]
 JOURNAL = "/admin/seckill/salechange/"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from seckill.models import Sale, SaleItem
 from seckill.publication import publish_sale
 from seckill.staff.duplicate import duplicate, later
 from shop.models import Product
-from tests.conftest import make_item
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db
 WEEK = timedelta(weeks=1)

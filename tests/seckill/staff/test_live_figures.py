@@ -16,18 +16,14 @@ from seckill import ledger
 from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
-from tests.conftest import make_item
 from tests.own_store import as_reservation_store
 from tests.own_store import running as running_store
-from tests.products import make_product
+from tests.steps.shop import make_item, make_product
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 LIST = "/admin/seckill/saleitem/"
 FIGURES = "/admin/seckill/saleitem/figures/"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 @pytest.fixture

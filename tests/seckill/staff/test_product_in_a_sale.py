@@ -1,21 +1,16 @@
 """What staff may still do to a product that is in a sale."""
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
 from seckill.models import Sale, SaleItem
 from shop.models import Product, Variant
-from tests.conftest import make_item
-from tests.products import variant_of
-from tests.seckill.staff.filled_form import messages_on
-from tests.shop.product_page import errors_of_rows, page_of, saved_page
+from tests.steps.product_page import page_of, saved_page
+from tests.steps.shop import make_item, variant_of
+from tests.steps.staff import errors_of_rows, messages_on
 
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 
 def test_its_price_cannot_go_below_that_of_a_published_sale(client: Client, item: SaleItem, product: Product) -> None:

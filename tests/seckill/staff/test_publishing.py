@@ -16,9 +16,8 @@ from seckill.ledger_words import Published
 from seckill.models import LatePayment, Sale, SaleItem
 from seckill.store import StoreUnreachable
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product
-from tests.seckill.staff.filled_form import form_of, messages_on
+from tests.steps.shop import make_item, make_product
+from tests.steps.staff import form_of, messages_on
 
 SALES = "/admin/seckill/sale/"
 

@@ -1,26 +1,22 @@
 """A draft can be deleted; a published sale stays, with a sentence that says why."""
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
 from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
-from tests.conftest import make_item
-from tests.seckill.staff.filled_form import messages_on
+from tests.steps.shop import make_item
+from tests.steps.staff import messages_on
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 SALES = "/admin/seckill/sale/"
 WHY = (
     "“Spring sale” is published and buyers may hold units of it, so it cannot be deleted. "
     "Use “End now” on its page instead: buyers can still pay for the units they hold."
 )
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 def test_a_draft_is_deleted_with_its_items(client: Client, product: Product) -> None:

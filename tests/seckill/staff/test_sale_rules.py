@@ -4,30 +4,17 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
 from seckill.models import Sale, SaleItem
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product
-from tests.seckill.staff.filled_form import (
-    TOMORROW,
-    errors_of_rows,
-    errors_of_sale,
-    filled_form,
-    form_of,
-    row_of,
-    row_of_saved,
-)
+from tests.steps.shop import make_item, make_product
+from tests.steps.staff import TOMORROW, errors_of_rows, errors_of_sale, filled_form, form_of, row_of, row_of_saved
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 ADD = "/admin/seckill/sale/add/"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 @pytest.fixture

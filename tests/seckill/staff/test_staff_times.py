@@ -3,24 +3,17 @@
 import re
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client, override_settings
 from django.urls import reverse
 
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product
-from tests.seckill.staff.filled_form import filled_form, messages_on, row_of
 from tests.seckill.staff.test_control import control_page, sent
+from tests.steps.shop import make_item, make_product
+from tests.steps.staff import filled_form, messages_on, row_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 SHANGHAI = "Asia/Shanghai (UTC+08:00)"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 def zones_named_on(page: str) -> list[str]:

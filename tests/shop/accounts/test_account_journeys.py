@@ -7,7 +7,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from shop.models import AccountMail
-from tests.shop.accounts.account_steps import (
+from tests.shop.accounts.test_second_factor import enter_password, turn_on
+from tests.steps.accounts import (
     PASSWORD,
     confirmed,
     enter_password_again,
@@ -18,7 +19,6 @@ from tests.shop.accounts.account_steps import (
     sign_in,
     sign_up,
 )
-from tests.shop.accounts.test_second_factor import enter_password, turn_on
 
 pytestmark = pytest.mark.django_db
 

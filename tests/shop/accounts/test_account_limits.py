@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
-from tests.shop.accounts.account_steps import confirmed, send_mails, sign_up
+from tests.steps.accounts import confirmed, send_mails, sign_up
 
 
 def ask_for_password(email: str, *, prefix: str = "", **headers: Any) -> Any:

@@ -16,8 +16,8 @@ from shop.accounts.address_book import ADDRESSES_MAX
 from shop.accounts.tokens import new_token
 from shop.addresses.countries import country_choices
 from shop.models import Address, ApiToken
-from tests.seckill.staff.filled_form import messages_on
-from tests.shop.accounts.account_steps import enter_password_again, is_signed_in, sign_in
+from tests.steps.accounts import enter_password_again, is_signed_in, sign_in
+from tests.steps.staff import messages_on
 
 pytestmark = pytest.mark.django_db
 

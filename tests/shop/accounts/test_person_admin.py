@@ -10,9 +10,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import order_of
-from tests.orders.staff.test_bounds import make_orders
-from tests.shop.accounts.account_steps import confirmed, send_mails, sign_in
+from tests.steps.accounts import confirmed, send_mails, sign_in
+from tests.steps.buying import make_orders, order_of
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,7 @@ from seckill.models import SaleItem
 from seckill.pass_authentication import TITLES, PassRefused
 from shop import health
 from shop.http import problems
-from tests.conftest import make_item
+from tests.steps.shop import make_item
 
 
 @pytest.mark.parametrize("path", ["/api/", "/api/v1/", "/api/v1/nothing/", "/api/v1/sale-items/x/live/", "/api/v2/"])

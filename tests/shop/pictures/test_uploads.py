@@ -22,7 +22,7 @@ from shop.models.picture_check import FORMATS
 from shop.models.picture_field import PictureFormField
 from shop.pictures import orphan_files
 from shop.pictures.local_files import CACHE_CONTROL
-from tests.shop.product_page import page_of, saved_page
+from tests.steps.product_page import page_of, saved_page
 
 pytestmark = pytest.mark.django_db
 

@@ -14,13 +14,11 @@ from PIL import Image
 from pytest_django import Settings
 
 from shop.models import Category, Product, StockChange, Variant
-from tests.products import make_product, variant_of
-from tests.shop.product_page import PRODUCTS, errors_of_rows, filled_page, messages_on, new_row, page_of, saved_page
+from tests.steps.product_page import PRODUCTS, filled_page, new_row, page_of, saved_page
+from tests.steps.shop import make_product, variant_of
+from tests.steps.staff import errors_of_rows, messages_on
 
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 
 def test_a_product_is_stored_with_its_price_in_minor_units_and_its_first_stock(client: Client, db: None) -> None:

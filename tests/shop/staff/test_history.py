@@ -11,15 +11,11 @@ from orders.models import ShippingMethod
 from seckill.models import SaleItem
 from shop.models import Category, Product, Variant
 from shop.stock.movements import move
-from tests.conftest import make_item
-from tests.products import variant_of
-from tests.seckill.staff.filled_form import form_of, row_of_saved
-from tests.shop.product_page import page_of, saved_page
+from tests.steps.product_page import page_of, saved_page
+from tests.steps.shop import make_item, variant_of
+from tests.steps.staff import form_of, row_of_saved
 
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 
 def history_of(client: Client, row: Any) -> list[tuple[str, str, str, str, str]]:

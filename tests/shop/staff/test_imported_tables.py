@@ -14,18 +14,15 @@ from pytest_django import Settings
 from seckill.models import SaleItem
 from shop.models import Product, StockChange, Variant
 from shop.stock.movements import move
-from tests.products import variant_of
-from tests.shop.product_page import messages_on
+from tests.steps.shop import variant_of
+from tests.steps.staff import messages_on
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 PRODUCTS = "/admin/shop/product/"
 STOCK = "/admin/shop/variant/"
 CSV, XLSX = "0", "1"
 PRODUCT_TABLE, VARIANT_TABLE = "0", "1"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 def upload(client: Client, page: str, *rows: dict[str, Any], table: str = "0", **form: Any) -> Any:

@@ -11,8 +11,10 @@ from pytest_django import Settings
 from shop.models import Product, StockChange, Variant
 from shop.stock.low_stock import badge
 from shop.stock.movements import move
-from tests.products import make_product, variant_of
-from tests.shop.product_page import messages_on
+from tests.steps.shop import make_product, variant_of
+from tests.steps.staff import messages_on
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 Kind = StockChange.Kind
 STOCK = "/admin/shop/variant/"
@@ -26,11 +28,6 @@ def variant(db: None) -> Variant:
     move(kind=Kind.HELD, units_of={variant.pk: 2}, reference="ABCD2345")
     variant.refresh_from_db()
     return variant
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 def page_of(variant: Variant) -> str:

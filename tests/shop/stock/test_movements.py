@@ -9,7 +9,7 @@ from django.db.models import Sum
 
 from shop.models import Product, StockChange, Variant
 from shop.stock.movements import EFFECTS, NotEnoughUnits, move, set_count
-from tests.products import make_product, variant_of
+from tests.steps.shop import make_product, variant_of
 
 Kind = StockChange.Kind
 

@@ -15,9 +15,9 @@ from seckill import scripts
 from shop.models import Product
 from shop.web.lanes import Lane
 from shop.web.warm_start import OpenSales, WarmStart, own_host, pages_in_all_languages
-from tests.conftest import make_item
 from tests.live_shop import SEVERAL_WEB_PROCESSES, live_processes, live_web, status_of
 from tests.own_store import as_reservation_store, free_port, running
+from tests.steps.shop import make_item
 
 # With a margin for a busy machine.
 SOON_SECONDS = 5.0

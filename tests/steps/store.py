@@ -1,9 +1,35 @@
-"""One sale item in the reservation store, read without the ledger."""
+"""What the reservation store holds of an item, and a store that is away."""
 
 from collections import Counter
 from typing import Any
 
+from django.conf import LazySettings
+
+from seckill import ledger
 from seckill.keys import keys_of
+from seckill.models import SaleItem
+
+
+def counters_of(item: SaleItem) -> ledger.Counters:
+    counters = ledger.read(item_id=item.pk)
+    assert counters is not None
+    return counters
+
+
+def figures(item: SaleItem) -> tuple[int | None, int, int, int]:
+    """left, held, sold in the store, taken in PostgreSQL."""
+    counters = counters_of(item)
+    item.refresh_from_db()
+    return counters.left, counters.held, counters.sold, item.taken
+
+
+def store_away(settings: LazySettings) -> Any:
+    """Point the shop at an address where no reservation store answers. Returns the setting to restore."""
+    healthy = settings.CACHES
+    caches = {name: dict(cache) for name, cache in healthy.items()}
+    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
+    settings.CACHES = caches
+    return healthy
 
 
 class StoredItem:

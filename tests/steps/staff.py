@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from seckill.models import Sale, SaleItem
 from shop.models import Product
-from tests.products import variant_of
+from tests.steps.shop import variant_of
 
 TOMORROW = timezone.now().replace(microsecond=0) + timedelta(days=1)
 

@@ -1,39 +1,91 @@
-"""Steps that the checkout's tests share: goods, carts, a wish that is complete, and whether the stock agrees."""
+"""What a buyer does: reserves in a flash sale, fills a cart, checks out; and the orders that come of it."""
 
+from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import F, Sum
 from django.test import Client
+from django.utils import timezone
 from rest_framework.test import APIClient
 
+from orders import intake
 from orders.cart.cart_holder import Holder, open_cart
 from orders.cart.cart_lines import add_units
 from orders.checkout.placement import Wish
-from orders.models import OrderLine, OrderStatus
+from orders.models import Order, OrderLine, OrderStatus
+from seckill import ledger, passes
+from seckill.models import SaleItem
+from seckill.outcomes import Outcome
 from shop.models import StockChange, Variant
-from tests.products import make_product, variant_of
+from tests.steps.shop import units_in
 
-ADDRESS = {
-    "name": "Lin Wei",
-    "line1": "1 Nanjing Road",
-    "line2": "",
-    "city": "Shanghai",
-    "region": "",
-    "postcode": "200001",
-    "country": "CN",
-    "phone": "",
-}
+ADDRESS = {"name": "Li Lei", "line1": "Tianshan Road 123", "city": "Shanghai", "postcode": "200051", "country": "CN"}
 GUEST = "guest@example.com"
 HELD = (OrderStatus.AWAITING_PAYMENT,)
 SOLD = (OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.COMPLETED)
 
 
-def goods(slug: str, *, units: int = 10, price_minor: int = 1000) -> Variant:
-    names = {"name": slug.title(), "name_zh_hans": f"商品 {slug}"}
-    return variant_of(make_product(slug=slug, price_minor=price_minor, units=units, **names))
+def signed_in(user: User) -> APIClient:
+    client = APIClient()
+    client.force_authenticate(user)
+    return client
+
+
+def reserve(item: SaleItem, buyer: User, units: int = 1) -> UUID:
+    """A reservation that was told yes and is not an order yet."""
+    reservation_id = passes.new_reservation_id(item.pk)
+    answer = ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=units)
+    assert answer.outcome == Outcome.RESERVED
+    return reservation_id
+
+
+def order_of(item: SaleItem, buyer: User, units: int = 1) -> Order:
+    """An order that awaits payment, made by a reservation and intake."""
+    reservation_id = reserve(item, buyer, units)
+    intake.drain_once(item_id=item.pk)
+    return Order.objects.get(reservation_id=reservation_id)
+
+
+def with_address(*users: User) -> None:
+    """Mails are queued for buyers with an address only."""
+    for user in users:
+        User.objects.filter(pk=user.pk).update(email=f"{user.username}@example.com")
+
+
+def make_orders(count: int, *, buyer: User, item: SaleItem, status: OrderStatus = OrderStatus.PAID) -> list[Order]:
+    now = timezone.now()
+    # Mails are queued for buyers with an address only.
+    User.objects.filter(pk=buyer.pk).update(email="buyer@example.com")
+    orders = Order.objects.bulk_create(
+        Order(
+            reservation_id=uuid4(),
+            buyer=buyer,
+            status=status,
+            amount_minor=1900,
+            currency="CNY",
+            reserved_at=now,
+            expires_at=now + timedelta(minutes=15),
+            ended_at=None if status == OrderStatus.AWAITING_PAYMENT else now,
+            settled_at=now,
+        )
+        for _ in range(count)
+    )
+    OrderLine.objects.bulk_create(
+        OrderLine(order=order, variant=item.variant, sale_item=item, units=1, unit_price_minor=1900) for order in orders
+    )
+    return orders
+
+
+def buyer_of(order: Order) -> User:
+    """The buyer of an order that is not a guest's."""
+    return User.objects.get(pk=order.reserved_by)
+
+
+def let_deadlines_pass() -> None:
+    Order.objects.update(expires_at=F("expires_at") - timedelta(days=1))
 
 
 def fill(holder: Holder, **units_of: int) -> Holder:
@@ -55,12 +107,6 @@ def wish_of(holder: Holder, **changes: Any) -> Wish:
         "email": "" if holder.buyer_id else GUEST,
     }
     return Wish(**{**values, **changes})
-
-
-def units_in(variant: Variant) -> tuple[int, int, int]:
-    """Available, held, sold."""
-    variant.refresh_from_db()
-    return variant.available, variant.held, variant.sold
 
 
 def assert_stock_agrees(variant: Variant) -> None:
@@ -113,9 +159,3 @@ def guest_carts(count: int, **units_of: int) -> list[Holder]:
 
 def new_key() -> str:
     return str(uuid4())
-
-
-def member(user: User) -> APIClient:
-    client = APIClient()
-    client.force_authenticate(user)
-    return client
