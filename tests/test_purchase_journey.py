@@ -9,8 +9,8 @@ from rest_framework.test import APIClient
 
 from orders import intake, lifecycle, tasks
 from orders.models import Order, OrderStatus
-from seckill import ledger
 from seckill.models import SaleItem
+from tests.steps.store import left_held_sold
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,12 +21,6 @@ def sign_in(user: User) -> APIClient:
     assert answer.status_code == 201
     api.credentials(HTTP_AUTHORIZATION=f"Bearer {answer.json()['token']}")
     return api
-
-
-def left_held_sold(item: SaleItem) -> tuple[int | None, int, int]:
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    return counters.left, counters.held, counters.sold
 
 
 def test_a_buyer_reserves_pays_and_owns(buyer: User, item: SaleItem) -> None:

@@ -20,12 +20,13 @@ from orders import intake, lifecycle
 from orders.models import Mail, Order, Payment, PaymentEvent
 from orders.payments.simulated.models import SimulatedSession
 from seckill import item_state, ledger
-from seckill.changes.journal import make_change
 from seckill.live.staff_figures import figures_of
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.steps.paying import message, payment_of, send_webhook
 from tests.steps.shop import make_product, variant_of
+from tests.steps.staff import change
+from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -61,7 +62,7 @@ def tested() -> SaleItem:
     send_webhook(message(payment_of(through_company)))
     lifecycle.pay(order_id=by_staff.pk)
     ledger.reserve(item_id=item.pk, reservation_id=uuid4(), buyer_id=buyer_ids[3], units=1)
-    make_change(kind=SaleChange.Kind.PAUSE, sale_id=item.sale_id, reason="because", made_by=None)
+    change(item, SaleChange.Kind.PAUSE)
     close(item)
     return item
 
@@ -199,8 +200,7 @@ def test_it_asks_first(tested: SaleItem, answering: Callable[[str], None]) -> No
 
 
 def test_with_the_store_down_it_says_so(tested: SaleItem, settings: Settings) -> None:
-    down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
-    settings.CACHES = settings.CACHES | {"seckill": down}
+    store_away(settings)
     with pytest.raises(CommandError, match="The reservation store does not answer"):
         run("--yes")
     assert Order.objects.exists()

@@ -1,56 +1,23 @@
 """How orders end: paid, expired, cancelled; at the same time, repeatedly, and with the store unreachable."""
 
-import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
-from django.db import connections
-from django.db.models import F
 from django.utils import timezone
 
 from orders import intake, lifecycle, settlement, tasks
 from orders.models import Mail, Order, OrderStatus, Payment
-from seckill import ledger, passes
 from seckill.models import SaleItem
 from shop.models import Product
+from tests.steps.at_once import at_once
+from tests.steps.buying import let_deadlines_pass, order_of, reserve, with_address
 from tests.steps.shop import make_item, make_product
+from tests.steps.store import figures, store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def order_of(item: SaleItem, buyer: User, units: int = 1) -> Order:
-    """An order that awaits payment, made by a reservation and intake."""
-    reservation_id = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=units)
-    intake.drain_once(item_id=item.pk)
-    return Order.objects.get(reservation_id=reservation_id)
-
-
-def with_address(*users: User) -> None:
-    """Mails are queued for buyers with an address only."""
-    for user in users:
-        User.objects.filter(pk=user.pk).update(email=f"{user.username}@example.com")
-
-
-def let_deadlines_pass() -> None:
-    Order.objects.update(expires_at=F("expires_at") - timedelta(days=1))
-
-
-def figures(item: SaleItem) -> tuple[int | None, int, int, int]:
-    """left, held, sold in the store, taken in PostgreSQL."""
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    item.refresh_from_db()
-    return counters.left, counters.held, counters.sold, item.taken
-
-
-def store_away(settings: LazySettings) -> None:
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
 
 
 def test_paying_sells_the_units_once(item: SaleItem, buyer: User) -> None:
@@ -99,7 +66,7 @@ def test_many_orders_expire_in_batches(product: Product, monkeypatch: pytest.Mon
     item = make_item(product, quantity=50)
     people = User.objects.bulk_create(User(username=f"crowd-{n}", password="!") for n in range(50))
     for person in people:
-        ledger.reserve(item_id=item.pk, reservation_id=passes.new_reservation_id(item.pk), buyer_id=person.pk, units=1)
+        reserve(item, person)
     intake.drain_once(item_id=item.pk)
     let_deadlines_pass()
     assert lifecycle.expire_overdue(batch_max=20) == 20
@@ -155,15 +122,7 @@ def test_a_payment_and_an_expiry_at_once_have_one_winner(product: Product) -> No
     orders = [order_of(item, person) for person in people]
     soon = timezone.now() + timedelta(milliseconds=300)
     Order.objects.update(expires_at=soon)
-    barrier = threading.Barrier(3)
     paid: list[int] = []
-
-    def run(work: Any) -> None:
-        try:
-            barrier.wait(timeout=10)
-            work()
-        finally:
-            connections.close_all()
 
     def pay_all() -> None:
         paid.extend(order.pk for order in orders if lifecycle.pay(order_id=order.pk))
@@ -172,11 +131,7 @@ def test_a_payment_and_an_expiry_at_once_have_one_winner(product: Product) -> No
         while Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT).exists():
             tasks.expire_overdue()
 
-    threads = [threading.Thread(target=run, args=(work,)) for work in (pay_all, expire_all, expire_all)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
+    at_once([pay_all, expire_all, expire_all])
     settlement.settle_orders()
 
     assert set(Order.objects.filter(status=OrderStatus.PAID).values_list("pk", flat=True)) == set(paid)

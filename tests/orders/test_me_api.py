@@ -9,12 +9,12 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from orders.models import Order, OrderStatus
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import SaleItem
 from seckill.store import StoreUnreachable
 from shop.accounts.sign_in_hint import COOKIE, hint_of
 from shop.models import BuyerLanguage, Product
-from tests.steps.buying import order_of
+from tests.steps.buying import order_of, reserve
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -54,8 +54,7 @@ def test_what_the_buyer_has_of_a_sale_is_said_on_request(
 ) -> None:
     item = make_item(product, quantity=9, per_buyer_max=3)
     for user, units in ((buyer, 2), (rival, 1)):
-        reservation_id = passes.new_reservation_id(item.pk)
-        ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=user.pk, units=units)
+        reserve(item, user, units)
     client.force_login(buyer)
     assert client.get(f"/api/v1/me/?sale={item.sale_id}").json()["items"] == [{"id": item.pk, "units": 2}]
     assert client.get("/api/v1/me/?sale=999999").json()["items"] == []

@@ -19,8 +19,8 @@ from orders.checkout.placement import PlaceOutcome, Wish, place_once, place_orde
 from orders.idempotent_calls import Call, CallState
 from orders.models import Cart, CartLine, Order, OrderStatus
 from shop.models import Variant
+from tests.steps.at_once import run_and_close
 from tests.steps.buying import assert_stock_agrees, wish_of
-from tests.steps.paying import run_and_close
 from tests.steps.shop import goods, units_in
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -17,6 +17,7 @@ from seckill.live.spread import spread_ms, spread_seconds
 from seckill.models import Sale, SaleItem
 from shop.models import Product
 from tests.steps.shop import make_item
+from tests.steps.store import store_away
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("shadow")]
 
@@ -91,9 +92,7 @@ def test_unlimited_items_have_no_left(product: Product) -> None:
 def test_a_lost_item_and_a_lost_store_are_unavailable(item: SaleItem, store: Any, settings: LazySettings) -> None:
     store.hdel(f"seckill:{{{item.pk}}}:item", "left")
     assert live(item, queries_expected=1)["availability"] == "unavailable"
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
+    store_away(settings)
     assert live(item)["availability"] == "unavailable"
 
 
@@ -192,8 +191,6 @@ def test_a_sale_that_was_never_published_has_no_figures(product: Product) -> Non
 
 
 def test_a_sale_of_a_lost_store_is_unavailable(item: SaleItem, settings: LazySettings) -> None:
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
+    store_away(settings)
     body = APIClient().get(f"/api/v1/sales/{item.sale_id}/live/").json()
     assert [figures["availability"] for figures in body["items"]] == ["unavailable"]

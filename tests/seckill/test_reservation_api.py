@@ -15,11 +15,11 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from orders.models import Order
-from seckill import ledger
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.own_store import as_reservation_store, running
 from tests.steps.shop import make_item
+from tests.steps.store import left_held_sold, store_away
 
 pytestmark = pytest.mark.django_db
 
@@ -64,9 +64,7 @@ def test_repeating_the_call_gets_the_same_reservation(item: SaleItem, buyer: Use
     assert first.json() == second.json()
     assert "Idempotent-Replayed" not in first
     assert second["Idempotent-Replayed"] == "true"
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    assert (counters.left, counters.held) == (4, 1)
+    assert left_held_sold(item)[:2] == (4, 1)
 
 
 @pytest.fixture
@@ -319,9 +317,7 @@ def test_without_the_cache_buyers_can_still_reserve(
 ) -> None:
     client = APIClient()
     client.force_login(buyer)
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["default"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
+    store_away(settings, "default")
     url = f"/api/v1/sale-items/{item.pk}/reservations/"
     assert client.post(url, HTTP_AUTHORIZATION=f"Pass {pass_for(buyer, item)}").status_code == 201
 
@@ -329,9 +325,7 @@ def test_without_the_cache_buyers_can_still_reserve(
 def test_an_unreachable_store_is_503_within_a_short_time(
     item: SaleItem, buyer: User, pass_for: PassFor, settings: LazySettings
 ) -> None:
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
+    store_away(settings)
     answer = reserve(item.pk, pass_for(buyer, item))
     assert_problem(answer, 503, "unavailable")
     assert answer["Retry-After"]

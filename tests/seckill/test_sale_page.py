@@ -10,12 +10,14 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.models import Sale, SaleItem
 from seckill.store import StoreUnreachable
 from shop.languages.page_language import path_in
 from shop.models import Product
+from tests.steps.buying import reserve
 from tests.steps.shop import make_item, make_product, variant_of
+from tests.steps.store import counters_of, left_held_sold
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -74,8 +76,7 @@ def test_the_page_shows_price_stock_and_limit_in_the_readers_language(client: Cl
 
 
 def test_held_units_are_told_apart_from_sold_ones(client: Client, item: SaleItem, rival: User) -> None:
-    held = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=held, buyer_id=rival.pk, units=1)
+    held = reserve(item, rival)
     assert "4 of 5 left · 1 awaiting payment" in text_of(client, page_of(item))
     ledger.confirm(item_id=item.pk, reservation_ids=[held])
     text = text_of(client, page_of(item))
@@ -148,9 +149,7 @@ def test_the_form_of_a_browser_without_javascript_reserves_once(client: Client, 
     first, second = (client.post(f"/sale-items/{item.pk}/reserve/", form) for _ in range(2))
     assert first["Location"] == second["Location"]
     assert first["Location"].startswith("/reservations/")
-    counters = ledger.read(item_id=item.pk)
-    assert counters
-    assert (counters.left, counters.held) == (4, 1)
+    assert left_held_sold(item)[:2] == (4, 1)
 
 
 def test_the_page_says_how_many_a_buyer_can_still_take(
@@ -159,8 +158,7 @@ def test_the_page_says_how_many_a_buyer_can_still_take(
     # Given a buyer with one unit of three, and a rival with all of theirs
     item = make_item(product, quantity=9, per_buyer_max=3)
     for user, units in ((buyer, 1), (rival, 3)):
-        reservation_id = passes.new_reservation_id(item.pk)
-        ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=user.pk, units=units)
+        reserve(item, user, units)
     assert "At most 3 per buyer" in text_of(client, page_of(item))
     # Then the page says so, and offers no more than is possible
     client.force_login(buyer)
@@ -180,8 +178,7 @@ def test_the_form_says_how_many_are_still_possible(client: Client, product: Prod
     item = make_item(product, per_buyer_max=3)
     client.force_login(buyer)
     form = {"pass": hidden_pass(text_of(client, form_of(item))), "units": "3"}
-    reservation_id = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
+    reserve(item, buyer)
     answer = client.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
     assert "Purchase limit reached. You have 1 of at most 3; you can still take 2." in answer.content.decode()
 
@@ -238,9 +235,7 @@ def test_the_pass_of_another_buyer_cannot_be_used(
     for text in (pass_for(rival, item), pass_for(buyer, item, expires_in_seconds=-1), "p1.nonsense", ""):
         answer = client.post(f"/sale-items/{item.pk}/reserve/", {"pass": text}, follow=True)
         assert "The page had expired" in answer.content.decode()
-    counters = ledger.read(item_id=item.pk)
-    assert counters
-    assert counters.held == 0
+    assert counters_of(item).held == 0
 
 
 def test_the_pages_hold_no_inline_script_or_style(client: Client, item: SaleItem, buyer: User) -> None:

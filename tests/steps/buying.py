@@ -42,6 +42,27 @@ def reserve(item: SaleItem, buyer: User, units: int = 1) -> UUID:
     return reservation_id
 
 
+def told(item: SaleItem, buyer: User, units: int = 1) -> Outcome:
+    """The answer to a buyer who asks for units."""
+    reservation_id = passes.new_reservation_id(item.pk)
+    return ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=units).outcome
+
+
+def new_buyers(count: int) -> list[User]:
+    return User.objects.bulk_create(User(username=f"buyer-{uuid4()}", password="!") for _ in range(count))
+
+
+def reserve_often(item: SaleItem, times: int = 1) -> list[UUID]:
+    """Reservations of as many buyers."""
+    return [reserve(item, buyer) for buyer in new_buyers(times)]
+
+
+def drained(item: SaleItem) -> None:
+    """Every reservation so far has become an order."""
+    while intake.drain_once(item_id=item.pk):
+        pass
+
+
 def order_of(item: SaleItem, buyer: User, units: int = 1) -> Order:
     """An order that awaits payment, made by a reservation and intake."""
     reservation_id = reserve(item, buyer, units)

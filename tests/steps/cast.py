@@ -4,16 +4,16 @@ from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
 from orders.models import Order, Payment
-from seckill import passes
+from seckill import ledger, passes
 from seckill.models import SaleItem
 from shop.models import Category, Product
-from tests.steps.buying import order_of
+from tests.steps.buying import order_of, reserve
 from tests.steps.paying import payment_of
 from tests.steps.shop import make_item, make_product
 
@@ -52,18 +52,6 @@ def _manager_signed_in(client: Client, shop_manager: User) -> None:
 
 
 @pytest.fixture
-def employee(db: None) -> Callable[..., User]:
-    """Makes somebody of the staff who has these rights and no others."""
-
-    def employ(*codenames: str) -> User:
-        employee = User.objects.create_user("employee", is_staff=True)
-        employee.user_permissions.set(Permission.objects.filter(codename__in=codenames))
-        return employee
-
-    return employ
-
-
-@pytest.fixture
 def product(db: None) -> Product:
     category = Category.objects.create(name="Tea", name_zh_hans="茶", slug="tea")
     return make_product(
@@ -75,6 +63,14 @@ def product(db: None) -> Product:
 def item(product: Product) -> SaleItem:
     """Five units on sale now, at most one per buyer."""
     return make_item(product)
+
+
+@pytest.fixture
+def running(item: SaleItem, buyer: User, rival: User) -> SaleItem:
+    """The item, of whose five units one is held and one sold."""
+    reserve(item, buyer)
+    ledger.confirm(item_id=item.pk, reservation_ids=[reserve(item, rival)])
+    return item
 
 
 @pytest.fixture

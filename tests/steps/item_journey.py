@@ -12,10 +12,10 @@ from orders import intake, lifecycle
 from orders.models import Order
 from orders.repair.audit import audit
 from seckill import ledger, passes
-from seckill.changes.journal import make_change
 from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from tests.own_store import OwnStore
+from tests.steps.staff import change
 from tests.steps.store import StoredItem
 
 
@@ -78,16 +78,7 @@ class ItemJourney(StoredItem):
 
     def change(self, kind: SaleChange.Kind, units: int | None = None) -> None:
         """Staff change the item, or its sale."""
-        of_item = kind in (SaleChange.Kind.ADD_UNITS, SaleChange.Kind.WITHDRAW_UNITS, SaleChange.Kind.UNITS_PER_BUYER)
-        item = SaleItem.objects.get(pk=self.item_id)
-        make_change(
-            kind=kind,
-            reason="as a test wants it",
-            made_by=None,
-            item_id=item.pk if of_item else None,
-            sale_id=None if of_item else item.sale_id,
-            units=units,
-        )
+        change(SaleItem.objects.get(pk=self.item_id), kind, units=units)
 
     def let_time_pass(self, reservation_id: UUID) -> None:
         Order.objects.filter(reservation_id=reservation_id).update(expires_at=Now() - timedelta(seconds=1))

@@ -1,11 +1,11 @@
 """How money comes and goes: payments, signed webhooks, refunds that are due."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
-from django.db import connections
+from django.db.models import Model
 from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -59,18 +59,6 @@ def press_cancel(client: APIClient, number: UUID, key: str | None = "key") -> An
     return client.post(f"/api/v1/orders/{number}/cancel/", headers=headers)
 
 
-def run_and_close(work: Callable[[], Any]) -> Callable[[], None]:
-    """For a thread: close its connection to PostgreSQL when it ends."""
-
-    def run() -> None:
-        try:
-            work()
-        finally:
-            connections.close_all()
-
-    return run
-
-
 def words(answers: Sequence[Any]) -> list[str]:
     return sorted(answer.json().get("code", str(answer.status_code)) for answer in answers)
 
@@ -89,3 +77,8 @@ def make_events(orders: list[Order]) -> None:
             currency="CNY",
             happened_at=timezone.now(),
         )
+
+
+def make_due(model: type[Model]) -> None:
+    """Let the time until the next attempt pass."""
+    model._default_manager.exclude(next_attempt_at=None).update(next_attempt_at="2000-01-01T00:00Z")

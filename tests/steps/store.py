@@ -18,18 +18,20 @@ def counters_of(item: SaleItem) -> ledger.Counters:
 
 def figures(item: SaleItem) -> tuple[int | None, int, int, int]:
     """left, held, sold in the store, taken in PostgreSQL."""
-    counters = counters_of(item)
     item.refresh_from_db()
-    return counters.left, counters.held, counters.sold, item.taken
+    return *left_held_sold(item), item.taken
 
 
-def store_away(settings: LazySettings) -> Any:
-    """Point the shop at an address where no reservation store answers. Returns the setting to restore."""
-    healthy = settings.CACHES
-    caches = {name: dict(cache) for name, cache in healthy.items()}
-    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
-    return healthy
+def left_held_sold(item: SaleItem) -> tuple[int | None, int, int]:
+    counters = counters_of(item)
+    return counters.left, counters.held, counters.sold
+
+
+def store_away(settings: LazySettings, name: str = "seckill") -> Any:
+    """Point the shop at an address where no store answers ("default": the cache). Returns the setting to restore."""
+    former = settings.CACHES
+    settings.CACHES = {**former, name: {**former[name], "LOCATION": "redis://127.0.0.1:1/0"}}
+    return former
 
 
 class StoredItem:

@@ -2,6 +2,7 @@
 
 import threading
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,8 +16,9 @@ from orders import idempotent_calls, tasks
 from orders.idempotent_calls import Call, CallState
 from orders.models import IdempotentCall, Order, OrderStatus
 from shop.models import Variant
+from tests.steps.at_once import at_once, run_and_close
 from tests.steps.buying import ADDRESS, GUEST, assert_stock_agrees, check_out, put, signed_in
-from tests.steps.paying import press_cancel, press_pay, run_and_close
+from tests.steps.paying import press_cancel, press_pay
 from tests.steps.shop import goods, units_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -175,19 +177,7 @@ def test_while_the_first_call_runs_the_second_is_told_so(buyer: User) -> None:
 def test_parallel_calls_with_one_key_make_one_order(buyer: User) -> None:
     tea = goods("tea", units=50)
     put(signed_in(buyer), tea=1)
-    barrier, answers = threading.Barrier(8), []
-
-    def call() -> None:
-        client = signed_in(buyer)
-        barrier.wait(timeout=30)
-        answers.append(check_out(client))
-
-    threads = [threading.Thread(target=run_and_close(call)) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
-    assert len(answers) == 8
+    answers = at_once([lambda: check_out(signed_in(buyer))] * 8)
     assert {answer.status_code for answer in answers} <= {201, 409}
     told_yes = [answer for answer in answers if answer.status_code == 201]
     assert {answer.json()["number"] for answer in told_yes} == {str(Order.objects.get().number)}
@@ -199,18 +189,7 @@ def test_two_keys_at_once_make_one_order_too(buyer: User) -> None:
     """Two tabs: the cart is bought once."""
     goods("tea", units=50)
     put(signed_in(buyer), tea=1)
-    barrier, answers = threading.Barrier(4), []
-
-    def call(key: str) -> None:
-        client = signed_in(buyer)
-        barrier.wait(timeout=30)
-        answers.append(check_out(client, key=key))
-
-    threads = [threading.Thread(target=run_and_close(lambda key=str(n): call(key))) for n in range(4)]  # type: ignore[misc]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
+    answers = at_once([partial(check_out, signed_in(buyer), key=str(number)) for number in range(4)])
     refused = [answer.json()["code"] for answer in answers if answer.status_code != 201]
     assert refused == ["cart_empty"] * 3
     assert Order.objects.count() == 1

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 from unittest import mock
 
@@ -31,7 +30,10 @@ from shop.outgoing_mail import Delivery
 from tests.live_shop import environment
 from tests.orders.mails.mail_server import MailServer, mail_server
 from tests.own_store import free_port
+from tests.steps.at_once import at_once, run_and_close
 from tests.steps.buying import buyer_of
+from tests.steps.paying import make_due
+from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -79,11 +81,6 @@ def paid(reachable: User, order_of: Callable[..., Order]) -> Order:
 
 def only_mail() -> Mail:
     return Mail.objects.get()
-
-
-def make_due() -> None:
-    """Let the time until the next attempt pass."""
-    Mail.objects.filter(next_attempt_at__isnull=False).update(next_attempt_at=timezone.now() - timedelta(seconds=1))
 
 
 def enqueue_after(order: Order, kind: Mail.Kind, **changes: Any) -> None:
@@ -167,7 +164,7 @@ def test_a_refused_mail_does_not_count(server: MailServer, reachable: User, orde
     expire_orders(order_of, reachable, count=4)
     assert tasks.send_mails() == 0
     server.refuses = set()
-    make_due()
+    make_due(Mail)
     assert tasks.send_mails() == 3
 
 
@@ -175,9 +172,7 @@ def test_without_the_cache_a_mail_is_sent_all_the_same(
     server: MailServer, reachable: User, order_of: Callable[..., Order], settings: Settings
 ) -> None:
     expire_orders(order_of, reachable, count=1)
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["default"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
+    store_away(settings, "default")
     assert tasks.send_mails() == 1
 
 
@@ -314,7 +309,7 @@ def test_a_refused_mail_is_tried_again_later_and_does_not_block_the_others(
     assert "no such buyer" in mail.last_error
     server.refuses = set()
     assert tasks.send_mails() == 0
-    make_due()
+    make_due(Mail)
     assert tasks.send_mails() == 1
 
 
@@ -327,7 +322,7 @@ def test_a_mail_that_cannot_be_rendered_does_not_block_the_others(
     assert only_mail().last_error == "Invalid IPv6 URL"
     assert tasks.send_mails() == 0
     settings.SHOP_URL = "http://shop.example.com"
-    make_due()
+    make_due(Mail)
     assert tasks.send_mails() == 1
 
 
@@ -353,7 +348,7 @@ def test_a_server_that_is_away_counts_against_no_mail(
     assert set(Mail.objects.values_list("attempts", flat=True)) == {0}
     assert Mail.objects.exclude(last_error="").count() == 1
     settings.EMAIL_PORT = server.port
-    make_due()
+    make_due(Mail)
     assert tasks.send_mails() == 2
 
 
@@ -365,7 +360,7 @@ def test_a_silent_server_costs_a_timeout_and_holds_no_transaction_open(
     server.silent_at = command
     with ThreadPoolExecutor(1) as thread:
         started = time.monotonic()
-        sending = thread.submit(send_and_disconnect)
+        sending = thread.submit(run_and_close(tasks.send_mails))
         assert server.is_silent.wait(10)
         # Then meanwhile no transaction is open and no row is locked
         with connection.cursor() as cursor:
@@ -388,7 +383,7 @@ def test_a_mail_is_retried_after_a_broken_connection(server: MailServer, paid: O
     server.drops_at = "DATA"
     assert tasks.send_mails() == 0
     server.drops_at = ""
-    make_due()
+    make_due(Mail)
     assert tasks.send_mails() == 1
 
 
@@ -404,14 +399,7 @@ def test_of_many_workers_one_sends_each_mail(
 ) -> None:
     orders = [order_of(reachable).pk for _ in range(20)]
     sending.enqueue(order_ids=orders, kind=Mail.Kind.PAID)
-    barrier = Barrier(4)
-
-    def send() -> int:
-        barrier.wait()
-        return send_and_disconnect()
-
-    with ThreadPoolExecutor(4) as threads:
-        counts = [future.result() for future in [threads.submit(send) for _ in range(4)]]
+    counts = at_once([tasks.send_mails] * 4)
     while tasks.send_mails():
         pass
     assert len(server.received) == 20
@@ -435,16 +423,7 @@ def test_a_crash_after_sending_repeats_the_mail_under_the_same_id(
     # Then it is not sent again while the dead worker still has it claimed
     assert tasks.send_mails() == 0
     # And afterwards it is sent again as the same mail
-    make_due()
+    make_due(Mail)
     assert tasks.send_mails() == 1
     first, second = server.received
     assert first["Message-ID"] == second["Message-ID"]
-
-
-def send_and_disconnect() -> int:
-    """For a thread: an open connection would keep the test database from being dropped."""
-    try:
-        sent: int = tasks.send_mails()
-        return sent
-    finally:
-        connection.close()

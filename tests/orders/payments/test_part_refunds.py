@@ -19,8 +19,9 @@ from orders.payments.simulated.models import SimulatedMessage, SimulatedRefund, 
 from orders.refund_records import Wish
 from seckill.models import SaleItem
 from shop.models import Product, StockChange, Variant
+from tests.steps.at_once import run_and_close
 from tests.steps.buying import order_of
-from tests.steps.paying import message, payment_of, run_and_close, send_webhook
+from tests.steps.paying import message, payment_of, send_webhook
 from tests.steps.shop import make_item
 from tests.steps.store import figures
 

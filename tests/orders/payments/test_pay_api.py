@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from unittest import mock
 from uuid import uuid4
@@ -21,8 +22,9 @@ from orders.payments.provider.interface import ProviderRefused, ProviderUnreacha
 from orders.payments.simulated.models import SimulatedSession
 from orders.repair.audit import audit
 from seckill.models import SaleItem
+from tests.steps.at_once import at_once, run_and_close
 from tests.steps.buying import let_deadlines_pass, order_of, signed_in
-from tests.steps.paying import message, payment_of, press_cancel, press_pay, run_and_close, send_webhook
+from tests.steps.paying import message, payment_of, press_cancel, press_pay, send_webhook
 from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,19 +51,8 @@ def test_paying_opens_a_page_and_gives_the_same_one_again(item: SaleItem, buyer:
 
 def test_twenty_presses_at_once_make_one_payment_and_one_session(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
-    barrier = threading.Barrier(20)
-    answers: list[Any] = []
-
-    def press(number: int) -> None:
-        client = signed_in(buyer)
-        barrier.wait(timeout=30)
-        answers.append(press_pay(client, order.number, f"key-{number % 4}"))
-
-    threads = [threading.Thread(target=run_and_close(lambda n=n: press(n))) for n in range(20)]  # type: ignore[misc]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
+    keys = [f"key-{number % 4}" for number in range(20)]
+    answers = at_once([partial(press_pay, signed_in(buyer), order.number, key) for key in keys])
     # Five share a key: while the first of them is answered, the others may be told that it is still running.
     running = [answer for answer in answers if answer.status_code == 409]
     assert {answer.json()["code"] for answer in running} <= {"idempotency_key_running"}

@@ -30,7 +30,7 @@ from seckill.models import SaleItem
 from shop.models import Product
 from tests.orders.payments.stripe_server import StripeServer, stripe_server
 from tests.steps.buying import let_deadlines_pass, signed_in
-from tests.steps.paying import payment_of, press_pay
+from tests.steps.paying import make_due, payment_of, press_pay
 from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -292,10 +292,6 @@ def part_state(part: Refund, order: Order) -> tuple[str, str, int]:
     return part.status, status_of(order), order.refunded_minor
 
 
-def make_part_due() -> None:
-    Refund.objects.exclude(next_attempt_at=None).update(next_attempt_at="2000-01-01T00:00Z")
-
-
 def test_a_part_is_asked_for_by_its_amount_under_a_key_of_its_own(
     server: StripeServer, order: Order, part: Refund
 ) -> None:
@@ -314,7 +310,7 @@ def test_a_part_whose_answer_was_lost_is_found_again_and_not_paid_twice(
 ) -> None:
     server.lost_answers = 1
     assert tasks.move_refunds() == 0
-    make_part_due()
+    make_due(Refund)
     assert tasks.move_refunds() == 1
     assert len(server.refunds) == 1
     assert part_state(part, order) == ("refunded", OrderStatus.PAID, 500)

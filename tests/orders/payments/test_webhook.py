@@ -1,6 +1,5 @@
 """Webhooks: forged, repeated, early, late and out of order; and what payments do to the order."""
 
-import threading
 from typing import Any
 
 import pytest
@@ -12,8 +11,9 @@ from orders import lifecycle, settlement, tasks
 from orders.models import Attention, Mail, Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import sessions
 from seckill.models import SaleItem
+from tests.steps.at_once import at_once
 from tests.steps.buying import let_deadlines_pass, order_of
-from tests.steps.paying import WEBHOOK, message, payment_of, run_and_close, send_webhook
+from tests.steps.paying import WEBHOOK, message, payment_of, send_webhook
 from tests.steps.store import figures, store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -91,19 +91,7 @@ def test_a_message_that_comes_twice_is_applied_once(item: SaleItem, buyer: User)
 def test_a_message_that_comes_ten_times_at_once_is_applied_once(item: SaleItem, buyer: User) -> None:
     order = order_of(item, buyer)
     event = message(payment_of(order))
-    barrier = threading.Barrier(10)
-    answers: list[int] = []
-
-    def send() -> None:
-        barrier.wait(timeout=20)
-        answers.append(send_webhook(event).status_code)
-
-    threads = [threading.Thread(target=run_and_close(send)) for _ in range(10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
-    assert answers == [200] * 10
+    assert at_once([lambda: send_webhook(event).status_code] * 10) == [200] * 10
     assert PaymentEvent.objects.count() == 1
     assert figures(item) == (4, 0, 1, 1)
 

@@ -1,6 +1,5 @@
 """A sale that was over long ago leaves the store, whatever interrupts that, and PostgreSQL has its final figures."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from io import StringIO
@@ -33,6 +32,8 @@ from seckill.store import StoreUnreachable
 from seckill.timestamps import to_ms
 from shop import failpoints
 from shop.models import Product
+from tests.steps.at_once import at_once, run_and_close
+from tests.steps.crash import killed_at
 from tests.steps.item_journey import ItemJourney
 from tests.steps.shop import make_item, make_product
 
@@ -188,12 +189,7 @@ def test_a_sale_that_survived_a_restart_of_the_store_is_compared_and_archived(jo
 @pytest.mark.parametrize("place", ["archive.before_store", "archive.after_store"])
 def test_a_process_that_dies_leaves_the_sale_to_the_next_attempt(journey: ItemJourney, place: str) -> None:
     let_days_pass(journey)
-
-    def die(name: str) -> None:
-        if name == place:
-            raise KeyboardInterrupt
-
-    with mock.patch.object(failpoints, "reach", die), pytest.raises(KeyboardInterrupt):
+    with killed_at(place):
         tasks.archive_sales()
     assert not SaleItem.objects.filter(archived_at__isnull=False).exists()
     assert bool(keys_left(journey)) == (place == "archive.before_store")
@@ -218,15 +214,7 @@ def test_a_store_that_does_not_answer_leaves_the_sale_to_the_next_attempt(journe
 
 def test_two_processes_archive_once(journey: ItemJourney) -> None:
     let_days_pass(journey)
-
-    def attempt(_number: int) -> ArchiveOutcome:
-        try:
-            return archiving.archive(item_id=journey.item_id)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(4) as pool:
-        outcomes = list(pool.map(attempt, range(4)))
+    outcomes = at_once([lambda: archiving.archive(item_id=journey.item_id)] * 4)
     assert outcomes.count(ArchiveOutcome.ARCHIVED) == 1
     assert is_archived(journey)
 
@@ -277,16 +265,10 @@ def test_a_change_that_comes_while_the_sale_is_archived_is_refused(journey: Item
             reached.set()
             assert go_on.wait(10)
 
-    def in_thread(function: Callable[[], Any]) -> Any:
-        try:
-            return function()
-        finally:
-            connection.close()
-
     with mock.patch.object(failpoints, "reach", wait), ThreadPoolExecutor(2) as pool:
-        archiving_result = pool.submit(in_thread, tasks.archive_sales)
+        archiving_result = pool.submit(run_and_close(tasks.archive_sales))
         assert reached.wait(10)
-        change = pool.submit(in_thread, lambda: move_end(journey))
+        change = pool.submit(run_and_close(move_end), journey)
         go_on.set()
         assert archiving_result.result() == 1
         with pytest.raises(CannotChange, match="archived"):

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 from unittest import mock
@@ -10,7 +9,7 @@ from uuid import UUID
 
 import pytest
 from django.core.cache import cache
-from django.db import DataError, connection
+from django.db import DataError
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -25,6 +24,7 @@ from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.store import StoreUnreachable
 from shop.models import Product
+from tests.steps.at_once import at_once
 from tests.steps.item_journey import ItemJourney
 from tests.steps.shop import make_item, make_product
 
@@ -431,16 +431,7 @@ def test_a_store_that_came_back_with_weaker_settings_is_logged(
 def test_two_workers_reconcile_an_item_once(journey: ItemJourney) -> None:
     reservations = orders_in_every_state(journey)
     journey.restart()
-
-    def watch(_: int) -> int:
-        try:
-            return int(tasks.watch_store())
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(4) as workers:
-        counts = list(workers.map(watch, range(4)))
-    assert sum(counts) >= 1
+    assert sum(at_once([tasks.watch_store] * 4)) >= 1
     assert_repaired(journey, reservations)
 
 

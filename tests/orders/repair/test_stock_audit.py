@@ -19,7 +19,7 @@ from orders.repair.stock_audit import audit_stock
 from orders.units_in_stock import move_units
 from seckill.models import SaleItem
 from shop.models import StockChange, Variant
-from tests.steps.shop import make_item, make_product, variant_of
+from tests.steps.shop import make_item, make_product, units_in, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,11 +43,6 @@ def order_of(buyer: User, variant: Variant, *, units: int) -> Order:
         OrderLine.objects.create(order=order, variant=variant, units=units, unit_price_minor=5000)
         move_units(order_ids=[order.pk], kind=StockChange.Kind.HELD)
     return order
-
-
-def units_in(variant: Variant) -> tuple[int, int, int]:
-    variant.refresh_from_db()
-    return variant.available, variant.held, variant.sold
 
 
 def test_every_way_of_an_order_keeps_the_figures_in_agreement(buyer: User, tea: Variant) -> None:

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -24,7 +24,8 @@ from seckill import ledger
 from seckill.models import SaleItem
 from tests.steps.paying import message as provider_message
 from tests.steps.paying import payment_of, send_webhook
-from tests.steps.staff import messages_on
+from tests.steps.staff import employee, messages_on
+from tests.steps.store import left_held_sold, store_away
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
@@ -67,12 +68,6 @@ def status_of(order: Order) -> str:
     return Order.objects.values_list("status", flat=True).get(pk=order.pk)
 
 
-def counters_of(item: SaleItem) -> tuple[int | None, int, int]:
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    return counters.left, counters.held, counters.sold
-
-
 def test_the_list_shows_who_bought_what_for_how_much(client: Client, order: Order) -> None:
     page = client.get(ORDERS).content.decode()
     for text in (order.shown_code, "buyer", "19.00 CNY", "1 × Longjing tea", "awaiting payment"):
@@ -102,7 +97,7 @@ def test_a_recorded_payment_pays_the_order_and_sells_the_unit(client: Client, or
     response = client.post(ORDERS, received(order), follow=True)
     assert messages_on(response) == ["1 order is now paid."]
     assert status_of(order) == OrderStatus.PAID
-    assert counters_of(item) == (4, 0, 1)
+    assert left_held_sold(item) == (4, 0, 1)
 
 
 def test_recording_a_payment_asks_for_amount_and_reference_first(client: Client, order: Order) -> None:
@@ -175,7 +170,7 @@ def test_a_cancelled_order_puts_its_units_back_on_sale(client: Client, order: Or
     response = client.post(ORDERS, chosen("cancel_orders", order, confirmed="yes"), follow=True)
     assert messages_on(response) == ["1 order is cancelled."]
     assert status_of(order) == OrderStatus.CANCELLED
-    assert counters_of(item) == (5, 0, 0)
+    assert left_held_sold(item) == (5, 0, 0)
     assert SaleItem.objects.get().taken == 0
 
 
@@ -189,17 +184,14 @@ def test_a_paid_order_is_not_cancelled(client: Client, order: Order) -> None:
 def test_with_the_store_down_a_payment_is_recorded_and_the_pages_open(
     client: Client, order: Order, settings: Settings
 ) -> None:
-    down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
-    settings.CACHES = settings.CACHES | {"seckill": down}
+    store_away(settings)
     response = client.post(ORDERS, received(order), follow=True)
     assert messages_on(response) == ["1 order is now paid."]
     assert client.get(f"{ORDERS}{order.pk}/change/").status_code == 200
 
 
 def test_staff_with_view_permission_cannot_change_orders(client: Client, order: Order) -> None:
-    viewer = User.objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.set(Permission.objects.filter(codename="view_order"))
-    client.force_login(viewer)
+    client.force_login(employee("view_order"))
     assert client.get(ORDERS).status_code == 200
     client.post(ORDERS, received(order))
     client.post(ORDERS, chosen("cancel_orders", order, confirmed="yes"))
@@ -264,7 +256,7 @@ def test_a_refund_keeps_the_units_sold_unless_staff_say_otherwise(client: Client
     response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"), follow=True)
     assert messages_on(response)[-1] == "1 order is being refunded."
     assert status_of(order) == OrderStatus.REFUNDED
-    assert counters_of(item) == (4, 0, 1)
+    assert left_held_sold(item) == (4, 0, 1)
     assert LogEntry.objects.latest("pk").change_message == "Refunded, units stay sold."
 
 
@@ -272,7 +264,7 @@ def test_a_refund_puts_the_units_back_on_sale_where_staff_say_so(client: Client,
     client.post(ORDERS, received(order))
     client.post(ORDERS, chosen("refund_orders", order, confirmed="yes", units_back="yes"))
     assert status_of(order) == OrderStatus.REFUNDED
-    assert counters_of(item) == (5, 0, 0)
+    assert left_held_sold(item) == (5, 0, 0)
     assert LogEntry.objects.latest("pk").change_message == "Refunded, units back on sale."
 
 

@@ -30,6 +30,7 @@ from shop.models import Product
 from shop.wsgi import application as django
 from tests.seckill.gate.shadow import scope_of
 from tests.steps.shop import make_item
+from tests.steps.store import left_held_sold, store_away
 
 pytestmark = pytest.mark.django_db
 
@@ -331,9 +332,7 @@ def test_a_yes_asks_the_store_and_nobody_else_and_requests_a_drain(
 def test_a_store_that_is_away_is_unavailable_as_the_view_says(
     warm: Lane, item: SaleItem, people: list[User], pass_for: PassFor, settings: LazySettings
 ) -> None:
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
+    store_away(settings)
     text = pass_for(people[1], item)
     of_the_view, answer = warm.reserve(item, text), warm.reserve(item, text)
     assert warm.view.calls == 1
@@ -398,6 +397,4 @@ def test_of_many_buyers_in_many_threads_as_many_are_told_yes_as_there_are_units(
     with ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(lambda text: warm.reserve(item, text), passes))
     assert sum(answer.status == "201 Created" for answer in answers) == 4
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    assert (counters.left, counters.held) == (0, 5)
+    assert left_held_sold(item)[:2] == (0, 5)

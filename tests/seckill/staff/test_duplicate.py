@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone, translation
 
@@ -12,6 +12,7 @@ from seckill.publication import publish_sale
 from seckill.staff.duplicate import duplicate, later
 from shop.models import Product
 from tests.steps.shop import make_item
+from tests.steps.staff import employee
 
 pytestmark = pytest.mark.django_db
 WEEK = timedelta(weeks=1)
@@ -67,9 +68,7 @@ def test_the_page_of_the_sale_asks_first_and_leads_to_the_draft(
 
 
 def test_who_may_not_add_sales_cannot_duplicate_one(client: Client, item: SaleItem) -> None:
-    viewer = User.objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.set(Permission.objects.filter(codename="change_sale"))
-    client.force_login(viewer)
+    client.force_login(employee("change_sale"))
     assert page_of(item.sale, "duplicate_sale") not in client.get(page_of(item.sale, "change")).content.decode()
     assert client.post(page_of(item.sale, "duplicate_sale")).status_code == 403
     assert Sale.objects.count() == 1

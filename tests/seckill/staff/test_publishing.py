@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone, translation
@@ -11,13 +11,15 @@ from pytest_django import Settings
 
 from orders import tasks
 from orders.models import Order
-from seckill import ledger, passes
+from seckill import ledger
 from seckill.ledger_words import Published
 from seckill.models import LatePayment, Sale, SaleItem
 from seckill.store import StoreUnreachable
 from shop.models import Product
+from tests.steps.buying import reserve
 from tests.steps.shop import make_item, make_product
 from tests.steps.staff import form_of, messages_on
+from tests.steps.store import counters_of, store_away
 
 SALES = "/admin/seckill/sale/"
 
@@ -25,13 +27,6 @@ SALES = "/admin/seckill/sale/"
 @pytest.fixture
 def draft(product: Product) -> SaleItem:
     return make_item(product, published=False)
-
-
-@pytest.fixture
-def viewer(db: None) -> User:
-    viewer = User.objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.set(Permission.objects.filter(codename__in=["view_sale", "view_product"]))
-    return viewer
 
 
 def publish_page(sale: Sale) -> str:
@@ -51,8 +46,7 @@ def test_a_published_sale_has_its_terms_in_the_store(client: Client, shop_manage
     client.force_login(shop_manager)
     response = client.post(publish_page(draft.sale), follow=True)
     assert messages_on(response) == ["“Spring sale” is published."]
-    counters = ledger.read(item_id=draft.pk)
-    assert counters is not None
+    counters = counters_of(draft)
     assert (counters.quantity, counters.left) == (5, 5)
 
 
@@ -105,8 +99,7 @@ def test_with_the_store_down_the_sale_is_published_and_opens_later(
     client: Client, shop_manager: User, draft: SaleItem, settings: Settings
 ) -> None:
     client.force_login(shop_manager)
-    down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
-    settings.CACHES = settings.CACHES | {"seckill": down}
+    store_away(settings)
     response = client.post(publish_page(draft.sale), follow=True)
     assert messages_on(response) == [
         "“Spring sale” is published. It can open as soon as the reservation store is available again."
@@ -197,8 +190,7 @@ def test_an_item_that_cannot_be_announced_stops_neither_other_sales_nor_the_drai
     waiting = make_item(other, published=False)
     third = make_product(name="Maofeng tea", slug="maofeng", price_minor=9900, category=product.category)
     on_sale = make_item(third)
-    reservation_id = passes.new_reservation_id(on_sale.pk)
-    ledger.reserve(item_id=on_sale.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
+    reservation_id = reserve(on_sale, buyer)
     Sale.objects.filter(published_at=None).update(published_at=timezone.now())
     assert tasks.sweep_outboxes() == 1
     assert Order.objects.get().reservation_id == reservation_id

@@ -4,11 +4,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.steps.shop import make_item
-from tests.steps.staff import messages_on
+from tests.steps.staff import change, messages_on
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
@@ -63,7 +62,7 @@ def test_deleting_a_sale_that_is_gone_is_no_crash(client: Client, db: None) -> N
 
 
 def test_a_sale_that_is_over_stays_with_its_orders(client: Client, item: SaleItem) -> None:
-    make_change(kind=SaleChange.Kind.END_NOW, sale_id=item.sale_id, reason="because", made_by=None)
+    change(item, SaleChange.Kind.END_NOW)
     response = client.post(f"{SALES}{item.sale_id}/delete/", {"post": "yes"}, follow=True)
     assert messages_on(response) == [
         "“Spring sale” is over. It cannot be deleted: its orders and its journal are kept."

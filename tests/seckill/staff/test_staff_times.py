@@ -8,9 +8,8 @@ from django.urls import reverse
 
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
-from tests.seckill.staff.test_control import control_page, sent
 from tests.steps.shop import make_item, make_product
-from tests.steps.staff import filled_form, messages_on, row_of
+from tests.steps.staff import control_form, control_page, filled_form, messages_on, row_of
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 SHANGHAI = "Asia/Shanghai (UTC+08:00)"
@@ -50,7 +49,7 @@ def test_every_page_that_shows_times_names_the_zone(client: Client, item: SaleIt
 @override_settings(TIME_ZONE="Asia/Shanghai")
 def test_a_time_in_a_sentence_has_its_offset_since_cst_means_several_zones(client: Client, product: Product) -> None:
     item = make_item(product)
-    form = sent(closes_at="2031-01-02T03:04:05")
+    form = control_form(closes_at="2031-01-02T03:04:05")
     response = client.post(control_page(item, SaleChange.Kind.MOVE_END), form, follow=True)
     assert messages_on(response) == ["The sale now closes at 2031-01-02 03:04:05 UTC+08:00."]
     assert Sale.objects.get().closes_at.isoformat() == "2031-01-01T19:04:05+00:00"

@@ -1,14 +1,13 @@
 """Addresses, API tokens and sessions: a person's own, and nobody else's."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import User
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import translation
 
@@ -17,6 +16,7 @@ from shop.accounts.tokens import new_token
 from shop.addresses.countries import country_choices
 from shop.models import Address, ApiToken
 from tests.steps.accounts import enter_password_again, is_signed_in, sign_in
+from tests.steps.at_once import at_once
 from tests.steps.staff import messages_on
 
 pytestmark = pytest.mark.django_db
@@ -99,19 +99,11 @@ def test_there_are_at_most_twenty_addresses(client: Client, buyer: User) -> None
 def test_forms_that_are_sent_at_once_make_one_default_and_no_more_than_twenty(buyer: User) -> None:
     for number in range(ADDRESSES_MAX - 2):
         saved(buyer, name=f"name {number}")
-    barrier = Barrier(8)
-
-    def send(_number: int) -> int:
-        client = Client()
-        client.force_login(buyer)
-        barrier.wait()
-        try:
-            return int(add(client, is_default="on").status_code)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(send, range(8))) == {302}
+    browsers = [Client() for _ in range(8)]
+    for browser in browsers:
+        browser.force_login(buyer)
+    answers = at_once([partial(add, browser, is_default="on") for browser in browsers])
+    assert {answer.status_code for answer in answers} == {302}
     assert Address.objects.count() == ADDRESSES_MAX
     assert Address.objects.filter(is_default=True).count() == 1
 

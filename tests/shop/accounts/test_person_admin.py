@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from seckill.models import SaleItem
 from tests.steps.accounts import confirmed, send_mails, sign_in
 from tests.steps.buying import make_orders, order_of
+from tests.steps.staff import employee
 
 pytestmark = pytest.mark.django_db
 
@@ -66,9 +67,7 @@ def test_a_link_leads_to_all_orders_where_there_are_many(
 
 def test_orders_are_shown_to_staff_who_may_see_orders(client: Client, buyer: User, item: SaleItem) -> None:
     order = order_of(item, buyer)
-    clerk = User.objects.create_user("clerk", is_staff=True)
-    clerk.user_permissions.set(Permission.objects.filter(codename__in=["view_user", "change_user"]))
-    client.force_login(clerk)
+    client.force_login(employee("view_user", "change_user"))
     assert order.shown_code not in client.get(page_of(buyer)).content.decode()
 
 

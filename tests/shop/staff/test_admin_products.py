@@ -5,18 +5,16 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from PIL import Image
 from pytest_django import Settings
 
 from shop.models import Category, Product, StockChange, Variant
 from tests.steps.product_page import PRODUCTS, filled_page, new_row, page_of, saved_page
-from tests.steps.shop import make_product, variant_of
-from tests.steps.staff import errors_of_rows, messages_on
+from tests.steps.shop import make_product, statements_for, variant_of
+from tests.steps.staff import employee, errors_of_rows, messages_on
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
@@ -83,9 +81,7 @@ def test_a_price_that_is_none_is_refused_at_its_field(client: Client, db: None, 
 
 
 def test_who_may_only_look_sees_the_price_and_the_stock_as_text(client: Client, product: Product) -> None:
-    viewer = User.objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.set(Permission.objects.filter(codename="view_product"))
-    client.force_login(viewer)
+    client.force_login(employee("view_product"))
     page = client.get(page_of(product)).content.decode()
     assert "99.00 CNY" in page
     assert "9900" not in page
@@ -94,9 +90,7 @@ def test_who_may_only_look_sees_the_price_and_the_stock_as_text(client: Client, 
 
 
 def test_who_may_change_products_may_change_their_variants(client: Client, product: Product) -> None:
-    editor = User.objects.create_user("editor", is_staff=True)
-    editor.user_permissions.set(Permission.objects.filter(codename__in=["view_product", "change_product"]))
-    client.force_login(editor)
+    client.force_login(employee("view_product", "change_product"))
     assert client.post(page_of(product), saved_page(product, price_minor="88.00")).status_code == 302
     assert variant_of(product).price_minor == 8800
 
@@ -219,30 +213,23 @@ class TestLongLists:
     def test_the_list_of_products(self, client: Client, product: Product, query: str) -> None:
         address = PRODUCTS + query.format(category=product.category_id)
         add_products(range(2), category=product.category)
-        few = count_queries(client, address)
+        few = statements_for(client, address)
         add_products(range(2, 62), category=product.category)
-        assert count_queries(client, address) == few
+        assert statements_for(client, address) == few
 
     def test_the_list_of_the_stock(self, client: Client, product: Product) -> None:
         add_products(range(2), category=product.category)
-        few = count_queries(client, "/admin/shop/variant/")
+        few = statements_for(client, "/admin/shop/variant/")
         add_products(range(2, 62), category=product.category)
-        assert count_queries(client, "/admin/shop/variant/") == few
+        assert statements_for(client, "/admin/shop/variant/") == few
 
     def test_the_page_of_a_product(self, client: Client, product: Product) -> None:
         add_products(range(2), category=product.category)
-        few = count_queries(client, page_of(product))
+        few = statements_for(client, page_of(product))
         for number in range(12):
             Variant.objects.create(product=product, sku=f"V{number}", price_minor=100)
         add_products(range(2, 62), category=product.category)
-        assert count_queries(client, page_of(product)) == few
-
-
-def count_queries(client: Client, address: str) -> int:
-    client.get(address)
-    with CaptureQueriesContext(connection) as queries:
-        assert client.get(address).status_code == 200
-    return len(queries)
+        assert statements_for(client, page_of(product)) == few
 
 
 def add_products(numbers: range, *, category: Category | None) -> None:
@@ -276,9 +263,7 @@ def test_people_and_their_groups_have_pages(client: Client, shop_manager: User) 
 
 def test_the_sidebar_leads_only_where_its_reader_may_go(client: Client, shop_manager: User) -> None:
     assert "/admin/seckill/saleitem/" in client.get("/admin/").content.decode()
-    cook = User.objects.create_user("cook", is_staff=True)
-    cook.user_permissions.set(Permission.objects.filter(codename="view_product"))
-    client.force_login(cook)
+    client.force_login(employee("view_product"))
     page = client.get("/admin/").content.decode()
     assert PRODUCTS in page
     assert "/admin/orders/order/" not in page

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
@@ -13,7 +12,7 @@ from shop.models import Category, Product, Variant
 from shop.stock.movements import move
 from tests.steps.product_page import page_of, saved_page
 from tests.steps.shop import make_item, variant_of
-from tests.steps.staff import form_of, row_of_saved
+from tests.steps.staff import employee, form_of, row_of_saved
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
@@ -85,9 +84,7 @@ def test_a_draft_of_a_sale_has_one_with_its_items(client: Client, product: Produ
 
 
 def test_who_may_not_see_products_sees_no_history_of_them(client: Client, product: Product) -> None:
-    cook = User.objects.create_user("cook", is_staff=True)
-    cook.user_permissions.set(Permission.objects.filter(codename="view_category"))
-    client.force_login(cook)
+    client.force_login(employee("view_category"))
     assert client.get(reverse("admin:shop_product_history", args=[product.pk])).status_code == 403
 
 

@@ -5,7 +5,7 @@ from io import BytesIO, StringIO
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from openpyxl import Workbook, load_workbook
@@ -15,7 +15,7 @@ from seckill.models import SaleItem
 from shop.models import Product, StockChange, Variant
 from shop.stock.movements import move
 from tests.steps.shop import variant_of
-from tests.steps.staff import messages_on
+from tests.steps.staff import employee, messages_on
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
@@ -226,9 +226,7 @@ class TestFiles:
 
 @pytest.mark.parametrize("page", [PRODUCTS, STOCK])
 def test_who_may_only_look_exports_but_does_not_import(client: Client, product: Product, page: str) -> None:
-    viewer = User.objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.set(Permission.objects.filter(codename__in=["view_product", "view_variant"]))
-    client.force_login(viewer)
+    client.force_login(employee("view_product", "view_variant"))
     assert client.get(f"{page}export/").status_code == 200
     assert client.get(f"{page}import/").status_code == 403
     assert client.post(f"{page}process_import/", {}).status_code == 403
