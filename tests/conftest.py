@@ -3,6 +3,7 @@
 import os
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from shop.catalogue import category_menu
 from shop.local.stores.cluster_store import ClusterStore
 from shop.local.stores.sentinel_store import SentinelStore
 from tests import empty_tables
+from tests.other_database import own_url, shop_on
+from tests.own_pooler import OwnPooler, running_pooler
 from tests.own_store import running_replicated
 
 pytest_plugins = ["tests.steps.cast"]
@@ -90,3 +93,10 @@ def cluster_store() -> Iterator[ClusterStore]:
     """Three primaries with a replica each for the tests of one file; who kills a node restarts it."""
     with running_replicated(ClusterStore) as store:
         yield store
+
+
+@pytest.fixture
+def pooler(server_directory: Path) -> Iterator[OwnPooler]:
+    """The shop reaches its database through a PgBouncer in transaction mode."""
+    with running_pooler(server_directory) as pooler, shop_on(pooler.url, direct_url=own_url()):
+        yield pooler

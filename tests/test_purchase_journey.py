@@ -15,6 +15,12 @@ from tests.steps.store import left_held_sold
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.fixture(params=["directly", "through a pooler"], autouse=True)
+def _the_database_is_reached(request: pytest.FixtureRequest) -> None:
+    if request.param == "through a pooler":
+        request.getfixturevalue("pooler")
+
+
 def sign_in(user: User) -> APIClient:
     api = APIClient()
     answer = api.post("/api/v1/auth/token/", {"username": user.username, "password": f"{user.username}-password"})

@@ -14,7 +14,7 @@ from seckill import ledger, passes
 from seckill.models import SaleItem
 from seckill.publication import publish_sale
 from shop.models import Product
-from tests.browser.test_buying import focus_by_tab
+from tests.browser.conftest import focus_by_tab
 from tests.processes import wait_until
 from tests.steps.shop import make_item, make_product, variant_of
 

@@ -18,6 +18,7 @@ from orders.models import Order
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.own_store import as_reservation_store, running
+from tests.steps.cast import PassFor
 from tests.steps.shop import make_item
 from tests.steps.store import left_held_sold, store_away
 
@@ -29,9 +30,6 @@ def _followed_by_the_gate(request: pytest.FixtureRequest) -> None:
     """Except where the commands of the store are counted."""
     if "counting_store" not in request.fixturenames:
         request.getfixturevalue("shadow")
-
-
-PassFor = Callable[..., str]
 
 
 def dump(store: Any) -> dict[bytes, bytes]:

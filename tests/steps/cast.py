@@ -17,6 +17,8 @@ from tests.steps.buying import order_of, reserve
 from tests.steps.paying import payment_of
 from tests.steps.shop import make_item, make_product
 
+PassFor = Callable[..., str]
+
 
 @pytest.fixture
 def buyer(db: None) -> User:
@@ -91,7 +93,7 @@ def api() -> APIClient:
 
 
 @pytest.fixture
-def pass_for() -> Callable[..., str]:
+def pass_for() -> PassFor:
     """Makes a valid pass for a buyer and an item, as the API does."""
 
     def issue(buyer: User, item: SaleItem, *, expires_in_seconds: int = 600) -> str:

@@ -13,6 +13,10 @@ from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.steps.shop import variant_of
 
+EVENTS = "/admin/orders/paymentevent/"
+LOOK_AT = "/admin/orders/ordertolookat/"
+MAILS = "/admin/orders/mail/"
+ORDERS = "/admin/orders/order/"
 TOMORROW = timezone.now().replace(microsecond=0) + timedelta(days=1)
 
 

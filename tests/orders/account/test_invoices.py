@@ -14,8 +14,7 @@ from orders.invoices.invoice import invoice_of
 from orders.invoices.invoice_pdf import invoice_pdf
 from orders.models import Order, OrderLine, OrderStatus, ShippingAddress
 from seckill.models import SaleItem
-from tests.orders.account.test_person_data import HOME
-from tests.steps.buying import make_orders
+from tests.steps.buying import ADDRESS, make_orders
 
 pytestmark = pytest.mark.django_db
 
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.django_db
 def paid(buyer: User, item: SaleItem, settings: Settings) -> Order:
     settings.SHOP_NAME, settings.SHOP_ADDRESS = "Tea & Co", "Market Street 1 | 200000 Shanghai"
     (order,) = make_orders(1, buyer=buyer, item=item)
-    ShippingAddress.objects.create(order=order, **HOME)
+    ShippingAddress.objects.create(order=order, **ADDRESS)
     OrderLine.objects.filter(order=order).update(tax_percent=Decimal("13.00"))
     Order.objects.filter(pk=order.pk).update(
         shipping_name="Courier", shipping_minor=600, shipping_tax_percent=Decimal("6.00"), amount_minor=2500

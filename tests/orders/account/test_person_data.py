@@ -25,16 +25,14 @@ from seckill.models import SaleItem
 from shop.accounts.tokens import new_token
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
 from tests.steps.accounts import confirmed, enter_password_again, is_signed_in, sign_in
-from tests.steps.buying import make_orders
+from tests.steps.buying import ADDRESS, make_orders
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-HOME = {"name": "Li Lei", "line1": "Tianshan Road 123", "city": "Shanghai", "postcode": "200051", "country": "CN"}
 
 
 def order_of(buyer: User, item: SaleItem, status: OrderStatus) -> Order:
     (order,) = make_orders(1, buyer=buyer, item=item, status=status)
-    ShippingAddress.objects.create(order=order, **HOME)
+    ShippingAddress.objects.create(order=order, **ADDRESS)
     Order.objects.filter(pk=order.pk).update(email="buyer@example.com", buyer_note="for Li Lei's birthday")
     return order
 
@@ -43,7 +41,7 @@ def order_of(buyer: User, item: SaleItem, status: OrderStatus) -> Order:
 def person(buyer: User, item: SaleItem) -> User:
     """A buyer of whom the shop keeps something of every kind."""
     confirmed(buyer, "buyer@example.com")
-    Address.objects.create(user=buyer, **HOME)
+    Address.objects.create(user=buyer, **ADDRESS)
     BuyerLanguage.objects.create(user=buyer, language="zh-hans")
     cart = Cart.objects.create(buyer=buyer)
     CartLine.objects.create(cart=cart, variant=item.variant, units=2, seen_price_minor=9900)
@@ -113,7 +111,7 @@ def test_the_end_of_an_account_removes_the_person_and_keeps_the_orders(
     Mail.objects.create(order=order, kind=Mail.Kind.PAID, attempts=12, last_error="550 buyer@example.com: unknown")
     # Answers to repeated calls have the address that was ordered to. One is of another buyer, whose id begins alike.
     for owner in (f"buyer:{person.pk}", f"web:buyer:{person.pk}", f"buyer:{person.pk}:{order.pk}:cancel"):
-        IdempotentCall.objects.create(owner=owner, key="1", answer={"shipping_address": HOME})
+        IdempotentCall.objects.create(owner=owner, key="1", answer={"shipping_address": ADDRESS})
     of_another = IdempotentCall.objects.create(owner=f"buyer:{person.pk}0", key="1")
     assert "Delete the account for ever" in signed_in.get("/accounts/delete/").content.decode()
     answer = signed_in.post("/accounts/delete/")

@@ -13,10 +13,9 @@ from orders.mails import sending
 from orders.models import Attention, Mail, Order, OrderStatus, PaymentEvent
 from orders.staff.bounded_choice import LISTED_MAX
 from seckill.models import SaleItem
-from tests.orders.staff.test_order_admin import EVENTS, LOOK_AT, MAILS, ORDERS
 from tests.steps.buying import make_orders
 from tests.steps.paying import make_events
-from tests.steps.staff import messages_on
+from tests.steps.staff import EVENTS, LOOK_AT, MAILS, ORDERS, messages_on
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 MANY = LISTED_MAX + 3

@@ -24,15 +24,10 @@ from seckill import ledger
 from seckill.models import SaleItem
 from tests.steps.paying import message as provider_message
 from tests.steps.paying import payment_of, send_webhook
-from tests.steps.staff import employee, messages_on
+from tests.steps.staff import EVENTS, LOOK_AT, MAILS, ORDERS, employee, messages_on
 from tests.steps.store import left_held_sold, store_away
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
-
-ORDERS = "/admin/orders/order/"
-LOOK_AT = "/admin/orders/ordertolookat/"
-EVENTS = "/admin/orders/paymentevent/"
-MAILS = "/admin/orders/mail/"
 
 
 @pytest.fixture

@@ -11,11 +11,9 @@ from orders.models import Order, OrderStatus, ShippingAddress
 from orders.staff.order_page import STEPS
 from seckill.models import SaleItem
 from tests.steps.buying import order_of
-from tests.steps.staff import employee, messages_on
+from tests.steps.staff import ORDERS, employee, messages_on
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
-
-ORDERS = "/admin/orders/order/"
 
 
 @pytest.fixture

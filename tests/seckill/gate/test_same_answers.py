@@ -1,7 +1,6 @@
 """What the gate answers, and that it answers like the view (which `shadow` compares)."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,11 +15,11 @@ from seckill.ledger_words import ReleaseReason
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.seckill.gate.shadow import Shadow
+from tests.steps.cast import PassFor
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db
 
-PassFor = Callable[..., str]
 
 LANGUAGES = ["", "en", "zh-CN,zh;q=0.9"]
 

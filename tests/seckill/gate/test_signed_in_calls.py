@@ -2,9 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
-from io import BytesIO
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,8 +11,7 @@ import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.core.signals import request_finished, request_started
-from django.db import close_old_connections, connection, connections
+from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -28,26 +26,15 @@ from seckill.models import Sale, SaleItem
 from shop.accounts.sign_in_hint import hint_of
 from shop.models import ApiToken, BuyerLanguage
 from shop.wsgi import application as django
-from tests.seckill.gate.test_hot_lane import Answer, Environ, Lane, call
+from tests.seckill.gate.lane import Answer, Environ, Lane, call, environ
 from tests.steps.buying import drained, reserve
 from tests.steps.shop import make_item, make_product
 from tests.steps.store import store_away
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_connection_stays_open")]
 
 LANGUAGES = [None, "en-GB,en;q=0.8", "zh-CN,zh;q=0.9"]
 OF_ONE_PASS = re.compile(rb'"(pass|expires_at)": ?"[^"]*"')
-
-
-@pytest.fixture
-def lane(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lane]:
-    """Without Django's handlers that close a connection in a transaction, after each request, or renew an old one."""
-    monkeypatch.setattr(connections["default"], "close_at", None)
-    for signal in (request_started, request_finished):
-        signal.disconnect(close_old_connections)
-    yield Lane()
-    for signal in (request_started, request_finished):
-        signal.connect(close_old_connections)
 
 
 def session_of(user: User) -> dict[str, Any]:
@@ -78,27 +65,6 @@ def token_of(user: User, **fields: Any) -> dict[str, Any]:
 
 
 WHO: dict[str, Callable[[User], dict[str, Any]]] = {"session": session_of, "token": token_of}
-
-
-def environ(method: str, path: str, *, body: bytes = b"", **more: Any) -> Environ:
-    found: Environ = {
-        "REQUEST_METHOD": method,
-        "SCRIPT_NAME": "",
-        "PATH_INFO": path,
-        "QUERY_STRING": "",
-        "SERVER_NAME": "localhost",
-        "SERVER_PORT": "8000",
-        "SERVER_PROTOCOL": "HTTP/1.1",
-        "REMOTE_ADDR": "127.0.0.1",
-        "HTTP_HOST": "localhost",
-        "HTTP_ACCEPT": "application/json",
-        "CONTENT_TYPE": "application/json",
-        "CONTENT_LENGTH": str(len(body)),
-        "wsgi.url_scheme": "http",
-        "wsgi.input": BytesIO(body),
-        **more,
-    }
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def asks_pass(item: SaleItem, **more: Any) -> Environ:

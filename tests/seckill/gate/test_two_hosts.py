@@ -13,7 +13,8 @@ from django.core.cache import cache
 from seckill.keys import keys_of
 from shop.models import Product
 from tests.live_shop import live_web
-from tests.seckill.gate.test_live_gate import AT_ONCE_SECONDS, Caller, PassFor
+from tests.steps.caller import AT_ONCE_SECONDS, Caller
+from tests.steps.cast import PassFor
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)

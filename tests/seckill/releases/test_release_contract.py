@@ -30,7 +30,7 @@ from seckill.keys import keys_of
 from seckill.ledger import Reservation
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
-from tests.house.test_script_headers import WORDS, contract_of
+from tests.house.script_contract import WORDS, contract_of
 from tests.steps.store import left_held_sold
 
 pytestmark = pytest.mark.django_db

@@ -7,10 +7,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from shop.models import AccountMail
-from tests.shop.accounts.test_second_factor import enter_password, turn_on
 from tests.steps.accounts import (
     PASSWORD,
     confirmed,
+    enter_password,
     enter_password_again,
     is_signed_in,
     link_in,
@@ -18,6 +18,7 @@ from tests.steps.accounts import (
     send_mails,
     sign_in,
     sign_up,
+    turn_on,
 )
 
 pytestmark = pytest.mark.django_db

@@ -17,19 +17,18 @@ from shop.addresses.countries import country_choices
 from shop.models import Address, ApiToken
 from tests.steps.accounts import enter_password_again, is_signed_in, sign_in
 from tests.steps.at_once import at_once
+from tests.steps.buying import ADDRESS
 from tests.steps.staff import messages_on
 
 pytestmark = pytest.mark.django_db
 
-FILLED = {"name": "Li Lei", "line1": "Tianshan Road 123", "city": "Shanghai", "postcode": "200051", "country": "CN"}
-
 
 def add(client: Client, **changes: str) -> Any:
-    return client.post("/accounts/addresses/new/", {**FILLED, **changes})
+    return client.post("/accounts/addresses/new/", {**ADDRESS, **changes})
 
 
 def saved(user: User, **changes: Any) -> Address:
-    return Address.objects.create(user=user, **{**FILLED, **changes})
+    return Address.objects.create(user=user, **{**ADDRESS, **changes})
 
 
 def test_an_address_is_added_changed_and_deleted(client: Client, buyer: User) -> None:
@@ -41,7 +40,7 @@ def test_an_address_is_added_changed_and_deleted(client: Client, buyer: User) ->
     assert "Tianshan Road 123" in page
     assert "China" in page
     assert "中国" in client.get("/zh-hans/accounts/addresses/").content.decode()
-    client.post(f"/accounts/addresses/{address.pk}/", {**FILLED, "city": "Beijing"})
+    client.post(f"/accounts/addresses/{address.pk}/", {**ADDRESS, "city": "Beijing"})
     address.refresh_from_db()
     assert (address.city, address.is_default) == ("Beijing", True)
     assert "Delete this address?" in client.get(f"/accounts/addresses/{address.pk}/delete/").content.decode()
@@ -90,7 +89,7 @@ def test_there_are_at_most_twenty_addresses(client: Client, buyer: User) -> None
         add(client, name=f"name {number}")
     page = client.get("/accounts/addresses/").content.decode()
     assert "Add an address" not in page
-    answer = client.post("/accounts/addresses/new/", FILLED, follow=True)
+    answer = client.post("/accounts/addresses/new/", ADDRESS, follow=True)
     assert messages_on(answer) == ["You have 20 addresses already. Delete one before you add another."]
     assert Address.objects.count() == ADDRESSES_MAX
 
@@ -113,7 +112,7 @@ def test_an_address_of_somebody_else_is_404(client: Client, buyer: User, strange
     client.force_login(stranger)
     for path in (f"/accounts/addresses/{address.pk}/", f"/accounts/addresses/{address.pk}/delete/"):
         assert client.get(path).status_code == 404
-        assert client.post(path, FILLED).status_code == 404
+        assert client.post(path, ADDRESS).status_code == 404
     assert client.get(f"/accounts/addresses/{uuid4()}/").status_code == 404
     assert "Tianshan" not in client.get("/accounts/addresses/").content.decode()
     assert Address.objects.get() == address

@@ -26,8 +26,8 @@ from shop.models import Product
 from tests.live_shop import live_processes
 from tests.own_store import running_replicated
 from tests.processes import wait_until
-from tests.seckill.gate.test_live_gate import Caller
 from tests.shop.brokers.rabbitmq_server import RabbitServer, need_rabbitmq, rabbit_server
+from tests.steps.caller import Caller
 from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
