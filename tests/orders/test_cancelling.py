@@ -74,11 +74,10 @@ def test_repeating_a_call_does_not_count(api: APIClient, item: SaleItem, buyer: 
     assert cancel(api, order_of(item, buyer)).status_code == 200
 
 
-def test_the_page_says_how_long_and_what_to_do(client: Client, api: APIClient, item: SaleItem, buyer: User) -> None:
+def test_the_page_says_how_long_and_what_to_do(as_buyer: Client, api: APIClient, item: SaleItem, buyer: User) -> None:
     cancel_often(api, item, buyer)
     order = order_of(item, buyer)
-    client.force_login(buyer)
-    page = client.post(f"/orders/{order.number}/cancel/", follow=True).content.decode()
+    page = as_buyer.post(f"/orders/{order.number}/cancel/", follow=True).content.decode()
     assert "You can cancel again in 10 minutes" in page or "You can cancel again in 9 minutes" in page
     assert "an order that is not paid ends at its payment deadline" in page
 

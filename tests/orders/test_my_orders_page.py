@@ -59,18 +59,16 @@ def test_a_stranger_is_asked_to_sign_in_and_then_led_back(client: Client, buyer:
     assert answer["Location"] == "/orders/"
 
 
-def test_without_orders_the_page_says_where_to_get_some(client: Client, buyer: User) -> None:
-    client.force_login(buyer)
-    assert "You have no orders yet." in text_of(client, "/orders/")
-    assert "您还没有订单。" in text_of(client, "/zh-hans/orders/")
+def test_without_orders_the_page_says_where_to_get_some(as_buyer: Client) -> None:
+    assert "You have no orders yet." in text_of(as_buyer, "/orders/")
+    assert "您还没有订单。" in text_of(as_buyer, "/zh-hans/orders/")
 
 
 def test_an_order_is_listed_with_units_amount_status_and_deadline(
-    client: Client, product: Product, buyer: User
+    as_buyer: Client, product: Product, buyer: User
 ) -> None:
     order = with_delivery(order_of(make_item(product, per_buyer_max=3), buyer, units=2))
-    client.force_login(buyer)
-    text = text_of(client, "/zh-hans/orders/")
+    text = text_of(as_buyer, "/zh-hans/orders/")
     for words in ("龙井茶", "2 × ¥19.00", "¥38.00", "待付款", "付款剩余时间"):
         assert words in text
     assert f'data-countdown="{int(order.expires_at.timestamp() * 1000)}"' in text
@@ -184,17 +182,16 @@ def test_the_page_explains_a_late_payment(client: Client, order: Order, settings
 
 
 def test_a_late_payment_for_units_that_are_gone_says_that_the_money_goes_back(
-    client: Client, product: Product, buyer: User, rival: User
+    as_buyer: Client, product: Product, buyer: User, rival: User
 ) -> None:
     item = make_item(product, quantity=1)
     order = with_delivery(order_of(item, buyer))
-    client.force_login(buyer)
-    client.post(order.pay_path)
+    as_buyer.post(order.pay_path)
     Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     tasks.expire_overdue()
     reserve(item, rival)
     send_webhook(message(Payment.objects.get()))
-    text = text_of(client, order.get_absolute_url())
+    text = text_of(as_buyer, order.get_absolute_url())
     assert "Your payment arrived after the order had ended" in text
     assert "We will refund you in full" in text
 
@@ -254,25 +251,23 @@ def test_the_order_of_somebody_else_is_404(client: Client, order: Order, strange
 
 
 def test_the_number_of_queries_does_not_grow_with_the_orders(
-    client: Client, product: Product, buyer: User, django_assert_num_queries: DjangoAssertNumQueries
+    as_buyer: Client, product: Product, buyer: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     item = make_item(product, quantity=50, per_buyer_max=50)
     for _ in range(12):
         order_of(item, buyer)
-    client.force_login(buyer)
     # The user, the count for the pages, the orders, their lines with the products, the pictures, the categories.
     with django_assert_num_queries(6):
-        text_of(client, "/orders/")
+        text_of(as_buyer, "/orders/")
 
 
-def test_older_orders_are_on_further_pages(client: Client, product: Product, buyer: User) -> None:
+def test_older_orders_are_on_further_pages(as_buyer: Client, product: Product, buyer: User) -> None:
     item = make_item(product, quantity=50, per_buyer_max=50)
     for _ in range(21):
         order_of(item, buyer)
-    client.force_login(buyer)
-    assert "Page 1 of 2" in text_of(client, "/orders/")
-    assert text_of(client, "/orders/?page=2").count("data-order=") == 1
-    assert text_of(client, "/orders/?page=nonsense").count("data-order=") == 20
+    assert "Page 1 of 2" in text_of(as_buyer, "/orders/")
+    assert text_of(as_buyer, "/orders/?page=2").count("data-order=") == 1
+    assert text_of(as_buyer, "/orders/?page=nonsense").count("data-order=") == 20
 
 
 def test_a_reservation_is_followed_to_its_order(client: Client, item: SaleItem, buyer: User, stranger: User) -> None:
@@ -290,19 +285,17 @@ def test_a_reservation_is_followed_to_its_order(client: Client, item: SaleItem, 
     assert client.get(path)["Location"] == Order.objects.get().get_absolute_url()
 
 
-def test_a_reservation_that_does_not_exist_is_404(client: Client, buyer: User) -> None:
-    client.force_login(buyer)
-    assert client.get(f"/reservations/{uuid4()}/").status_code == 404
+def test_a_reservation_that_does_not_exist_is_404(as_buyer: Client) -> None:
+    assert as_buyer.get(f"/reservations/{uuid4()}/").status_code == 404
 
 
 def test_with_the_store_down_the_reservation_page_asks_for_a_moment(
-    client: Client, item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
+    as_buyer: Client, item: SaleItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unreachable(**_: object) -> None:
         raise StoreUnreachable
 
     monkeypatch.setattr(ledger, "find_hold", unreachable)
-    client.force_login(buyer)
-    text = text_of(client, f"/reservations/{passes.new_reservation_id(item.pk)}/")
+    text = text_of(as_buyer, f"/reservations/{passes.new_reservation_id(item.pk)}/")
     assert "One moment" in text
     assert 'http-equiv="refresh"' in text

@@ -221,21 +221,20 @@ def test_the_settings_are_not_read_when_nothing_is_unannounced(own: OwnStore, dr
 
 
 def test_staff_read_why_in_their_language(
-    client: Client, shop_manager: User, own: OwnStore, draft: SaleItem, settings: Settings
+    as_manager: Client, own: OwnStore, draft: SaleItem, settings: Settings
 ) -> None:
     own.client.config_set("appendfsync", "everysec")
-    client.force_login(shop_manager)
     page = reverse("admin:seckill_sale_publish", args=[draft.sale_id])
-    (refusal,) = messages_on(client.post(page, follow=True))
+    (refusal,) = messages_on(as_manager.post(page, follow=True))
     assert refusal.startswith(
         "“Spring sale” was not published. The reservation store confirms reservations before they are on disk"
     )
-    (refusal,) = messages_on(client.post(page, follow=True, headers={"Accept-Language": "zh-hans"}))
+    (refusal,) = messages_on(as_manager.post(page, follow=True, headers={"Accept-Language": "zh-hans"}))
     assert "请设置 appendfsync always" in refusal
     assert seen(draft) == UNTOUCHED
 
     settings.SECKILL_ALLOW_WEAK_DURABILITY = True
-    published, warning = messages_on(client.post(page, follow=True))
+    published, warning = messages_on(as_manager.post(page, follow=True))
     assert published == "“Spring sale” is published."
     assert warning.startswith("Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set. The reservation store")
     assert seen(draft) == OPENED

@@ -143,10 +143,9 @@ def test_signing_in_leads_back_to_the_item(client: Client, item: SaleItem, buyer
     assert answer["Location"] == f"/sales/{item.sale_id}/#item-{item.pk}"
 
 
-def test_the_form_of_a_browser_without_javascript_reserves_once(client: Client, item: SaleItem, buyer: User) -> None:
-    client.force_login(buyer)
-    form = {"pass": hidden_pass(text_of(client, form_of(item))), "units": "1"}
-    first, second = (client.post(f"/sale-items/{item.pk}/reserve/", form) for _ in range(2))
+def test_the_form_of_a_browser_without_javascript_reserves_once(as_buyer: Client, item: SaleItem) -> None:
+    form = {"pass": hidden_pass(text_of(as_buyer, form_of(item))), "units": "1"}
+    first, second = (as_buyer.post(f"/sale-items/{item.pk}/reserve/", form) for _ in range(2))
     assert first["Location"] == second["Location"]
     assert first["Location"].startswith("/reservations/")
     assert left_held_sold(item)[:2] == (4, 1)
@@ -174,49 +173,44 @@ def test_the_page_says_how_many_a_buyer_can_still_take(
     assert "Limit reached</button>" in text
 
 
-def test_the_form_says_how_many_are_still_possible(client: Client, product: Product, buyer: User) -> None:
+def test_the_form_says_how_many_are_still_possible(as_buyer: Client, product: Product, buyer: User) -> None:
     item = make_item(product, per_buyer_max=3)
-    client.force_login(buyer)
-    form = {"pass": hidden_pass(text_of(client, form_of(item))), "units": "3"}
+    form = {"pass": hidden_pass(text_of(as_buyer, form_of(item))), "units": "3"}
     reserve(item, buyer)
-    answer = client.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
+    answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
     assert "Purchase limit reached. You have 1 of at most 3; you can still take 2." in answer.content.decode()
 
 
-def test_long_before_the_opening_the_form_says_so(client: Client, product: Product, buyer: User) -> None:
+def test_long_before_the_opening_the_form_says_so(as_buyer: Client, product: Product) -> None:
     # Given a sale for which passes are not issued yet, and a browser without JavaScript
     item = make_item(product, opens_in_seconds=3600, closes_in_seconds=7200)
-    client.force_login(buyer)
-    assert "Not open yet</button>" in text_of(client, page_of(item))
-    text = text_of(client, form_of(item))
+    assert "Not open yet</button>" in text_of(as_buyer, page_of(item))
+    text = text_of(as_buyer, form_of(item))
     assert "Not open yet</button>" in text
     assert "Reserve now</button>" not in text
-    answer = client.post(f"/sale-items/{item.pk}/reserve/", {"pass": hidden_pass(text)}, follow=True)
+    answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", {"pass": hidden_pass(text)}, follow=True)
     assert "Not open yet. The sale has not opened yet." in answer.content.decode()
     assert "expired" not in answer.content.decode()
 
 
-def test_after_the_end_the_form_says_so(client: Client, product: Product, buyer: User) -> None:
+def test_after_the_end_the_form_says_so(as_buyer: Client, product: Product) -> None:
     item = make_item(product)
     Sale.objects.update(closes_at=timezone.now())
-    client.force_login(buyer)
-    answer = client.post(f"/sale-items/{item.pk}/reserve/", {"pass": ""}, follow=True)
+    answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", {"pass": ""}, follow=True)
     assert "The sale is over. This sale has ended." in answer.content.decode()
 
 
 @pytest.mark.parametrize("units", ["0", "-1", "1.5", "x", "", "9" * 30, "²"])
-def test_the_form_asks_again_if_the_units_are_invalid(client: Client, item: SaleItem, buyer: User, units: str) -> None:
-    client.force_login(buyer)
-    form = {"pass": hidden_pass(text_of(client, form_of(item))), "units": units}
-    answer = client.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
+def test_the_form_asks_again_if_the_units_are_invalid(as_buyer: Client, item: SaleItem, units: str) -> None:
+    form = {"pass": hidden_pass(text_of(as_buyer, form_of(item))), "units": units}
+    answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
     assert "Choose how many units you want." in answer.content.decode()
 
 
-def test_the_form_explains_a_refusal(client: Client, product: Product, buyer: User) -> None:
+def test_the_form_explains_a_refusal(as_buyer: Client, product: Product) -> None:
     item = make_item(product, opens_in_seconds=300)
-    client.force_login(buyer)
-    form = {"pass": hidden_pass(text_of(client, form_of(item)))}
-    answer = client.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
+    form = {"pass": hidden_pass(text_of(as_buyer, form_of(item)))}
+    answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
     assert "Not open yet. The sale has not opened yet." in answer.content.decode()
 
 
@@ -229,19 +223,17 @@ def test_the_page_gives_passes_by_the_rules_of_the_api(client: Client, product: 
 
 
 def test_the_pass_of_another_buyer_cannot_be_used(
-    client: Client, item: SaleItem, buyer: User, rival: User, pass_for: Callable[..., str]
+    as_buyer: Client, item: SaleItem, buyer: User, rival: User, pass_for: Callable[..., str]
 ) -> None:
-    client.force_login(buyer)
     for text in (pass_for(rival, item), pass_for(buyer, item, expires_in_seconds=-1), "p1.nonsense", ""):
-        answer = client.post(f"/sale-items/{item.pk}/reserve/", {"pass": text}, follow=True)
+        answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", {"pass": text}, follow=True)
         assert "The page had expired" in answer.content.decode()
     assert counters_of(item).held == 0
 
 
-def test_the_pages_hold_no_inline_script_or_style(client: Client, item: SaleItem, buyer: User) -> None:
-    client.force_login(buyer)
+def test_the_pages_hold_no_inline_script_or_style(as_buyer: Client, item: SaleItem) -> None:
     for path in ("/", page_of(item), form_of(item), "/orders/", "/accounts/signup/", "/nowhere/"):
-        text = client.get(path).content.decode()
+        text = as_buyer.get(path).content.decode()
         assert "style=" not in text
         assert "<style" not in text
         for tag in text.split("<script")[1:]:
@@ -258,6 +250,5 @@ def test_who_is_not_signed_in_comes_back_to_the_form_with_the_units(
     assert answer["Location"] == path
 
 
-def test_an_item_that_is_not_published_has_no_form(client: Client, product: Product, buyer: User) -> None:
-    client.force_login(buyer)
-    assert client.get(form_of(make_item(product, published=False))).status_code == 404
+def test_an_item_that_is_not_published_has_no_form(as_buyer: Client, product: Product) -> None:
+    assert as_buyer.get(form_of(make_item(product, published=False))).status_code == 404

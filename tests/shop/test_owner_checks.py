@@ -184,9 +184,8 @@ ENDED_BY_THE_FIRST_CALL = {"session-end"}
 
 
 @pytest.mark.parametrize("name", OWNED)
-def test_the_owner_does_find_it(client: Client, buyer: User, things: dict[str, Any], name: str) -> None:
-    client.force_login(buyer)
-    codes = {method: answer.status_code for method, answer in answers(client, url_of(name, OWNED[name], things))}
+def test_the_owner_does_find_it(as_buyer: Client, things: dict[str, Any], name: str) -> None:
+    codes = {method: answer.status_code for method, answer in answers(as_buyer, url_of(name, OWNED[name], things))}
     # What the test sends is no address; a session that was ended is gone afterwards.
     assert set(codes.values()) & {200, 201, 302, 400}, codes
     assert 404 not in codes.values() or name in ENDED_BY_THE_FIRST_CALL, codes

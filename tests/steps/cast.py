@@ -49,6 +49,19 @@ def shop_manager(db: None) -> User:
 
 
 @pytest.fixture
+def as_buyer(client: Client, buyer: User) -> Client:
+    """The browser of the buyer, who is signed in."""
+    client.force_login(buyer)
+    return client
+
+
+@pytest.fixture
+def as_manager(client: Client, shop_manager: User) -> Client:
+    client.force_login(shop_manager)
+    return client
+
+
+@pytest.fixture
 def _manager_signed_in(client: Client, shop_manager: User) -> None:
     client.force_login(shop_manager)
 

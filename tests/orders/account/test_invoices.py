@@ -31,10 +31,9 @@ def paid(buyer: User, item: SaleItem, settings: Settings) -> Order:
     return Order.objects.get(pk=order.pk)
 
 
-def test_the_page_names_seller_buyer_lines_taxes_and_total(client: Client, buyer: User, paid: Order) -> None:
-    client.force_login(buyer)
-    assert f"/orders/{paid.number}/invoice/" in client.get(paid.get_absolute_url()).content.decode()
-    page = client.get(f"/orders/{paid.number}/invoice/").content.decode()
+def test_the_page_names_seller_buyer_lines_taxes_and_total(as_buyer: Client, paid: Order) -> None:
+    assert f"/orders/{paid.number}/invoice/" in as_buyer.get(paid.get_absolute_url()).content.decode()
+    page = as_buyer.get(f"/orders/{paid.number}/invoice/").content.decode()
     for words in (
         f"Invoice {paid.code[:4]}-{paid.code[4:]}",
         "Tea &amp; Co",
@@ -50,21 +49,19 @@ def test_the_page_names_seller_buyer_lines_taxes_and_total(client: Client, buyer
         "CN¥25.00",
     ):
         assert words in page, words
-    assert "其中税额（13%）" in client.get(f"/zh-hans/orders/{paid.number}/invoice/").content.decode()
+    assert "其中税额（13%）" in as_buyer.get(f"/zh-hans/orders/{paid.number}/invoice/").content.decode()
 
 
-def test_what_was_refunded_is_said(client: Client, buyer: User, paid: Order) -> None:
-    client.force_login(buyer)
-    assert "Refunded" not in client.get(f"/orders/{paid.number}/invoice/").content.decode()
+def test_what_was_refunded_is_said(as_buyer: Client, paid: Order) -> None:
+    assert "Refunded" not in as_buyer.get(f"/orders/{paid.number}/invoice/").content.decode()
     Order.objects.update(refunded_minor=600)
-    assert "−CN¥6.00" in client.get(f"/orders/{paid.number}/invoice/").content.decode()
-    assert client.get(f"/orders/{paid.number}/invoice.pdf").status_code == 200
+    assert "−CN¥6.00" in as_buyer.get(f"/orders/{paid.number}/invoice/").content.decode()
+    assert as_buyer.get(f"/orders/{paid.number}/invoice.pdf").status_code == 200
 
 
 @pytest.mark.parametrize("prefix", ["", "/zh-hans"])
-def test_the_pdf_is_a_file_with_both_fonts(client: Client, buyer: User, paid: Order, prefix: str) -> None:
-    client.force_login(buyer)
-    answer = client.get(f"{prefix}/orders/{paid.number}/invoice.pdf")
+def test_the_pdf_is_a_file_with_both_fonts(as_buyer: Client, paid: Order, prefix: str) -> None:
+    answer = as_buyer.get(f"{prefix}/orders/{paid.number}/invoice.pdf")
     assert answer["Content-Type"] == "application/pdf"
     assert answer["Content-Disposition"] == f'attachment; filename="invoice-{paid.code[:4]}-{paid.code[4:]}.pdf"'
     assert answer.content.startswith(b"%PDF-")

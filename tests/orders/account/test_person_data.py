@@ -188,10 +188,9 @@ def test_deleting_asks_for_the_password(client: Client, person: User) -> None:
     assert person.is_active
 
 
-def test_staff_cannot_delete_themselves_by_accident(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
-    enter_password_again(client, "manager-password")
-    assert "belongs to the staff" in client.post("/accounts/delete/").content.decode()
+def test_staff_cannot_delete_themselves_by_accident(as_manager: Client, shop_manager: User) -> None:
+    enter_password_again(as_manager, "manager-password")
+    assert "belongs to the staff" in as_manager.post("/accounts/delete/").content.decode()
     shop_manager.refresh_from_db()
     assert shop_manager.is_active
 

@@ -83,21 +83,22 @@ def test_a_guest_cancels(client: Client) -> None:
     assert units_in(tea) == (10, 0, 0)
 
 
-def test_a_buyer_orders_with_the_saved_address_and_finds_the_order_in_the_account(client: Client, buyer: User) -> None:
+def test_a_buyer_orders_with_the_saved_address_and_finds_the_order_in_the_account(
+    as_buyer: Client, buyer: User
+) -> None:
     goods("tea")
     Address.objects.create(user=buyer, is_default=True, **ADDRESS)
     other = Address.objects.create(user=buyer, **{**ADDRESS, "name": "Office"})
-    client.force_login(buyer)
-    add_to_cart(client, "tea", 1)
-    page = client.get("/checkout/")
+    add_to_cart(as_buyer, "tea", 1)
+    page = as_buyer.get("/checkout/")
     assert 'value="Li Lei"' in page.content.decode()
     assert 'name="email"' not in page.content.decode()
-    assert 'value="Office"' in client.get(f"/checkout/?address={other.pk}").content.decode()
-    answer = client.post("/checkout/", form_of(client))
+    assert 'value="Office"' in as_buyer.get(f"/checkout/?address={other.pk}").content.decode()
+    answer = as_buyer.post("/checkout/", form_of(as_buyer))
     order = Order.objects.get()
     assert answer["Location"] == f"/orders/{order.number}/"
-    assert order.shown_code in client.get(answer["Location"]).content.decode()
-    assert client.get("/orders/").status_code == 200
+    assert order.shown_code in as_buyer.get(answer["Location"]).content.decode()
+    assert as_buyer.get("/orders/").status_code == 200
 
 
 def test_a_strangers_saved_address_is_not_shown(client: Client, buyer: User, stranger: User) -> None:

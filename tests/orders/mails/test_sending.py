@@ -127,10 +127,9 @@ def test_the_mail_is_in_the_language_that_the_buyer_last_used(
     assert "¥38.00" in text_of(server)
 
 
-def test_a_program_that_names_no_language_does_not_change_it(client: Client, item: SaleItem, buyer: User) -> None:
+def test_a_program_that_names_no_language_does_not_change_it(as_buyer: Client, item: SaleItem, buyer: User) -> None:
     BuyerLanguage.objects.create(user=buyer, language="zh-hans")
-    client.force_login(buyer)
-    client.post(f"/api/v1/sale-items/{item.pk}/passes/", content_type="application/json")
+    as_buyer.post(f"/api/v1/sale-items/{item.pk}/passes/", content_type="application/json")
     assert language_of(user_id=buyer.pk) == "zh-hans"
 
 

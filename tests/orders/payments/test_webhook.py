@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import timezone
 
 from orders import lifecycle, settlement, tasks
@@ -229,11 +230,8 @@ def test_a_message_of_another_provider_pays_nothing(item: SaleItem, buyer: User)
     assert statuses_of(order)[0] == OrderStatus.AWAITING_PAYMENT
 
 
-def test_the_return_to_the_shop_pays_nothing(item: SaleItem, buyer: User, client: Any) -> None:
-    order = order_of(item, buyer)
-    payment_of(order)
-    client.force_login(buyer)
-    assert client.get(order.get_absolute_url()).status_code == 200
+def test_the_return_to_the_shop_pays_nothing(as_buyer: Client, order: Order, payment: Payment) -> None:
+    assert as_buyer.get(order.get_absolute_url()).status_code == 200
     assert statuses_of(order)[0] == OrderStatus.AWAITING_PAYMENT
 
 

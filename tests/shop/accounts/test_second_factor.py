@@ -28,10 +28,9 @@ def test_a_manager_signs_in_and_a_buyer_is_told_no(shop_manager: User, buyer: Us
     assert client.get("/admin/", follow=True).status_code == 403
 
 
-def test_the_admin_s_password_page_is_the_shop_s(shop_manager: User, client: Client) -> None:
-    client.force_login(shop_manager)
-    assert client.post("/admin/password_change/", {"old_password": "x"})["Location"] == "/accounts/password/change/"
-    page = client.get("/admin/").content.decode()
+def test_the_admin_s_password_page_is_the_shop_s(as_manager: Client) -> None:
+    assert as_manager.post("/admin/password_change/", {"old_password": "x"})["Location"] == "/accounts/password/change/"
+    page = as_manager.get("/admin/").content.decode()
     assert 'href="/accounts/2fa/"' in page
     assert 'href="/accounts/password/change/"' in page
 

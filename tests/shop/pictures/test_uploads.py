@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -129,12 +128,9 @@ def test_what_is_no_picture_or_too_large_is_refused_in_words(content: bytes, wor
     assert words in clean(content)
 
 
-def test_a_broken_upload_is_a_sentence_in_the_admin(
-    client: Client, shop_manager: User, product: Product, media: Path
-) -> None:
-    client.force_login(shop_manager)
+def test_a_broken_upload_is_a_sentence_in_the_admin(as_manager: Client, product: Product, media: Path) -> None:
     drawing = SimpleUploadedFile("a.svg", SVG, "image/svg+xml")
-    answer = client.post(page_of(product), saved_page(product) | {"new_pictures": [drawing]})
+    answer = as_manager.post(page_of(product), saved_page(product) | {"new_pictures": [drawing]})
     assert answer.status_code == 200
     assert "This is no picture" in answer.content.decode()
     assert not files_of(media)
