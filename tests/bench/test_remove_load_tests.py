@@ -3,13 +3,13 @@
 import io
 from collections.abc import Callable
 from datetime import timedelta
-from io import StringIO
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -23,18 +23,15 @@ from seckill import item_state, ledger
 from seckill.live.staff_figures import figures_of
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
+from tests.steps.operating import run_command
 from tests.steps.paying import message, payment_of, send_webhook
 from tests.steps.shop import make_product, variant_of
 from tests.steps.staff import change
 from tests.steps.store import store_away
 
+run = partial(run_command, "remove_load_tests")
+
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def run(*options: str) -> str:
-    out = StringIO()
-    call_command("remove_load_tests", *options, stdout=out)
-    return out.getvalue()
 
 
 def reserve(item: SaleItem, buyer_id: int) -> Order:

@@ -13,7 +13,8 @@ from orders.models import Mail, Order, OrderStatus, Payment
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.steps.at_once import at_once
-from tests.steps.buying import let_deadlines_pass, order_of, reserve, with_address
+from tests.steps.buying import let_deadlines_pass, new_buyers, order_of, reserve, with_address
+from tests.steps.paying import payment_row
 from tests.steps.shop import make_item, make_product
 from tests.steps.store import figures, store_away
 
@@ -118,7 +119,7 @@ def test_an_item_that_the_store_lost_does_not_block_the_others(
 
 def test_a_payment_and_an_expiry_at_once_have_one_winner(product: Product) -> None:
     item = make_item(product, quantity=None)
-    people = User.objects.bulk_create(User(username=f"crowd-{n}", password="!") for n in range(40))
+    people = new_buyers(40)
     orders = [order_of(item, person) for person in people]
     soon = timezone.now() + timedelta(milliseconds=300)
     Order.objects.update(expires_at=soon)
@@ -143,18 +144,6 @@ def paid_order(item: SaleItem, buyer: User) -> Order:
     order = order_of(item, buyer)
     assert lifecycle.pay(order_id=order.pk)
     return order
-
-
-def captured_payment(order: Order) -> Payment:
-    """A captured payment, written directly; tests/orders/payments/test_webhook.py makes one by a webhook."""
-    return Payment.objects.create(
-        order=order,
-        provider="simulated",
-        idempotency_key="key",
-        status=Payment.Status.CAPTURED,
-        amount_minor=order.amount_minor,
-        currency=order.currency,
-    )
 
 
 def test_only_a_paid_order_is_shipped_and_only_a_shipped_one_completed(item: SaleItem, buyer: User) -> None:
@@ -203,7 +192,7 @@ def test_refunded_without_units_back_they_stay_sold(item: SaleItem, buyer: User)
 
 def test_a_providers_refund_is_due_until_the_provider_confirms(item: SaleItem, buyer: User) -> None:
     order = paid_order(item, buyer)
-    payment = captured_payment(order)
+    payment = payment_row(order, Payment.Status.CAPTURED)
     assert lifecycle.refund(order_id=order.pk, units_back=True)
     order.refresh_from_db()
     payment.refresh_from_db()

@@ -76,6 +76,17 @@ def with_address(*users: User) -> None:
         User.objects.filter(pk=user.pk).update(email=f"{user.username}@example.com")
 
 
+def plain_order(variant: Variant, buyer: User, units: int, unit_price_minor: int, **fields: Any) -> Order:
+    """An order of ordinary goods as a checkout leaves it. The stock stays as it is."""
+    now = timezone.now()
+    times = {"reserved_at": now, "expires_at": now + timedelta(minutes=15)}
+    values = {"amount_minor": units * unit_price_minor, "currency": "CNY", **times, **fields}
+    order = Order.objects.create(buyer=buyer, **values)
+    OrderLine.objects.create(order=order, variant=variant, units=units, unit_price_minor=unit_price_minor)
+    order.refresh_from_db()
+    return order
+
+
 def make_orders(count: int, *, buyer: User, item: SaleItem, status: OrderStatus = OrderStatus.PAID) -> list[Order]:
     now = timezone.now()
     # Mails are queued for buyers with an address only.

@@ -63,11 +63,15 @@ def words(answers: Sequence[Any]) -> list[str]:
     return sorted(answer.json().get("code", str(answer.status_code)) for answer in answers)
 
 
+def payment_row(order: Order, status: Payment.Status = Payment.Status.PENDING, **changes: Any) -> Payment:
+    """A payment of the order, written directly."""
+    values = {"provider": "simulated", "idempotency_key": "key", "currency": order.currency, **changes}
+    return Payment.objects.create(order=order, status=status, **{"amount_minor": order.amount_minor, **values})
+
+
 def make_events(orders: list[Order]) -> None:
     for order in orders:
-        payment = Payment.objects.create(
-            order=order, provider="simulated", idempotency_key="1", amount_minor=1900, currency="CNY"
-        )
+        payment = payment_row(order)
         PaymentEvent.objects.create(
             provider="simulated",
             event_id=f"evt_{order.pk}",

@@ -26,6 +26,7 @@ from shop.accounts.tokens import new_token
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
 from tests.steps.accounts import confirmed, enter_password_again, is_signed_in, sign_in
 from tests.steps.buying import ADDRESS, make_orders
+from tests.steps.paying import payment_row
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,15 +58,9 @@ def signed_in(client: Client, person: User) -> Client:
     return client
 
 
-def payment_of(order: Order, status: Payment.Status) -> Payment:
-    return Payment.objects.create(
-        order=order, provider="simulated", idempotency_key="1", amount_minor=1900, currency="CNY", status=status
-    )
-
-
 def test_the_copy_has_everything_and_no_secret(signed_in: Client, person: User, item: SaleItem) -> None:
     order = order_of(person, item, OrderStatus.PAID)
-    payment_of(order, Payment.Status.CAPTURED)
+    payment_row(order, Payment.Status.CAPTURED)
     answer = signed_in.get("/accounts/data/export/")
     assert answer["Content-Disposition"] == 'attachment; filename="stampede-my-data.json"'
     copy: dict[str, Any] = answer.json()
@@ -165,7 +160,7 @@ def test_money_that_came_late_keeps_the_account_until_it_is_decided(
     signed_in: Client, person: User, item: SaleItem, payment: Payment.Status
 ) -> None:
     order = order_of(person, item, OrderStatus.EXPIRED)
-    payment_of(order, payment)
+    payment_row(order, payment)
     assert "these orders are not finished" in signed_in.post("/accounts/delete/").content.decode()
     Payment.objects.update(status=Payment.Status.REFUNDED)
     Order.objects.update(status=OrderStatus.REFUNDED)

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -22,17 +22,17 @@ from pytest_django import Settings
 
 from orders import lifecycle, tasks
 from orders.mails import sending
-from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment
+from orders.models import Attention, Mail, Order, OrderStatus, Payment
 from seckill.models import SaleItem
 from shop.buyer_language import language_of
 from shop.models import BuyerLanguage, Variant
 from shop.outgoing_mail import Delivery
 from tests.live_shop import environment
-from tests.orders.mails.mail_server import MailServer, mail_server
+from tests.orders.mails.mail_server import MailServer
 from tests.own_store import free_port
 from tests.steps.at_once import at_once, run_and_close
-from tests.steps.buying import buyer_of
-from tests.steps.paying import make_due
+from tests.steps.buying import buyer_of, plain_order
+from tests.steps.paying import make_due, payment_row
 from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,24 +41,10 @@ ADDRESS = "buyer@example.com"
 
 
 @pytest.fixture
-def server(settings: Settings) -> Iterator[MailServer]:
-    """The mail server of the shop."""
-    with mail_server() as server:
-        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-        settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_TIMEOUT = "127.0.0.1", server.port, 1
-        settings.SHOP_URL = "http://shop.example.com"
-        yield server
-
-
-@pytest.fixture
 def order_of(item: SaleItem) -> Callable[..., Order]:
     def make(user: User, **changes: Any) -> Order:
-        now = timezone.now()
-        values = {"amount_minor": 3800, "reserved_at": now, "expires_at": now + timedelta(minutes=15)} | changes
-        order = Order.objects.create(buyer=user, currency="CNY", **values)
         Variant.objects.filter(pk=item.variant_id).update(held=F("held") + 2)
-        OrderLine.objects.create(order=order, variant=item.variant, units=2, unit_price_minor=1900)
-        return order
+        return plain_order(item.variant, user, 2, 1900, **changes)
 
     return make
 
@@ -197,9 +183,7 @@ def test_an_expiry_whose_late_payment_is_undecided_promises_nothing(
     server: MailServer, reachable: User, order_of: Callable[..., Order]
 ) -> None:
     order = order_of(reachable)
-    Payment.objects.create(
-        order=order, provider="x", idempotency_key="1", status="captured", amount_minor=3800, currency="CNY"
-    )
+    payment_row(order, Payment.Status.CAPTURED)
     enqueue_after(order, Mail.Kind.EXPIRED, status=OrderStatus.EXPIRED)
     tasks.send_mails()
     assert "We are checking availability and will email you" in text_of(server)
@@ -220,9 +204,7 @@ def test_an_expiry_overtaken_by_a_late_payment_that_was_kept_is_not_sent(
 
 def test_a_refund_names_what_went_back(server: MailServer, reachable: User, order_of: Callable[..., Order]) -> None:
     order = order_of(reachable)
-    Payment.objects.create(
-        order=order, provider="x", idempotency_key="1", status="refunded", amount_minor=3900, currency="CNY"
-    )
+    payment_row(order, Payment.Status.REFUNDED, amount_minor=3900)
     enqueue_after(order, Mail.Kind.REFUNDED, status=OrderStatus.REFUNDED)
     tasks.send_mails()
     assert "We have refunded CN¥39.00 to your original payment method" in text_of(server)

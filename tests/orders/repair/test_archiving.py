@@ -2,7 +2,6 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from io import StringIO
 from threading import Event
 from typing import Any
 from unittest import mock
@@ -10,7 +9,7 @@ from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -35,6 +34,8 @@ from shop.models import Product
 from tests.steps.at_once import at_once, run_and_close
 from tests.steps.crash import killed_at
 from tests.steps.item_journey import ItemJourney
+from tests.steps.operating import run_command
+from tests.steps.paying import payment_row
 from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -276,16 +277,10 @@ def test_a_change_that_comes_while_the_sale_is_archived_is_refused(journey: Item
     assert is_archived(journey)
 
 
-def rebuild(journey: ItemJourney) -> str:
-    output = StringIO()
-    call_command("sale_rebuild", str(journey.item_id), stdout=output)
-    return output.getvalue()
-
-
 def test_an_archived_sale_can_be_brought_back(journey: ItemJourney) -> None:
     before = (journey.counters(), set(journey.states().values()))
     archived(journey)
-    assert "brought back from the archive" in rebuild(journey)
+    assert "brought back from the archive" in run_command("sale_rebuild", str(journey.item_id))
     assert not is_archived(journey)
     assert (journey.counters(), set(journey.states().values())) == before
     assert journey.is_clean()
@@ -309,7 +304,7 @@ def test_an_audit_leaves_archived_sales_out(journey: ItemJourney) -> None:
     assert tasks.audit_sales() == 0
     assert not movable_items().exists()
     with pytest.raises(CommandError, match="sale_rebuild"):
-        call_command("sale_audit", str(journey.item_id), stdout=StringIO())
+        run_command("sale_audit", str(journey.item_id))
 
 
 # --- orders of an archived sale ---
@@ -331,7 +326,7 @@ def test_a_refund_that_was_not_settled_before_a_rebuild_agrees_with_it(journey: 
     order = Order.objects.filter(status=OrderStatus.PAID).earliest("pk")
     assert lifecycle.refund(order_id=order.pk, units_back=True)
     Order.objects.filter(pk=order.pk).update(settled_at=None)
-    rebuild(journey)
+    run_command("sale_rebuild", str(journey.item_id))
     assert settlement.settle_orders() == 1
     assert journey.is_clean()
 
@@ -341,16 +336,7 @@ def late_order(journey: ItemJourney) -> Order:
     """An expired order that is paid after its sale was archived."""
     archived(journey)
     order = Order.objects.get(status=OrderStatus.EXPIRED)
-    Payment.objects.create(
-        order=order,
-        provider="simulated",
-        idempotency_key="late",
-        status=Payment.Status.CAPTURED,
-        amount_minor=order.amount_minor,
-        currency=order.currency,
-        captured_at=timezone.now(),
-        next_attempt_at=timezone.now(),
-    )
+    payment_row(order, Payment.Status.CAPTURED, captured_at=timezone.now(), next_attempt_at=timezone.now())
     return order
 
 
@@ -359,7 +345,7 @@ def test_a_late_payment_takes_units_that_are_left_in_postgresql(journey: ItemJou
     late_order.refresh_from_db()
     assert (late_order.status, late_order.settled_at is not None) == (OrderStatus.PAID, True)
     assert SaleItem.objects.get(pk=journey.item_id).taken == 4
-    rebuild(journey)
+    run_command("sale_rebuild", str(journey.item_id))
     assert journey.counters() == ("16", "0", "4")
     assert journey.is_clean()
 
@@ -389,7 +375,7 @@ def test_a_late_payment_of_a_sale_that_is_just_brought_back_waits(journey: ItemJ
     with mock.patch.object(late_money, "reclaim_archived", bring_back_first):
         outcome = late_money.settle_late_payment(order_id=late_order.pk)
     assert outcome is LatePaymentOutcome.UNAVAILABLE
-    rebuild(journey)
+    run_command("sale_rebuild", str(journey.item_id))
     assert late_money.settle_late_payment(order_id=late_order.pk) is LatePaymentOutcome.KEPT
     assert journey.is_clean()
 

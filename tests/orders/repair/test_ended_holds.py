@@ -15,6 +15,7 @@ from seckill import item_state, passes
 from seckill.outcomes import Outcome
 from shop.models import Product
 from tests.steps.item_journey import ItemJourney
+from tests.steps.paying import payment_row
 from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -143,14 +144,7 @@ def test_a_late_payment_of_a_forgotten_hold_takes_its_units_again(journey: ItemJ
     journey.paid()
     order = journey.order(expired(journey))
     assert tasks.forget_ended_holds() == 1
-    Payment.objects.create(
-        order=order,
-        provider="simulated",
-        idempotency_key="late",
-        status=Payment.Status.CAPTURED,
-        amount_minor=order.amount_minor,
-        currency=order.currency,
-    )
+    payment_row(order, Payment.Status.CAPTURED)
     assert late_money.settle_late_payment(order_id=order.pk) is LatePaymentOutcome.KEPT
     assert journey.counters() == (str(QUANTITY - 2), "0", "2")
     assert item_state.totals(item_id=journey.item_id).consistent

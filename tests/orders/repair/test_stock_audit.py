@@ -1,6 +1,5 @@
 """The audit of the ordinary stock finds each figure that does not agree."""
 
-from datetime import timedelta
 from io import StringIO
 from uuid import uuid4
 
@@ -9,16 +8,17 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 
 from orders import lifecycle
 from orders.lifecycle import RefundOutcome
-from orders.models import Order, OrderLine, OrderStatus
+from orders.models import Order, OrderStatus
 from orders.refund_records import Wish
 from orders.repair.stock_audit import audit_stock
 from orders.units_in_stock import move_units
 from seckill.models import SaleItem
 from shop.models import StockChange, Variant
+from tests.steps.buying import plain_order
+from tests.steps.operating import run_command
 from tests.steps.shop import make_item, make_product, units_in, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,16 +31,8 @@ def tea() -> Variant:
 
 def order_of(buyer: User, variant: Variant, *, units: int) -> Order:
     """An order as a checkout leaves it."""
-    now = timezone.now()
     with transaction.atomic():
-        order = Order.objects.create(
-            buyer=buyer,
-            amount_minor=units * 5000,
-            currency="CNY",
-            reserved_at=now,
-            expires_at=now + timedelta(minutes=30),
-        )
-        OrderLine.objects.create(order=order, variant=variant, units=units, unit_price_minor=5000)
+        order = plain_order(variant, buyer, units, 5000)
         move_units(order_ids=[order.pk], kind=StockChange.Kind.HELD)
     return order
 
@@ -136,6 +128,7 @@ def test_units_of_a_sale_that_the_journal_does_not_know_are_found(tea: Variant) 
 
 
 def test_the_command_says_that_all_agrees(tea: Variant) -> None:
-    out = StringIO()
-    call_command("stock_audit", stdout=out)
-    assert out.getvalue() == "The stock agrees with its journal, the orders and the sales: 1 variant checked.\n"
+    assert (
+        run_command("stock_audit")
+        == "The stock agrees with its journal, the orders and the sales: 1 variant checked.\n"
+    )

@@ -14,13 +14,12 @@ from pytest_django import Settings
 
 from orders.admin import LABELS
 from orders.mails import sending
-from orders.models import ATTENTION_TO_DO, Attention, Mail, Order, OrderLine, OrderStatus, PaymentEvent
+from orders.models import ATTENTION_TO_DO, Attention, Mail, Order, OrderStatus, PaymentEvent
 from orders.payments.inbox import EventOutcome
 from orders.payments.provider.interface import EventKind
 from orders.staff.needs_attention import EXPLANATIONS, badge
 from orders.staff.needs_attention import LABELS as ATTENTION_LABELS
 from orders.staff.payment_admin import KINDS, OUTCOMES
-from seckill import ledger
 from seckill.models import SaleItem
 from tests.steps.paying import message as provider_message
 from tests.steps.paying import payment_of, send_webhook
@@ -28,24 +27,6 @@ from tests.steps.staff import EVENTS, LOOK_AT, MAILS, ORDERS, employee, messages
 from tests.steps.store import left_held_sold, store_away
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
-
-
-@pytest.fixture
-def order(buyer: User, item: SaleItem) -> Order:
-    """An unpaid order of one unit."""
-    reservation_id, now = uuid4(), timezone.now()
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
-    order = Order.objects.create(
-        reservation_id=reservation_id,
-        buyer=buyer,
-        amount_minor=1900,
-        currency="CNY",
-        reserved_at=now,
-        expires_at=now + timedelta(minutes=15),
-    )
-    OrderLine.objects.create(order=order, variant=item.variant, sale_item=item, units=1, unit_price_minor=1900)
-    SaleItem.objects.update(taken=1)
-    return order
 
 
 def chosen(action: str, *orders: Order, **more: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Each line of each script is needed: whatever is removed or changed in it, one of its tests fails.
 
-The tests are those of test_publish.py, of the other verbs, and of test_every_verb.py, run as they are. `make test` tries
-a sample of the mutants, .ci/run all of them (LUA_MUTANTS, see mutant_sample.py).
+The tests are those of test_publish.py, of the other verbs, and of test_every_verb.py, run as they are. `make test`
+tries a sample of the mutants, .ci/run all of them (LUA_MUTANTS, see mutant_sample.py).
 """
 
 import itertools
