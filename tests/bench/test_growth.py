@@ -23,6 +23,7 @@ from seckill import ledger, passes
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.own_store import OwnStore, as_reservation_store, running
+from tests.steps.buying import reserve
 from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -71,12 +72,6 @@ def rows_read() -> int:
         cursor.execute("SELECT pg_stat_force_next_flush()")
         cursor.execute("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables")
         return int(cursor.fetchone()[0])
-
-
-def reserve(item: SaleItem, person: User) -> None:
-    reservation_id = passes.new_reservation_id(item.pk)
-    answer = ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=person.pk, units=1)
-    assert answer.outcome == "reserved"
 
 
 def work_beside(own_store: OwnStore, product: Product, people: list[User], *, past: int) -> dict[str, Work]:

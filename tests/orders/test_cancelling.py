@@ -13,7 +13,7 @@ from orders.models import Order, OrderStatus
 from seckill.models import SaleItem
 from shop.http import rate_limits
 from shop.models import Product
-from tests.steps.buying import order_of
+from tests.steps.buying import order_of, status_of
 from tests.steps.shop import make_item, make_product
 from tests.steps.store import store_away
 
@@ -43,8 +43,7 @@ def test_who_cancels_again_and_again_has_to_wait(api: APIClient, item: SaleItem,
     assert 590 <= problem["retry_after"] <= 600
     assert answer["Retry-After"] == str(problem["retry_after"])
     assert "You can cancel again in " in problem["detail"]
-    order.refresh_from_db()
-    assert order.status == OrderStatus.AWAITING_PAYMENT
+    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
 
 
 def test_the_limit_is_a_setting(api: APIClient, item: SaleItem, buyer: User, settings: LazySettings) -> None:

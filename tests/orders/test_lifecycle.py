@@ -21,8 +21,7 @@ from tests.steps.store import figures, store_away
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_paying_sells_the_units_once(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_paying_sells_the_units_once(order: Order, item: SaleItem) -> None:
     assert lifecycle.pay(order_id=order.pk)
     assert not lifecycle.pay(order_id=order.pk)
     assert not lifecycle.cancel(order_id=order.pk)
@@ -31,16 +30,14 @@ def test_paying_sells_the_units_once(item: SaleItem, buyer: User) -> None:
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_a_paid_order_never_expires(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_a_paid_order_never_expires(order: Order, item: SaleItem) -> None:
     lifecycle.pay(order_id=order.pk)
     let_deadlines_pass()
     assert tasks.expire_overdue() == 0
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_an_order_past_its_deadline_cannot_be_paid(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_an_order_past_its_deadline_cannot_be_paid(order: Order, item: SaleItem) -> None:
     let_deadlines_pass()
     assert not lifecycle.pay(order_id=order.pk)
     assert tasks.expire_overdue() == 1
@@ -76,8 +73,7 @@ def test_many_orders_expire_in_batches(product: Product, monkeypatch: pytest.Mon
     assert figures(item) == (50, 0, 0, 0)
 
 
-def test_cancelling_puts_the_units_back(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_cancelling_puts_the_units_back(order: Order, item: SaleItem) -> None:
     assert lifecycle.cancel(order_id=order.pk)
     assert not lifecycle.cancel(order_id=order.pk)
     assert figures(item) == (5, 0, 0, 0)
@@ -146,8 +142,7 @@ def paid_order(item: SaleItem, buyer: User) -> Order:
     return order
 
 
-def test_only_a_paid_order_is_shipped_and_only_a_shipped_one_completed(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_only_a_paid_order_is_shipped_and_only_a_shipped_one_completed(order: Order, item: SaleItem) -> None:
     assert not lifecycle.ship(order_id=order.pk)
     lifecycle.pay(order_id=order.pk)
     assert not lifecycle.complete(order_id=order.pk)
@@ -159,9 +154,8 @@ def test_only_a_paid_order_is_shipped_and_only_a_shipped_one_completed(item: Sal
 
 
 def test_an_order_shipped_before_it_was_settled_is_confirmed(
-    item: SaleItem, buyer: User, settings: LazySettings
+    order: Order, item: SaleItem, settings: LazySettings
 ) -> None:
-    order = order_of(item, buyer)
     healthy = settings.CACHES
     store_away(settings)
     lifecycle.pay(order_id=order.pk)

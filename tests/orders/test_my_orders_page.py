@@ -21,7 +21,7 @@ from seckill.models import SaleItem
 from seckill.store import StoreUnreachable
 from shop.languages.page_language import path_in
 from shop.models import Product
-from tests.steps.buying import ADDRESS, order_of, reserve
+from tests.steps.buying import ADDRESS, order_of, reserve, status_of
 from tests.steps.paying import message, send_webhook
 from tests.steps.shop import make_item
 from tests.steps.staff import messages_on
@@ -145,8 +145,7 @@ def test_coming_back_from_the_payment_page_marks_nothing_paid(client: Client, or
     text = text_of(client, f"{order.get_absolute_url()}?payment=returned")
     assert "We are waiting for your payment to be confirmed." in text
     assert "hx-trigger" in text
-    order.refresh_from_db()
-    assert order.status == OrderStatus.AWAITING_PAYMENT
+    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
     # When the event arrives, then the page shows it at its next update
     send_webhook(message(Payment.objects.get()))
     text = text_of(client, order.get_absolute_url(), hx_request="true")
@@ -199,8 +198,7 @@ def test_a_late_payment_for_units_that_are_gone_says_that_the_money_goes_back(
 def test_cancelling_asks_once_and_puts_the_units_back_on_sale(client: Client, item: SaleItem, order: Order) -> None:
     path = f"{order.get_absolute_url()}cancel/"
     assert "Cancel this order?" in text_of(client, path)
-    order.refresh_from_db()
-    assert order.status == OrderStatus.AWAITING_PAYMENT
+    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
     assert "This order was cancelled" in client.post(path, follow=True).content.decode()
     assert counters_of(item).left == 5
 
@@ -211,8 +209,7 @@ def test_a_paid_order_is_not_cancelled_by_its_buyer(client: Client, order: Order
     assert client.get(path)["Location"] == order.get_absolute_url()
     answer = client.post(path, follow=True)
     assert messages_on(answer) == ["The order could not be cancelled: it is no longer awaiting payment."]
-    order.refresh_from_db()
-    assert order.status == OrderStatus.PAID
+    assert status_of(order) == OrderStatus.PAID
 
 
 def test_nobody_can_pay_or_cancel_for_somebody_else(client: Client, order: Order, buyer: User, stranger: User) -> None:

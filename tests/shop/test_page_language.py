@@ -6,14 +6,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from orders.mails.message import message_of
-from orders.models import Mail, Order
+from orders.models import Mail, Order, Payment
 from orders.shipping.order_address import store_address
 from seckill.models import SaleItem
 from shop.buyer_language import language_of
 from shop.languages.page_language import language_of_path, path_in
 from shop.models import BuyerLanguage
 from tests.steps.buying import ADDRESS, order_of
-from tests.steps.paying import payment_of
 
 pytestmark = pytest.mark.django_db
 
@@ -169,10 +168,8 @@ def test_mails_and_ways_back_from_payment_have_the_language_of_the_buyer(
 
 
 def test_an_open_payment_page_is_shown_in_the_language_of_the_order(
-    as_buyer: Client, item: SaleItem, buyer: User
+    as_buyer: Client, order: Order, payment: Payment
 ) -> None:
-    order = order_of(item, buyer)
-    payment = payment_of(order)
     store_address(order_id=order.pk, values=ADDRESS)
     answer = as_buyer.post(f"/zh-hans/orders/{order.number}/pay/")
     assert answer["Location"] == path_in("zh-hans", payment.url)

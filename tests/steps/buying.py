@@ -116,6 +116,12 @@ def buyer_of(order: Order) -> User:
     return User.objects.get(pk=order.reserved_by)
 
 
+def status_of(order: Order) -> str:
+    """As it is in the database now."""
+    order.refresh_from_db()
+    return order.status
+
+
 def let_deadlines_pass() -> None:
     Order.objects.update(expires_at=F("expires_at") - timedelta(days=1))
 

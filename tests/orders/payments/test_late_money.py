@@ -114,10 +114,10 @@ def test_a_late_payment_is_refunded_after_too_many_attempts(item: SaleItem, buye
     assert statuses_of(order, payment) == GOES_BACK
 
 
-def test_a_late_payment_for_an_expiry_that_was_not_settled(item: SaleItem, buyer: User, settings: LazySettings) -> None:
+def test_a_late_payment_for_an_expiry_that_was_not_settled(
+    order: Order, payment: Payment, item: SaleItem, settings: LazySettings
+) -> None:
     """The hold is still there when the payment arrives; a sweep about to release it must not release sold units."""
-    order = order_of(item, buyer)
-    payment = payment_of(order)
     let_deadlines_pass()
     healthy = store_away(settings)
     tasks.expire_overdue()
@@ -172,8 +172,7 @@ def test_money_that_the_provider_gives_back_after_a_crash_leaves_no_units_taken(
     assert figures(item) == (5, 0, 0, 0)
 
 
-def test_a_second_late_payment_of_the_same_order_is_refunded(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_a_second_late_payment_of_the_same_order_is_refunded(order: Order, item: SaleItem) -> None:
     first = payment_of(order)
     send_webhook(message(first, "declined"))
     second = payment_of(order, key="second")

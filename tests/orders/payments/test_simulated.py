@@ -19,6 +19,7 @@ from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill.models import SaleItem
 from shop.languages.page_language import path_in
+from tests.steps.buying import status_of
 from tests.steps.paying import WEBHOOK, payment_of
 from tests.steps.store import figures
 
@@ -47,11 +48,6 @@ def press(payment: Payment, action: str, **fields: str) -> Any:
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
     assert token
     return client.post(payment.url, {"csrfmiddlewaretoken": token[1], "action": action, **fields})
-
-
-def status_of(order: Order) -> str:
-    order.refresh_from_db()
-    return order.status
 
 
 def make_all_due() -> None:

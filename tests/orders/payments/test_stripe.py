@@ -29,7 +29,7 @@ from orders.refund_records import Wish
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.orders.payments.stripe_server import StripeServer, stripe_server
-from tests.steps.buying import let_deadlines_pass, signed_in
+from tests.steps.buying import let_deadlines_pass, signed_in, status_of
 from tests.steps.paying import make_due, payment_of, press_pay
 from tests.steps.store import figures
 
@@ -94,11 +94,6 @@ def send_webhook(stripe_event: dict[str, Any], *, signed_s: int | None = None, s
         content_type="application/json; charset=utf-8",
         headers={"Stripe-Signature": header},
     )
-
-
-def status_of(order: Order) -> str:
-    order.refresh_from_db()
-    return order.status
 
 
 def test_a_session_says_whose_payment_it_is_and_what_is_due(server: StripeServer, order: Order, buyer: User) -> None:

@@ -92,8 +92,7 @@ def test_the_event_that_the_company_sends_again_pays_the_order_long_after_its_de
     assert is_clean(item)
 
 
-def test_money_for_a_page_that_was_opened_after_the_backup_finds_its_order(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_money_for_a_page_that_was_opened_after_the_backup_finds_its_order(order: Order, buyer: User) -> None:
     lost = payment_of(order)
     captured = message(lost)
     Payment.objects.all().delete()

@@ -21,6 +21,7 @@ from orders.staff.needs_attention import EXPLANATIONS, badge
 from orders.staff.needs_attention import LABELS as ATTENTION_LABELS
 from orders.staff.payment_admin import KINDS, OUTCOMES
 from seckill.models import SaleItem
+from tests.steps.buying import status_of
 from tests.steps.paying import message as provider_message
 from tests.steps.paying import payment_of, send_webhook
 from tests.steps.staff import EVENTS, LOOK_AT, MAILS, ORDERS, employee, messages_on
@@ -38,10 +39,6 @@ def received(*orders: Order, amount: str = "19.00", reference: str = "TX-1") -> 
     answers = {f"order-{order.pk}-amount": amount for order in orders}
     answers |= {f"order-{order.pk}-reference": reference for order in orders}
     return chosen("record_payment", *orders, confirmed="yes", **answers)
-
-
-def status_of(order: Order) -> str:
-    return Order.objects.values_list("status", flat=True).get(pk=order.pk)
 
 
 def test_the_list_shows_who_bought_what_for_how_much(client: Client, order: Order) -> None:

@@ -20,7 +20,7 @@ from seckill.outcomes import Outcome
 from shop.models import Product
 from tests.own_store import as_reservation_store, running
 from tests.steps.at_once import at_once
-from tests.steps.buying import drained, reserve
+from tests.steps.buying import drained, reserve, status_of
 from tests.steps.shop import make_item
 from tests.steps.staff import change
 from tests.steps.store import counters_of
@@ -118,8 +118,7 @@ def test_an_open_hold_is_paid_after_the_end_or_a_pause(item: SaleItem, buyer: Us
     drained(item)
     order = Order.objects.get()
     assert lifecycle.pay(order_id=order.pk)
-    order.refresh_from_db()
-    assert order.status == OrderStatus.PAID
+    assert status_of(order) == OrderStatus.PAID
     assert figures(item) == (5, 4, 0, 1)
 
 

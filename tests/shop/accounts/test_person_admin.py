@@ -9,9 +9,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from orders.models import Order
 from seckill.models import SaleItem
 from tests.steps.accounts import confirmed, send_mails, sign_in
-from tests.steps.buying import make_orders, order_of
+from tests.steps.buying import make_orders
 from tests.steps.staff import employee
 
 pytestmark = pytest.mark.django_db
@@ -21,8 +22,7 @@ def page_of(person: User) -> str:
     return f"/admin/auth/user/{person.pk}/change/"
 
 
-def test_the_page_shows_the_persons_orders(as_manager: Client, shop_manager: User, buyer: User, item: SaleItem) -> None:
-    order = order_of(item, buyer)
+def test_the_page_shows_the_persons_orders(order: Order, as_manager: Client, shop_manager: User, buyer: User) -> None:
     page = as_manager.get(page_of(buyer)).content.decode()
     for text in (order.shown_code, "1 × Longjing tea", "awaiting payment", f"/admin/orders/order/{order.pk}/change/"):
         assert text in page
@@ -59,8 +59,7 @@ def test_a_link_leads_to_all_orders_where_there_are_many(as_manager: Client, buy
     assert as_manager.get(all_orders).context["cl"].result_count == 25
 
 
-def test_orders_are_shown_to_staff_who_may_see_orders(client: Client, buyer: User, item: SaleItem) -> None:
-    order = order_of(item, buyer)
+def test_orders_are_shown_to_staff_who_may_see_orders(client: Client, order: Order, buyer: User) -> None:
     client.force_login(employee("view_user", "change_user"))
     assert order.shown_code not in client.get(page_of(buyer)).content.decode()
 
