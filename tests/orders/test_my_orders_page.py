@@ -23,7 +23,7 @@ from shop.languages.page_language import path_in
 from shop.models import Product
 from tests.steps.buying import ADDRESS, order_of, reserve, status_of
 from tests.steps.paying import message, send_webhook
-from tests.steps.shop import make_item
+from tests.steps.shop import make_item, text_of
 from tests.steps.staff import messages_on
 from tests.steps.store import counters_of, store_away
 
@@ -40,12 +40,6 @@ def order(client: Client, item: SaleItem, buyer: User) -> Order:
 def with_delivery(order: Order) -> Order:
     store_address(order_id=order.pk, values=ADDRESS)
     return order
-
-
-def text_of(client: Client, path: str, **headers: str) -> str:
-    answer = client.get(path, headers=headers)
-    assert answer.status_code == 200
-    return answer.content.decode()
 
 
 def end(order: Order, status: OrderStatus) -> None:

@@ -13,8 +13,9 @@ from shop.models import StockChange, Variant
 from shop.staff.stock_step import Count, Difference, StockRefused, take
 from shop.stock.movements import EFFECTS, NotEnoughUnits, move
 from tests.steps.at_once import at_once
-from tests.steps.product_page import page_of, saved_page
+from tests.steps.product_page import saved_page
 from tests.steps.shop import make_product, units_in, variant_of
+from tests.steps.staff import admin_page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -74,7 +75,7 @@ def test_saving_a_product_while_its_units_move_loses_no_unit(shop_manager: User)
         client.force_login(shop_manager)
         for number in range(15):
             page = saved_page(product, price_minor=f"{90 + number}.00")
-            assert client.post(page_of(product), page).status_code == 302
+            assert client.post(admin_page(product), page).status_code == 302
 
     def buy() -> None:
         for _ in range(UNITS):

@@ -179,7 +179,7 @@ def test_an_unannounced_sale_does_not_open_on_a_store_that_became_weak(
 @pytest.mark.django_db(transaction=True)
 def test_a_paused_sale_cannot_be_resumed_on_a_weak_store(own: OwnStore, product: Product) -> None:
     item = make_item(product)
-    (paused,) = change(item, SaleChange.Kind.PAUSE, reason="The server moves")
+    paused = change(item, SaleChange.Kind.PAUSE, reason="The server moves")
     own.client.config_set("appendfsync", "everysec")
     with pytest.raises(CannotChange, match="Set appendfsync always"):
         change(item, SaleChange.Kind.RESUME, reason="It has moved")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from html import unescape
 
 import pytest
 from django.contrib.auth.models import User
@@ -16,7 +15,7 @@ from seckill.store import StoreUnreachable
 from shop.languages.page_language import path_in
 from shop.models import Product
 from tests.steps.buying import reserve
-from tests.steps.shop import make_item, make_product, variant_of
+from tests.steps.shop import make_item, make_product, text_of, variant_of
 from tests.steps.store import counters_of, left_held_sold
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,12 +23,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def page_of(item: SaleItem) -> str:
     return item.sale.get_absolute_url()
-
-
-def text_of(client: Client, path: str, **headers: str) -> str:
-    answer = client.get(path, headers=headers)
-    assert answer.status_code == 200
-    return unescape(answer.content.decode())
 
 
 def add_items(sale: Sale, *, count: int) -> None:

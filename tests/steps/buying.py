@@ -42,6 +42,11 @@ def reserve(item: SaleItem, buyer: User, units: int = 1) -> UUID:
     return reservation_id
 
 
+def reserve_by_api(item_id: int, pass_text: str, body: Any = None, **more: Any) -> Any:
+    path = f"/api/v1/sale-items/{item_id}/reservations/"
+    return APIClient().post(path, body, HTTP_AUTHORIZATION=f"Pass {pass_text}", **more)
+
+
 def told(item: SaleItem, buyer: User, units: int = 1) -> Outcome:
     """The answer to a buyer who asks for units."""
     reservation_id = passes.new_reservation_id(item.pk)

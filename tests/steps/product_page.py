@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.urls import reverse
-
 from shop.models import Product
 from tests.steps.shop import variant_of
 
@@ -43,7 +41,3 @@ def saved_page(product: Product, **changes: Any) -> dict[str, Any]:
         fields = {"id": picture.pk, "product": product.pk, "position": picture.position}
         page |= {f"pictures-{number}-{field}": value for field, value in fields.items()}
     return page
-
-
-def page_of(product: Product) -> str:
-    return reverse("admin:shop_product_change", args=[product.pk])

@@ -1,6 +1,7 @@
 """What the shop has: products with one variant each and more ordinary units than any test needs, and items on sale."""
 
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 from django.db import connection
@@ -76,3 +77,10 @@ def statements_for(client: Client, address: str) -> int:
     with CaptureQueriesContext(connection) as statements:
         assert client.get(address).status_code == 200
     return len(statements)
+
+
+def text_of(client: Client, path: str, **headers: str) -> str:
+    """The page as its reader sees the signs in it."""
+    answer = client.get(path, headers=headers)
+    assert answer.status_code == 200
+    return unescape(answer.content.decode())

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.contrib.auth.models import Permission, User
+from django.db.models import Model
 from django.urls import reverse
 from django.utils import timezone
 
@@ -50,8 +51,9 @@ def control_form(**fields: Any) -> dict[str, Any]:
     return {"token": str(uuid4()), "reason": "a second delivery", **fields}
 
 
-def sale_page(item: SaleItem) -> str:
-    return reverse("admin:seckill_sale_change", args=[item.sale_id])
+def admin_page(row: Model) -> str:
+    """The page on which staff change a row."""
+    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
 
 
 def filled_form(

@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 from django.conf import LazySettings
+from pytest_django import Settings
 
 from seckill import ledger
 from seckill.keys import keys_of
@@ -27,7 +28,7 @@ def left_held_sold(item: SaleItem) -> tuple[int | None, int, int]:
     return counters.left, counters.held, counters.sold
 
 
-def store_away(settings: LazySettings, name: str = "seckill") -> Any:
+def store_away(settings: LazySettings | Settings, name: str = "seckill") -> Any:
     """Point the shop at an address where no store answers ("default": the cache). Returns the setting to restore."""
     former = settings.CACHES
     settings.CACHES = {**former, name: {**former[name], "LOCATION": "redis://127.0.0.1:1/0"}}

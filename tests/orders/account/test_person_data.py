@@ -31,7 +31,7 @@ from tests.steps.paying import payment_row
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def order_of(buyer: User, item: SaleItem, status: OrderStatus) -> Order:
+def kept_order(buyer: User, item: SaleItem, status: OrderStatus) -> Order:
     (order,) = make_orders(1, buyer=buyer, item=item, status=status)
     ShippingAddress.objects.create(order=order, **ADDRESS)
     Order.objects.filter(pk=order.pk).update(email="buyer@example.com", buyer_note="for Li Lei's birthday")
@@ -59,7 +59,7 @@ def signed_in(client: Client, person: User) -> Client:
 
 
 def test_the_copy_has_everything_and_no_secret(signed_in: Client, person: User, item: SaleItem) -> None:
-    order = order_of(person, item, OrderStatus.PAID)
+    order = kept_order(person, item, OrderStatus.PAID)
     payment_row(order, Payment.Status.CAPTURED)
     answer = signed_in.get("/accounts/data/export/")
     assert answer["Content-Disposition"] == 'attachment; filename="stampede-my-data.json"'
@@ -85,7 +85,7 @@ def test_the_copy_has_everything_and_no_secret(signed_in: Client, person: User, 
 def test_the_copy_asks_for_the_password_and_has_nothing_of_others(
     client: Client, person: User, stranger: User, item: SaleItem
 ) -> None:
-    order_of(person, item, OrderStatus.PAID)
+    kept_order(person, item, OrderStatus.PAID)
     client.force_login(stranger)
     asked = client.get("/accounts/data/export/")
     assert asked["Location"].startswith("/accounts/reauthenticate/")
@@ -97,7 +97,7 @@ def test_the_copy_asks_for_the_password_and_has_nothing_of_others(
 def test_the_end_of_an_account_removes_the_person_and_keeps_the_orders(
     signed_in: Client, person: User, item: SaleItem
 ) -> None:
-    order = order_of(person, item, OrderStatus.COMPLETED)
+    order = kept_order(person, item, OrderStatus.COMPLETED)
     phone = Client()
     sign_in(phone, login="buyer", password="buyer-password")
     token = new_token(person)[1]
@@ -142,8 +142,8 @@ def test_deleting_twice_does_no_harm_and_frees_the_name(signed_in: Client, perso
 def test_an_account_with_an_open_order_stays_and_the_page_says_which(
     signed_in: Client, person: User, item: SaleItem, status: OrderStatus
 ) -> None:
-    order_of(person, item, OrderStatus.COMPLETED)
-    order = order_of(person, item, status)
+    kept_order(person, item, OrderStatus.COMPLETED)
+    order = kept_order(person, item, status)
     for page in (signed_in.get("/accounts/delete/"), signed_in.post("/accounts/delete/")):
         text = page.content.decode()
         assert "these orders are not finished" in text
@@ -159,7 +159,7 @@ def test_an_account_with_an_open_order_stays_and_the_page_says_which(
 def test_money_that_came_late_keeps_the_account_until_it_is_decided(
     signed_in: Client, person: User, item: SaleItem, payment: Payment.Status
 ) -> None:
-    order = order_of(person, item, OrderStatus.EXPIRED)
+    order = kept_order(person, item, OrderStatus.EXPIRED)
     payment_row(order, payment)
     assert "these orders are not finished" in signed_in.post("/accounts/delete/").content.decode()
     Payment.objects.update(status=Payment.Status.REFUNDED)
@@ -168,7 +168,7 @@ def test_money_that_came_late_keeps_the_account_until_it_is_decided(
 
 
 def test_a_refund_that_is_not_made_yet_keeps_the_account(signed_in: Client, person: User, item: SaleItem) -> None:
-    order = order_of(person, item, OrderStatus.COMPLETED)
+    order = kept_order(person, item, OrderStatus.COMPLETED)
     Refund.objects.create(order=order, amount_minor=500)
     assert "these orders are not finished" in signed_in.post("/accounts/delete/").content.decode()
     assert signed_in.get("/accounts/data/export/").json()["orders"][0]["refunds"][0]["amount"] == "5.00"
@@ -191,7 +191,7 @@ def test_staff_cannot_delete_themselves_by_accident(as_manager: Client, shop_man
 
 
 def test_a_mail_about_an_order_of_somebody_who_left_is_not_written(person: User, item: SaleItem) -> None:
-    order = order_of(person, item, OrderStatus.COMPLETED)
+    order = kept_order(person, item, OrderStatus.COMPLETED)
     delete_account(person.pk)
     order.refresh_from_db()
     assert order.contact_email == ""

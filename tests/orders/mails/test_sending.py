@@ -41,7 +41,7 @@ ADDRESS = "buyer@example.com"
 
 
 @pytest.fixture
-def order_of(item: SaleItem) -> Callable[..., Order]:
+def make_order(item: SaleItem) -> Callable[..., Order]:
     def make(user: User, **changes: Any) -> Order:
         Variant.objects.filter(pk=item.variant_id).update(held=F("held") + 2)
         return plain_order(item.variant, user, 2, 1900, **changes)
@@ -58,9 +58,9 @@ def reachable(buyer: User) -> User:
 
 
 @pytest.fixture
-def paid(reachable: User, order_of: Callable[..., Order]) -> Order:
+def paid(reachable: User, make_order: Callable[..., Order]) -> Order:
     """An order that was just paid, so a mail is queued."""
-    order = order_of(reachable)
+    order = make_order(reachable)
     assert lifecycle.pay(order_id=order.pk)
     return order
 
@@ -126,12 +126,12 @@ def expire_orders(make: Callable[..., Order], buyer: User, *, count: int) -> Non
 
 
 def test_expiring_holds_do_not_flood_an_address(
-    server: MailServer, reachable: User, rival: User, order_of: Callable[..., Order]
+    server: MailServer, reachable: User, rival: User, make_order: Callable[..., Order]
 ) -> None:
     # Given two buyers who gave the same address, which neither had to verify, and many holds that expire
     User.objects.filter(pk=rival.pk).update(email=ADDRESS.upper())
-    expire_orders(order_of, reachable, count=4)
-    expire_orders(order_of, rival, count=4)
+    expire_orders(make_order, reachable, count=4)
+    expire_orders(make_order, rival, count=4)
     # Then the address gets three mails in a day, and the others wait for nothing
     assert tasks.send_mails() == 3
     assert tasks.send_mails() == 0
@@ -139,14 +139,14 @@ def test_expiring_holds_do_not_flood_an_address(
     assert not Mail.objects.filter(next_attempt_at__isnull=False).exists()
     assert Mail.objects.filter(sent_at=None, last_error=sending.TOO_MANY).count() == 5
     # And what the buyer pays for is confirmed all the same
-    assert lifecycle.pay(order_id=order_of(reachable).pk)
+    assert lifecycle.pay(order_id=make_order(reachable).pk)
     assert tasks.send_mails() == 1
     assert server.received[-1]["Subject"] == "Payment received: 2 × Longjing tea"
 
 
-def test_a_refused_mail_does_not_count(server: MailServer, reachable: User, order_of: Callable[..., Order]) -> None:
+def test_a_refused_mail_does_not_count(server: MailServer, reachable: User, make_order: Callable[..., Order]) -> None:
     server.refuses = {ADDRESS}
-    expire_orders(order_of, reachable, count=4)
+    expire_orders(make_order, reachable, count=4)
     assert tasks.send_mails() == 0
     server.refuses = set()
     make_due(Mail)
@@ -154,35 +154,35 @@ def test_a_refused_mail_does_not_count(server: MailServer, reachable: User, orde
 
 
 def test_without_the_cache_a_mail_is_sent_all_the_same(
-    server: MailServer, reachable: User, order_of: Callable[..., Order], settings: Settings
+    server: MailServer, reachable: User, make_order: Callable[..., Order], settings: Settings
 ) -> None:
-    expire_orders(order_of, reachable, count=1)
+    expire_orders(make_order, reachable, count=1)
     store_away(settings, "default")
     assert tasks.send_mails() == 1
 
 
 def test_an_expiry_says_that_nothing_was_charged(
-    server: MailServer, reachable: User, order_of: Callable[..., Order]
+    server: MailServer, reachable: User, make_order: Callable[..., Order]
 ) -> None:
-    Order.objects.filter(pk=order_of(reachable).pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    Order.objects.filter(pk=make_order(reachable).pk).update(expires_at=timezone.now() - timedelta(seconds=1))
     assert lifecycle.expire_overdue() == 1
     tasks.send_mails()
     assert "Nothing was charged." in text_of(server)
 
 
 def test_an_expiry_that_was_paid_late_says_that_the_money_comes_back(
-    server: MailServer, reachable: User, order_of: Callable[..., Order]
+    server: MailServer, reachable: User, make_order: Callable[..., Order]
 ) -> None:
-    enqueue_after(order_of(reachable), Mail.Kind.EXPIRED, status=OrderStatus.REFUND_DUE)
+    enqueue_after(make_order(reachable), Mail.Kind.EXPIRED, status=OrderStatus.REFUND_DUE)
     tasks.send_mails()
     assert "We will refund it in full" in text_of(server)
     assert "Nothing was charged" not in text_of(server)
 
 
 def test_an_expiry_whose_late_payment_is_undecided_promises_nothing(
-    server: MailServer, reachable: User, order_of: Callable[..., Order]
+    server: MailServer, reachable: User, make_order: Callable[..., Order]
 ) -> None:
-    order = order_of(reachable)
+    order = make_order(reachable)
     payment_row(order, Payment.Status.CAPTURED)
     enqueue_after(order, Mail.Kind.EXPIRED, status=OrderStatus.EXPIRED)
     tasks.send_mails()
@@ -191,9 +191,9 @@ def test_an_expiry_whose_late_payment_is_undecided_promises_nothing(
 
 
 def test_an_expiry_overtaken_by_a_late_payment_that_was_kept_is_not_sent(
-    server: MailServer, reachable: User, order_of: Callable[..., Order]
+    server: MailServer, reachable: User, make_order: Callable[..., Order]
 ) -> None:
-    order = order_of(reachable)
+    order = make_order(reachable)
     enqueue_after(order, Mail.Kind.EXPIRED, status=OrderStatus.PAID, attention=Attention.LATE_PAYMENT_KEPT)
     assert tasks.send_mails() == 0
     assert (only_mail().next_attempt_at, only_mail().last_error) == (None, sending.OVERTAKEN)
@@ -202,8 +202,8 @@ def test_an_expiry_overtaken_by_a_late_payment_that_was_kept_is_not_sent(
     assert "so your order stands" in text_of(server)
 
 
-def test_a_refund_names_what_went_back(server: MailServer, reachable: User, order_of: Callable[..., Order]) -> None:
-    order = order_of(reachable)
+def test_a_refund_names_what_went_back(server: MailServer, reachable: User, make_order: Callable[..., Order]) -> None:
+    order = make_order(reachable)
     payment_row(order, Payment.Status.REFUNDED, amount_minor=3900)
     enqueue_after(order, Mail.Kind.REFUNDED, status=OrderStatus.REFUNDED)
     tasks.send_mails()
@@ -211,33 +211,33 @@ def test_a_refund_names_what_went_back(server: MailServer, reachable: User, orde
 
 
 def test_nothing_is_queued_for_buyers_without_an_address(
-    reachable: User, rival: User, order_of: Callable[..., Order]
+    reachable: User, rival: User, make_order: Callable[..., Order]
 ) -> None:
-    orders = [order_of(user).pk for user in (rival, reachable, rival)]
+    orders = [make_order(user).pk for user in (rival, reachable, rival)]
     sending.enqueue(order_ids=orders, kind=Mail.Kind.EXPIRED)
     sending.enqueue(order_ids=orders, kind=Mail.Kind.EXPIRED)
     assert only_mail().order.buyer == reachable
 
 
-def test_confirmations_are_sent_first(server: MailServer, reachable: User, order_of: Callable[..., Order]) -> None:
+def test_confirmations_are_sent_first(server: MailServer, reachable: User, make_order: Callable[..., Order]) -> None:
     for kind, status in ((Mail.Kind.EXPIRED, "expired"), (Mail.Kind.REFUNDED, "refunded"), (Mail.Kind.PAID, "paid")):
         for _ in range(3):
-            enqueue_after(order_of(reachable), kind, status=status)
+            enqueue_after(make_order(reachable), kind, status=status)
     assert tasks.send_mails() == 9
     subjects = [message["Subject"].split(":")[0] for message in server.received]
     assert subjects == ["Payment received"] * 3 + ["Refund"] * 3 + ["Order expired"] * 3
 
 
 def test_a_confirmation_passes_those_that_are_being_sent(
-    server: MailServer, reachable: User, order_of: Callable[..., Order]
+    server: MailServer, reachable: User, make_order: Callable[..., Order]
 ) -> None:
     for _ in range(3):
-        enqueue_after(order_of(reachable), Mail.Kind.EXPIRED, status=OrderStatus.EXPIRED)
+        enqueue_after(make_order(reachable), Mail.Kind.EXPIRED, status=OrderStatus.EXPIRED)
     real, sent = sending.deliver, list[str]()
 
     def deliver(mail: Mail, server: Any) -> Delivery:
         if not sent:
-            enqueue_after(order_of(reachable), Mail.Kind.PAID, status=OrderStatus.PAID)
+            enqueue_after(make_order(reachable), Mail.Kind.PAID, status=OrderStatus.PAID)
         sent.append(mail.kind)
         return real(mail, server)
 
@@ -251,9 +251,9 @@ def test_every_kind_of_mail_is_sent() -> None:
 
 
 def test_a_task_sends_until_its_time_is_up(
-    server: MailServer, reachable: User, order_of: Callable[..., Order], monkeypatch: pytest.MonkeyPatch
+    server: MailServer, reachable: User, make_order: Callable[..., Order], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    orders = [order_of(reachable).pk for _ in range(60)]
+    orders = [make_order(reachable).pk for _ in range(60)]
     sending.enqueue(order_ids=orders, kind=Mail.Kind.PAID)
     assert tasks.send_mails() == 60
     assert server.connections == 1
@@ -272,13 +272,13 @@ def test_a_buyer_without_an_address_any_more_is_noted_and_not_asked_again(
 
 
 def test_a_refused_mail_is_tried_again_later_and_does_not_block_the_others(
-    server: MailServer, paid: Order, rival: User, order_of: Callable[..., Order]
+    server: MailServer, paid: Order, rival: User, make_order: Callable[..., Order]
 ) -> None:
     # Given two mails, the first to an address that the server refuses
     server.refuses = {ADDRESS}
     rival.email = "rival@example.com"
     rival.save(update_fields=["email"])
-    lifecycle.pay(order_id=order_of(rival).pk)
+    lifecycle.pay(order_id=make_order(rival).pk)
     # When they are sent, then the second arrives, over the same connection
     assert tasks.send_mails() == 1
     assert [message["To"] for message in server.received] == ["rival@example.com"]
@@ -321,9 +321,9 @@ def test_after_enough_attempts_it_is_given_up_until_staff_say_again(server: Mail
 
 
 def test_a_server_that_is_away_counts_against_no_mail(
-    server: MailServer, settings: Settings, paid: Order, reachable: User, order_of: Callable[..., Order]
+    server: MailServer, settings: Settings, paid: Order, reachable: User, make_order: Callable[..., Order]
 ) -> None:
-    lifecycle.pay(order_id=order_of(reachable).pk)
+    lifecycle.pay(order_id=make_order(reachable).pk)
     settings.EMAIL_PORT = free_port()
     assert tasks.send_mails() == 0
     assert set(Mail.objects.values_list("attempts", flat=True)) == {0}
@@ -376,9 +376,9 @@ def test_a_quit_without_an_answer_sends_nothing_twice(server: MailServer, paid: 
 
 
 def test_of_many_workers_one_sends_each_mail(
-    server: MailServer, reachable: User, order_of: Callable[..., Order]
+    server: MailServer, reachable: User, make_order: Callable[..., Order]
 ) -> None:
-    orders = [order_of(reachable).pk for _ in range(20)]
+    orders = [make_order(reachable).pk for _ in range(20)]
     sending.enqueue(order_ids=orders, kind=Mail.Kind.PAID)
     counts = at_once([tasks.send_mails] * 4)
     while tasks.send_mails():

@@ -54,7 +54,7 @@ def let_events_wait() -> None:
     PaymentEvent.objects.update(received_at=F("received_at") - inbox.LOST_AFTER)
 
 
-def status_of(reservation_id: UUID | str | None) -> str:
+def status_by_reservation(reservation_id: UUID | str | None) -> str:
     return Order.objects.get(reservation_id=reservation_id).status
 
 
@@ -71,8 +71,8 @@ def test_an_order_that_was_paid_does_not_expire_and_does_not_hold_up_the_others(
     Order.objects.filter(pk=unpaid.pk).update(expires_at=Order.objects.get(pk=unpaid.pk).reserved_at)
     assert lifecycle.expire_overdue(batch_max=1) == 1
     assert tasks.expire_overdue() == 0
-    assert status_of(event["reservation"]) == OrderStatus.AWAITING_PAYMENT
-    assert status_of(unpaid.reservation_id) == OrderStatus.EXPIRED
+    assert status_by_reservation(event["reservation"]) == OrderStatus.AWAITING_PAYMENT
+    assert status_by_reservation(unpaid.reservation_id) == OrderStatus.EXPIRED
     assert figures(item) == (4, 0, 1, 1)
 
 
@@ -87,7 +87,7 @@ def test_the_event_that_the_company_sends_again_pays_the_order_long_after_its_de
     assert tasks.apply_waiting_events() == 1
     payment = Payment.objects.get()
     assert (str(payment.pk), payment.status) == (event["payment"], Payment.Status.CAPTURED)
-    assert status_of(event["reservation"]) == OrderStatus.PAID
+    assert status_by_reservation(event["reservation"]) == OrderStatus.PAID
     assert figures(item) == (4, 0, 1, 1)
     assert is_clean(item)
 
@@ -103,7 +103,7 @@ def test_money_for_a_page_that_was_opened_after_the_backup_finds_its_order(order
         assert send_webhook(paid).status_code == 200
     let_events_wait()
     tasks.apply_waiting_events()
-    assert status_of(order.reservation_id) == OrderStatus.PAID
+    assert status_by_reservation(order.reservation_id) == OrderStatus.PAID
     assert Payment.objects.get(pk=second.pk).status == Payment.Status.CAPTURED
     assert Payment.objects.get(pk=lost.pk).status == Payment.Status.REFUND_DUE
     assert SimulatedSession.objects.count() == 2
@@ -129,7 +129,7 @@ def test_an_order_that_was_lost_whole_comes_back_and_is_paid_by_the_event_that_w
     let_deadlines_pass()
     assert tasks.expire_overdue() == 0
     assert tasks.apply_waiting_events() == 1
-    assert status_of(event["reservation"]) == OrderStatus.PAID
+    assert status_by_reservation(event["reservation"]) == OrderStatus.PAID
     assert figures(item) == (4, 0, 1, 1)
     assert is_clean(item)
 
@@ -149,8 +149,8 @@ def test_an_order_that_ended_after_the_backup_makes_room_for_one_that_is_lost(
     SaleItem.objects.filter(pk=item.pk).update(taken=1)
     for _time in range(2):
         call_command("sale_rebuild", str(item.pk), "--lost-orders")
-    assert status_of(ended.reservation_id) == OrderStatus.EXPIRED
-    assert status_of(lost.reservation_id) == OrderStatus.AWAITING_PAYMENT
+    assert status_by_reservation(ended.reservation_id) == OrderStatus.EXPIRED
+    assert status_by_reservation(lost.reservation_id) == OrderStatus.AWAITING_PAYMENT
     assert Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, buyer=rival).count() == 5
     assert figures(item) == (0, 5, 0, 5)
     assert is_clean(item)

@@ -29,7 +29,7 @@ def tea() -> Variant:
     return variant_of(make_product(name="Tea", slug="tea", price_minor=5000, units=50))
 
 
-def order_of(buyer: User, variant: Variant, *, units: int) -> Order:
+def held_order(buyer: User, variant: Variant, *, units: int) -> Order:
     """An order as a checkout leaves it."""
     with transaction.atomic():
         order = plain_order(variant, buyer, units, 5000)
@@ -39,7 +39,7 @@ def order_of(buyer: User, variant: Variant, *, units: int) -> Order:
 
 def test_every_way_of_an_order_keeps_the_figures_in_agreement(buyer: User, tea: Variant) -> None:
     make_item(tea.product, quantity=10)
-    waiting, cancelled, overdue, paid, refunded, kept = (order_of(buyer, tea, units=n) for n in range(1, 7))
+    waiting, cancelled, overdue, paid, refunded, kept = (held_order(buyer, tea, units=n) for n in range(1, 7))
     assert units_in(tea) == (19, 21, 0)
     assert lifecycle.cancel(order_id=cancelled.pk)
     Order.objects.filter(pk=overdue.pk).update(expires_at=F("reserved_at"))
@@ -69,7 +69,7 @@ def refund_some(order: Order, *, units: int, units_back: bool) -> None:
 def test_units_that_come_back_with_a_part_of_an_order_are_not_sold_any_more(
     buyer: User, tea: Variant, part_back: bool, rest_back: bool, sold_after_part: int, sold_after_rest: int
 ) -> None:
-    order = order_of(buyer, tea, units=5)
+    order = held_order(buyer, tea, units=5)
     assert lifecycle.pay(order_id=order.pk)
     refund_some(order, units=2, units_back=part_back)
     assert units_in(tea) == (50 - sold_after_part, 0, sold_after_part)
@@ -80,7 +80,7 @@ def test_units_that_come_back_with_a_part_of_an_order_are_not_sold_any_more(
 
 
 def test_the_last_part_of_an_order_leaves_the_units_where_staff_said(buyer: User, tea: Variant) -> None:
-    order = order_of(buyer, tea, units=5)
+    order = held_order(buyer, tea, units=5)
     assert lifecycle.pay(order_id=order.pk)
     refund_some(order, units=2, units_back=False)
     refund_some(order, units=3, units_back=True)
@@ -90,7 +90,7 @@ def test_the_last_part_of_an_order_leaves_the_units_where_staff_said(buyer: User
 
 
 def test_a_wrong_counter_is_found_beside_refunds_of_parts(buyer: User, tea: Variant) -> None:
-    order = order_of(buyer, tea, units=5)
+    order = held_order(buyer, tea, units=5)
     assert lifecycle.pay(order_id=order.pk)
     refund_some(order, units=2, units_back=True)
     # As if the units had not come back.
@@ -110,7 +110,7 @@ def test_a_wrong_counter_is_found_beside_refunds_of_parts(buyer: User, tea: Vari
 def test_a_counter_that_was_changed_by_hand_is_found(
     buyer: User, tea: Variant, wrong: dict[str, int], what: str
 ) -> None:
-    order_of(buyer, tea, units=2)
+    held_order(buyer, tea, units=2)
     Variant.objects.update(**wrong)
     assert what in {difference.what for difference in audit_stock().differences}
     out = StringIO()

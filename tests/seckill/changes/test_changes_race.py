@@ -1,5 +1,6 @@
 """Changes while many buyers reserve: the units of both managers count, and held units are never withdrawn."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,8 @@ def test_withdrawing_while_buyers_reserve_leaves_them_what_they_hold(product: Pr
             if number % 2:
                 or_refusal(item, Kind.ADD_UNITS, units=2)
 
-    at_once([*[partial(buy, buyer) for buyer in buyers], change_often])
+    calls: list[Callable[[], None]] = [*(partial(buy, buyer) for buyer in buyers), change_often]
+    at_once(calls)
     sweep_changes()
     drained(item)
 

@@ -16,7 +16,7 @@ from seckill.changes.journal import sweep_changes
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
 from tests.steps.shop import make_item
-from tests.steps.staff import change, control_form, control_page, employee, messages_on, sale_page
+from tests.steps.staff import admin_page, change, control_form, control_page, employee, messages_on
 from tests.steps.store import counters_of, store_away
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
@@ -113,7 +113,7 @@ def test_a_sale_is_paused_resumed_moved_and_ended(client: Client, item: SaleItem
         return messages_on(client.post(control_page(item, kind), control_form(**fields), follow=True))
 
     assert press(Kind.PAUSE) == ["The sale is paused."]
-    assert "paused" in client.get(sale_page(item)).content.decode()
+    assert "paused" in client.get(admin_page(item.sale)).content.decode()
     assert press(Kind.RESUME) == ["The sale has resumed."]
     assert press(Kind.MOVE_END, closes_at="2031-01-02T03:04:05") == ["The sale now closes at 2031-01-02 03:04:05 UTC."]
     assert Sale.objects.get().closes_at.isoformat() == "2031-01-02T03:04:05+00:00"
@@ -175,7 +175,7 @@ def test_a_viewer_changes_nothing_and_is_offered_nothing(client: Client, item: S
     for kind in BY_STAFF:
         assert client.get(control_page(item, kind)).status_code == 403
         assert client.post(control_page(item, kind), control_form(units=3)).status_code == 403
-    assert "/control/" not in client.get(sale_page(item)).content.decode()
+    assert "/control/" not in client.get(admin_page(item.sale)).content.decode()
     assert client.get(JOURNAL).status_code == 200
     assert not SaleChange.objects.exists()
 
@@ -217,14 +217,14 @@ def test_the_page_offers_what_can_be_done_now(
     item = make_item(product, opens_in_seconds=opens_in_seconds)
     if made:
         change(item, made)
-    page = client.get(sale_page(item)).content.decode()
+    page = client.get(admin_page(item.sale)).content.decode()
     found = re.findall(rf"/sale/{item.sale_id}/control/(\w+)/", page)
     assert found == [*offered, "add_units", "withdraw_units", "units_per_buyer"]
 
 
 def test_an_unlimited_item_offers_no_units(client: Client, product: Product) -> None:
     item = make_item(product, quantity=None)
-    page = client.get(sale_page(item)).content.decode()
+    page = client.get(admin_page(item.sale)).content.decode()
     assert "add_units" not in page
     assert "units_per_buyer" in page
 
@@ -233,7 +233,7 @@ def test_counters_are_read_only_whatever_is_posted(client: Client, running: Sale
     forged = {"name": "Spring sale", "late_payment": "refund", "paused": "on", "closes_at_0": "2031-01-01"}
     forged |= {"items-TOTAL_FORMS": "1", "items-INITIAL_FORMS": "1", "items-0-id": str(running.pk)}
     forged |= {"items-0-quantity": "99", "items-0-taken": "0", "left": "99", "quantity": "99"}
-    client.post(sale_page(running), forged)
+    client.post(admin_page(running.sale), forged)
     stored = SaleItem.objects.select_related("sale").get()
     assert (stored.quantity, stored.sale.paused, stored.sale.closes_at) == (5, False, running.sale.closes_at)
     assert (counters_of(running).left, counters_of(running).held, counters_of(running).sold) == (3, 1, 1)

@@ -15,7 +15,7 @@ from shop.models import Product
 from tests.own_store import as_reservation_store
 from tests.own_store import running as running_store
 from tests.steps.shop import make_item, make_product
-from tests.steps.staff import change, sale_page
+from tests.steps.staff import admin_page, change
 from tests.steps.store import store_away
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
@@ -43,7 +43,7 @@ def figures_on(page: str, client: Client, item: SaleItem) -> dict[str, str]:
 
 def test_the_page_of_a_running_sale_shows_its_figures(client: Client, running: SaleItem) -> None:
     expected = {"left": "3", "held": "1", "sold": "1", "taken": "1", "note": ""}
-    assert figures_on(sale_page(running), client, running) == expected
+    assert figures_on(admin_page(running.sale), client, running) == expected
 
 
 def test_the_list_of_items_shows_the_figures_of_all(client: Client, running: SaleItem) -> None:
@@ -82,7 +82,7 @@ def test_the_script_is_told_when_the_phase_or_the_end_of_a_sale_changes(client: 
         return cell.partition("<")[0]
 
     assert state().startswith("upcoming ")
-    assert state() == state_on(sale_page(item)) == state_on(LIST)
+    assert state() == state_on(admin_page(item.sale)) == state_on(LIST)
     Sale.objects.update(opens_at=timezone.now())
     assert state().startswith("open ")
     change(item, SaleChange.Kind.PAUSE)
@@ -109,7 +109,7 @@ def test_the_figures_of_many_items_are_one_round_trip_and_two_queries_for_the_re
 
 def test_an_unlimited_item_is_shown_as_such(client: Client, product: Product) -> None:
     unlimited = make_item(product, quantity=None)
-    assert figures_on(sale_page(unlimited), client, unlimited)["left"] == "unlimited"
+    assert figures_on(admin_page(unlimited.sale), client, unlimited)["left"] == "unlimited"
     assert figures_on(LIST, client, unlimited)["left"] == "unlimited"
 
 
@@ -117,14 +117,14 @@ def test_an_item_that_the_store_does_not_have_is_not_shown_as_sold_out(
     client: Client, item: SaleItem, store: Any
 ) -> None:
     store.flushdb()
-    figures = figures_on(sale_page(item), client, item)
+    figures = figures_on(admin_page(item.sale), client, item)
     assert (figures["left"], figures["note"]) == ("–", "not in the reservation store")
 
 
 def test_with_the_store_down_the_pages_open(client: Client, running: SaleItem, settings: Settings) -> None:
     store_away(settings)
     expected = {"left": "–", "held": "–", "sold": "–", "taken": "1", "note": "reservation store not reachable"}
-    assert figures_on(sale_page(running), client, running) == expected
+    assert figures_on(admin_page(running.sale), client, running) == expected
     assert figures_on(LIST, client, running) == expected
     assert client.get(FIGURES, {"item": running.pk}).json()[str(running.pk)].items() >= expected.items()
 

@@ -13,24 +13,20 @@ from orders.models import Order
 from seckill.models import SaleItem
 from tests.steps.accounts import confirmed, send_mails, sign_in
 from tests.steps.buying import make_orders
-from tests.steps.staff import employee
+from tests.steps.staff import admin_page, employee
 
 pytestmark = pytest.mark.django_db
 
 
-def page_of(person: User) -> str:
-    return f"/admin/auth/user/{person.pk}/change/"
-
-
 def test_the_page_shows_the_persons_orders(order: Order, as_manager: Client, shop_manager: User, buyer: User) -> None:
-    page = as_manager.get(page_of(buyer)).content.decode()
+    page = as_manager.get(admin_page(buyer)).content.decode()
     for text in (order.shown_code, "1 × Longjing tea", "awaiting payment", f"/admin/orders/order/{order.pk}/change/"):
         assert text in page
-    assert order.shown_code not in as_manager.get(page_of(shop_manager)).content.decode()
+    assert order.shown_code not in as_manager.get(admin_page(shop_manager)).content.decode()
 
 
 def test_the_page_shows_nothing_of_the_password(as_manager: Client, buyer: User) -> None:
-    page = as_manager.get(page_of(buyer)).content.decode()
+    page = as_manager.get(admin_page(buyer)).content.decode()
     algorithm, salt, digest = buyer.password.split("$")
     for part in (algorithm, salt, digest, digest[:6]):
         assert part not in page
@@ -40,7 +36,7 @@ def test_the_page_shows_nothing_of_the_password(as_manager: Client, buyer: User)
 def save(client: Client, person: User, **changes: Any) -> None:
     sent = {"username": person.username, "email": person.email, "is_active": "on"}
     sent |= {"date_joined_0": "2026-01-02", "date_joined_1": "03:04:05", **changes}
-    assert client.post(page_of(person), sent).status_code == 302
+    assert client.post(admin_page(person), sent).status_code == 302
     person.refresh_from_db()
 
 
@@ -52,7 +48,7 @@ def test_saving_the_page_keeps_the_password(as_manager: Client, buyer: User) -> 
 
 def test_a_link_leads_to_all_orders_where_there_are_many(as_manager: Client, buyer: User, item: SaleItem) -> None:
     make_orders(25, buyer=buyer, item=item)
-    page = as_manager.get(page_of(buyer)).content.decode()
+    page = as_manager.get(admin_page(buyer)).content.decode()
     assert page.count("1 × Longjing tea") == 20
     all_orders = f"/admin/orders/order/?buyer__id__exact={buyer.pk}"
     assert all_orders in page
@@ -61,14 +57,14 @@ def test_a_link_leads_to_all_orders_where_there_are_many(as_manager: Client, buy
 
 def test_orders_are_shown_to_staff_who_may_see_orders(client: Client, order: Order, buyer: User) -> None:
     client.force_login(employee("view_user", "change_user"))
-    assert order.shown_code not in client.get(page_of(buyer)).content.decode()
+    assert order.shown_code not in client.get(admin_page(buyer)).content.decode()
 
 
 def test_a_person_with_many_orders_costs_no_more_queries(as_manager: Client, buyer: User, item: SaleItem) -> None:
 
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:
-            assert as_manager.get(page_of(buyer)).status_code == 200
+            assert as_manager.get(admin_page(buyer)).status_code == 200
         return len(captured)
 
     make_orders(1, buyer=buyer, item=item)
