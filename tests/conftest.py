@@ -1,34 +1,29 @@
-"""The fixtures that most tests use: buyers, a product, an item on sale, the API."""
+"""What all tests share: empty stores before each test, and stores for all tests of a file. tests/steps has the cast."""
 
 import os
 import random
-from collections.abc import Callable, Iterator
-from datetime import timedelta
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.hashers import PBKDF2PasswordHasher
-from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import transaction
-from django.utils import timezone
 from django_redis import get_redis_connection
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
-from rest_framework.test import APIClient
 
-from seckill.models import Sale, SaleItem
-from seckill.passes import passes
-from seckill.publication import publish_sale
 from shop.catalogue import category_menu
 from shop.local.stores.cluster_store import ClusterStore
 from shop.local.stores.sentinel_store import SentinelStore
-from shop.models import Category, Product
 from tests import empty_tables
+from tests.other_database import own_url, shop_on
+from tests.own_pooler import OwnPooler, running_pooler
 from tests.own_store import OwnStore, running, running_replicated
-from tests.products import make_product, variant_of
 from tests.web.reservations.shadow import Shadow, shadowed_clients
+
+pytest_plugins = ["tests.steps.cast"]
 
 # On a busy machine, a slow example is not a failure.
 hypothesis_settings.register_profile("unhurried", deadline=None)
@@ -107,90 +102,10 @@ def cluster_store() -> Iterator[ClusterStore]:
 
 
 @pytest.fixture
-def buyer(db: None) -> User:
-    return User.objects.create_user("buyer", password="buyer-password")
-
-
-@pytest.fixture
-def buyer_with_password(buyer: User) -> User:
-    """A buyer who can sign in with the form: the shop's own hashers do not know the cheap one of the tests."""
-    buyer.password = PBKDF2PasswordHasher().encode("a-good-password", "salt", iterations=1_000)
-    buyer.save(update_fields=["password"])
-    return buyer
-
-
-@pytest.fixture
-def rival(db: None) -> User:
-    return User.objects.create_user("rival", password="rival-password")
-
-
-@pytest.fixture
-def stranger(db: None) -> User:
-    return User.objects.create_user("stranger", password="stranger-password")
-
-
-@pytest.fixture
-def shop_manager(db: None) -> User:
-    return User.objects.create_superuser("manager", password="manager-password")
-
-
-@pytest.fixture
-def product(db: None) -> Product:
-    category = Category.objects.create(name="Tea", name_zh_hans="茶", slug="tea")
-    return make_product(
-        name="Longjing tea", name_zh_hans="龙井茶", slug="longjing", price_minor=9900, category=category
-    )
-
-
-def make_item(
-    product: Product,
-    *,
-    quantity: int | None = 5,
-    per_buyer_max: int = 1,
-    price_minor: int = 1900,
-    opens_in_seconds: float = -60,
-    closes_in_seconds: float = 3600,
-    hold_seconds: int = 900,
-    published: bool = True,
-) -> SaleItem:
-    """A sale of one item."""
-    now = timezone.now()
-    sale = Sale.objects.create(
-        name="Spring sale",
-        name_zh_hans="春季秒杀",
-        opens_at=now + timedelta(seconds=opens_in_seconds),
-        closes_at=now + timedelta(seconds=closes_in_seconds),
-        hold_seconds=hold_seconds,
-    )
-    item = SaleItem.objects.create(
-        sale=sale, variant=variant_of(product), quantity=quantity, per_buyer_max=per_buyer_max, price_minor=price_minor
-    )
-    if published:
-        publish_sale(sale_id=sale.pk)
-        item.refresh_from_db()
-    return item
-
-
-@pytest.fixture
-def item(product: Product) -> SaleItem:
-    """Five units on sale now, at most one per buyer."""
-    return make_item(product)
-
-
-@pytest.fixture
-def api() -> APIClient:
-    return APIClient()
-
-
-@pytest.fixture
-def pass_for() -> Callable[..., str]:
-    """Makes a valid pass for a buyer and an item, as the API does."""
-
-    def issue(buyer: User, item: SaleItem, *, expires_in_seconds: int = 600) -> str:
-        expires_s = int(timezone.now().timestamp()) + expires_in_seconds
-        return passes.issue(item_id=item.pk, buyer_id=buyer.pk, expires_s=expires_s)
-
-    return issue
+def pooler(server_directory: Path) -> Iterator[OwnPooler]:
+    """The shop reaches its database through a PgBouncer in transaction mode."""
+    with running_pooler(server_directory) as pooler, shop_on(pooler.url, direct_url=own_url()):
+        yield pooler
 
 
 @pytest.fixture(scope="session")

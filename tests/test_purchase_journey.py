@@ -10,10 +10,16 @@ from rest_framework.test import APIClient
 from orders import tasks
 from orders.life import intake, lifecycle
 from orders.models import Order, OrderStatus
-from seckill import ledger
 from seckill.models import SaleItem
+from tests.steps.store import left_held_sold
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(params=["directly", "through a pooler"], autouse=True)
+def _the_database_is_reached(request: pytest.FixtureRequest) -> None:
+    if request.param == "through a pooler":
+        request.getfixturevalue("pooler")
 
 
 def sign_in(user: User) -> APIClient:
@@ -22,12 +28,6 @@ def sign_in(user: User) -> APIClient:
     assert answer.status_code == 201
     api.credentials(HTTP_AUTHORIZATION=f"Bearer {answer.json()['token']}")
     return api
-
-
-def left_held_sold(item: SaleItem) -> tuple[int | None, int, int]:
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    return counters.left, counters.held, counters.sold
 
 
 def test_a_buyer_reserves_pays_and_owns(buyer: User, item: SaleItem) -> None:

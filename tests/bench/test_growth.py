@@ -24,9 +24,9 @@ from seckill import ledger
 from seckill.models import SaleItem
 from seckill.passes import passes
 from shop.models import Product
-from tests.conftest import make_item
 from tests.own_store import OwnStore, as_reservation_store, running
-from tests.products import make_product
+from tests.steps.buying import reserve
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -74,12 +74,6 @@ def rows_read() -> int:
         cursor.execute("SELECT pg_stat_force_next_flush()")
         cursor.execute("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables")
         return int(cursor.fetchone()[0])
-
-
-def reserve(item: SaleItem, person: User) -> None:
-    reservation_id = passes.new_reservation_id(item.pk)
-    answer = ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=person.pk, units=1)
-    assert answer.outcome == "reserved"
 
 
 def work_beside(own_store: OwnStore, product: Product, people: list[User], *, past: int) -> dict[str, Work]:

@@ -3,13 +3,13 @@
 import io
 from collections.abc import Callable
 from datetime import timedelta
-from io import StringIO
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -20,21 +20,19 @@ from orders.life import intake, lifecycle
 from orders.models import Mail, Order, Payment, PaymentEvent
 from orders.payments.simulated.models import SimulatedSession
 from seckill import ledger
-from seckill.changes.journal import make_change
 from seckill.items import item_state
 from seckill.live.staff_figures import figures_of
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
-from tests.orders.payments.payment_steps import message, payment_of, send_webhook
-from tests.products import make_product, variant_of
+from tests.steps.operating import run_command
+from tests.steps.paying import message, payment_of, send_webhook
+from tests.steps.shop import make_product, variant_of
+from tests.steps.staff import change
+from tests.steps.store import store_away
+
+run = partial(run_command, "remove_load_tests")
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def run(*options: str) -> str:
-    out = StringIO()
-    call_command("remove_load_tests", *options, stdout=out)
-    return out.getvalue()
 
 
 def reserve(item: SaleItem, buyer_id: int) -> Order:
@@ -62,7 +60,7 @@ def tested() -> SaleItem:
     send_webhook(message(payment_of(through_company)))
     lifecycle.pay(order_id=by_staff.pk)
     ledger.reserve(item_id=item.pk, reservation_id=uuid4(), buyer_id=buyer_ids[3], units=1)
-    make_change(kind=SaleChange.Kind.PAUSE, sale_id=item.sale_id, reason="because", made_by=None)
+    change(item, SaleChange.Kind.PAUSE)
     close(item)
     return item
 
@@ -200,8 +198,7 @@ def test_it_asks_first(tested: SaleItem, answering: Callable[[str], None]) -> No
 
 
 def test_with_the_store_down_it_says_so(tested: SaleItem, settings: Settings) -> None:
-    down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
-    settings.CACHES = settings.CACHES | {"seckill": down}
+    store_away(settings)
     with pytest.raises(CommandError, match="The reservation store does not answer"):
         run("--yes")
     assert Order.objects.exists()

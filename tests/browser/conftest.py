@@ -93,6 +93,15 @@ def width_of(page: Page) -> int:
     return width
 
 
+def focus_by_tab(page: Page, name: str) -> None:
+    """Press Tab until the element of that name has the focus."""
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if name in page.evaluate("document.activeElement.textContent || document.activeElement.name || ''"):
+            return
+    raise AssertionError(f"Tab never came to “{name}”")
+
+
 # Cookies are for a host, whatever its port.
 ANY_SHOP = "http://127.0.0.1"
 

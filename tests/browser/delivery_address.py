@@ -3,7 +3,7 @@
 from playwright.sync_api import Page
 
 from orders.models import Order, ShippingAddress
-from tests.orders.shipping.addresses import ADDRESS
+from tests.steps.buying import ADDRESS
 
 
 def start_payment(page: Page) -> None:

@@ -20,7 +20,7 @@ from seckill.models import SaleItem
 from seckill.passes import passes
 from shop.http import problems
 from shop.models import Product, Variant
-from tests.orders.staff.test_bounds import make_orders
+from tests.steps.buying import make_orders
 
 OPEN_PAGES = (
     *("/", "/sales/{sale}/", "/products/", "/categories/tea/", "/products/longjing/"),

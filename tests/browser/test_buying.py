@@ -17,21 +17,12 @@ from seckill.ledger_words import Confirmed
 from seckill.models import SaleItem
 from seckill.passes import passes
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product
+from tests.browser.conftest import focus_by_tab
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SignIn = Callable[[BrowserContext, User], None]
-
-
-def focus_by_tab(page: Page, name: str) -> None:
-    """Press Tab until the element of that name has the focus."""
-    for _ in range(40):
-        page.keyboard.press("Tab")
-        if name in page.evaluate("document.activeElement.textContent || document.activeElement.name || ''"):
-            return
-    raise AssertionError(f"Tab never came to “{name}”")
 
 
 def buy_all(item: SaleItem, rival: User) -> None:

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from shop.models import Category, Product, Variant
-from tests.orders.shipping.addresses import ADDRESS
-from tests.products import make_product, variant_of
+from tests.steps.buying import ADDRESS
+from tests.steps.shop import make_product, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,14 +1,12 @@
 """What holds for every page: readable in light and dark, usable on a phone, still, and light to load."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, Page, ViewportSize
+from playwright.sync_api import Browser, Page
 
 from seckill.models import SaleItem
 from tests.browser.conftest import console_errors_of, width_of
@@ -17,11 +15,10 @@ from tests.browser.every_page import (
     buyers_pages,
     visitors_pages,
 )
+from tests.browser.screen import DESKTOP, HEIGHT, PHONE, SHIFTS, opened
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-PHONE, DESKTOP = 360, 1280
-HEIGHT = 780
 
 # The sum of Chrome's layout shifts, of which 0.1 counts as good. Nothing of ours has a reason to move.
 LAYOUT_SHIFT_MAX = 0.01
@@ -41,30 +38,6 @@ LOADED = """() => {
         inline: count("style, [style], script:not([src]):not([type$='json'])"),
     };
 }"""
-
-# Sums up what moves, unless somebody pressed something just before, and says what it was, from where to where.
-SHIFTS = """window.shift = 0;
-window.moved = [];
-const place = (box) => [box.x, box.y, box.width, box.height].map(Math.round).join(" ");
-new PerformanceObserver((list) => {
-    for (const entry of list.getEntries().filter((one) => !one.hadRecentInput)) {
-        window.shift += entry.value;
-        for (const { node, previousRect, currentRect } of entry.sources)
-            window.moved.push(`${node?.outerHTML?.slice(0, 160)}: ${place(previousRect)} → ${place(currentRect)}`);
-    }
-}).observe({ type: "layout-shift", buffered: true });"""
-
-
-@contextmanager
-def opened(
-    browser: Browser, *, width: int = DESKTOP, scheme: Literal["light", "dark"] = "light", locale: str = "en-GB"
-) -> Iterator[Page]:
-    viewport: ViewportSize = {"width": width, "height": HEIGHT}
-    context = browser.new_context(
-        viewport=viewport, color_scheme=scheme, locale=locale, reduced_motion="reduce", is_mobile=width == PHONE
-    )
-    yield context.new_page()
-    context.close()
 
 
 def width_on(page: Page, width: int) -> int:

@@ -9,9 +9,9 @@ from playwright.sync_api import Browser, ViewportSize
 
 from seckill.models import SaleItem
 from shop.models import Product
+from tests.browser.screen import DESKTOP, HEIGHT, PHONE, SHIFTS, opened
 from tests.browser.slow_page import slow_pages
-from tests.browser.test_every_page import DESKTOP, HEIGHT, PHONE, SHIFTS, opened
-from tests.conftest import make_item
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,8 +9,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from orders.models import Order, OrderStatus, ShippingMethod, ShippingPrice
 from tests.browser.conftest import width_of
-from tests.orders.checkout.checkout_steps import assert_stock_agrees, goods, units_in
 from tests.processes import wait_until
+from tests.steps.buying import assert_stock_agrees
+from tests.steps.shop import goods, units_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,9 +10,8 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from orders.models import Order, OrderStatus, ShippingAddress
 from seckill.models import SaleItem
-from tests.orders.shipping.addresses import ADDRESS
-from tests.orders.staff.test_bounds import make_orders
-from tests.shop.accounts.test_second_factor import code_of
+from tests.steps.accounts import code_of
+from tests.steps.buying import ADDRESS, make_orders
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,10 +15,9 @@ from seckill.models import SaleItem
 from seckill.passes import passes
 from seckill.publication import publish_sale
 from shop.models import Product
-from tests.browser.test_buying import focus_by_tab
-from tests.conftest import make_item
+from tests.browser.conftest import focus_by_tab
 from tests.processes import wait_until
-from tests.products import make_product, variant_of
+from tests.steps.shop import make_item, make_product, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

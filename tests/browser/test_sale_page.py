@@ -19,9 +19,8 @@ from seckill.publication import publish_sale
 from shop.models import Product
 from tests.browser.conftest import width_of
 from tests.browser.delivery_address import start_payment
-from tests.conftest import make_item
 from tests.processes import wait_until
-from tests.products import make_product, variant_of
+from tests.steps.shop import make_item, make_product, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,13 +12,13 @@ from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from shop.models import Product
-from tests.conftest import make_item
 from tests.hosts.private_network import need_network, private_network
 from tests.hosts.spread_store import SpreadStore
 from tests.hosts.web_hosts import PORT, Buyer, assert_all_sold, shop_on
 from tests.own_store import as_reservation_store, running_replicated
 from tests.processes import wait_until
 from tests.seckill.store.items import reconciled
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,11 +10,11 @@ import pytest
 from django.contrib.auth.models import User
 
 from shop.models import Product
-from tests.conftest import make_item
 from tests.hosts.private_network import need_network, private_network
 from tests.hosts.web_hosts import Buyer, assert_all_sold, shop_on
 from tests.own_store import as_reservation_store, running
 from tests.processes import wait_until
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,32 +1,20 @@
 """The header of a Lua script is its contract: its slots and words are those of the body."""
 
 import re
-from dataclasses import astuple, dataclass, fields
-from enum import StrEnum
+from dataclasses import astuple, fields
 from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 from seckill import ledger
-from seckill.ledger_words import Adjusted, Archived, Confirmed, Forgotten, Published, Released, Restored
-from seckill.outcomes import Outcome
 from seckill.store import scripts
 from seckill.store.keys import ItemKeys, keys_of
 from seckill.store.scripts import LUA_DIR
+from tests.house.script_contract import WORDS, contract_of, split
 
 DESIGN = (Path(__file__).parents[2] / "docs" / "design.md").read_text()
 
-WORDS: dict[str, type[StrEnum]] = {
-    "publish": Published,
-    "reserve": Outcome,
-    "confirm": Confirmed,
-    "release": Released,
-    "adjust": Adjusted,
-    "restore": Restored,
-    "forget": Forgotten,
-    "archive": Archived,
-}
 
 # The commands that a script may use: their time does not depend on the size of the sale.
 CONSTANT_TIME = {
@@ -56,51 +44,6 @@ CONSTANT_TIME = {
 KEYLESS = {"TIME", "INFO"}
 
 each_verb = pytest.mark.parametrize("verb", WORDS)
-
-
-@dataclass(frozen=True)
-class Contract:
-    """The header: the names of the slots, the words in their order, the shape of the reply, the example."""
-
-    sentence: str
-    keys: list[str]
-    args: list[str]
-    reply: list[str]
-    words: list[str]
-    example: str
-
-
-def split(verb: str) -> tuple[str, str]:
-    """Header and body; the header ends with the first line that is no comment."""
-    lines = (LUA_DIR / f"{verb}.lua").read_text().splitlines()
-    end = next(number for number, line in enumerate(lines) if not line.startswith("--"))
-    return "\n".join(line.removeprefix("--") for line in lines[:end]), "\n".join(lines[end:])
-
-
-def contract_of(verb: str) -> Contract:
-    match = re.fullmatch(
-        r" (?P<sentence>.+?)\n\n KEYS\n(?P<keys>.+?)\n ARGV\n(?P<args>.+?)\n"
-        r" RETURNS \{(?P<reply>[^}]+)\}[^\n]*\n(?P<words>.+?)\n EXAMPLE\n(?P<example>.+)",
-        split(verb)[0],
-        re.DOTALL,
-    )
-    assert match, f"the header of {verb}.lua has no sentence, KEYS, ARGV, RETURNS and EXAMPLE in this order"
-    return Contract(
-        sentence=match["sentence"],
-        keys=slots(match["keys"]),
-        args=slots(match["args"]),
-        reply=match["reply"].split(", "),
-        words=[line.split()[0] for line in match["words"].splitlines()],
-        example=match["example"],
-    )
-
-
-def slots(text: str) -> list[str]:
-    """The names of numbered slots; each has a meaning beside it, and no number is left out."""
-    rows = [re.fullmatch(r"   (\d) (\w+) {2,}\S.*", line) for line in text.splitlines()]
-    assert all(rows), text
-    assert [int(row[1]) for row in rows if row] == list(range(1, len(rows) + 1))
-    return [row[2] for row in rows if row]
 
 
 def bound(body: str, table: str) -> list[str]:

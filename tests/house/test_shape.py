@@ -43,6 +43,15 @@ def test_no_import_hides_in_a_function() -> None:
     ]
 
 
+def test_no_test_imports_another_test() -> None:
+    """Steps that several tests take are in tests/steps, under one name each."""
+    assert not {
+        name(path): found
+        for path in FILES
+        if (found := [module for module in imports(path) if module.rpartition(".")[2].startswith("test_")])
+    }
+
+
 def test_no_signals() -> None:
     signals = {"django.dispatch", "django.db.models.signals", "django.core.signals"}
     assert not [name(path) for path in MODULES if signals & set(imports(path))]
@@ -87,6 +96,7 @@ def imports(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:

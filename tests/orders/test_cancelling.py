@@ -9,27 +9,17 @@ from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
-from orders.life import intake
 from orders.models import Order, OrderStatus
-from seckill import ledger
 from seckill.models import SaleItem
-from seckill.passes import passes
 from shop.http import rate_limits
 from shop.models import Product
-from tests.conftest import make_item
-from tests.own_store import free_port
-from tests.products import make_product
+from tests.steps.buying import order_of, status_of
+from tests.steps.shop import make_item, make_product
+from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OFTEN = 5
-
-
-def ordered(item: SaleItem, buyer: User) -> Order:
-    reservation_id = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
-    intake.drain_once(item_id=item.pk)
-    return Order.objects.get(reservation_id=reservation_id)
 
 
 def cancel(api: APIClient, order: Order) -> Any:
@@ -39,12 +29,12 @@ def cancel(api: APIClient, order: Order) -> Any:
 def cancel_often(api: APIClient, item: SaleItem, buyer: User) -> None:
     api.force_authenticate(buyer)
     for _ in range(OFTEN):
-        assert cancel(api, ordered(item, buyer)).status_code == 200
+        assert cancel(api, order_of(item, buyer)).status_code == 200
 
 
 def test_who_cancels_again_and_again_has_to_wait(api: APIClient, item: SaleItem, buyer: User) -> None:
     cancel_often(api, item, buyer)
-    order = ordered(item, buyer)
+    order = order_of(item, buyer)
     answer = cancel(api, order)
     assert answer.status_code == 429
     assert answer["Content-Type"] == "application/problem+json"
@@ -53,15 +43,14 @@ def test_who_cancels_again_and_again_has_to_wait(api: APIClient, item: SaleItem,
     assert 590 <= problem["retry_after"] <= 600
     assert answer["Retry-After"] == str(problem["retry_after"])
     assert "You can cancel again in " in problem["detail"]
-    order.refresh_from_db()
-    assert order.status == OrderStatus.AWAITING_PAYMENT
+    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
 
 
 def test_the_limit_is_a_setting(api: APIClient, item: SaleItem, buyer: User, settings: LazySettings) -> None:
     settings.CANCEL_LIMIT = "1/2seconds"
     api.force_authenticate(buyer)
-    assert cancel(api, ordered(item, buyer)).status_code == 200
-    order = ordered(item, buyer)
+    assert cancel(api, order_of(item, buyer)).status_code == 200
+    order = order_of(item, buyer)
     assert cancel(api, order).json()["retry_after"] <= 2
 
 
@@ -70,25 +59,24 @@ def test_other_buyers_and_other_items_are_not_meant(
 ) -> None:
     cancel_often(api, item, buyer)
     other = make_product(name="Sencha", slug="sencha", price_minor=9900, category=product.category)
-    assert cancel(api, ordered(make_item(other), buyer)).status_code == 200
-    order = ordered(item, rival)
+    assert cancel(api, order_of(make_item(other), buyer)).status_code == 200
+    order = order_of(item, rival)
     api.force_authenticate(rival)
     assert cancel(api, order).status_code == 200
 
 
 def test_repeating_a_call_does_not_count(api: APIClient, item: SaleItem, buyer: User) -> None:
     api.force_authenticate(buyer)
-    order = ordered(item, buyer)
+    order = order_of(item, buyer)
     for _ in range(3 * OFTEN):
         assert cancel(api, order).status_code == 200
-    assert cancel(api, ordered(item, buyer)).status_code == 200
+    assert cancel(api, order_of(item, buyer)).status_code == 200
 
 
-def test_the_page_says_how_long_and_what_to_do(client: Client, api: APIClient, item: SaleItem, buyer: User) -> None:
+def test_the_page_says_how_long_and_what_to_do(as_buyer: Client, api: APIClient, item: SaleItem, buyer: User) -> None:
     cancel_often(api, item, buyer)
-    order = ordered(item, buyer)
-    client.force_login(buyer)
-    page = client.post(f"/orders/{order.number}/cancel/", follow=True).content.decode()
+    order = order_of(item, buyer)
+    page = as_buyer.post(f"/orders/{order.number}/cancel/", follow=True).content.decode()
     assert "You can cancel again in 10 minutes" in page or "You can cancel again in 9 minutes" in page
     assert "an order that is not paid ends at its payment deadline" in page
 
@@ -102,10 +90,8 @@ def test_a_cache_that_is_away_lets_buyers_through(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cancel_often(api, item, buyer)
-    order = ordered(item, buyer)
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["default"]["LOCATION"] = f"redis://127.0.0.1:{free_port()}/0"
-    settings.CACHES = caches
+    order = order_of(item, buyer)
+    store_away(settings, "default")
     # What this process learns about the cache server must not last beyond this test.
     monkeypatch.setattr(rate_limits, "_cache_server", rate_limits.CacheServer())
     assert cancel(api, order).status_code == 200

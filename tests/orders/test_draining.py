@@ -1,29 +1,25 @@
 """Draining: the first order is never late, batches fill under load, and one process at a time drains an item."""
 
-import threading
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 from unittest import mock
-from uuid import UUID
 
 import pytest
 from django.conf import LazySettings
-from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.db import connections
 
 from orders import tasks
 from orders.life import intake
 from orders.models import Order
-from seckill import ledger
 from seckill.models import SaleItem
 from seckill.outbox import lease
-from seckill.passes import passes
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product
+from tests.processes import wait_until
+from tests.steps.at_once import at_once
+from tests.steps.buying import reserve_often
+from tests.steps.shop import make_item, make_product
+from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -31,16 +27,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def item(product: Product) -> SaleItem:
     return make_item(product, quantity=None)
-
-
-def reserve(item: SaleItem, *, times: int = 1) -> list[UUID]:
-    made = []
-    for _ in range(times):
-        buyer = User.objects.create(username=f"buyer-{item.pk}-{time.monotonic_ns()}")
-        made.append(passes.new_reservation_id(item.pk))
-        answer = ledger.reserve(item_id=item.pk, reservation_id=made[-1], buyer_id=buyer.pk, units=1)
-        assert answer.outcome == "reserved"
-    return made
 
 
 @pytest.fixture
@@ -52,7 +38,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_a_lone_reservation_is_an_order_before_anything_waits(item: SaleItem, pauses: list[int]) -> None:
-    reserve(item)
+    reserve_often(item)
     assert tasks.drain_outbox(item_id=item.pk) == 1
     assert pauses == [1]
 
@@ -63,10 +49,10 @@ def test_what_comes_during_a_pause_becomes_one_batch(item: SaleItem, monkeypatch
     def sleep(seconds: float) -> None:
         assert seconds == tasks.GATHER_SECONDS
         if coming:
-            reserve(item, times=coming.pop(0))
+            reserve_often(item, coming.pop(0))
 
     monkeypatch.setattr(time, "sleep", sleep)
-    reserve(item)
+    reserve_often(item)
     with mock.patch.object(intake, "take_in_batch", wraps=intake.take_in_batch) as batches:
         assert tasks.drain_outbox(item_id=item.pk) == 10
     assert [len(call.kwargs["entries"]) for call in batches.call_args_list if call.kwargs["entries"]] == [1, 5, 4]
@@ -77,7 +63,7 @@ def test_full_batches_follow_each_other_without_a_pause(
 ) -> None:
     monkeypatch.setattr(intake, "BATCH_MAX", 3)
     monkeypatch.setattr(intake, "drain_once", partial(intake.drain_once, batch_max=3))
-    reserve(item, times=7)
+    reserve_often(item, 7)
     assert tasks.drain_outbox(item_id=item.pk) == 7
     assert pauses == [7]
 
@@ -85,7 +71,7 @@ def test_full_batches_follow_each_other_without_a_pause(
 def test_the_sweep_never_pauses(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr(time, "sleep", slept.append)
-    reserve(item, times=3)
+    reserve_often(item, 3)
     assert tasks.sweep_outboxes() == 3
     assert not any(slept)
 
@@ -103,8 +89,8 @@ def test_an_item_that_another_process_drains_is_left_to_it_and_the_others_are_dr
     item: SaleItem, product: Product
 ) -> None:
     other = make_item(make_product(name="oolong", slug="oolong", price_minor=9900, category=product.category))
-    reserve(item)
-    reserve(other)
+    reserve_often(item)
+    reserve_often(other)
     assert lease.take(item.pk)
     assert tasks.drain_outbox(item_id=item.pk) == 0
     assert tasks.sweep_outboxes() == 1
@@ -115,12 +101,12 @@ def test_an_item_that_another_process_drains_is_left_to_it_and_the_others_are_dr
 def test_a_reservation_after_the_last_batch_is_found_although_its_doorbell_was_not_sent(
     item: SaleItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reserve(item)
+    reserve_often(item)
     give_back, coming = lease.give_back, [1]
 
     def give_back_late(item_id: int) -> None:
         if coming:
-            reserve(item, times=coming.pop())
+            reserve_often(item, coming.pop())
             assert lease.is_taken(item_id)
         give_back(item_id)
 
@@ -141,11 +127,11 @@ def test_a_drain_that_fails_gives_its_lease_back(item: SaleItem) -> None:
 def test_the_lease_of_a_dead_process_ends(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease, "LEASE_SECONDS", 0.05)
     assert lease.take(item.pk)
-    until(lambda: lease.take(item.pk))
+    wait_until(lambda: lease.take(item.pk), seconds_max=10)
 
 
 def test_a_process_that_works_keeps_its_lease(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
-    reserve(item)
+    reserve_often(item)
     client: Any = cache
     milliseconds = []
 
@@ -164,11 +150,8 @@ def test_a_process_that_works_keeps_its_lease(item: SaleItem, monkeypatch: pytes
 
 
 def test_without_the_cache_server_items_are_drained(item: SaleItem, settings: LazySettings) -> None:
-    reserve(item)
-    settings.CACHES = {
-        **settings.CACHES,
-        "default": {**settings.CACHES["default"], "LOCATION": "redis://127.0.0.1:1/0"},
-    }
+    reserve_often(item)
+    store_away(settings, "default")
     assert tasks.drain_outbox(item_id=item.pk) == 1
 
 
@@ -177,31 +160,12 @@ def test_of_many_reservations_each_becomes_an_order_without_a_sweep(
 ) -> None:
     """Four threads reserve and then ask for a drain, as doorbell and worker do; most find the item taken."""
     monkeypatch.setattr(tasks, "GATHER_SECONDS", 0.0)
-    barrier, failures = threading.Barrier(4), []
 
     def buy() -> None:
-        try:
-            barrier.wait(timeout=10)
-            for _ in range(50):
-                reserve(item)
-                if not lease.is_taken(item.pk):
-                    tasks.drain_outbox(item_id=item.pk)
-        except BaseException as error:
-            failures.append(error)
-        finally:
-            connections.close_all()
+        for _ in range(50):
+            reserve_often(item)
+            if not lease.is_taken(item.pk):
+                tasks.drain_outbox(item_id=item.pk)
 
-    threads = [threading.Thread(target=buy) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
-    assert not failures
+    at_once([buy] * 4)
     assert Order.objects.count() == 200
-
-
-def until(happened: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 10
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)

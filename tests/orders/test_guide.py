@@ -14,7 +14,7 @@ from orders.models import Order, OrderStatus
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.live_shop import live_shop
-from tests.products import variant_of
+from tests.steps.shop import variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

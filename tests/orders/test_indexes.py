@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from orders.models import Order, OrderLine, OrderStatus
 from shop.models import Product
-from tests.products import variant_of
+from tests.steps.shop import variant_of
 
 pytestmark = pytest.mark.django_db
 

@@ -1,6 +1,6 @@
 """Intake: each entry becomes one order, whatever crashes or repeats, and PostgreSQL refuses to oversell."""
 
-import threading
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,24 +15,14 @@ from orders.models import Order, OrderLine, OrderStatus
 from seckill import ledger
 from seckill.models import SaleItem
 from seckill.outbox import outbox
-from seckill.passes import passes
 from seckill.store.keys import keys_of
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product
+from tests.steps.at_once import at_once
+from tests.steps.buying import new_buyers, reserve
+from tests.steps.shop import make_item, make_product
+from tests.steps.store import counters_of, store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def reserve(item: SaleItem, buyer: User, units: int = 1) -> UUID:
-    reservation_id = passes.new_reservation_id(item.pk)
-    answer = ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=units)
-    assert answer.outcome == "reserved"
-    return reservation_id
-
-
-def new_buyers(count: int) -> list[User]:
-    return User.objects.bulk_create(User(username=f"new-buyer-{number}", password="!") for number in range(count))
 
 
 def taken(item: SaleItem) -> int:
@@ -42,12 +32,6 @@ def taken(item: SaleItem) -> int:
 
 def waiting(item: SaleItem) -> int:
     return outbox.backlogs(item_ids=[item.pk]).get(item.pk, 0)
-
-
-def counters_of(item: SaleItem) -> ledger.Counters:
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    return counters
 
 
 def test_a_batch_becomes_orders_with_one_line_each(product: Product) -> None:
@@ -114,25 +98,12 @@ def test_two_consumers_on_the_same_entries_make_each_order_once(
     for buyer in new_buyers(200):
         reserve(item, buyer)
     monkeypatch.setattr(outbox, "TAKE_OVER_IDLE_MS", 0)
-    barrier = threading.Barrier(4)
-    failures: list[BaseException] = []
 
     def consume(name: str) -> None:
-        try:
-            barrier.wait(timeout=10)
-            while intake.drain_once(item_id=item.pk, batch_max=20, consumer=name):
-                pass
-        except BaseException as error:
-            failures.append(error)
-        finally:
-            connections.close_all()
+        while intake.drain_once(item_id=item.pk, batch_max=20, consumer=name):
+            pass
 
-    threads = [threading.Thread(target=consume, args=(f"consumer-{number}",)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
-    assert not failures
+    at_once([partial(consume, f"consumer-{number}") for number in range(4)])
     assert (Order.objects.count(), OrderLine.objects.count(), taken(item), waiting(item)) == (200, 200, 200, 0)
 
 
@@ -252,8 +223,7 @@ def test_a_sweep_without_the_store_is_a_warning_and_the_next_one_drains(
     item: SaleItem, buyer: User, settings: LazySettings, caplog: pytest.LogCaptureFixture
 ) -> None:
     reserve(item, buyer)
-    healthy = settings.CACHES
-    settings.CACHES = {**healthy, "seckill": {**healthy["seckill"], "LOCATION": "redis://127.0.0.1:1/0"}}
+    healthy = store_away(settings)
     assert tasks.sweep_outboxes() == 0
     assert "sweep_waits_for_store" in caplog.text
     settings.CACHES = healthy

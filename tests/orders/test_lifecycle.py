@@ -1,63 +1,28 @@
 """How orders end: paid, expired, cancelled; at the same time, repeatedly, and with the store unreachable."""
 
-import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
-from django.db import connections
-from django.db.models import F
 from django.utils import timezone
 
 from orders import tasks
 from orders.life import intake, lifecycle, settlement
 from orders.models import Mail, Order, OrderStatus, Payment
-from seckill import ledger
 from seckill.models import SaleItem
-from seckill.passes import passes
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product
+from tests.steps.at_once import at_once
+from tests.steps.buying import let_deadlines_pass, new_buyers, order_of, reserve, with_address
+from tests.steps.paying import payment_row
+from tests.steps.shop import make_item, make_product
+from tests.steps.store import figures, store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def order_of(item: SaleItem, buyer: User, units: int = 1) -> Order:
-    """An order that awaits payment, made by a reservation and intake."""
-    reservation_id = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=units)
-    intake.drain_once(item_id=item.pk)
-    return Order.objects.get(reservation_id=reservation_id)
-
-
-def with_address(*users: User) -> None:
-    """Mails are queued for buyers with an address only."""
-    for user in users:
-        User.objects.filter(pk=user.pk).update(email=f"{user.username}@example.com")
-
-
-def let_deadlines_pass() -> None:
-    Order.objects.update(expires_at=F("expires_at") - timedelta(days=1))
-
-
-def figures(item: SaleItem) -> tuple[int | None, int, int, int]:
-    """left, held, sold in the store, taken in PostgreSQL."""
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    item.refresh_from_db()
-    return counters.left, counters.held, counters.sold, item.taken
-
-
-def store_away(settings: LazySettings) -> None:
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
-
-
-def test_paying_sells_the_units_once(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_paying_sells_the_units_once(order: Order, item: SaleItem) -> None:
     assert lifecycle.pay(order_id=order.pk)
     assert not lifecycle.pay(order_id=order.pk)
     assert not lifecycle.cancel(order_id=order.pk)
@@ -66,16 +31,14 @@ def test_paying_sells_the_units_once(item: SaleItem, buyer: User) -> None:
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_a_paid_order_never_expires(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_a_paid_order_never_expires(order: Order, item: SaleItem) -> None:
     lifecycle.pay(order_id=order.pk)
     let_deadlines_pass()
     assert tasks.expire_overdue() == 0
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_an_order_past_its_deadline_cannot_be_paid(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_an_order_past_its_deadline_cannot_be_paid(order: Order, item: SaleItem) -> None:
     let_deadlines_pass()
     assert not lifecycle.pay(order_id=order.pk)
     assert tasks.expire_overdue() == 1
@@ -102,7 +65,7 @@ def test_many_orders_expire_in_batches(product: Product, monkeypatch: pytest.Mon
     item = make_item(product, quantity=50)
     people = User.objects.bulk_create(User(username=f"crowd-{n}", password="!") for n in range(50))
     for person in people:
-        ledger.reserve(item_id=item.pk, reservation_id=passes.new_reservation_id(item.pk), buyer_id=person.pk, units=1)
+        reserve(item, person)
     intake.drain_once(item_id=item.pk)
     let_deadlines_pass()
     assert lifecycle.expire_overdue(batch_max=20) == 20
@@ -111,8 +74,7 @@ def test_many_orders_expire_in_batches(product: Product, monkeypatch: pytest.Mon
     assert figures(item) == (50, 0, 0, 0)
 
 
-def test_cancelling_puts_the_units_back(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_cancelling_puts_the_units_back(order: Order, item: SaleItem) -> None:
     assert lifecycle.cancel(order_id=order.pk)
     assert not lifecycle.cancel(order_id=order.pk)
     assert figures(item) == (5, 0, 0, 0)
@@ -154,19 +116,11 @@ def test_an_item_that_the_store_lost_does_not_block_the_others(
 
 def test_a_payment_and_an_expiry_at_once_have_one_winner(product: Product) -> None:
     item = make_item(product, quantity=None)
-    people = User.objects.bulk_create(User(username=f"crowd-{n}", password="!") for n in range(40))
+    people = new_buyers(40)
     orders = [order_of(item, person) for person in people]
     soon = timezone.now() + timedelta(milliseconds=300)
     Order.objects.update(expires_at=soon)
-    barrier = threading.Barrier(3)
     paid: list[int] = []
-
-    def run(work: Any) -> None:
-        try:
-            barrier.wait(timeout=10)
-            work()
-        finally:
-            connections.close_all()
 
     def pay_all() -> None:
         paid.extend(order.pk for order in orders if lifecycle.pay(order_id=order.pk))
@@ -175,11 +129,7 @@ def test_a_payment_and_an_expiry_at_once_have_one_winner(product: Product) -> No
         while Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT).exists():
             tasks.expire_overdue()
 
-    threads = [threading.Thread(target=run, args=(work,)) for work in (pay_all, expire_all, expire_all)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
+    at_once([pay_all, expire_all, expire_all])
     settlement.settle_orders()
 
     assert set(Order.objects.filter(status=OrderStatus.PAID).values_list("pk", flat=True)) == set(paid)
@@ -193,20 +143,7 @@ def paid_order(item: SaleItem, buyer: User) -> Order:
     return order
 
 
-def captured_payment(order: Order) -> Payment:
-    """A captured payment, written directly; tests/orders/payments/test_webhook.py makes one by a webhook."""
-    return Payment.objects.create(
-        order=order,
-        provider="simulated",
-        idempotency_key="key",
-        status=Payment.Status.CAPTURED,
-        amount_minor=order.amount_minor,
-        currency=order.currency,
-    )
-
-
-def test_only_a_paid_order_is_shipped_and_only_a_shipped_one_completed(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_only_a_paid_order_is_shipped_and_only_a_shipped_one_completed(order: Order, item: SaleItem) -> None:
     assert not lifecycle.ship(order_id=order.pk)
     lifecycle.pay(order_id=order.pk)
     assert not lifecycle.complete(order_id=order.pk)
@@ -218,9 +155,8 @@ def test_only_a_paid_order_is_shipped_and_only_a_shipped_one_completed(item: Sal
 
 
 def test_an_order_shipped_before_it_was_settled_is_confirmed(
-    item: SaleItem, buyer: User, settings: LazySettings
+    order: Order, item: SaleItem, settings: LazySettings
 ) -> None:
-    order = order_of(item, buyer)
     healthy = settings.CACHES
     store_away(settings)
     lifecycle.pay(order_id=order.pk)
@@ -251,7 +187,7 @@ def test_refunded_without_units_back_they_stay_sold(item: SaleItem, buyer: User)
 
 def test_a_providers_refund_is_due_until_the_provider_confirms(item: SaleItem, buyer: User) -> None:
     order = paid_order(item, buyer)
-    payment = captured_payment(order)
+    payment = payment_row(order, Payment.Status.CAPTURED)
     assert lifecycle.refund(order_id=order.pk, units_back=True)
     order.refresh_from_db()
     payment.refresh_from_db()

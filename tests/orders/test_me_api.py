@@ -11,12 +11,11 @@ from rest_framework.test import APIClient
 from orders.models import Order, OrderStatus
 from seckill import ledger
 from seckill.models import SaleItem
-from seckill.passes import passes
 from seckill.store.client import StoreUnreachable
 from shop.accounts.sign_in_hint import COOKIE, hint_of
 from shop.models import BuyerLanguage, Product
-from tests.conftest import make_item
-from tests.orders.payments.payment_steps import order_of
+from tests.steps.buying import order_of, reserve
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -28,7 +27,7 @@ def test_who_is_not_signed_in_hears_so(api: APIClient) -> None:
 
 
 def test_the_buyer_sees_name_language_and_what_is_to_be_paid(
-    client: Client, product: Product, buyer: User, rival: User
+    as_buyer: Client, product: Product, buyer: User, rival: User
 ) -> None:
     item = make_item(product, quantity=9, per_buyer_max=4)
     order, later, paid, overdue = (order_of(item, buyer) for _ in range(4))
@@ -38,8 +37,7 @@ def test_the_buyer_sees_name_language_and_what_is_to_be_paid(
     Order.objects.filter(pk=paid.pk).update(status=OrderStatus.PAID, ended_at=now)
     Order.objects.filter(pk=overdue.pk).update(expires_at=now - timedelta(seconds=1))
     BuyerLanguage.objects.create(user=buyer, language="zh-hans")
-    client.force_login(buyer)
-    answer = client.get("/api/v1/me/")
+    answer = as_buyer.get("/api/v1/me/")
     assert answer["Cache-Control"] == "no-store"
     body = answer.json()
     assert (body["name"], body["language"]) == ("buyer", "zh-hans")
@@ -51,28 +49,25 @@ def test_the_buyer_sees_name_language_and_what_is_to_be_paid(
 
 
 def test_what_the_buyer_has_of_a_sale_is_said_on_request(
-    client: Client, product: Product, buyer: User, rival: User
+    as_buyer: Client, product: Product, buyer: User, rival: User
 ) -> None:
     item = make_item(product, quantity=9, per_buyer_max=3)
     for user, units in ((buyer, 2), (rival, 1)):
-        reservation_id = passes.new_reservation_id(item.pk)
-        ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=user.pk, units=units)
-    client.force_login(buyer)
-    assert client.get(f"/api/v1/me/?sale={item.sale_id}").json()["items"] == [{"id": item.pk, "units": 2}]
-    assert client.get("/api/v1/me/?sale=999999").json()["items"] == []
+        reserve(item, user, units)
+    assert as_buyer.get(f"/api/v1/me/?sale={item.sale_id}").json()["items"] == [{"id": item.pk, "units": 2}]
+    assert as_buyer.get("/api/v1/me/?sale=999999").json()["items"] == []
     for nonsense in ("", "x", "-1", "²", "9" * 30):
-        assert "items" not in client.get("/api/v1/me/", {"sale": nonsense}).json()
+        assert "items" not in as_buyer.get("/api/v1/me/", {"sale": nonsense}).json()
 
 
 def test_while_the_store_does_not_answer_the_rest_is_said(
-    client: Client, item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
+    as_buyer: Client, item: SaleItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unreachable(**_: object) -> None:
         raise StoreUnreachable
 
     monkeypatch.setattr(ledger, "units_of_buyer", unreachable)
-    client.force_login(buyer)
-    body = client.get(f"/api/v1/me/?sale={item.sale_id}").json()
+    body = as_buyer.get(f"/api/v1/me/?sale={item.sale_id}").json()
     assert body["name"] == "buyer"
     assert "items" not in body
 
@@ -112,12 +107,11 @@ def test_a_hint_without_a_session_is_taken_back(client: Client, buyer: User) -> 
     assert client.cookies[COOKIE].value == ""
 
 
-def test_a_session_without_a_hint_gets_one(client: Client, buyer: User) -> None:
+def test_a_session_without_a_hint_gets_one(as_buyer: Client, buyer: User) -> None:
     """From before there were hints, or the visitor deleted it."""
-    client.force_login(buyer)
-    client.get("/orders/")
-    assert client.cookies[COOKIE].value == hint_of(str(buyer.pk))
-    assert COOKIE not in client.get("/orders/").cookies
+    as_buyer.get("/orders/")
+    assert as_buyer.cookies[COOKIE].value == hint_of(str(buyer.pk))
+    assert COOKIE not in as_buyer.get("/orders/").cookies
 
 
 def test_buyers_of_one_browser_have_different_hints(buyer: User, rival: User) -> None:

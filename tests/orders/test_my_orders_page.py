@@ -22,27 +22,25 @@ from seckill.passes import passes
 from seckill.store.client import StoreUnreachable
 from shop.languages.page_language import path_in
 from shop.models import Product
-from tests.conftest import make_item
-from tests.orders.payments.payment_steps import message, send_webhook, store_away
-from tests.orders.shipping.addresses import ADDRESS
-from tests.seckill.staff.filled_form import messages_on
+from tests.steps.buying import ADDRESS, order_of, reserve, status_of
+from tests.steps.paying import message, send_webhook
+from tests.steps.shop import make_item, text_of
+from tests.steps.staff import messages_on
+from tests.steps.store import counters_of, store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def reserve(item: SaleItem, user: User, *, units: int = 1) -> Order:
-    reservation_id = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=user.pk, units=units)
-    tasks.drain_outbox(item_id=item.pk)
-    order = Order.objects.get(reservation_id=reservation_id)
+@pytest.fixture
+def order(client: Client, item: SaleItem, buyer: User) -> Order:
+    """With an address. Its buyer is signed in."""
+    client.force_login(buyer)
+    return with_delivery(order_of(item, buyer))
+
+
+def with_delivery(order: Order) -> Order:
     store_address(order_id=order.pk, values=ADDRESS)
     return order
-
-
-def text_of(client: Client, path: str, **headers: str) -> str:
-    answer = client.get(path, headers=headers)
-    assert answer.status_code == 200
-    return answer.content.decode()
 
 
 def end(order: Order, status: OrderStatus) -> None:
@@ -56,26 +54,22 @@ def test_a_stranger_is_asked_to_sign_in_and_then_led_back(client: Client, buyer:
     assert answer["Location"] == "/orders/"
 
 
-def test_without_orders_the_page_says_where_to_get_some(client: Client, buyer: User) -> None:
-    client.force_login(buyer)
-    assert "You have no orders yet." in text_of(client, "/orders/")
-    assert "您还没有订单。" in text_of(client, "/zh-hans/orders/")
+def test_without_orders_the_page_says_where_to_get_some(as_buyer: Client) -> None:
+    assert "You have no orders yet." in text_of(as_buyer, "/orders/")
+    assert "您还没有订单。" in text_of(as_buyer, "/zh-hans/orders/")
 
 
 def test_an_order_is_listed_with_units_amount_status_and_deadline(
-    client: Client, product: Product, buyer: User
+    as_buyer: Client, product: Product, buyer: User
 ) -> None:
-    order = reserve(make_item(product, per_buyer_max=3), buyer, units=2)
-    client.force_login(buyer)
-    text = text_of(client, "/zh-hans/orders/")
+    order = with_delivery(order_of(make_item(product, per_buyer_max=3), buyer, units=2))
+    text = text_of(as_buyer, "/zh-hans/orders/")
     for words in ("龙井茶", "2 × ¥19.00", "¥38.00", "待付款", "付款剩余时间"):
         assert words in text
     assert f'data-countdown="{int(order.expires_at.timestamp() * 1000)}"' in text
 
 
-def test_the_list_asks_again_only_while_something_awaits_payment(client: Client, item: SaleItem, buyer: User) -> None:
-    order = reserve(item, buyer)
-    client.force_login(buyer)
+def test_the_list_asks_again_only_while_something_awaits_payment(client: Client, order: Order) -> None:
     for path in ("/orders/", order.get_absolute_url()):
         assert "hx-trigger" in text_of(client, path)
         part = text_of(client, path, hx_request="true")
@@ -101,12 +95,10 @@ def test_the_list_asks_again_only_while_something_awaits_payment(client: Client,
     ],
 )
 def test_every_status_is_explained(
-    client: Client, item: SaleItem, buyer: User, status: OrderStatus, words: str, words_zh: str
+    client: Client, order: Order, status: OrderStatus, words: str, words_zh: str
 ) -> None:
-    order = reserve(item, buyer)
     if status != OrderStatus.AWAITING_PAYMENT:
         end(order, status)
-    client.force_login(buyer)
     assert words in text_of(client, order.get_absolute_url())
     assert words_zh in text_of(client, path_in("zh-hans", order.get_absolute_url()))
 
@@ -117,49 +109,38 @@ def test_each_status_is_explained_by_a_test() -> None:
 
 
 def test_without_a_provider_the_page_says_how_to_pay_and_has_no_button(
-    client: Client, item: SaleItem, buyer: User, settings: Settings
+    client: Client, order: Order, settings: Settings
 ) -> None:
     settings.PAYMENT_PROVIDERS = []
-    order = reserve(item, buyer)
-    client.force_login(buyer)
     text = text_of(client, order.get_absolute_url())
     assert "This shop does not take online payments yet" in text
     assert 'id="pay"' not in text
-    answer = client.post(f"{order.get_absolute_url()}pay/", follow=True)
+    answer = client.post(order.pay_path, follow=True)
     assert messages_on(answer) == ["This shop does not take online payments yet."]
 
 
-def test_the_button_leads_to_the_payment_page_and_pressed_again_to_the_same(
-    client: Client, item: SaleItem, buyer: User
-) -> None:
-    order = reserve(item, buyer)
-    client.force_login(buyer)
-    first = client.post(f"{order.get_absolute_url()}pay/")["Location"]
+def test_the_button_leads_to_the_payment_page_and_pressed_again_to_the_same(client: Client, order: Order) -> None:
+    first = client.post(order.pay_path)["Location"]
     assert first == Payment.objects.get().url
-    assert client.post(f"{order.get_absolute_url()}pay/")["Location"] == first
+    assert client.post(order.pay_path)["Location"] == first
 
 
-def test_a_payment_page_elsewhere_is_reached_by_a_page_of_ours(client: Client, item: SaleItem, buyer: User) -> None:
+def test_a_payment_page_elsewhere_is_reached_by_a_page_of_ours(client: Client, order: Order) -> None:
     # Given an open payment page of another company, to which a form of ours may not lead
-    order = reserve(item, buyer)
-    client.force_login(buyer)
-    client.post(f"{order.get_absolute_url()}pay/")
+    client.post(order.pay_path)
     Payment.objects.update(url="https://pay.example.com/session/1")
-    answer = client.post(f"{order.get_absolute_url()}pay/")
+    answer = client.post(order.pay_path)
     assert answer.status_code == 200
     assert 'content="0; url=https://pay.example.com/session/1"' in answer.content.decode()
 
 
-def test_coming_back_from_the_payment_page_marks_nothing_paid(client: Client, item: SaleItem, buyer: User) -> None:
+def test_coming_back_from_the_payment_page_marks_nothing_paid(client: Client, order: Order) -> None:
     # Given a buyer who returns from the payment page before the provider's event has arrived
-    order = reserve(item, buyer)
-    client.force_login(buyer)
-    client.post(f"{order.get_absolute_url()}pay/")
+    client.post(order.pay_path)
     text = text_of(client, f"{order.get_absolute_url()}?payment=returned")
     assert "We are waiting for your payment to be confirmed." in text
     assert "hx-trigger" in text
-    order.refresh_from_db()
-    assert order.status == OrderStatus.AWAITING_PAYMENT
+    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
     # When the event arrives, then the page shows it at its next update
     send_webhook(message(Payment.objects.get()))
     text = text_of(client, order.get_absolute_url(), hx_request="true")
@@ -167,25 +148,21 @@ def test_coming_back_from_the_payment_page_marks_nothing_paid(client: Client, it
     assert "hx-trigger" not in text
 
 
-def test_after_a_declined_payment_the_page_offers_another(client: Client, item: SaleItem, buyer: User) -> None:
-    order = reserve(item, buyer)
-    client.force_login(buyer)
-    client.post(f"{order.get_absolute_url()}pay/")
+def test_after_a_declined_payment_the_page_offers_another(client: Client, order: Order) -> None:
+    client.post(order.pay_path)
     send_webhook(message(Payment.objects.get(), "declined"))
     text = text_of(client, order.get_absolute_url())
     assert "The payment did not go through" in text
     assert "Try paying again" in text
     # orders.js announces changes of this attribute to screen readers.
     assert 'data-status="awaiting payment, the payment did not go through"' in text
-    client.post(f"{order.get_absolute_url()}pay/")
+    client.post(order.pay_path)
     assert sorted(Payment.objects.values_list("status", flat=True)) == ["failed", "pending"]
 
 
-def test_the_page_explains_a_late_payment(client: Client, item: SaleItem, buyer: User, settings: LazySettings) -> None:
+def test_the_page_explains_a_late_payment(client: Client, order: Order, settings: LazySettings) -> None:
     # Given a payment that arrived after the order had expired, while the reservation store is unreachable
-    order = reserve(item, buyer)
-    client.force_login(buyer)
-    client.post(f"{order.get_absolute_url()}pay/")
+    client.post(order.pay_path)
     Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     tasks.expire_overdue()
     healthy = store_away(settings)
@@ -199,87 +176,66 @@ def test_the_page_explains_a_late_payment(client: Client, item: SaleItem, buyer:
 
 
 def test_a_late_payment_for_units_that_are_gone_says_that_the_money_goes_back(
-    client: Client, product: Product, buyer: User, rival: User
+    as_buyer: Client, product: Product, buyer: User, rival: User
 ) -> None:
     item = make_item(product, quantity=1)
-    order = reserve(item, buyer)
-    client.force_login(buyer)
-    client.post(f"{order.get_absolute_url()}pay/")
+    order = with_delivery(order_of(item, buyer))
+    as_buyer.post(order.pay_path)
     Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     tasks.expire_overdue()
     reserve(item, rival)
     send_webhook(message(Payment.objects.get()))
-    text = text_of(client, order.get_absolute_url())
+    text = text_of(as_buyer, order.get_absolute_url())
     assert "Your payment arrived after the order had ended" in text
     assert "We will refund you in full" in text
 
 
-def test_cancelling_asks_once_and_puts_the_units_back_on_sale(client: Client, item: SaleItem, buyer: User) -> None:
-    order = reserve(item, buyer)
-    client.force_login(buyer)
+def test_cancelling_asks_once_and_puts_the_units_back_on_sale(client: Client, item: SaleItem, order: Order) -> None:
     path = f"{order.get_absolute_url()}cancel/"
     assert "Cancel this order?" in text_of(client, path)
-    order.refresh_from_db()
-    assert order.status == OrderStatus.AWAITING_PAYMENT
+    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
     assert "This order was cancelled" in client.post(path, follow=True).content.decode()
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    assert counters.left == 5
+    assert counters_of(item).left == 5
 
 
-def test_a_paid_order_is_not_cancelled_by_its_buyer(client: Client, item: SaleItem, buyer: User) -> None:
-    order = reserve(item, buyer)
+def test_a_paid_order_is_not_cancelled_by_its_buyer(client: Client, order: Order) -> None:
     end(order, OrderStatus.PAID)
-    client.force_login(buyer)
     path = f"{order.get_absolute_url()}cancel/"
     assert client.get(path)["Location"] == order.get_absolute_url()
     answer = client.post(path, follow=True)
     assert messages_on(answer) == ["The order could not be cancelled: it is no longer awaiting payment."]
-    order.refresh_from_db()
-    assert order.status == OrderStatus.PAID
+    assert status_of(order) == OrderStatus.PAID
 
 
-def test_nobody_can_pay_or_cancel_for_somebody_else(
-    client: Client, item: SaleItem, buyer: User, stranger: User
-) -> None:
-    order = reserve(item, buyer)
+def test_nobody_can_pay_or_cancel_for_somebody_else(client: Client, order: Order, buyer: User, stranger: User) -> None:
     client.force_login(stranger)
     for button in ("pay", "cancel"):
         assert client.post(f"{order.get_absolute_url()}{button}/").status_code == 404
     client.logout()
-    answer = client.post(f"{order.get_absolute_url()}pay/")
+    answer = client.post(order.pay_path)
     assert answer["Location"].startswith("/accounts/login/")
     client.force_login(buyer)
-    assert client.get(f"{order.get_absolute_url()}pay/")["Location"] == order.get_absolute_url()
+    assert client.get(order.pay_path)["Location"] == order.get_absolute_url()
 
 
-def test_an_unreachable_provider_is_explained(
-    client: Client, item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreachable_provider_is_explained(client: Client, order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(self: object, *, payment: Payment) -> None:
         raise ProviderUnreachable
 
     monkeypatch.setattr(SimulatedProvider, "open_session", away)
-    order = reserve(item, buyer)
-    client.force_login(buyer)
-    answer = client.post(f"{order.get_absolute_url()}pay/", follow=True)
+    answer = client.post(order.pay_path, follow=True)
     assert messages_on(answer) == ["The payment company is not answering right now. Please try again in a moment."]
     assert "We are waiting for your payment to be confirmed." not in answer.content.decode()
 
 
-def test_the_buyer_sees_the_address_for_mails_and_where_to_change_it(
-    client: Client, item: SaleItem, buyer: User
-) -> None:
-    order = reserve(item, buyer)
-    client.force_login(buyer)
+def test_the_buyer_sees_the_address_for_mails_and_where_to_change_it(client: Client, order: Order, buyer: User) -> None:
     assert "No e-mail address" in text_of(client, order.get_absolute_url())
     assert 'href="/accounts/email/"' in text_of(client, order.get_absolute_url())
     User.objects.filter(pk=buyer.pk).update(email="new@example.com")
     assert "new@example.com" in text_of(client, order.get_absolute_url())
 
 
-def test_the_order_of_somebody_else_is_404(client: Client, item: SaleItem, buyer: User, stranger: User) -> None:
-    order = reserve(item, buyer)
+def test_the_order_of_somebody_else_is_404(client: Client, order: Order, stranger: User) -> None:
     client.force_login(stranger)
     assert client.get(order.get_absolute_url()).status_code == 404
     assert client.get(f"/reservations/{order.reservation_id}/").status_code == 404
@@ -287,31 +243,28 @@ def test_the_order_of_somebody_else_is_404(client: Client, item: SaleItem, buyer
 
 
 def test_the_number_of_queries_does_not_grow_with_the_orders(
-    client: Client, product: Product, buyer: User, django_assert_num_queries: DjangoAssertNumQueries
+    as_buyer: Client, product: Product, buyer: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     item = make_item(product, quantity=50, per_buyer_max=50)
     for _ in range(12):
-        reserve(item, buyer)
-    client.force_login(buyer)
+        order_of(item, buyer)
     # The user, the count for the pages, the orders, their lines with the products, the pictures, the categories.
     with django_assert_num_queries(6):
-        text_of(client, "/orders/")
+        text_of(as_buyer, "/orders/")
 
 
-def test_older_orders_are_on_further_pages(client: Client, product: Product, buyer: User) -> None:
+def test_older_orders_are_on_further_pages(as_buyer: Client, product: Product, buyer: User) -> None:
     item = make_item(product, quantity=50, per_buyer_max=50)
     for _ in range(21):
-        reserve(item, buyer)
-    client.force_login(buyer)
-    assert "Page 1 of 2" in text_of(client, "/orders/")
-    assert text_of(client, "/orders/?page=2").count("data-order=") == 1
-    assert text_of(client, "/orders/?page=nonsense").count("data-order=") == 20
+        order_of(item, buyer)
+    assert "Page 1 of 2" in text_of(as_buyer, "/orders/")
+    assert text_of(as_buyer, "/orders/?page=2").count("data-order=") == 1
+    assert text_of(as_buyer, "/orders/?page=nonsense").count("data-order=") == 20
 
 
 def test_a_reservation_is_followed_to_its_order(client: Client, item: SaleItem, buyer: User, stranger: User) -> None:
     # Given a reservation whose order is not created yet
-    reservation_id = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
+    reservation_id = reserve(item, buyer)
     path = f"/reservations/{reservation_id}/"
     client.force_login(stranger)
     assert client.get(path).status_code == 404
@@ -324,19 +277,17 @@ def test_a_reservation_is_followed_to_its_order(client: Client, item: SaleItem, 
     assert client.get(path)["Location"] == Order.objects.get().get_absolute_url()
 
 
-def test_a_reservation_that_does_not_exist_is_404(client: Client, buyer: User) -> None:
-    client.force_login(buyer)
-    assert client.get(f"/reservations/{uuid4()}/").status_code == 404
+def test_a_reservation_that_does_not_exist_is_404(as_buyer: Client) -> None:
+    assert as_buyer.get(f"/reservations/{uuid4()}/").status_code == 404
 
 
 def test_with_the_store_down_the_reservation_page_asks_for_a_moment(
-    client: Client, item: SaleItem, buyer: User, monkeypatch: pytest.MonkeyPatch
+    as_buyer: Client, item: SaleItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unreachable(**_: object) -> None:
         raise StoreUnreachable
 
     monkeypatch.setattr(ledger, "find_hold", unreachable)
-    client.force_login(buyer)
-    text = text_of(client, f"/reservations/{passes.new_reservation_id(item.pk)}/")
+    text = text_of(as_buyer, f"/reservations/{passes.new_reservation_id(item.pk)}/")
     assert "One moment" in text
     assert 'http-equiv="refresh"' in text

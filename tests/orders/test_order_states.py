@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from orders.models import Attention, Order, OrderStatus, Refund
 from seckill.models import SaleItem
-from tests.orders.staff.test_bounds import make_orders
+from tests.steps.buying import make_orders
 
 pytestmark = pytest.mark.django_db
 

@@ -16,21 +16,11 @@ from seckill.ledger_words import ReleaseReason
 from seckill.models import SaleItem
 from seckill.passes import passes
 from shop.models import Product
-from tests.conftest import make_item
+from tests.steps.buying import reserve, signed_in
+from tests.steps.shop import make_item
+from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def signed_in(user: User) -> APIClient:
-    client = APIClient()
-    client.force_authenticate(user)
-    return client
-
-
-def reserve(item: SaleItem, buyer: User, *, units: int = 1) -> UUID:
-    reservation_id = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=units)
-    return reservation_id
 
 
 def test_a_reservation_is_found_before_and_after_its_order_is_written(item: SaleItem, buyer: User) -> None:
@@ -69,9 +59,7 @@ def test_with_the_store_unreachable_an_order_is_still_found(
 ) -> None:
     written, unwritten = reserve(item, buyer), passes.new_reservation_id(item.pk)
     intake.drain_once(item_id=item.pk)
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
+    store_away(settings)
     assert signed_in(buyer).get(f"/api/v1/reservations/{written}/").status_code == 200
     answer = signed_in(buyer).get(f"/api/v1/reservations/{unwritten}/")
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")

@@ -8,10 +8,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from orders import tasks
-from seckill import ledger
 from seckill.models import SaleItem
-from seckill.passes import passes
 from seckill.store.keys import keys_of
+from tests.steps.buying import reserve
+from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,7 +26,7 @@ def metric(client: Client, name: str, item: SaleItem) -> float | None:
 def test_a_reservation_counts_until_it_is_an_order(client: Client, item: SaleItem, buyer: User) -> None:
     assert metric(client, "stampede_outbox_backlog", item) == 0
     assert metric(client, "stampede_outbox_lag_seconds", item) == 0
-    ledger.reserve(item_id=item.pk, reservation_id=passes.new_reservation_id(item.pk), buyer_id=buyer.pk, units=1)
+    reserve(item, buyer)
     assert metric(client, "stampede_outbox_backlog", item) == 1
     tasks.sweep_outboxes()
     assert metric(client, "stampede_outbox_backlog", item) == 0
@@ -43,9 +43,6 @@ def test_the_lag_is_the_age_of_the_oldest_entry(client: Client, item: SaleItem, 
 
 
 def test_without_the_store_the_other_metrics_are_shown(client: Client, item: SaleItem, settings: LazySettings) -> None:
-    settings.CACHES = {
-        **settings.CACHES,
-        "seckill": {**settings.CACHES["seckill"], "LOCATION": "redis://127.0.0.1:1/0"},
-    }
+    store_away(settings)
     assert metric(client, "stampede_outbox_backlog", item) is None
     assert "stampede_orders_overdue 0.0" in client.get("/metrics").text

@@ -3,13 +3,11 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection, connections
 
 from orders import tasks
@@ -21,19 +19,11 @@ from seckill.items.lock import LockLost, check_held, item_lock
 from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product
-from tests import test_purchase_journey
-from tests.orders.repair.item_journey import ItemJourney
-from tests.orders.repair.test_reconcile import make_change
-from tests.other_database import own_url, shop_on
-from tests.own_pooler import OwnPooler, running_pooler
+from tests.other_database import own_url
+from tests.own_pooler import OwnPooler
+from tests.steps.item_journey import ItemJourney
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def pooler(server_directory: Path) -> Iterator[OwnPooler]:
-    with running_pooler(server_directory) as pooler, shop_on(pooler.url, direct_url=own_url()):
-        yield pooler
 
 
 @pytest.fixture
@@ -53,14 +43,6 @@ def test_the_pooler_keeps_no_session(pooler: OwnPooler) -> None:
         assert cursor.fetchone() == ("0",)
 
 
-def test_a_buyer_reserves_pays_and_owns(pooler: OwnPooler, buyer: User, item: SaleItem) -> None:
-    test_purchase_journey.test_a_buyer_reserves_pays_and_owns(buyer, item)
-
-
-def test_a_buyer_who_does_not_pay_gives_the_units_back(pooler: OwnPooler, buyer: User, item: SaleItem) -> None:
-    test_purchase_journey.test_a_buyer_who_does_not_pay_gives_the_units_back(buyer, item)
-
-
 def test_an_item_that_the_store_has_lost_is_rebuilt(pooler: OwnPooler, journey: ItemJourney) -> None:
     ordered, paid = journey.ordered(), journey.paid()
     journey.client.flushdb()
@@ -72,11 +54,11 @@ def test_an_item_that_the_store_has_lost_is_rebuilt(pooler: OwnPooler, journey: 
 
 
 def test_a_running_sale_is_changed(pooler: OwnPooler, journey: ItemJourney) -> None:
-    make_change(journey, SaleChange.Kind.ADD_UNITS, units=3)
-    make_change(journey, SaleChange.Kind.PAUSE)
+    journey.change(SaleChange.Kind.ADD_UNITS, units=3)
+    journey.change(SaleChange.Kind.PAUSE)
     assert (journey.item()["quantity"], journey.item()["state"]) == ("8", "paused")
     assert journey.try_to_reserve() == Outcome.PAUSED
-    make_change(journey, SaleChange.Kind.RESUME)
+    journey.change(SaleChange.Kind.RESUME)
     assert journey.try_to_reserve() == Outcome.RESERVED
 
 

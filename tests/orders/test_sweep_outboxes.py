@@ -7,21 +7,18 @@ from unittest import mock
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.db import OperationalError, connection
 from django.utils import timezone
 
 from orders import tasks
 from orders.life import intake
 from orders.models import Order
-from seckill import ledger
 from seckill.models import Sale, SaleItem
 from seckill.outbox import outbox
-from seckill.passes import passes
 from seckill.store.keys import keys_of
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product
+from tests.steps.buying import reserve_often
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,14 +32,8 @@ def items(product: Product) -> list[SaleItem]:
     ]
     items = [make_item(each) for each in products]
     for item in items:
-        reserve(item)
+        reserve_often(item)
     return items
-
-
-def reserve(item: SaleItem) -> None:
-    buyer = User.objects.create(username=f"buyer-{item.pk}-{time.monotonic_ns()}")
-    reservation_id = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
 
 
 def test_four_items_with_a_backlog_share_one_budget(items: list[SaleItem], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,22 +12,10 @@ from orders.life import lifecycle
 from orders.mails.message import message_of
 from orders.models import Mail, Order, OrderStatus, Payment
 from orders.payments.simulated import company
-from seckill.models import SaleItem
 from shop.languages.page_language import path_in
-from tests.orders.payments.payment_steps import let_deadlines_pass, order_of, payment_of, signed_in
-from tests.products import buyer_of
+from tests.steps.buying import buyer_of, let_deadlines_pass, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def order(item: SaleItem, buyer: User) -> Order:
-    return order_of(item, buyer)
-
-
-@pytest.fixture
-def payment(order: Order) -> Payment:
-    return payment_of(order)
 
 
 def page_of(client: Client, order: Order, language: str = "en") -> str:

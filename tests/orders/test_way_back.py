@@ -14,24 +14,13 @@ from orders.payments.simulated.models import SimulatedSession
 from seckill.models import Sale, SaleItem
 from shop.languages.page_language import path_in
 from shop.models import Product
-from tests.conftest import make_item
-from tests.orders.payments.payment_steps import let_deadlines_pass, order_of, payment_of
-from tests.products import buyer_of
+from tests.steps.buying import buyer_of, let_deadlines_pass, order_of
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 WAITING = "We are waiting for your payment to be confirmed."
 NOT_PAID = "You have not paid yet."
-
-
-@pytest.fixture
-def order(item: SaleItem, buyer: User) -> Order:
-    return order_of(item, buyer)
-
-
-@pytest.fixture
-def payment(order: Order) -> Payment:
-    return payment_of(order)
 
 
 def text_of(client: Client, order: Order, path: str = "", **headers: str) -> str:

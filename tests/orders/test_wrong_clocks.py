@@ -21,7 +21,8 @@ from seckill.store.keys import keys_of
 from shop.background import queued_tasks
 from shop.models import Product
 from shop.times.timestamps import from_ms, to_ms
-from tests.conftest import make_item
+from tests.steps.shop import make_item
+from tests.steps.store import counters_of
 
 pytestmark = pytest.mark.django_db
 
@@ -99,8 +100,6 @@ def test_of_many_queued_messages_one_does_the_work() -> None:
 @pytest.mark.parametrize("units", [1, 3])
 def test_moments_survive_the_way_to_milliseconds_and_back(product: Product, units: int) -> None:
     item = make_item(product, opens_in_seconds=-60 - units / 1000)
-    read = ledger.read(item_id=item.pk)
-    assert read is not None
-    assert read.opens_ms == to_ms(item.sale.opens_at)
+    assert counters_of(item).opens_ms == to_ms(item.sale.opens_at)
     for ms in (1_767_225_600_001, 1_767_225_600_257, 1_767_225_600_999):
         assert to_ms(from_ms(ms)) == ms

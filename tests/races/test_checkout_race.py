@@ -19,8 +19,9 @@ from orders.idempotent_calls import Call, CallState
 from orders.life import lifecycle
 from orders.models import Cart, CartLine, Order, OrderStatus
 from shop.models import Variant
-from tests.orders.checkout.checkout_steps import assert_stock_agrees, goods, units_in, wish_of
-from tests.orders.payments.payment_steps import run_and_close
+from tests.steps.at_once import run_and_close
+from tests.steps.buying import assert_stock_agrees, wish_of
+from tests.steps.shop import goods, units_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -26,10 +26,11 @@ from orders.payments import inbox
 from orders.payments.provider.interface import Event, EventKind
 from seckill import ledger
 from seckill.models import LatePayment, Sale, SaleItem
-from seckill.passes import passes
 from shop.models import Product
-from tests.conftest import make_item
-from tests.orders.payments.payment_steps import run_and_close
+from tests.steps.at_once import run_and_close
+from tests.steps.buying import reserve
+from tests.steps.paying import make_due
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -56,8 +57,7 @@ def test_money_and_expiry_at_once_have_one_winner(product: Product, policy: str)
 def make_orders(item: SaleItem, *, first: int, count: int) -> list[Order]:
     people = User.objects.bulk_create(User(username=f"crowd-{first + n}", password="!") for n in range(count))
     for person in people:
-        reservation_id = passes.new_reservation_id(item.pk)
-        ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=person.pk, units=1)
+        reserve(item, person)
     while intake.drain_once(item_id=item.pk):
         pass
     orders = list(Order.objects.filter(buyer__in=people).order_by("pk"))
@@ -151,6 +151,6 @@ def judge(item: SaleItem, *, races: int, policy: str, tally: Counter[str]) -> No
 
 
 def come_to_rest() -> None:
-    Payment.objects.exclude(next_attempt_at=None).update(next_attempt_at="2000-01-01T00:00Z")
+    make_due(Payment)
     while tasks.apply_waiting_events() + tasks.settle_orders():
         pass

@@ -12,7 +12,7 @@ from seckill.ledger_words import Confirmed, Published, Released, ReleaseReason
 from seckill.outcomes import Outcome
 from seckill.passes import passes
 from tests.races.racing_processes import Call, RacingProcesses
-from tests.seckill.stored_item import StoredItem
+from tests.steps.store import StoredItem
 
 ITEM_ID = 42
 HOUR_MS = 3_600_000

@@ -10,10 +10,10 @@ from django.core.management import call_command
 from django.db.models import Sum
 
 from orders.models import LIVE, Order, OrderLine, OrderStatus
-from seckill import ledger
 from shop.models import Product
-from tests.conftest import make_item
 from tests.live_shop import SEVERAL_WEB_PROCESSES, live_shop
+from tests.steps.shop import make_item
+from tests.steps.store import left_held_sold
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,9 +47,7 @@ def test_505_buyers_for_500_units_get_exactly_500_orders(product: Product, base_
     assert orders.count() == orders.values("buyer").distinct().count() == 500
     item.refresh_from_db()
     assert item.taken == 500
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    assert (counters.left, counters.held, counters.sold) == (0, 500, 0)
+    assert left_held_sold(item) == (0, 500, 0)
 
 
 def test_buyers_who_want_one_to_three_units_share_them_without_a_unit_too_many(

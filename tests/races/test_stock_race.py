@@ -2,20 +2,20 @@
 
 import random
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from functools import partial
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.db.models import Sum
 from django.test import Client
 
 from shop.models import StockChange, Variant
 from shop.staff.stock_step import Count, Difference, StockRefused, take
 from shop.stock.movements import EFFECTS, NotEnoughUnits, move
-from tests.products import make_product, variant_of
-from tests.shop.product_page import page_of, saved_page
+from tests.steps.at_once import at_once
+from tests.steps.product_page import saved_page
+from tests.steps.shop import make_product, units_in, variant_of
+from tests.steps.staff import admin_page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,10 +33,8 @@ def two_variants() -> tuple[int, int]:
 
 def test_a_thousand_moves_of_two_variants_in_opposite_orders_take_exactly_what_is_there() -> None:
     tea, cup = two_variants()
-    start = Barrier(THREADS)
 
     def buy(thread: int) -> Counter[str]:
-        start.wait()
         answers: Counter[str] = Counter()
         for number in range(1000 // THREADS):
             lines = {tea: 1, cup: 1} if (thread + number) % 2 else {cup: 1, tea: 1}
@@ -45,60 +43,47 @@ def test_a_thousand_moves_of_two_variants_in_opposite_orders_take_exactly_what_i
                 answers["held"] += 1
             except NotEnoughUnits:
                 answers["too few"] += 1
-        connection.close()
         return answers
 
-    with ThreadPoolExecutor(THREADS) as pool:
-        answers = sum(pool.map(buy, range(THREADS)), Counter())
+    answers = sum(at_once([partial(buy, thread) for thread in range(THREADS)]), Counter())
     assert answers == {"held": UNITS, "too few": 1000 - UNITS}
     for variant in Variant.objects.all():
         assert (variant.available, variant.held) == (0, UNITS)
-        assert journal_of(variant) == counters_of(variant)
+        assert journal_of(variant) == units_in(variant)
 
 
 def test_the_journal_agrees_with_the_counters_after_random_steps_of_many_threads() -> None:
     variants = two_variants()
-    start = Barrier(THREADS)
 
     def work(seed: int) -> None:
         chance = random.Random(seed)
-        start.wait()
         for _ in range(40):
             random_step(chance, variants)
-        connection.close()
 
-    with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(work, range(THREADS)))
+    at_once([partial(work, seed) for seed in range(THREADS)])
     for variant in Variant.objects.all():
-        assert journal_of(variant) == counters_of(variant)
+        assert journal_of(variant) == units_in(variant)
         assert links_of(variant)
 
 
 def test_saving_a_product_while_its_units_move_loses_no_unit(shop_manager: User) -> None:
     """A form writes all columns of a variant, so the row must not change between its reading and its writing."""
     product = make_product(slug="pot", name="Pot", price_minor=9900, units=UNITS)
-    start = Barrier(2)
 
     def save() -> None:
         client = Client()
         client.force_login(shop_manager)
-        start.wait()
         for number in range(15):
             page = saved_page(product, price_minor=f"{90 + number}.00")
-            assert client.post(page_of(product), page).status_code == 302
-        connection.close()
+            assert client.post(admin_page(product), page).status_code == 302
 
     def buy() -> None:
-        start.wait()
         for _ in range(UNITS):
             move(kind=Kind.SOLD_LATE, units_of={variant_of(product).pk: 1})
-        connection.close()
 
-    with ThreadPoolExecutor(2) as pool:
-        for done in [pool.submit(save), pool.submit(buy)]:
-            done.result()
+    at_once([save, buy])
     variant = variant_of(product)
-    assert counters_of(variant) == journal_of(variant) == (0, 0, UNITS)
+    assert units_in(variant) == journal_of(variant) == (0, 0, UNITS)
     assert variant.price_minor == 10400
 
 
@@ -140,10 +125,6 @@ def journal_of(variant: Variant) -> tuple[int, int, int]:
         held += effect.held * row["moved"]
         sold += effect.sold * row["moved"]
     return available, held, sold
-
-
-def counters_of(variant: Variant) -> tuple[int, int, int]:
-    return variant.available, variant.held, variant.sold
 
 
 def links_of(variant: Variant) -> bool:

@@ -34,7 +34,7 @@ from seckill.store import scripts
 from seckill.store.client import StoreUnreachable
 from seckill.store.scripts import Script
 from tests.own_store import OwnStore
-from tests.seckill.stored_item import StoredItem
+from tests.steps.store import StoredItem
 
 ITEM_ID = 42
 HOUR_MS = 3_600_000

@@ -12,30 +12,13 @@ import pytest
 
 from shop.local.postgres import PostgresServer
 from tests.own_store import START_SECONDS, free_port, running
+from tests.steps.operating import EVERYTHING_IS_WELL, ROOT, check
 
-ROOT = Path(__file__).resolve().parents[2]
-EVERYTHING_IS_WELL = "System check identified no issues (0 silenced)."
 NOWHERE = {
     "DATABASE_URL": "postgres://nobody:none@127.0.0.1:1/none",
     "SECKILL_REDIS_URL": "redis://127.0.0.1:1/0",
     "REDIS_URL": "redis://127.0.0.1:1/0",
 }
-
-
-def check(*arguments: str, **changes: str) -> tuple[int, str]:
-    """Exit code and all that was printed, with the settings that the README asks of a real shop."""
-    environment = {**os.environ, "HTTPS": "1", "DEBUG": "0", "LOAD_TESTS": "0", "PAYMENT_PROVIDERS": "", **changes}
-    # The browser tests set it for themselves, in the process that runs us all.
-    environment.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "manage.py"), "check", *arguments],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=60,
-    )
-    return done.returncode, done.stdout.strip()
 
 
 @contextmanager

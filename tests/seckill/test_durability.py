@@ -16,15 +16,15 @@ from pytest_django import Settings
 
 from bench.stampede import setup
 from seckill import ledger
-from seckill.changes.journal import make_change
 from seckill.changes.rules import CannotChange
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.publication import CannotPublish, announce_pending, publish_sale
 from seckill.store import durability
 from shop.models import Product
-from tests.conftest import make_item
 from tests.own_store import OwnStore, as_reservation_store, running
-from tests.seckill.staff.filled_form import messages_on
+from tests.steps.shop import make_item
+from tests.steps.staff import change, messages_on
+from tests.steps.store import store_away
 
 STRONG = {
     "appendonly": "yes",
@@ -180,20 +180,20 @@ def test_an_unannounced_sale_does_not_open_on_a_store_that_became_weak(
 @pytest.mark.django_db(transaction=True)
 def test_a_paused_sale_cannot_be_resumed_on_a_weak_store(own: OwnStore, product: Product) -> None:
     item = make_item(product)
-    (paused,) = make_change(kind=SaleChange.Kind.PAUSE, reason="The server moves", made_by=None, sale_id=item.sale_id)
+    paused = change(item, SaleChange.Kind.PAUSE, reason="The server moves")
     own.client.config_set("appendfsync", "everysec")
     with pytest.raises(CannotChange, match="Set appendfsync always"):
-        make_change(kind=SaleChange.Kind.RESUME, reason="It has moved", made_by=None, sale_id=item.sale_id)
+        change(item, SaleChange.Kind.RESUME, reason="It has moved")
     assert list(SaleChange.objects.all()) == [paused]
     own.client.config_set("appendfsync", "always")
-    make_change(kind=SaleChange.Kind.RESUME, reason="It has moved", made_by=None, sale_id=item.sale_id)
+    change(item, SaleChange.Kind.RESUME, reason="It has moved")
     assert not Sale.objects.get(pk=item.sale_id).paused
 
 
 @pytest.mark.django_db(transaction=True)
 def test_resuming_in_the_admin_needs_durable_stores_too(own: OwnStore, product: Product) -> None:
     item = make_item(product)
-    make_change(kind=SaleChange.Kind.PAUSE, reason="The server moves", made_by=None, sale_id=item.sale_id)
+    change(item, SaleChange.Kind.PAUSE, reason="The server moves")
     client = Client()
     client.force_login(User.objects.create_superuser("root"))
     page = reverse("admin:seckill_sale_control", args=[item.sale_id, "resume"])
@@ -207,8 +207,7 @@ def test_resuming_in_the_admin_needs_durable_stores_too(own: OwnStore, product: 
 
 
 def test_with_the_store_down_the_database_is_still_checked(draft: SaleItem, settings: Settings) -> None:
-    down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
-    settings.CACHES = settings.CACHES | {"seckill": down}
+    store_away(settings)
     commit_without_waiting()
     with pytest.raises(CannotPublish, match="synchronous_commit"):
         publish_sale(sale_id=draft.sale_id)
@@ -223,21 +222,20 @@ def test_the_settings_are_not_read_when_nothing_is_unannounced(own: OwnStore, dr
 
 
 def test_staff_read_why_in_their_language(
-    client: Client, shop_manager: User, own: OwnStore, draft: SaleItem, settings: Settings
+    as_manager: Client, own: OwnStore, draft: SaleItem, settings: Settings
 ) -> None:
     own.client.config_set("appendfsync", "everysec")
-    client.force_login(shop_manager)
     page = reverse("admin:seckill_sale_publish", args=[draft.sale_id])
-    (refusal,) = messages_on(client.post(page, follow=True))
+    (refusal,) = messages_on(as_manager.post(page, follow=True))
     assert refusal.startswith(
         "“Spring sale” was not published. The reservation store confirms reservations before they are on disk"
     )
-    (refusal,) = messages_on(client.post(page, follow=True, headers={"Accept-Language": "zh-hans"}))
+    (refusal,) = messages_on(as_manager.post(page, follow=True, headers={"Accept-Language": "zh-hans"}))
     assert "请设置 appendfsync always" in refusal
     assert seen(draft) == UNTOUCHED
 
     settings.SECKILL_ALLOW_WEAK_DURABILITY = True
-    published, warning = messages_on(client.post(page, follow=True))
+    published, warning = messages_on(as_manager.post(page, follow=True))
     assert published == "“Spring sale” is published."
     assert warning.startswith("Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set. The reservation store")
     assert seen(draft) == OPENED

@@ -17,7 +17,8 @@ from seckill.models import Sale, SaleItem
 from seckill.passes import passes
 from seckill.store.keys import keys_of
 from shop.models import Product
-from tests.conftest import make_item
+from tests.steps.shop import make_item
+from tests.steps.store import store_away
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("shadow")]
 
@@ -92,9 +93,7 @@ def test_unlimited_items_have_no_left(product: Product) -> None:
 def test_a_lost_item_and_a_lost_store_are_unavailable(item: SaleItem, store: Any, settings: LazySettings) -> None:
     store.hdel(f"seckill:{{{item.pk}}}:item", "left")
     assert live(item, queries_expected=1)["availability"] == "unavailable"
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
+    store_away(settings)
     assert live(item)["availability"] == "unavailable"
 
 
@@ -193,8 +192,6 @@ def test_a_sale_that_was_never_published_has_no_figures(product: Product) -> Non
 
 
 def test_a_sale_of_a_lost_store_is_unavailable(item: SaleItem, settings: LazySettings) -> None:
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
+    store_away(settings)
     body = APIClient().get(f"/api/v1/sales/{item.sale_id}/live/").json()
     assert [figures["availability"] for figures in body["items"]] == ["unavailable"]

@@ -8,8 +8,7 @@ from rest_framework.test import APIClient
 from seckill.live import opening
 from seckill.live.opening import SPREAD_MS_MAX, WaitingPages
 from seckill.models import SaleItem
-from tests.conftest import make_item
-from tests.products import make_product
+from tests.steps.shop import make_item, make_product
 
 
 @pytest.fixture

@@ -12,9 +12,8 @@ from seckill.models import SaleItem
 from seckill.passes import passes
 from shop.http import rate_limits
 from shop.models import Product
-from tests.conftest import make_item
 from tests.own_store import free_port
-from tests.products import make_product
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db
 
@@ -112,13 +111,12 @@ def test_calls_that_get_no_pass_are_not_counted(
 
 
 def test_the_page_with_a_pass_counts_as_well(
-    client: Client, item: SaleItem, buyer: User, settings: LazySettings
+    as_buyer: Client, item: SaleItem, buyer: User, settings: LazySettings
 ) -> None:
     settings.PASS_LIMIT = "2/minute"
-    client.force_login(buyer)
-    assert client.get(f"/sale-items/{item.pk}/reserve/").status_code == 200
+    assert as_buyer.get(f"/sale-items/{item.pk}/reserve/").status_code == 200
     assert ask(item.pk, buyer).status_code == 201
-    page = client.get(f"/sale-items/{item.pk}/reserve/")
+    page = as_buyer.get(f"/sale-items/{item.pk}/reserve/")
     assert (page.status_code, page["Content-Type"]) == (429, "text/html; charset=utf-8")
     assert 50 < int(page["Retry-After"]) <= 60
 

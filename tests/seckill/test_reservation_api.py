@@ -15,11 +15,13 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from orders.models import Order
-from seckill import ledger
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.conftest import make_item
 from tests.own_store import as_reservation_store, running
+from tests.steps.buying import reserve_by_api
+from tests.steps.cast import PassFor
+from tests.steps.shop import make_item
+from tests.steps.store import left_held_sold, store_away
 
 pytestmark = pytest.mark.django_db
 
@@ -31,19 +33,9 @@ def _followed_by_the_gate(request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("shadow")
 
 
-PassFor = Callable[..., str]
-
-
 def dump(store: Any) -> dict[bytes, bytes]:
     """Everything in the reservation store, to see that nothing has changed."""
     return {key: store.dump(key) for key in store.scan_iter()}
-
-
-def reserve(item_id: int, pass_text: str, body: Any = None, **more: Any) -> Any:
-    client = APIClient()
-    return client.post(
-        f"/api/v1/sale-items/{item_id}/reservations/", body, HTTP_AUTHORIZATION=f"Pass {pass_text}", **more
-    )
 
 
 def assert_problem(answer: Any, status: int, code: str) -> dict[str, Any]:
@@ -59,14 +51,12 @@ def assert_problem(answer: Any, status: int, code: str) -> dict[str, Any]:
 
 def test_repeating_the_call_gets_the_same_reservation(item: SaleItem, buyer: User, pass_for: PassFor) -> None:
     text = pass_for(buyer, item)
-    first, second = reserve(item.pk, text), reserve(item.pk, text)
+    first, second = reserve_by_api(item.pk, text), reserve_by_api(item.pk, text)
     assert (first.status_code, second.status_code) == (201, 201)
     assert first.json() == second.json()
     assert "Idempotent-Replayed" not in first
     assert second["Idempotent-Replayed"] == "true"
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    assert (counters.left, counters.held) == (4, 1)
+    assert left_held_sold(item)[:2] == (4, 1)
 
 
 @pytest.fixture
@@ -79,11 +69,11 @@ def counting_store(tmp_path: Path) -> Iterator[Any]:
 def test_a_reservation_makes_one_round_trip_and_no_query(
     counting_store: Any, item: SaleItem, buyer: User, pass_for: PassFor
 ) -> None:
-    reserve(item.pk, pass_for(buyer, item))  # The store learns the script.
+    reserve_by_api(item.pk, pass_for(buyer, item))  # The store learns the script.
     text = pass_for(buyer, item)
     counting_store.config_resetstat()
     with CaptureQueriesContext(connection) as queries:
-        assert reserve(item.pk, text).json()["code"] == "limit_reached"
+        assert reserve_by_api(item.pk, text).json()["code"] == "limit_reached"
     assert len(queries) == 0
     commands = {name: figures["calls"] for name, figures in counting_store.info("commandstats").items()}
     commands.pop("cmdstat_config|resetstat", None)
@@ -96,11 +86,11 @@ def test_a_reservation_makes_one_round_trip_and_no_query(
 def test_a_yes_makes_one_round_trip_and_no_query(
     counting_store: Any, item: SaleItem, buyer: User, rival: User, pass_for: PassFor
 ) -> None:
-    reserve(item.pk, pass_for(rival, item))
+    reserve_by_api(item.pk, pass_for(rival, item))
     text = pass_for(buyer, item)
     counting_store.config_resetstat()
     with CaptureQueriesContext(connection) as queries:
-        assert reserve(item.pk, text).status_code == 201
+        assert reserve_by_api(item.pk, text).status_code == 201
     assert len(queries) == 0
     stats = counting_store.info("commandstats")
     assert stats["cmdstat_evalsha"]["calls"] == 1
@@ -109,12 +99,12 @@ def test_a_yes_makes_one_round_trip_and_no_query(
 
 def test_the_limit_is_units_held_and_bought(product: Product, buyer: User, pass_for: PassFor) -> None:
     item = make_item(product, per_buyer_max=3)
-    assert reserve(item.pk, pass_for(buyer, item), {"units": 2}).status_code == 201
-    refused = assert_problem(reserve(item.pk, pass_for(buyer, item), {"units": 2}), 409, "limit_reached")
+    assert reserve_by_api(item.pk, pass_for(buyer, item), {"units": 2}).status_code == 201
+    refused = assert_problem(reserve_by_api(item.pk, pass_for(buyer, item), {"units": 2}), 409, "limit_reached")
     assert (refused["remaining"], refused["per_buyer_max"]) == (1, 3)
     assert refused["detail"] == "You have 2 of at most 3; you can still take 1."
-    assert reserve(item.pk, pass_for(buyer, item), {"units": 1}).status_code == 201
-    refused = assert_problem(reserve(item.pk, pass_for(buyer, item), {"units": 1}), 409, "limit_reached")
+    assert reserve_by_api(item.pk, pass_for(buyer, item), {"units": 1}).status_code == 201
+    refused = assert_problem(reserve_by_api(item.pk, pass_for(buyer, item), {"units": 1}), 409, "limit_reached")
     assert refused["remaining"] == 0
     assert refused["detail"] == "You have reached the limit of 3 per buyer."
 
@@ -123,26 +113,28 @@ def test_each_step_to_the_last_unit_has_its_outcome(
     product: Product, buyer: User, rival: User, stranger: User, pass_for: PassFor
 ) -> None:
     item = make_item(product, quantity=3, per_buyer_max=3)
-    assert reserve(item.pk, pass_for(buyer, item), {"units": 2}).status_code == 201
-    assert assert_problem(reserve(item.pk, pass_for(rival, item), {"units": 2}), 409, "too_few_left")["left"] == 1
-    yes = reserve(item.pk, pass_for(rival, item), {"units": 1})
+    assert reserve_by_api(item.pk, pass_for(buyer, item), {"units": 2}).status_code == 201
+    assert (
+        assert_problem(reserve_by_api(item.pk, pass_for(rival, item), {"units": 2}), 409, "too_few_left")["left"] == 1
+    )
+    yes = reserve_by_api(item.pk, pass_for(rival, item), {"units": 1})
     assert yes.status_code == 201
-    held = reserve(item.pk, pass_for(stranger, item))
+    held = reserve_by_api(item.pk, pass_for(stranger, item))
     assert assert_problem(held, 409, "held_by_others")["retry_after"] == int(held["Retry-After"])
 
 
 def test_sold_out_is_final(product: Product, buyer: User, rival: User, pass_for: PassFor, store: Any) -> None:
     item = make_item(product, quantity=1)
-    reserve(item.pk, pass_for(buyer, item))
+    reserve_by_api(item.pk, pass_for(buyer, item))
     store.hset(f"seckill:{{{item.pk}}}:item", mapping={"held": 0, "sold": 1})
-    answer = reserve(item.pk, pass_for(rival, item))
+    answer = reserve_by_api(item.pk, pass_for(rival, item))
     assert_problem(answer, 410, "sold_out")
     assert "Retry-After" not in answer
 
 
 def test_before_the_window_the_buyer_is_told_when_it_opens(product: Product, buyer: User, pass_for: PassFor) -> None:
     item = make_item(product, opens_in_seconds=120)
-    answer = reserve(item.pk, pass_for(buyer, item))
+    answer = reserve_by_api(item.pk, pass_for(buyer, item))
     body = assert_problem(answer, 409, "not_open")
     assert 110 < body["retry_after"] <= 120
     assert int(answer["Retry-After"]) == body["retry_after"]
@@ -152,12 +144,12 @@ def test_before_the_window_the_buyer_is_told_when_it_opens(product: Product, buy
 def test_after_the_window_it_is_closed(product: Product, buyer: User, pass_for: PassFor, store: Any) -> None:
     item = make_item(product)
     store.hset(f"seckill:{{{item.pk}}}:item", "closes_ms", 1)
-    assert_problem(reserve(item.pk, pass_for(buyer, item)), 410, "closed")
+    assert_problem(reserve_by_api(item.pk, pass_for(buyer, item)), 410, "closed")
 
 
 def test_a_paused_sale_says_so(item: SaleItem, buyer: User, pass_for: PassFor, store: Any) -> None:
     store.hset(f"seckill:{{{item.pk}}}:item", "state", "paused")
-    answer = reserve(item.pk, pass_for(buyer, item))
+    answer = reserve_by_api(item.pk, pass_for(buyer, item))
     assert_problem(answer, 409, "paused")
     assert int(answer["Retry-After"]) > 0
 
@@ -166,14 +158,14 @@ def test_an_item_that_the_store_has_lost_is_unavailable_and_not_sold_out(
     item: SaleItem, buyer: User, pass_for: PassFor, store: Any
 ) -> None:
     store.flushdb()
-    answer = reserve(item.pk, pass_for(buyer, item))
+    answer = reserve_by_api(item.pk, pass_for(buyer, item))
     assert_problem(answer, 503, "unavailable")
     assert int(answer["Retry-After"]) > 0
 
 
 def test_refusals_are_in_chinese_for_those_who_ask_for_it(item: SaleItem, buyer: User, pass_for: PassFor) -> None:
-    reserve(item.pk, pass_for(buyer, item))
-    answer = reserve(item.pk, pass_for(buyer, item), HTTP_ACCEPT_LANGUAGE="zh-CN,zh;q=0.9")
+    reserve_by_api(item.pk, pass_for(buyer, item))
+    answer = reserve_by_api(item.pk, pass_for(buyer, item), HTTP_ACCEPT_LANGUAGE="zh-CN,zh;q=0.9")
     body = assert_problem(answer, 409, "limit_reached")
     assert any("一" <= character <= "鿿" for character in body["detail"])
 
@@ -210,7 +202,7 @@ def test_an_invalid_body_is_400_and_changes_nothing(
     body: bytes, item: SaleItem, buyer: User, pass_for: PassFor, store: Any
 ) -> None:
     before = dump(store)
-    answer = reserve(item.pk, pass_for(buyer, item), body, content_type="application/json")
+    answer = reserve_by_api(item.pk, pass_for(buyer, item), body, content_type="application/json")
     assert answer.status_code == 400
     assert answer["Content-Type"] == "application/problem+json"
     assert answer.json()["code"] in {"invalid", "parse_error"}
@@ -223,7 +215,7 @@ def test_another_content_type_is_415(
     content_type: str, item: SaleItem, buyer: User, pass_for: PassFor, store: Any
 ) -> None:
     before = dump(store)
-    answer = reserve(item.pk, pass_for(buyer, item), b'{"units": 1}', content_type=content_type)
+    answer = reserve_by_api(item.pk, pass_for(buyer, item), b'{"units": 1}', content_type=content_type)
     assert_problem(answer, 415, "unsupported_media_type")
     assert dump(store) == before
 
@@ -232,7 +224,7 @@ def test_another_content_type_is_415(
 def test_a_large_body_is_413(size: int, item: SaleItem, buyer: User, pass_for: PassFor, store: Any) -> None:
     before = dump(store)
     body = b'{"units": 1' + b" " * size + b"}"
-    answer = reserve(item.pk, pass_for(buyer, item), body, content_type="application/json")
+    answer = reserve_by_api(item.pk, pass_for(buyer, item), body, content_type="application/json")
     assert_problem(answer, 413, "body_too_large")
     assert dump(store) == before
 
@@ -274,7 +266,7 @@ def test_an_invalid_pass_is_refused_and_changes_nothing(
     change: Callable[[str], str], status: int, code: str, item: SaleItem, buyer: User, pass_for: PassFor, store: Any
 ) -> None:
     before = dump(store)
-    answer = reserve(item.pk, change(pass_for(buyer, item)))
+    answer = reserve_by_api(item.pk, change(pass_for(buyer, item)))
     assert_problem(answer, status, code)
     assert answer["WWW-Authenticate"] == "Pass"
     assert dump(store) == before
@@ -291,13 +283,13 @@ def test_no_pass_or_another_scheme_is_401(item: SaleItem, buyer: User) -> None:
 
 def test_an_expired_pass_is_401(item: SaleItem, buyer: User, pass_for: PassFor, store: Any) -> None:
     before = dump(store)
-    assert_problem(reserve(item.pk, pass_for(buyer, item, expires_in_seconds=0)), 401, "pass_expired")
+    assert_problem(reserve_by_api(item.pk, pass_for(buyer, item, expires_in_seconds=0)), 401, "pass_expired")
     assert dump(store) == before
 
 
 def test_a_pass_for_another_item_is_403(item: SaleItem, product: Product, buyer: User, pass_for: PassFor) -> None:
     other = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
-    answer = reserve(item.pk, pass_for(buyer, other))
+    answer = reserve_by_api(item.pk, pass_for(buyer, other))
     assert_problem(answer, 403, "pass_of_another_item")
 
 
@@ -319,9 +311,7 @@ def test_without_the_cache_buyers_can_still_reserve(
 ) -> None:
     client = APIClient()
     client.force_login(buyer)
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["default"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
+    store_away(settings, "default")
     url = f"/api/v1/sale-items/{item.pk}/reservations/"
     assert client.post(url, HTTP_AUTHORIZATION=f"Pass {pass_for(buyer, item)}").status_code == 201
 
@@ -329,10 +319,8 @@ def test_without_the_cache_buyers_can_still_reserve(
 def test_an_unreachable_store_is_503_within_a_short_time(
     item: SaleItem, buyer: User, pass_for: PassFor, settings: LazySettings
 ) -> None:
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
-    answer = reserve(item.pk, pass_for(buyer, item))
+    store_away(settings)
+    answer = reserve_by_api(item.pk, pass_for(buyer, item))
     assert_problem(answer, 503, "unavailable")
     assert answer["Retry-After"]
 

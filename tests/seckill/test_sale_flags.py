@@ -12,8 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 from seckill.models import Sale, SaleItem
 from shop.models import Product, Variant
 from shop.times import zone
-from tests.conftest import make_item
-from tests.products import make_product
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db
 

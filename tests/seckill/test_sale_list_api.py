@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 
 from seckill.models import Sale, SaleItem
 from shop.models import Product
-from tests.products import variant_of
+from tests.steps.shop import variant_of
 
 pytestmark = pytest.mark.django_db
 SALES = "/api/v1/sales/"

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from html import unescape
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,24 +11,18 @@ from pytest_django import DjangoAssertNumQueries
 
 from seckill import ledger
 from seckill.models import Sale, SaleItem
-from seckill.passes import passes
 from seckill.store.client import StoreUnreachable
 from shop.languages.page_language import path_in
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product, variant_of
+from tests.steps.buying import reserve
+from tests.steps.shop import make_item, make_product, text_of, variant_of
+from tests.steps.store import counters_of, left_held_sold
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def page_of(item: SaleItem) -> str:
     return item.sale.get_absolute_url()
-
-
-def text_of(client: Client, path: str, **headers: str) -> str:
-    answer = client.get(path, headers=headers)
-    assert answer.status_code == 200
-    return unescape(answer.content.decode())
 
 
 def add_items(sale: Sale, *, count: int) -> None:
@@ -76,8 +69,7 @@ def test_the_page_shows_price_stock_and_limit_in_the_readers_language(client: Cl
 
 
 def test_held_units_are_told_apart_from_sold_ones(client: Client, item: SaleItem, rival: User) -> None:
-    held = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=held, buyer_id=rival.pk, units=1)
+    held = reserve(item, rival)
     assert "4 of 5 left · 1 awaiting payment" in text_of(client, page_of(item))
     ledger.confirm(item_id=item.pk, reservation_ids=[held])
     text = text_of(client, page_of(item))
@@ -144,15 +136,12 @@ def test_signing_in_leads_back_to_the_item(client: Client, item: SaleItem, buyer
     assert answer["Location"] == f"/sales/{item.sale_id}/#item-{item.pk}"
 
 
-def test_the_form_of_a_browser_without_javascript_reserves_once(client: Client, item: SaleItem, buyer: User) -> None:
-    client.force_login(buyer)
-    form = {"pass": hidden_pass(text_of(client, form_of(item))), "units": "1"}
-    first, second = (client.post(f"/sale-items/{item.pk}/reserve/", form) for _ in range(2))
+def test_the_form_of_a_browser_without_javascript_reserves_once(as_buyer: Client, item: SaleItem) -> None:
+    form = {"pass": hidden_pass(text_of(as_buyer, form_of(item))), "units": "1"}
+    first, second = (as_buyer.post(f"/sale-items/{item.pk}/reserve/", form) for _ in range(2))
     assert first["Location"] == second["Location"]
     assert first["Location"].startswith("/reservations/")
-    counters = ledger.read(item_id=item.pk)
-    assert counters
-    assert (counters.left, counters.held) == (4, 1)
+    assert left_held_sold(item)[:2] == (4, 1)
 
 
 def test_the_page_says_how_many_a_buyer_can_still_take(
@@ -161,8 +150,7 @@ def test_the_page_says_how_many_a_buyer_can_still_take(
     # Given a buyer with one unit of three, and a rival with all of theirs
     item = make_item(product, quantity=9, per_buyer_max=3)
     for user, units in ((buyer, 1), (rival, 3)):
-        reservation_id = passes.new_reservation_id(item.pk)
-        ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=user.pk, units=units)
+        reserve(item, user, units)
     assert "At most 3 per buyer" in text_of(client, page_of(item))
     # Then the page says so, and offers no more than is possible
     client.force_login(buyer)
@@ -178,50 +166,44 @@ def test_the_page_says_how_many_a_buyer_can_still_take(
     assert "Limit reached</button>" in text
 
 
-def test_the_form_says_how_many_are_still_possible(client: Client, product: Product, buyer: User) -> None:
+def test_the_form_says_how_many_are_still_possible(as_buyer: Client, product: Product, buyer: User) -> None:
     item = make_item(product, per_buyer_max=3)
-    client.force_login(buyer)
-    form = {"pass": hidden_pass(text_of(client, form_of(item))), "units": "3"}
-    reservation_id = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
-    answer = client.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
+    form = {"pass": hidden_pass(text_of(as_buyer, form_of(item))), "units": "3"}
+    reserve(item, buyer)
+    answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
     assert "Purchase limit reached. You have 1 of at most 3; you can still take 2." in answer.content.decode()
 
 
-def test_long_before_the_opening_the_form_says_so(client: Client, product: Product, buyer: User) -> None:
+def test_long_before_the_opening_the_form_says_so(as_buyer: Client, product: Product) -> None:
     # Given a sale for which passes are not issued yet, and a browser without JavaScript
     item = make_item(product, opens_in_seconds=3600, closes_in_seconds=7200)
-    client.force_login(buyer)
-    assert "Not open yet</button>" in text_of(client, page_of(item))
-    text = text_of(client, form_of(item))
+    assert "Not open yet</button>" in text_of(as_buyer, page_of(item))
+    text = text_of(as_buyer, form_of(item))
     assert "Not open yet</button>" in text
     assert "Reserve now</button>" not in text
-    answer = client.post(f"/sale-items/{item.pk}/reserve/", {"pass": hidden_pass(text)}, follow=True)
+    answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", {"pass": hidden_pass(text)}, follow=True)
     assert "Not open yet. The sale has not opened yet." in answer.content.decode()
     assert "expired" not in answer.content.decode()
 
 
-def test_after_the_end_the_form_says_so(client: Client, product: Product, buyer: User) -> None:
+def test_after_the_end_the_form_says_so(as_buyer: Client, product: Product) -> None:
     item = make_item(product)
     Sale.objects.update(closes_at=timezone.now())
-    client.force_login(buyer)
-    answer = client.post(f"/sale-items/{item.pk}/reserve/", {"pass": ""}, follow=True)
+    answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", {"pass": ""}, follow=True)
     assert "The sale is over. This sale has ended." in answer.content.decode()
 
 
 @pytest.mark.parametrize("units", ["0", "-1", "1.5", "x", "", "9" * 30, "²"])
-def test_the_form_asks_again_if_the_units_are_invalid(client: Client, item: SaleItem, buyer: User, units: str) -> None:
-    client.force_login(buyer)
-    form = {"pass": hidden_pass(text_of(client, form_of(item))), "units": units}
-    answer = client.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
+def test_the_form_asks_again_if_the_units_are_invalid(as_buyer: Client, item: SaleItem, units: str) -> None:
+    form = {"pass": hidden_pass(text_of(as_buyer, form_of(item))), "units": units}
+    answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
     assert "Choose how many units you want." in answer.content.decode()
 
 
-def test_the_form_explains_a_refusal(client: Client, product: Product, buyer: User) -> None:
+def test_the_form_explains_a_refusal(as_buyer: Client, product: Product) -> None:
     item = make_item(product, opens_in_seconds=300)
-    client.force_login(buyer)
-    form = {"pass": hidden_pass(text_of(client, form_of(item)))}
-    answer = client.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
+    form = {"pass": hidden_pass(text_of(as_buyer, form_of(item)))}
+    answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", form, follow=True)
     assert "Not open yet. The sale has not opened yet." in answer.content.decode()
 
 
@@ -234,21 +216,17 @@ def test_the_page_gives_passes_by_the_rules_of_the_api(client: Client, product: 
 
 
 def test_the_pass_of_another_buyer_cannot_be_used(
-    client: Client, item: SaleItem, buyer: User, rival: User, pass_for: Callable[..., str]
+    as_buyer: Client, item: SaleItem, buyer: User, rival: User, pass_for: Callable[..., str]
 ) -> None:
-    client.force_login(buyer)
     for text in (pass_for(rival, item), pass_for(buyer, item, expires_in_seconds=-1), "p1.nonsense", ""):
-        answer = client.post(f"/sale-items/{item.pk}/reserve/", {"pass": text}, follow=True)
+        answer = as_buyer.post(f"/sale-items/{item.pk}/reserve/", {"pass": text}, follow=True)
         assert "The page had expired" in answer.content.decode()
-    counters = ledger.read(item_id=item.pk)
-    assert counters
-    assert counters.held == 0
+    assert counters_of(item).held == 0
 
 
-def test_the_pages_hold_no_inline_script_or_style(client: Client, item: SaleItem, buyer: User) -> None:
-    client.force_login(buyer)
+def test_the_pages_hold_no_inline_script_or_style(as_buyer: Client, item: SaleItem) -> None:
     for path in ("/", page_of(item), form_of(item), "/orders/", "/accounts/signup/", "/nowhere/"):
-        text = client.get(path).content.decode()
+        text = as_buyer.get(path).content.decode()
         assert "style=" not in text
         assert "<style" not in text
         for tag in text.split("<script")[1:]:
@@ -265,6 +243,5 @@ def test_who_is_not_signed_in_comes_back_to_the_form_with_the_units(
     assert answer["Location"] == path
 
 
-def test_an_item_that_is_not_published_has_no_form(client: Client, product: Product, buyer: User) -> None:
-    client.force_login(buyer)
-    assert client.get(form_of(make_item(product, published=False))).status_code == 404
+def test_an_item_that_is_not_published_has_no_form(as_buyer: Client, product: Product) -> None:
+    assert as_buyer.get(form_of(make_item(product, published=False))).status_code == 404

@@ -31,10 +31,10 @@ from seckill.store.client import StoreUnreachable
 from seckill.store.failures import Cause, FailureLog
 from shop.configuration.store_clients import redis_cache
 from shop.models import Product
-from tests.conftest import make_item
 from tests.live_shop import live_web
 from tests.own_store import OwnStore, as_reservation_store, free_port, running
 from tests.processes import wait_until
+from tests.steps.shop import make_item
 
 
 @pytest.fixture(scope="module")

@@ -37,17 +37,15 @@ def overwrite_all(value: bytes) -> None:
         server.set(key, value)
 
 
-def test_a_session_is_stored_as_json(client: Client, buyer: User) -> None:
-    client.force_login(buyer)
+def test_a_session_is_stored_as_json(as_buyer: Client) -> None:
     (value,) = raw_values()
     assert value.startswith(b'{"_auth_user_id": ')
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_a_planted_pickle_is_not_executed(client: Client, buyer: User, tmp_path: Path, protocol: int) -> None:
-    client.force_login(buyer)
+def test_a_planted_pickle_is_not_executed(as_buyer: Client, tmp_path: Path, protocol: int) -> None:
     overwrite_all(pickle.dumps(Planted(tmp_path / "executed"), protocol))
-    answer = client.get("/orders/")
+    answer = as_buyer.get("/orders/")
     assert not (tmp_path / "executed").exists()
     assert (answer.status_code, answer["Location"]) == (302, "/accounts/login/?next=/orders/")
 

@@ -16,10 +16,11 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
-from orders.models import Order, OrderLine, OrderStatus, Payment
+from orders.models import Order, OrderStatus, Payment
 from seckill.models import SaleItem
 from shop.models import Address
-from tests.orders.payments.payment_steps import order_of, payment_of
+from tests.steps.buying import order_of, plain_order
+from tests.steps.paying import payment_of
 
 pytestmark = pytest.mark.django_db
 
@@ -115,18 +116,7 @@ OF_ADMIN = sorted({route for _, route in ALL if route.startswith("admin/")} - {"
 def things(item: SaleItem, buyer: User) -> dict[str, Any]:
     """Things of the buyer, by the names that the lists above use."""
     order, now = order_of(item, buyer), timezone.now()
-    paid = Order.objects.create(
-        buyer=buyer,
-        status=OrderStatus.PAID,
-        amount_minor=1900,
-        currency="CNY",
-        reserved_at=now,
-        expires_at=now,
-        ended_at=now,
-        settled_at=now,
-    )
-    paid.refresh_from_db()
-    OrderLine.objects.create(order=paid, variant=item.variant, units=1, unit_price_minor=1900)
+    paid = plain_order(item.variant, buyer, 1, 1900, status=OrderStatus.PAID, ended_at=now, settled_at=now)
     address = Address.objects.create(user=buyer, name="A", line1="B", city="C", postcode="1", country="CN")
     session = UserSession.objects.create(user=buyer, ip="192.0.2.1", session_key="owner-check", user_agent="x")
     return {
@@ -183,9 +173,8 @@ ENDED_BY_THE_FIRST_CALL = {"session-end"}
 
 
 @pytest.mark.parametrize("name", OWNED)
-def test_the_owner_does_find_it(client: Client, buyer: User, things: dict[str, Any], name: str) -> None:
-    client.force_login(buyer)
-    codes = {method: answer.status_code for method, answer in answers(client, url_of(name, OWNED[name], things))}
+def test_the_owner_does_find_it(as_buyer: Client, things: dict[str, Any], name: str) -> None:
+    codes = {method: answer.status_code for method, answer in answers(as_buyer, url_of(name, OWNED[name], things))}
     # What the test sends is no address; a session that was ended is gone afterwards.
     assert set(codes.values()) & {200, 201, 302, 400}, codes
     assert 404 not in codes.values() or name in ENDED_BY_THE_FIRST_CALL, codes

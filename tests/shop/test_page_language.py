@@ -6,14 +6,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from orders.mails.message import message_of
-from orders.models import Mail, Order
+from orders.models import Mail, Order, Payment
 from orders.shipping.order_address import store_address
 from seckill.models import SaleItem
 from shop.languages.buyer_language import language_of
 from shop.languages.page_language import language_of_path, path_in
 from shop.models import BuyerLanguage
-from tests.orders.payments.payment_steps import order_of, payment_of
-from tests.orders.shipping.addresses import ADDRESS
+from tests.steps.buying import ADDRESS, order_of
 
 pytestmark = pytest.mark.django_db
 
@@ -115,9 +114,8 @@ def test_an_unknown_language_changes_nothing(client: Client) -> None:
     assert client.get("/i18n/setlang/").status_code == 405
 
 
-def test_the_choice_is_kept_with_the_account_and_comes_to_another_browser(client: Client, buyer: User) -> None:
-    client.force_login(buyer)
-    client.post("/i18n/setlang/", {"language": "zh-hans", "next": "/"})
+def test_the_choice_is_kept_with_the_account_and_comes_to_another_browser(as_buyer: Client, buyer: User) -> None:
+    as_buyer.post("/i18n/setlang/", {"language": "zh-hans", "next": "/"})
     assert language_of(user_id=buyer.pk) == "zh-hans"
     other = Client()
     other.post("/accounts/login/", {"login": "buyer", "password": "buyer-password"})
@@ -141,10 +139,9 @@ def test_a_public_page_names_itself_and_the_other_language(client: Client, item:
             assert f'<link rel="alternate" hreflang="{code}" href="{settings.SHOP_URL}{address}">' in text
 
 
-def test_links_of_a_chinese_page_stay_chinese(client: Client, item: SaleItem, buyer: User) -> None:
-    client.force_login(buyer)
+def test_links_of_a_chinese_page_stay_chinese(as_buyer: Client, item: SaleItem) -> None:
     for path in ("/zh-hans/", f"/zh-hans/sales/{item.sale_id}/", "/zh-hans/orders/", "/zh-hans/accounts/email/"):
-        text = client.get(path).content.decode()
+        text = as_buyer.get(path).content.decode()
         # Apart from the links for search engines, in the head.
         links = [part.split('"')[0] for part in text.split("<body")[1].split(' href="')[1:]]
         assert links
@@ -152,16 +149,15 @@ def test_links_of_a_chinese_page_stay_chinese(client: Client, item: SaleItem, bu
 
 
 def test_mails_and_ways_back_from_payment_have_the_language_of_the_buyer(
-    client: Client, item: SaleItem, buyer: User
+    as_buyer: Client, item: SaleItem, buyer: User
 ) -> None:
     buyer.email = "buyer@example.com"
     buyer.save()
     order = order_of(item, buyer)
     store_address(order_id=order.pk, values=ADDRESS)
-    client.force_login(buyer)
-    payment_page = client.post(f"/zh-hans/orders/{order.number}/pay/")["Location"]
+    payment_page = as_buyer.post(f"/zh-hans/orders/{order.number}/pay/")["Location"]
     assert payment_page.startswith("/zh-hans/pay/simulated/")
-    assert f"/zh-hans/orders/{order.number}/?payment=left" in client.get(payment_page).content.decode()
+    assert f"/zh-hans/orders/{order.number}/?payment=left" in as_buyer.get(payment_page).content.decode()
     BuyerLanguage.objects.update_or_create(user=buyer, defaults={"language": "zh-hans"})
     mail = Mail(order=Order.objects.get(pk=order.pk), kind=Mail.Kind.EXPIRED)
     Order.objects.filter(pk=order.pk).update(status="expired", ended_at=order.reserved_at)
@@ -172,11 +168,8 @@ def test_mails_and_ways_back_from_payment_have_the_language_of_the_buyer(
 
 
 def test_an_open_payment_page_is_shown_in_the_language_of_the_order(
-    client: Client, item: SaleItem, buyer: User
+    as_buyer: Client, order: Order, payment: Payment
 ) -> None:
-    order = order_of(item, buyer)
-    payment = payment_of(order)
     store_address(order_id=order.pk, values=ADDRESS)
-    client.force_login(buyer)
-    answer = client.post(f"/zh-hans/orders/{order.number}/pay/")
+    answer = as_buyer.post(f"/zh-hans/orders/{order.number}/pay/")
     assert answer["Location"] == path_in("zh-hans", payment.url)

@@ -15,9 +15,9 @@ from django.contrib.auth.models import User
 from bench.faults.proxy import Mode, Proxy
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.conftest import make_item
 from tests.live_shop import environment, live_web
 from tests.own_store import free_port
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -21,9 +21,9 @@ from seckill import ledger
 from seckill.models import SaleItem
 from shop.local.process import Process
 from shop.models import Product
-from tests.conftest import make_item
 from tests.live_shop import SEVERAL_WEB_PROCESSES, live_processes, status_of, wait_for_answer
 from tests.processes import wait_until
+from tests.steps.shop import make_item
 
 SLOW_CALLS = 6
 CALLERS = 6

@@ -20,8 +20,8 @@ from orders.payments.simulated.models import SimulatedMessage
 from orders.refund_records import RefundRequest
 from shop.models import StockChange, Variant
 from shop.stock.movements import move
-from tests.orders.checkout.checkout_steps import wish_of
-from tests.orders.payments.payment_steps import message, payment_of, send_webhook
+from tests.steps.buying import wish_of
+from tests.steps.paying import message, payment_of, send_webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -4,16 +4,16 @@ import pytest
 from django.contrib.auth.models import User
 
 from bench.faults.store_snapshot import take_snapshot
-from orders.models import Payment, PaymentEvent
+from orders.models import Order, Payment, PaymentEvent
 from orders.payments.simulated import company
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import message, order_of, payment_of, send_webhook
+from tests.steps.buying import order_of
+from tests.steps.paying import message, payment_of, send_webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_money_that_was_taken_counts_although_the_shop_has_lost_the_payment(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_money_that_was_taken_counts_although_the_shop_has_lost_the_payment(order: Order, item: SaleItem) -> None:
     for key in ("first", "second"):
         payment = payment_of(order, key)
         assert company.pay(reference=payment.provider_reference)

@@ -2,23 +2,20 @@
 
 import json
 import re
-from io import StringIO
+from functools import partial
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from bench.lab import results_page
 from bench.management.commands import seckill_lab
 from bench.strategies.counters.get_set import GetSet
+from tests.steps.operating import run_command
+
+lab = partial(run_command, "seckill_lab")
 
 SMALL = ("--buyers", "40", "--stock", "30", "--processes", "2", "--clients", "2")
-
-
-def lab(*arguments: str) -> str:
-    out = StringIO()
-    call_command("seckill_lab", *arguments, stdout=out)
-    return out.getvalue()
 
 
 def test_a_flawed_strategy_that_oversells_does_not_make_the_lab_fail(tmp_path: Path) -> None:

@@ -1,24 +1,21 @@
 """`manage.py page_times` fills a shop and times its lists; a page that is not shown gives no figure."""
 
 import json
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 
 from bench.speed import page_times
 from bench.speed.part import WrongAnswer
 from orders.models import Order
 from shop.models import Product
+from tests.steps.operating import run_command
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("pages", ["staff", "search"])
 def test_every_page_has_its_times_and_statements(pages: str) -> None:
-    printed = StringIO()
-    call_command("page_times", pages, "--products", "60", "--orders", "150", "--times", "2", stdout=printed)
-    found = json.loads(printed.getvalue())
+    found = json.loads(run_command("page_times", pages, *("--products", "60", "--orders", "150", "--times", "2")))
     assert found.keys() == (page_times.staff_pages() if pages == "staff" else page_times.search_pages()).keys()
     assert all(0 < times["median_ms"] <= times["p99_ms"] for times in found.values())
     assert all(2 < times["statements"] < 20 for times in found.values())

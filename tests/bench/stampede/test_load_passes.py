@@ -1,7 +1,5 @@
 """`manage.py load_passes`: passes for load generators, and nothing else on standard output."""
 
-from io import StringIO
-
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
@@ -10,16 +8,15 @@ from bench import load_buyers
 from seckill.models import SaleItem
 from seckill.passes import passes
 from shop.models import Product
-from tests.conftest import make_item
+from tests.steps.operating import run_command
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db
 
 
 def load_passes(item_id: int, *options: str) -> list[str]:
     """The command's standard output, in lines."""
-    output = StringIO()
-    call_command("load_passes", str(item_id), *options, stdout=output)
-    return output.getvalue().splitlines()
+    return run_command("load_passes", str(item_id), *options).splitlines()
 
 
 def test_each_line_is_a_good_pass_of_another_buyer(item: SaleItem) -> None:

@@ -23,8 +23,9 @@ from seckill.models import Sale, SaleItem
 from seckill.passes.passes import new_reservation_id
 from seckill.store.keys import keys_of
 from shop.models import Product
-from tests.conftest import make_item
 from tests.own_store import free_port
+from tests.steps.shop import make_item
+from tests.steps.store import counters_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -154,9 +155,7 @@ def test_a_shop_with_another_key_is_noticed_before_the_first_call(
     with pytest.raises(setup.CannotStart, match="another SECRET_KEY"):
         setup.check_shop(address=address, item_id=item.pk, pass_text=foreign)
     setup.check_shop(address=address, item_id=item.pk, pass_text=pass_for(buyer, item))
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    assert counters.held == 0
+    assert counters_of(item).held == 0
 
 
 def test_a_shop_whose_orders_never_arrive_is_found_out(

@@ -24,8 +24,7 @@ from seckill.models import SaleItem
 from seckill.passes.passes import new_reservation_id
 from seckill.store.keys import keys_of
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db
 

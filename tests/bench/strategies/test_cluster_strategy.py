@@ -1,7 +1,7 @@
 """The cluster of the lab: three primaries that share the slots, and end with the lab."""
 
-import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from bench.lab.servers.cluster import Cluster, running_cluster
 from bench.strategies.atomic.lua_purchase_cluster import LuaPurchaseCluster
 from bench.strategies.base.strategy import Answer
 from tests.processes import living
+from tests.steps.at_once import at_once
 
 BUYERS, UNITS = 12, 5
 
@@ -31,18 +32,7 @@ def test_a_sale_uses_one_slot(make: Callable[..., Any], cluster: Cluster) -> Non
 
 def test_twelve_buyers_at_once_buy_exactly_the_stock(make: Callable[..., Any]) -> None:
     sale = make(LuaPurchaseCluster, stock=UNITS)
-    barrier = threading.Barrier(BUYERS, timeout=30)
-    answers: list[Answer] = []
-
-    def buy(buyer: int) -> None:
-        barrier.wait()
-        answers.append(sale.attempt(buyer))
-
-    threads = [threading.Thread(target=buy, args=[buyer]) for buyer in range(BUYERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
+    answers = at_once([partial(sale.attempt, buyer) for buyer in range(BUYERS)])
     assert (answers.count(Answer.SOLD), sale.left()) == (UNITS, 0)
 
 

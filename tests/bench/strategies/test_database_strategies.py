@@ -1,8 +1,8 @@
 """Selling from PostgreSQL alone: which buyers wait, what happens when one is killed, and what remains."""
 
 import os
-import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -15,6 +15,7 @@ from bench.strategies.database.pg_conditional import PgConditional
 from bench.strategies.database.pg_row_lock import PgRowLock
 from bench.strategies.database.pg_skip_locked import PgSkipLocked
 from tests.bench.strategies.conftest import RUN
+from tests.steps.at_once import at_once
 
 UrlsOf = Callable[[type[Strategy]], ServerUrls]
 
@@ -31,18 +32,7 @@ def test_twenty_buyers_at_once_buy_exactly_the_stock(
     strategy: type[DatabaseStock], make: Callable[..., DatabaseStock]
 ) -> None:
     sale = make(strategy, stock=UNITS)
-    barrier = threading.Barrier(BUYERS, timeout=30)
-    answers: list[Answer] = []
-
-    def buy(buyer: int) -> None:
-        barrier.wait()
-        answers.append(sale.attempt(buyer))
-
-    threads = [threading.Thread(target=buy, args=[buyer]) for buyer in range(BUYERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
+    answers = at_once([partial(sale.attempt, buyer) for buyer in range(BUYERS)])
     assert (answers.count(Answer.SOLD), answers.count(Answer.REFUSED)) == (UNITS, BUYERS - UNITS)
     assert sale.left() == 0
     assert orders() == UNITS

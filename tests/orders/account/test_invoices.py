@@ -14,8 +14,7 @@ from orders.invoices.invoice import invoice_of
 from orders.invoices.invoice_pdf import invoice_pdf
 from orders.models import Order, OrderLine, OrderStatus, ShippingAddress
 from seckill.models import SaleItem
-from tests.orders.account.test_person_data import HOME
-from tests.orders.staff.test_bounds import make_orders
+from tests.steps.buying import ADDRESS, make_orders
 
 pytestmark = pytest.mark.django_db
 
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.django_db
 def paid(buyer: User, item: SaleItem, settings: Settings) -> Order:
     settings.SHOP_NAME, settings.SHOP_ADDRESS = "Tea & Co", "Market Street 1 | 200000 Shanghai"
     (order,) = make_orders(1, buyer=buyer, item=item)
-    ShippingAddress.objects.create(order=order, **HOME)
+    ShippingAddress.objects.create(order=order, **ADDRESS)
     OrderLine.objects.filter(order=order).update(tax_percent=Decimal("13.00"))
     Order.objects.filter(pk=order.pk).update(
         shipping_name="Courier", shipping_minor=600, shipping_tax_percent=Decimal("6.00"), amount_minor=2500
@@ -32,10 +31,9 @@ def paid(buyer: User, item: SaleItem, settings: Settings) -> Order:
     return Order.objects.get(pk=order.pk)
 
 
-def test_the_page_names_seller_buyer_lines_taxes_and_total(client: Client, buyer: User, paid: Order) -> None:
-    client.force_login(buyer)
-    assert f"/orders/{paid.number}/invoice/" in client.get(paid.get_absolute_url()).content.decode()
-    page = client.get(f"/orders/{paid.number}/invoice/").content.decode()
+def test_the_page_names_seller_buyer_lines_taxes_and_total(as_buyer: Client, paid: Order) -> None:
+    assert f"/orders/{paid.number}/invoice/" in as_buyer.get(paid.get_absolute_url()).content.decode()
+    page = as_buyer.get(f"/orders/{paid.number}/invoice/").content.decode()
     for words in (
         f"Invoice {paid.code[:4]}-{paid.code[4:]}",
         "Tea &amp; Co",
@@ -51,21 +49,19 @@ def test_the_page_names_seller_buyer_lines_taxes_and_total(client: Client, buyer
         "CN¥25.00",
     ):
         assert words in page, words
-    assert "其中税额（13%）" in client.get(f"/zh-hans/orders/{paid.number}/invoice/").content.decode()
+    assert "其中税额（13%）" in as_buyer.get(f"/zh-hans/orders/{paid.number}/invoice/").content.decode()
 
 
-def test_what_was_refunded_is_said(client: Client, buyer: User, paid: Order) -> None:
-    client.force_login(buyer)
-    assert "Refunded" not in client.get(f"/orders/{paid.number}/invoice/").content.decode()
+def test_what_was_refunded_is_said(as_buyer: Client, paid: Order) -> None:
+    assert "Refunded" not in as_buyer.get(f"/orders/{paid.number}/invoice/").content.decode()
     Order.objects.update(refunded_minor=600)
-    assert "−CN¥6.00" in client.get(f"/orders/{paid.number}/invoice/").content.decode()
-    assert client.get(f"/orders/{paid.number}/invoice.pdf").status_code == 200
+    assert "−CN¥6.00" in as_buyer.get(f"/orders/{paid.number}/invoice/").content.decode()
+    assert as_buyer.get(f"/orders/{paid.number}/invoice.pdf").status_code == 200
 
 
 @pytest.mark.parametrize("prefix", ["", "/zh-hans"])
-def test_the_pdf_is_a_file_with_both_fonts(client: Client, buyer: User, paid: Order, prefix: str) -> None:
-    client.force_login(buyer)
-    answer = client.get(f"{prefix}/orders/{paid.number}/invoice.pdf")
+def test_the_pdf_is_a_file_with_both_fonts(as_buyer: Client, paid: Order, prefix: str) -> None:
+    answer = as_buyer.get(f"{prefix}/orders/{paid.number}/invoice.pdf")
     assert answer["Content-Type"] == "application/pdf"
     assert answer["Content-Disposition"] == f'attachment; filename="invoice-{paid.code[:4]}-{paid.code[4:]}.pdf"'
     assert answer.content.startswith(b"%PDF-")

@@ -24,17 +24,16 @@ from orders.models import (
 from seckill.models import SaleItem
 from shop.accounts.tokens import new_token
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
-from tests.orders.staff.test_bounds import make_orders
-from tests.shop.accounts.account_steps import confirmed, enter_password_again, is_signed_in, sign_in
+from tests.steps.accounts import confirmed, enter_password_again, is_signed_in, sign_in
+from tests.steps.buying import ADDRESS, make_orders
+from tests.steps.paying import payment_row
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-HOME = {"name": "Li Lei", "line1": "Tianshan Road 123", "city": "Shanghai", "postcode": "200051", "country": "CN"}
 
-
-def order_of(buyer: User, item: SaleItem, status: OrderStatus) -> Order:
+def kept_order(buyer: User, item: SaleItem, status: OrderStatus) -> Order:
     (order,) = make_orders(1, buyer=buyer, item=item, status=status)
-    ShippingAddress.objects.create(order=order, **HOME)
+    ShippingAddress.objects.create(order=order, **ADDRESS)
     Order.objects.filter(pk=order.pk).update(email="buyer@example.com", buyer_note="for Li Lei's birthday")
     return order
 
@@ -43,7 +42,7 @@ def order_of(buyer: User, item: SaleItem, status: OrderStatus) -> Order:
 def person(buyer: User, item: SaleItem) -> User:
     """A buyer of whom the shop keeps something of every kind."""
     confirmed(buyer, "buyer@example.com")
-    Address.objects.create(user=buyer, **HOME)
+    Address.objects.create(user=buyer, **ADDRESS)
     BuyerLanguage.objects.create(user=buyer, language="zh-hans")
     cart = Cart.objects.create(buyer=buyer)
     CartLine.objects.create(cart=cart, variant=item.variant, units=2, seen_price_minor=9900)
@@ -59,15 +58,9 @@ def signed_in(client: Client, person: User) -> Client:
     return client
 
 
-def payment_of(order: Order, status: Payment.Status) -> Payment:
-    return Payment.objects.create(
-        order=order, provider="simulated", idempotency_key="1", amount_minor=1900, currency="CNY", status=status
-    )
-
-
 def test_the_copy_has_everything_and_no_secret(signed_in: Client, person: User, item: SaleItem) -> None:
-    order = order_of(person, item, OrderStatus.PAID)
-    payment_of(order, Payment.Status.CAPTURED)
+    order = kept_order(person, item, OrderStatus.PAID)
+    payment_row(order, Payment.Status.CAPTURED)
     answer = signed_in.get("/accounts/data/export/")
     assert answer["Content-Disposition"] == 'attachment; filename="stampede-my-data.json"'
     copy: dict[str, Any] = answer.json()
@@ -92,7 +85,7 @@ def test_the_copy_has_everything_and_no_secret(signed_in: Client, person: User, 
 def test_the_copy_asks_for_the_password_and_has_nothing_of_others(
     client: Client, person: User, stranger: User, item: SaleItem
 ) -> None:
-    order_of(person, item, OrderStatus.PAID)
+    kept_order(person, item, OrderStatus.PAID)
     client.force_login(stranger)
     asked = client.get("/accounts/data/export/")
     assert asked["Location"].startswith("/accounts/reauthenticate/")
@@ -104,7 +97,7 @@ def test_the_copy_asks_for_the_password_and_has_nothing_of_others(
 def test_the_end_of_an_account_removes_the_person_and_keeps_the_orders(
     signed_in: Client, person: User, item: SaleItem
 ) -> None:
-    order = order_of(person, item, OrderStatus.COMPLETED)
+    order = kept_order(person, item, OrderStatus.COMPLETED)
     phone = Client()
     sign_in(phone, login="buyer", password="buyer-password")
     token = new_token(person)[1]
@@ -113,7 +106,7 @@ def test_the_end_of_an_account_removes_the_person_and_keeps_the_orders(
     Mail.objects.create(order=order, kind=Mail.Kind.PAID, attempts=12, last_error="550 buyer@example.com: unknown")
     # Answers to repeated calls have the address that was ordered to. One is of another buyer, whose id begins alike.
     for owner in (f"buyer:{person.pk}", f"web:buyer:{person.pk}", f"buyer:{person.pk}:{order.pk}:cancel"):
-        IdempotentCall.objects.create(owner=owner, key="1", answer={"shipping_address": HOME})
+        IdempotentCall.objects.create(owner=owner, key="1", answer={"shipping_address": ADDRESS})
     of_another = IdempotentCall.objects.create(owner=f"buyer:{person.pk}0", key="1")
     assert "Delete the account for ever" in signed_in.get("/accounts/delete/").content.decode()
     answer = signed_in.post("/accounts/delete/")
@@ -149,8 +142,8 @@ def test_deleting_twice_does_no_harm_and_frees_the_name(signed_in: Client, perso
 def test_an_account_with_an_open_order_stays_and_the_page_says_which(
     signed_in: Client, person: User, item: SaleItem, status: OrderStatus
 ) -> None:
-    order_of(person, item, OrderStatus.COMPLETED)
-    order = order_of(person, item, status)
+    kept_order(person, item, OrderStatus.COMPLETED)
+    order = kept_order(person, item, status)
     for page in (signed_in.get("/accounts/delete/"), signed_in.post("/accounts/delete/")):
         text = page.content.decode()
         assert "these orders are not finished" in text
@@ -166,8 +159,8 @@ def test_an_account_with_an_open_order_stays_and_the_page_says_which(
 def test_money_that_came_late_keeps_the_account_until_it_is_decided(
     signed_in: Client, person: User, item: SaleItem, payment: Payment.Status
 ) -> None:
-    order = order_of(person, item, OrderStatus.EXPIRED)
-    payment_of(order, payment)
+    order = kept_order(person, item, OrderStatus.EXPIRED)
+    payment_row(order, payment)
     assert "these orders are not finished" in signed_in.post("/accounts/delete/").content.decode()
     Payment.objects.update(status=Payment.Status.REFUNDED)
     Order.objects.update(status=OrderStatus.REFUNDED)
@@ -175,7 +168,7 @@ def test_money_that_came_late_keeps_the_account_until_it_is_decided(
 
 
 def test_a_refund_that_is_not_made_yet_keeps_the_account(signed_in: Client, person: User, item: SaleItem) -> None:
-    order = order_of(person, item, OrderStatus.COMPLETED)
+    order = kept_order(person, item, OrderStatus.COMPLETED)
     Refund.objects.create(order=order, amount_minor=500)
     assert "these orders are not finished" in signed_in.post("/accounts/delete/").content.decode()
     assert signed_in.get("/accounts/data/export/").json()["orders"][0]["refunds"][0]["amount"] == "5.00"
@@ -190,16 +183,15 @@ def test_deleting_asks_for_the_password(client: Client, person: User) -> None:
     assert person.is_active
 
 
-def test_staff_cannot_delete_themselves_by_accident(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
-    enter_password_again(client, "manager-password")
-    assert "belongs to the staff" in client.post("/accounts/delete/").content.decode()
+def test_staff_cannot_delete_themselves_by_accident(as_manager: Client, shop_manager: User) -> None:
+    enter_password_again(as_manager, "manager-password")
+    assert "belongs to the staff" in as_manager.post("/accounts/delete/").content.decode()
     shop_manager.refresh_from_db()
     assert shop_manager.is_active
 
 
 def test_a_mail_about_an_order_of_somebody_who_left_is_not_written(person: User, item: SaleItem) -> None:
-    order = order_of(person, item, OrderStatus.COMPLETED)
+    order = kept_order(person, item, OrderStatus.COMPLETED)
     delete_account(person.pk)
     order.refresh_from_db()
     assert order.contact_email == ""

@@ -16,7 +16,8 @@ from orders.cart.old_carts import KEPT
 from orders.models import Cart, CartLine
 from shop.models import Product, StockChange, Variant
 from shop.stock.movements import move
-from tests.orders.checkout.checkout_steps import goods, member, put, units_in
+from tests.steps.buying import put, signed_in
+from tests.steps.shop import goods, units_in
 
 pytestmark = pytest.mark.django_db
 
@@ -66,7 +67,7 @@ def test_the_lines_are_replaced_and_two_of_one_product_are_added_up(api: APIClie
 
 
 def test_what_changed_is_told_once(buyer: User) -> None:
-    client = member(buyer)
+    client = signed_in(buyer)
     tea, cup = goods("tea", units=5), goods("cup")
     put(client, tea=4, cup=1)
     Variant.objects.filter(pk=tea.pk).update(price_minor=1100)
@@ -128,7 +129,7 @@ def test_a_guest_cannot_choose_a_token_and_a_foreign_one_opens_nothing(api: APIC
     for token in (mine, "", "x" * 500, "../../", "None"):
         assert api.get("/api/v1/cart/", headers={"Cart-Token": token}).json()["lines"] == []
     # Nor does the token of a buyer's cart.
-    put(member(buyer), tea=3)
+    put(signed_in(buyer), tea=3)
     token = str(Cart.objects.get(buyer=buyer).token)
     assert api.get("/api/v1/cart/", headers={"Cart-Token": token}).json()["lines"] == []
     put(api, token, tea=9)
@@ -137,9 +138,9 @@ def test_a_guest_cannot_choose_a_token_and_a_foreign_one_opens_nothing(api: APIC
 
 def test_a_buyer_never_gets_anothers_cart(buyer: User, stranger: User) -> None:
     goods("tea")
-    put(member(buyer), tea=3)
+    put(signed_in(buyer), tea=3)
     theirs = Cart.objects.get(buyer=buyer)
-    answer = member(stranger).get("/api/v1/cart/", headers={"Cart-Token": str(theirs.token)})
+    answer = signed_in(stranger).get("/api/v1/cart/", headers={"Cart-Token": str(theirs.token)})
     assert answer.json()["lines"] == []
     assert CartLine.objects.get(cart=theirs).units == 3
 
@@ -147,7 +148,7 @@ def test_a_buyer_never_gets_anothers_cart(buyer: User, stranger: User) -> None:
 def test_signing_in_merges_the_guests_cart_once_with_the_larger_number(api: APIClient, buyer: User) -> None:
     goods("tea"), goods("cup"), goods("pot")
     token = put(api, tea=2, cup=5)["Cart-Token"]
-    client = member(buyer)
+    client = signed_in(buyer)
     put(client, tea=3, pot=1)
     for _repeated in range(2):
         answer = client.get("/api/v1/cart/", headers={"Cart-Token": token}).json()
@@ -160,8 +161,8 @@ def test_signing_in_merges_the_guests_cart_once_with_the_larger_number(api: APIC
 def test_a_buyer_without_a_cart_gets_the_guests(api: APIClient, buyer: User) -> None:
     goods("tea")
     token = put(api, tea=2)["Cart-Token"]
-    assert member(buyer).get("/api/v1/cart/", headers={"Cart-Token": token}).json()["units"] == 2
-    assert member(buyer).get("/api/v1/me/").json()["cart_units"] == 2
+    assert signed_in(buyer).get("/api/v1/cart/", headers={"Cart-Token": token}).json()["units"] == 2
+    assert signed_in(buyer).get("/api/v1/me/").json()["cart_units"] == 2
 
 
 def test_too_many_changes_from_one_address_have_to_wait(api: APIClient, settings: LazySettings) -> None:
@@ -173,7 +174,7 @@ def test_too_many_changes_from_one_address_have_to_wait(api: APIClient, settings
 def test_old_carts_of_guests_are_removed_and_those_of_buyers_stay(api: APIClient, buyer: User) -> None:
     goods("tea")
     put(api, tea=1)
-    put(member(buyer), tea=1)
+    put(signed_in(buyer), tea=1)
     Cart.objects.update(changed_at=timezone.now() - KEPT - timedelta(minutes=1))
     young = put(api, tea=2)["Cart-Token"]
     assert tasks.clear_old_rows() == 1

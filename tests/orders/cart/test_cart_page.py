@@ -11,7 +11,8 @@ from orders.cart.cart_lines import LINES_MAX, UNITS_MAX
 from orders.models import Cart, CartLine
 from shop.accounts.sign_in_hint import hint_of
 from shop.models import Variant
-from tests.orders.checkout.checkout_steps import add_to_cart, goods
+from tests.steps.buying import add_to_cart
+from tests.steps.shop import goods
 
 pytestmark = pytest.mark.django_db
 

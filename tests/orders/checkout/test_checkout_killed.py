@@ -13,7 +13,8 @@ from orders.checkout.placement import place_once
 from orders.idempotent_calls import Call, CallState
 from orders.models import CartLine, IdempotentCall, Order
 from tests.live_shop import environment
-from tests.orders.checkout.checkout_steps import assert_stock_agrees, fill, goods, units_in, wish_of
+from tests.steps.buying import assert_stock_agrees, fill, wish_of
+from tests.steps.shop import goods, units_in
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -27,7 +28,7 @@ django.setup()
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import place_once
 from orders.idempotent_calls import Call
-from tests.orders.checkout.checkout_steps import wish_of
+from tests.steps.buying import wish_of
 holder = Holder(token=uuid.UUID(sys.argv[1]))
 place_once(wish_of(holder), Call(owner=holder.owner, key="key"))
 """

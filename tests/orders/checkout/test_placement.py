@@ -15,7 +15,8 @@ from orders.invoices.included_taxes import TaxShare, tax_shares, taxes_of
 from orders.life import lifecycle
 from orders.models import Cart, CartLine, Order, OrderStatus, ShippingAddress, ShippingMethod, ShippingPrice
 from shop.models import Product, TaxRate, Variant
-from tests.orders.checkout.checkout_steps import ADDRESS, GUEST, assert_stock_agrees, fill, goods, units_in, wish_of
+from tests.steps.buying import ADDRESS, GUEST, assert_stock_agrees, fill, wish_of
+from tests.steps.shop import goods, units_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

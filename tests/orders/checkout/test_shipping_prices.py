@@ -6,7 +6,8 @@ from rest_framework.test import APIClient
 from orders.checkout.shipping_prices import FREE, offers_for
 from orders.models import ShippingMethod, ShippingPrice
 from shop.models import Variant
-from tests.orders.checkout.checkout_steps import goods, put
+from tests.steps.buying import put
+from tests.steps.shop import goods
 
 pytestmark = pytest.mark.django_db
 

@@ -5,11 +5,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 from unittest import mock
 
@@ -24,15 +23,18 @@ from pytest_django import Settings
 from orders import tasks
 from orders.life import lifecycle
 from orders.mails import sending
-from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment
+from orders.models import Attention, Mail, Order, OrderStatus, Payment
 from seckill.models import SaleItem
 from shop.languages.buyer_language import language_of
 from shop.mails.outgoing_mail import Delivery
 from shop.models import BuyerLanguage, Variant
 from tests.live_shop import environment
-from tests.orders.mails.mail_server import MailServer, mail_server
+from tests.orders.mails.mail_server import MailServer
 from tests.own_store import free_port
-from tests.products import buyer_of
+from tests.steps.at_once import at_once, run_and_close
+from tests.steps.buying import buyer_of, plain_order
+from tests.steps.paying import make_due, payment_row
+from tests.steps.store import store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,24 +42,10 @@ ADDRESS = "buyer@example.com"
 
 
 @pytest.fixture
-def server(settings: Settings) -> Iterator[MailServer]:
-    """The mail server of the shop."""
-    with mail_server() as server:
-        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-        settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_TIMEOUT = "127.0.0.1", server.port, 1
-        settings.SHOP_URL = "http://shop.example.com"
-        yield server
-
-
-@pytest.fixture
-def order_of(item: SaleItem) -> Callable[..., Order]:
+def make_order(item: SaleItem) -> Callable[..., Order]:
     def make(user: User, **changes: Any) -> Order:
-        now = timezone.now()
-        values = {"amount_minor": 3800, "reserved_at": now, "expires_at": now + timedelta(minutes=15)} | changes
-        order = Order.objects.create(buyer=user, currency="CNY", **values)
         Variant.objects.filter(pk=item.variant_id).update(held=F("held") + 2)
-        OrderLine.objects.create(order=order, variant=item.variant, units=2, unit_price_minor=1900)
-        return order
+        return plain_order(item.variant, user, 2, 1900, **changes)
 
     return make
 
@@ -71,20 +59,15 @@ def reachable(buyer: User) -> User:
 
 
 @pytest.fixture
-def paid(reachable: User, order_of: Callable[..., Order]) -> Order:
+def paid(reachable: User, make_order: Callable[..., Order]) -> Order:
     """An order that was just paid, so a mail is queued."""
-    order = order_of(reachable)
+    order = make_order(reachable)
     assert lifecycle.pay(order_id=order.pk)
     return order
 
 
 def only_mail() -> Mail:
     return Mail.objects.get()
-
-
-def make_due() -> None:
-    """Let the time until the next attempt pass."""
-    Mail.objects.filter(next_attempt_at__isnull=False).update(next_attempt_at=timezone.now() - timedelta(seconds=1))
 
 
 def enqueue_after(order: Order, kind: Mail.Kind, **changes: Any) -> None:
@@ -131,10 +114,9 @@ def test_the_mail_is_in_the_language_that_the_buyer_last_used(
     assert "¥38.00" in text_of(server)
 
 
-def test_a_program_that_names_no_language_does_not_change_it(client: Client, item: SaleItem, buyer: User) -> None:
+def test_a_program_that_names_no_language_does_not_change_it(as_buyer: Client, item: SaleItem, buyer: User) -> None:
     BuyerLanguage.objects.create(user=buyer, language="zh-hans")
-    client.force_login(buyer)
-    client.post(f"/api/v1/sale-items/{item.pk}/passes/", content_type="application/json")
+    as_buyer.post(f"/api/v1/sale-items/{item.pk}/passes/", content_type="application/json")
     assert language_of(user_id=buyer.pk) == "zh-hans"
 
 
@@ -145,12 +127,12 @@ def expire_orders(make: Callable[..., Order], buyer: User, *, count: int) -> Non
 
 
 def test_expiring_holds_do_not_flood_an_address(
-    server: MailServer, reachable: User, rival: User, order_of: Callable[..., Order]
+    server: MailServer, reachable: User, rival: User, make_order: Callable[..., Order]
 ) -> None:
     # Given two buyers who gave the same address, which neither had to verify, and many holds that expire
     User.objects.filter(pk=rival.pk).update(email=ADDRESS.upper())
-    expire_orders(order_of, reachable, count=4)
-    expire_orders(order_of, rival, count=4)
+    expire_orders(make_order, reachable, count=4)
+    expire_orders(make_order, rival, count=4)
     # Then the address gets three mails in a day, and the others wait for nothing
     assert tasks.send_mails() == 3
     assert tasks.send_mails() == 0
@@ -158,55 +140,51 @@ def test_expiring_holds_do_not_flood_an_address(
     assert not Mail.objects.filter(next_attempt_at__isnull=False).exists()
     assert Mail.objects.filter(sent_at=None, last_error=sending.TOO_MANY).count() == 5
     # And what the buyer pays for is confirmed all the same
-    assert lifecycle.pay(order_id=order_of(reachable).pk)
+    assert lifecycle.pay(order_id=make_order(reachable).pk)
     assert tasks.send_mails() == 1
     assert server.received[-1]["Subject"] == "Payment received: 2 × Longjing tea"
 
 
-def test_a_refused_mail_does_not_count(server: MailServer, reachable: User, order_of: Callable[..., Order]) -> None:
+def test_a_refused_mail_does_not_count(server: MailServer, reachable: User, make_order: Callable[..., Order]) -> None:
     server.refuses = {ADDRESS}
-    expire_orders(order_of, reachable, count=4)
+    expire_orders(make_order, reachable, count=4)
     assert tasks.send_mails() == 0
     server.refuses = set()
-    make_due()
+    make_due(Mail)
     assert tasks.send_mails() == 3
 
 
 def test_without_the_cache_a_mail_is_sent_all_the_same(
-    server: MailServer, reachable: User, order_of: Callable[..., Order], settings: Settings
+    server: MailServer, reachable: User, make_order: Callable[..., Order], settings: Settings
 ) -> None:
-    expire_orders(order_of, reachable, count=1)
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["default"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
+    expire_orders(make_order, reachable, count=1)
+    store_away(settings, "default")
     assert tasks.send_mails() == 1
 
 
 def test_an_expiry_says_that_nothing_was_charged(
-    server: MailServer, reachable: User, order_of: Callable[..., Order]
+    server: MailServer, reachable: User, make_order: Callable[..., Order]
 ) -> None:
-    Order.objects.filter(pk=order_of(reachable).pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    Order.objects.filter(pk=make_order(reachable).pk).update(expires_at=timezone.now() - timedelta(seconds=1))
     assert lifecycle.expire_overdue() == 1
     tasks.send_mails()
     assert "Nothing was charged." in text_of(server)
 
 
 def test_an_expiry_that_was_paid_late_says_that_the_money_comes_back(
-    server: MailServer, reachable: User, order_of: Callable[..., Order]
+    server: MailServer, reachable: User, make_order: Callable[..., Order]
 ) -> None:
-    enqueue_after(order_of(reachable), Mail.Kind.EXPIRED, status=OrderStatus.REFUND_DUE)
+    enqueue_after(make_order(reachable), Mail.Kind.EXPIRED, status=OrderStatus.REFUND_DUE)
     tasks.send_mails()
     assert "We will refund it in full" in text_of(server)
     assert "Nothing was charged" not in text_of(server)
 
 
 def test_an_expiry_whose_late_payment_is_undecided_promises_nothing(
-    server: MailServer, reachable: User, order_of: Callable[..., Order]
+    server: MailServer, reachable: User, make_order: Callable[..., Order]
 ) -> None:
-    order = order_of(reachable)
-    Payment.objects.create(
-        order=order, provider="x", idempotency_key="1", status="captured", amount_minor=3800, currency="CNY"
-    )
+    order = make_order(reachable)
+    payment_row(order, Payment.Status.CAPTURED)
     enqueue_after(order, Mail.Kind.EXPIRED, status=OrderStatus.EXPIRED)
     tasks.send_mails()
     assert "We are checking availability and will email you" in text_of(server)
@@ -214,9 +192,9 @@ def test_an_expiry_whose_late_payment_is_undecided_promises_nothing(
 
 
 def test_an_expiry_overtaken_by_a_late_payment_that_was_kept_is_not_sent(
-    server: MailServer, reachable: User, order_of: Callable[..., Order]
+    server: MailServer, reachable: User, make_order: Callable[..., Order]
 ) -> None:
-    order = order_of(reachable)
+    order = make_order(reachable)
     enqueue_after(order, Mail.Kind.EXPIRED, status=OrderStatus.PAID, attention=Attention.LATE_PAYMENT_KEPT)
     assert tasks.send_mails() == 0
     assert (only_mail().next_attempt_at, only_mail().last_error) == (None, sending.OVERTAKEN)
@@ -225,44 +203,42 @@ def test_an_expiry_overtaken_by_a_late_payment_that_was_kept_is_not_sent(
     assert "so your order stands" in text_of(server)
 
 
-def test_a_refund_names_what_went_back(server: MailServer, reachable: User, order_of: Callable[..., Order]) -> None:
-    order = order_of(reachable)
-    Payment.objects.create(
-        order=order, provider="x", idempotency_key="1", status="refunded", amount_minor=3900, currency="CNY"
-    )
+def test_a_refund_names_what_went_back(server: MailServer, reachable: User, make_order: Callable[..., Order]) -> None:
+    order = make_order(reachable)
+    payment_row(order, Payment.Status.REFUNDED, amount_minor=3900)
     enqueue_after(order, Mail.Kind.REFUNDED, status=OrderStatus.REFUNDED)
     tasks.send_mails()
     assert "We have refunded CN¥39.00 to your original payment method" in text_of(server)
 
 
 def test_nothing_is_queued_for_buyers_without_an_address(
-    reachable: User, rival: User, order_of: Callable[..., Order]
+    reachable: User, rival: User, make_order: Callable[..., Order]
 ) -> None:
-    orders = [order_of(user).pk for user in (rival, reachable, rival)]
+    orders = [make_order(user).pk for user in (rival, reachable, rival)]
     sending.enqueue(order_ids=orders, kind=Mail.Kind.EXPIRED)
     sending.enqueue(order_ids=orders, kind=Mail.Kind.EXPIRED)
     assert only_mail().order.buyer == reachable
 
 
-def test_confirmations_are_sent_first(server: MailServer, reachable: User, order_of: Callable[..., Order]) -> None:
+def test_confirmations_are_sent_first(server: MailServer, reachable: User, make_order: Callable[..., Order]) -> None:
     for kind, status in ((Mail.Kind.EXPIRED, "expired"), (Mail.Kind.REFUNDED, "refunded"), (Mail.Kind.PAID, "paid")):
         for _ in range(3):
-            enqueue_after(order_of(reachable), kind, status=status)
+            enqueue_after(make_order(reachable), kind, status=status)
     assert tasks.send_mails() == 9
     subjects = [message["Subject"].split(":")[0] for message in server.received]
     assert subjects == ["Payment received"] * 3 + ["Refund"] * 3 + ["Order expired"] * 3
 
 
 def test_a_confirmation_passes_those_that_are_being_sent(
-    server: MailServer, reachable: User, order_of: Callable[..., Order]
+    server: MailServer, reachable: User, make_order: Callable[..., Order]
 ) -> None:
     for _ in range(3):
-        enqueue_after(order_of(reachable), Mail.Kind.EXPIRED, status=OrderStatus.EXPIRED)
+        enqueue_after(make_order(reachable), Mail.Kind.EXPIRED, status=OrderStatus.EXPIRED)
     real, sent = sending.deliver, list[str]()
 
     def deliver(mail: Mail, server: Any) -> Delivery:
         if not sent:
-            enqueue_after(order_of(reachable), Mail.Kind.PAID, status=OrderStatus.PAID)
+            enqueue_after(make_order(reachable), Mail.Kind.PAID, status=OrderStatus.PAID)
         sent.append(mail.kind)
         return real(mail, server)
 
@@ -276,9 +252,9 @@ def test_every_kind_of_mail_is_sent() -> None:
 
 
 def test_a_task_sends_until_its_time_is_up(
-    server: MailServer, reachable: User, order_of: Callable[..., Order], monkeypatch: pytest.MonkeyPatch
+    server: MailServer, reachable: User, make_order: Callable[..., Order], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    orders = [order_of(reachable).pk for _ in range(60)]
+    orders = [make_order(reachable).pk for _ in range(60)]
     sending.enqueue(order_ids=orders, kind=Mail.Kind.PAID)
     assert tasks.send_mails() == 60
     assert server.connections == 1
@@ -297,13 +273,13 @@ def test_a_buyer_without_an_address_any_more_is_noted_and_not_asked_again(
 
 
 def test_a_refused_mail_is_tried_again_later_and_does_not_block_the_others(
-    server: MailServer, paid: Order, rival: User, order_of: Callable[..., Order]
+    server: MailServer, paid: Order, rival: User, make_order: Callable[..., Order]
 ) -> None:
     # Given two mails, the first to an address that the server refuses
     server.refuses = {ADDRESS}
     rival.email = "rival@example.com"
     rival.save(update_fields=["email"])
-    lifecycle.pay(order_id=order_of(rival).pk)
+    lifecycle.pay(order_id=make_order(rival).pk)
     # When they are sent, then the second arrives, over the same connection
     assert tasks.send_mails() == 1
     assert [message["To"] for message in server.received] == ["rival@example.com"]
@@ -315,7 +291,7 @@ def test_a_refused_mail_is_tried_again_later_and_does_not_block_the_others(
     assert "no such buyer" in mail.last_error
     server.refuses = set()
     assert tasks.send_mails() == 0
-    make_due()
+    make_due(Mail)
     assert tasks.send_mails() == 1
 
 
@@ -328,7 +304,7 @@ def test_a_mail_that_cannot_be_rendered_does_not_block_the_others(
     assert only_mail().last_error == "Invalid IPv6 URL"
     assert tasks.send_mails() == 0
     settings.SHOP_URL = "http://shop.example.com"
-    make_due()
+    make_due(Mail)
     assert tasks.send_mails() == 1
 
 
@@ -346,15 +322,15 @@ def test_after_enough_attempts_it_is_given_up_until_staff_say_again(server: Mail
 
 
 def test_a_server_that_is_away_counts_against_no_mail(
-    server: MailServer, settings: Settings, paid: Order, reachable: User, order_of: Callable[..., Order]
+    server: MailServer, settings: Settings, paid: Order, reachable: User, make_order: Callable[..., Order]
 ) -> None:
-    lifecycle.pay(order_id=order_of(reachable).pk)
+    lifecycle.pay(order_id=make_order(reachable).pk)
     settings.EMAIL_PORT = free_port()
     assert tasks.send_mails() == 0
     assert set(Mail.objects.values_list("attempts", flat=True)) == {0}
     assert Mail.objects.exclude(last_error="").count() == 1
     settings.EMAIL_PORT = server.port
-    make_due()
+    make_due(Mail)
     assert tasks.send_mails() == 2
 
 
@@ -366,7 +342,7 @@ def test_a_silent_server_costs_a_timeout_and_holds_no_transaction_open(
     server.silent_at = command
     with ThreadPoolExecutor(1) as thread:
         started = time.monotonic()
-        sending = thread.submit(send_and_disconnect)
+        sending = thread.submit(run_and_close(tasks.send_mails))
         assert server.is_silent.wait(10)
         # Then meanwhile no transaction is open and no row is locked
         with connection.cursor() as cursor:
@@ -389,7 +365,7 @@ def test_a_mail_is_retried_after_a_broken_connection(server: MailServer, paid: O
     server.drops_at = "DATA"
     assert tasks.send_mails() == 0
     server.drops_at = ""
-    make_due()
+    make_due(Mail)
     assert tasks.send_mails() == 1
 
 
@@ -401,18 +377,11 @@ def test_a_quit_without_an_answer_sends_nothing_twice(server: MailServer, paid: 
 
 
 def test_of_many_workers_one_sends_each_mail(
-    server: MailServer, reachable: User, order_of: Callable[..., Order]
+    server: MailServer, reachable: User, make_order: Callable[..., Order]
 ) -> None:
-    orders = [order_of(reachable).pk for _ in range(20)]
+    orders = [make_order(reachable).pk for _ in range(20)]
     sending.enqueue(order_ids=orders, kind=Mail.Kind.PAID)
-    barrier = Barrier(4)
-
-    def send() -> int:
-        barrier.wait()
-        return send_and_disconnect()
-
-    with ThreadPoolExecutor(4) as threads:
-        counts = [future.result() for future in [threads.submit(send) for _ in range(4)]]
+    counts = at_once([tasks.send_mails] * 4)
     while tasks.send_mails():
         pass
     assert len(server.received) == 20
@@ -436,16 +405,7 @@ def test_a_crash_after_sending_repeats_the_mail_under_the_same_id(
     # Then it is not sent again while the dead worker still has it claimed
     assert tasks.send_mails() == 0
     # And afterwards it is sent again as the same mail
-    make_due()
+    make_due(Mail)
     assert tasks.send_mails() == 1
     first, second = server.received
     assert first["Message-ID"] == second["Message-ID"]
-
-
-def send_and_disconnect() -> int:
-    """For a thread: an open connection would keep the test database from being dropped."""
-    try:
-        sent: int = tasks.send_mails()
-        return sent
-    finally:
-        connection.close()

@@ -1,7 +1,6 @@
 """Late payments for expired orders: units taken again or payment refunded, never both, after any crash."""
 
 from typing import Any
-from unittest import mock
 
 import pytest
 from django.conf import LazySettings
@@ -15,22 +14,13 @@ from orders.payments.inbox import EventOutcome
 from seckill import ledger
 from seckill.models import LatePayment, Sale, SaleItem
 from shop.models import Product
-from tests.conftest import make_item
-from tests.orders.payments.payment_steps import (
-    figures,
-    let_deadlines_pass,
-    message,
-    order_of,
-    payment_of,
-    send_webhook,
-    store_away,
-)
+from tests.steps.buying import let_deadlines_pass, order_of
+from tests.steps.crash import killed_at
+from tests.steps.paying import make_due, message, payment_of, send_webhook
+from tests.steps.shop import make_item
+from tests.steps.store import figures, store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-class Died(BaseException):
-    """Stands for SIGKILL within a test: no handler in the shop catches it."""
 
 
 def expired(item: SaleItem, buyer: User, units: int = 1) -> tuple[Order, Payment]:
@@ -105,7 +95,7 @@ def test_a_late_payment_waits_for_an_unreachable_store(item: SaleItem, buyer: Us
     assert statuses_of(order, payment) == (OrderStatus.EXPIRED, Payment.Status.CAPTURED, "")
     assert late_money.settle_late_payment(order_id=order.pk) is late_money.LatePaymentOutcome.UNAVAILABLE
     settings.CACHES = healthy
-    make_due()
+    make_due(Payment)
     assert tasks.apply_waiting_events() == 1
     assert tasks.apply_waiting_events() == 0
     assert statuses_of(order, payment) == KEPT
@@ -119,16 +109,16 @@ def test_a_late_payment_is_refunded_after_too_many_attempts(item: SaleItem, buye
     send_webhook(message(payment))
     for _ in range(late_money.ATTEMPTS_MAX):
         assert statuses_of(order, payment)[0] == OrderStatus.EXPIRED
-        make_due()
+        make_due(Payment)
         if tasks.apply_waiting_events():
             break
     assert statuses_of(order, payment) == GOES_BACK
 
 
-def test_a_late_payment_for_an_expiry_that_was_not_settled(item: SaleItem, buyer: User, settings: LazySettings) -> None:
+def test_a_late_payment_for_an_expiry_that_was_not_settled(
+    order: Order, payment: Payment, item: SaleItem, settings: LazySettings
+) -> None:
     """The hold is still there when the payment arrives; a sweep about to release it must not release sold units."""
-    order = order_of(item, buyer)
-    payment = payment_of(order)
     let_deadlines_pass()
     healthy = store_away(settings)
     tasks.expire_overdue()
@@ -146,17 +136,12 @@ def test_a_late_payment_for_an_expiry_that_was_not_settled(item: SaleItem, buyer
 def test_after_a_crash_anywhere_the_next_process_finishes(item: SaleItem, buyer: User, place: str) -> None:
     order, payment = expired(item, buyer)
     said = message(payment)
-
-    def die(name: str) -> None:
-        if name == place:
-            raise Died
-
-    with mock.patch("shop.failpoints.reach", die), pytest.raises(Died):
+    with killed_at(place):
         send_webhook(said)
     # The provider repeats until it is answered, and the sweeps run; in any order, and more than once.
     for _ in range(2):
         send_webhook(said)
-        make_due()
+        make_due(Payment)
         tasks.apply_waiting_events()
         tasks.settle_orders()
     assert statuses_of(order, payment) == KEPT
@@ -165,16 +150,11 @@ def test_after_a_crash_anywhere_the_next_process_finishes(item: SaleItem, buyer:
 
 def test_a_refund_decided_after_a_crash_gives_the_units_back_that_were_taken_again(item: SaleItem, buyer: User) -> None:
     order, payment = expired(item, buyer)
-
-    def die(name: str) -> None:
-        if name == "late_payment.after_restore":
-            raise Died
-
-    with mock.patch("shop.failpoints.reach", die), pytest.raises(Died):
+    with killed_at("late_payment.after_restore"):
         send_webhook(message(payment))
     assert figures(item) == (4, 0, 1, 0)
     Sale.objects.update(late_payment=LatePayment.REFUND)
-    make_due()
+    make_due(Payment)
     tasks.apply_waiting_events()
     assert statuses_of(order, payment) == GOES_BACK
     assert figures(item) == (5, 0, 0, 0)
@@ -183,23 +163,17 @@ def test_a_refund_decided_after_a_crash_gives_the_units_back_that_were_taken_aga
 def test_money_that_the_provider_gives_back_after_a_crash_leaves_no_units_taken(item: SaleItem, buyer: User) -> None:
     """The hold was restored, the transaction was lost, and then somebody refunded on the provider's site."""
     order, payment = expired(item, buyer)
-
-    def die(name: str) -> None:
-        if name == "late_payment.after_restore":
-            raise Died
-
-    with mock.patch("shop.failpoints.reach", die), pytest.raises(Died):
+    with killed_at("late_payment.after_restore"):
         send_webhook(message(payment))
     assert send_webhook(message(payment, "refunded")).status_code == 200
-    make_due()
+    make_due(Payment)
     tasks.apply_waiting_events()
     tasks.settle_orders()
     assert statuses_of(order, payment) == (OrderStatus.REFUNDED, Payment.Status.REFUNDED, "")
     assert figures(item) == (5, 0, 0, 0)
 
 
-def test_a_second_late_payment_of_the_same_order_is_refunded(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_a_second_late_payment_of_the_same_order_is_refunded(order: Order, item: SaleItem) -> None:
     first = payment_of(order)
     send_webhook(message(first, "declined"))
     second = payment_of(order, key="second")
@@ -229,14 +203,9 @@ def test_with_the_holds_lost_a_late_payment_waits_for_the_reconcile(item: SaleIt
     send_webhook(message(payment))
     assert statuses_of(order, payment) == (OrderStatus.EXPIRED, Payment.Status.CAPTURED, "")
     assert tasks.watch_store() == 1
-    make_due()
+    make_due(Payment)
     assert late_money.settle_waiting() == 1
     assert statuses_of(order, payment) == KEPT
     hold = ledger.find_hold(item_id=item.pk, reservation_id=order.reservation_id)  # type: ignore[arg-type]
     assert hold is not None
     assert hold.state == "sold"
-
-
-def make_due() -> None:
-    """Make the next attempt due."""
-    Payment.objects.exclude(next_attempt_at=None).update(next_attempt_at="2000-01-01T00:00Z")

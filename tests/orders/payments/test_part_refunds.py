@@ -21,15 +21,11 @@ from orders.payments.simulated.models import SimulatedMessage, SimulatedRefund, 
 from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
 from shop.models import Product, StockChange, Variant
-from tests.conftest import make_item
-from tests.orders.payments.payment_steps import (
-    figures,
-    message,
-    order_of,
-    payment_of,
-    run_and_close,
-    send_webhook,
-)
+from tests.steps.at_once import run_and_close
+from tests.steps.buying import order_of
+from tests.steps.paying import message, payment_of, send_webhook
+from tests.steps.shop import make_item
+from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from unittest import mock
 from uuid import uuid4
@@ -22,18 +23,10 @@ from orders.payments.provider.interface import ProviderRefused, ProviderUnreacha
 from orders.payments.simulated.models import SimulatedSession
 from orders.repair.audit import audit
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import (
-    figures,
-    let_deadlines_pass,
-    message,
-    order_of,
-    payment_of,
-    press_cancel,
-    press_pay,
-    run_and_close,
-    send_webhook,
-    signed_in,
-)
+from tests.steps.at_once import at_once, run_and_close
+from tests.steps.buying import let_deadlines_pass, signed_in, status_of
+from tests.steps.paying import message, payment_of, press_cancel, press_pay, send_webhook
+from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,8 +35,7 @@ def provider_that(**behaviour: Any) -> Any:
     return mock.patch.multiple(provider_choice.named("simulated").__class__, **behaviour)
 
 
-def test_paying_opens_a_page_and_gives_the_same_one_again(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_paying_opens_a_page_and_gives_the_same_one_again(order: Order, buyer: User) -> None:
     first = press_pay(signed_in(buyer), order.number)
     assert first.status_code == 201
     payment = Payment.objects.get()
@@ -57,21 +49,9 @@ def test_paying_opens_a_page_and_gives_the_same_one_again(item: SaleItem, buyer:
     assert SimulatedSession.objects.count() == Payment.objects.count() == 1
 
 
-def test_twenty_presses_at_once_make_one_payment_and_one_session(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
-    barrier = threading.Barrier(20)
-    answers: list[Any] = []
-
-    def press(number: int) -> None:
-        client = signed_in(buyer)
-        barrier.wait(timeout=30)
-        answers.append(press_pay(client, order.number, f"key-{number % 4}"))
-
-    threads = [threading.Thread(target=run_and_close(lambda n=n: press(n))) for n in range(20)]  # type: ignore[misc]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
+def test_twenty_presses_at_once_make_one_payment_and_one_session(order: Order, buyer: User) -> None:
+    keys = [f"key-{number % 4}" for number in range(20)]
+    answers = at_once([partial(press_pay, signed_in(buyer), order.number, key) for key in keys])
     # Five share a key: while the first of them is answered, the others may be told that it is still running.
     running = [answer for answer in answers if answer.status_code == 409]
     assert {answer.json()["code"] for answer in running} <= {"idempotency_key_running"}
@@ -82,8 +62,7 @@ def test_twenty_presses_at_once_make_one_payment_and_one_session(item: SaleItem,
     assert SimulatedSession.objects.count() == Payment.objects.count() == 1
 
 
-def test_a_key_that_was_used_gets_its_own_payment_and_a_new_one_another(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_a_key_that_was_used_gets_its_own_payment_and_a_new_one_another(order: Order, buyer: User) -> None:
     first = press_pay(signed_in(buyer), order.number).json()
     send_webhook(message(Payment.objects.get(), "declined"))
     again = press_pay(signed_in(buyer), order.number)
@@ -96,24 +75,21 @@ def test_a_key_that_was_used_gets_its_own_payment_and_a_new_one_another(item: Sa
 
 
 @pytest.mark.parametrize("key", [None, "", "   ", "x" * 256])
-def test_a_key_is_required(item: SaleItem, buyer: User, key: str | None) -> None:
-    order = order_of(item, buyer)
+def test_a_key_is_required(order: Order, buyer: User, key: str | None) -> None:
     for press in (press_pay, press_cancel):
         answer = press(signed_in(buyer), order.number, key)
         assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_missing")
     assert not Payment.objects.exists()
 
 
-def test_nobody_else_can_pay_or_cancel_an_order(item: SaleItem, buyer: User, rival: User) -> None:
-    order = order_of(item, buyer)
+def test_nobody_else_can_pay_or_cancel_an_order(order: Order, rival: User) -> None:
     for press in (press_pay, press_cancel):
         assert press(signed_in(rival), order.number).status_code == 404
         assert press(APIClient(), order.number).status_code == 401
     assert not Payment.objects.exists()
 
 
-def test_an_order_that_is_paid_or_ended_cannot_be_paid(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_an_order_that_is_paid_or_ended_cannot_be_paid(order: Order, buyer: User) -> None:
     let_deadlines_pass()
     over = press_pay(signed_in(buyer), order.number)
     assert (over.status_code, over.json()["code"]) == (409, "time_over")
@@ -124,8 +100,7 @@ def test_an_order_that_is_paid_or_ended_cannot_be_paid(item: SaleItem, buyer: Us
     assert ended["Content-Type"] == "application/problem+json"
 
 
-def test_the_shop_may_offer_several_providers_or_none(item: SaleItem, buyer: User, settings: LazySettings) -> None:
-    order = order_of(item, buyer)
+def test_the_shop_may_offer_several_providers_or_none(order: Order, buyer: User, settings: LazySettings) -> None:
     unknown = press_pay(signed_in(buyer), order.number, provider="stripe")
     assert (unknown.status_code, unknown.json()["errors"][0]["field"]) == (400, "provider")
     settings.PAYMENT_PROVIDERS = []
@@ -135,8 +110,7 @@ def test_the_shop_may_offer_several_providers_or_none(item: SaleItem, buyer: Use
     assert press_pay(signed_in(buyer), order.number, provider="simulated").status_code == 201
 
 
-def test_an_unreachable_provider_changes_nothing_for_the_buyer(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_an_unreachable_provider_changes_nothing_for_the_buyer(order: Order, item: SaleItem, buyer: User) -> None:
     with provider_that(open_session=mock.Mock(side_effect=ProviderUnreachable("away"))):
         answer = press_pay(signed_in(buyer), order.number)
     assert (answer.status_code, answer.json()["code"]) == (503, "provider_unreachable")
@@ -147,17 +121,15 @@ def test_an_unreachable_provider_changes_nothing_for_the_buyer(item: SaleItem, b
     assert Payment.objects.count() == 1
 
 
-def test_a_session_whose_answer_was_lost_is_returned_again(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
-    payment = payment_of(order)
+def test_a_session_whose_answer_was_lost_is_returned_again(order: Order, payment: Payment) -> None:
     Payment.objects.update(provider_reference="", url="")
     again = payment_of(order)
     assert (again.pk, again.provider_reference, again.url) == (payment.pk, payment.provider_reference, payment.url)
 
 
-def test_repeated_cancelling_puts_the_units_back_once(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
-    payment_of(order)
+def test_repeated_cancelling_puts_the_units_back_once(
+    order: Order, payment: Payment, item: SaleItem, buyer: User
+) -> None:
     answers = [press_cancel(signed_in(buyer), order.number) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200] * 3
     assert answers[0].json() == answers[2].json()
@@ -167,8 +139,7 @@ def test_repeated_cancelling_puts_the_units_back_once(item: SaleItem, buyer: Use
     assert SimulatedSession.objects.get().status == SimulatedSession.Status.EXPIRED
 
 
-def test_a_paid_order_cannot_be_cancelled(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_a_paid_order_cannot_be_cancelled(order: Order, item: SaleItem, buyer: User) -> None:
     lifecycle.pay(order_id=order.pk)
     answer = press_cancel(signed_in(buyer), order.number)
     assert (answer.status_code, answer.json()["code"]) == (409, "not_awaiting_payment")
@@ -176,9 +147,7 @@ def test_a_paid_order_cannot_be_cancelled(item: SaleItem, buyer: User) -> None:
 
 
 @pytest.mark.parametrize("end", [tasks.expire_overdue, None])
-def test_the_page_of_an_order_that_ended_is_closed(item: SaleItem, buyer: User, end: Any) -> None:
-    order = order_of(item, buyer)
-    payment = payment_of(order)
+def test_the_page_of_an_order_that_ended_is_closed(order: Order, payment: Payment, end: Any) -> None:
     assert tasks.close_sessions() == 0
     let_deadlines_pass()
     tasks.expire_overdue() if end else lifecycle.cancel(order_id=order.pk)
@@ -188,9 +157,7 @@ def test_the_page_of_an_order_that_ended_is_closed(item: SaleItem, buyer: User, 
     assert (payment.status, payment.closed_at is not None) == (Payment.Status.FAILED, True)
 
 
-def test_a_page_whose_reference_was_lost_is_closed_too(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
-    payment_of(order)
+def test_a_page_whose_reference_was_lost_is_closed_too(order: Order, payment: Payment) -> None:
     Payment.objects.update(provider_reference="", url="")
     lifecycle.cancel(order_id=order.pk)
     assert tasks.close_sessions() == 1
@@ -198,9 +165,7 @@ def test_a_page_whose_reference_was_lost_is_closed_too(item: SaleItem, buyer: Us
 
 
 @pytest.mark.parametrize("error", [ProviderUnreachable("away"), ProviderRefused("paid")])
-def test_a_page_that_cannot_be_closed_is_tried_again_later(item: SaleItem, buyer: User, error: Exception) -> None:
-    order = order_of(item, buyer)
-    payment_of(order)
+def test_a_page_that_cannot_be_closed_is_tried_again_later(order: Order, payment: Payment, error: Exception) -> None:
     lifecycle.cancel(order_id=order.pk)
     with provider_that(close_session=mock.Mock(side_effect=error)):
         assert tasks.close_sessions() == 0
@@ -209,9 +174,8 @@ def test_a_page_that_cannot_be_closed_is_tried_again_later(item: SaleItem, buyer
     assert tasks.close_sessions() == 1
 
 
-def test_a_payment_page_is_never_asked_for_within_a_transaction(item: SaleItem, buyer: User) -> None:
+def test_a_payment_page_is_never_asked_for_within_a_transaction(order: Order, buyer: User) -> None:
     """The simulated company's transactions raise if they are nested."""
-    order = order_of(item, buyer)
     with mock.patch.object(sessions, "open_page") as opened:
         press_pay(signed_in(buyer), order.number)
     assert opened.called
@@ -219,10 +183,9 @@ def test_a_payment_page_is_never_asked_for_within_a_transaction(item: SaleItem, 
 
 
 def test_with_a_silent_provider_the_buyer_gets_an_answer_within_two_seconds(
-    item: SaleItem, buyer: User, settings: LazySettings
+    order: Order, buyer: User, settings: LazySettings
 ) -> None:
     """The real client of a provider against a port that accepts connections and never answers."""
-    order = order_of(item, buyer)
     with silent_server() as url:
         settings.PAYMENT_PROVIDERS, settings.STRIPE_API_BASE, settings.STRIPE_SECRET_KEY = ["stripe"], url, "sk_test_x"
         provider_choice.named.cache_clear()
@@ -232,8 +195,7 @@ def test_with_a_silent_provider_the_buyer_gets_an_answer_within_two_seconds(
         provider_choice.named.cache_clear()
     assert (answer.status_code, answer.json()["code"]) == (503, "provider_unreachable")
     assert seconds < 2
-    order.refresh_from_db()
-    assert order.status == OrderStatus.AWAITING_PAYMENT
+    assert status_of(order) == OrderStatus.AWAITING_PAYMENT
 
 
 @contextmanager
@@ -244,8 +206,7 @@ def silent_server() -> Iterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
-def test_a_slow_provider_holds_three_threads_and_the_others_are_told_at_once(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_a_slow_provider_holds_three_threads_and_the_others_are_told_at_once(order: Order, buyer: User) -> None:
     answered, under_way = threading.Event(), threading.Semaphore(0)
     answers: list[Any] = []
 
@@ -278,13 +239,11 @@ def test_a_slow_provider_holds_three_threads_and_the_others_are_told_at_once(ite
             thread.join(timeout=30)
 
 
-def test_an_order_that_the_store_has_as_paid_is_not_charged_again(item: SaleItem, buyer: User) -> None:
+def test_an_order_that_the_store_has_as_paid_is_not_charged_again(order: Order, item: SaleItem, buyer: User) -> None:
     """PostgreSQL was restored from a backup that was made before the payment."""
-    order = order_of(item, buyer)
     press_pay(signed_in(buyer), order.number)
     send_webhook(message(Payment.objects.get()))
-    order.refresh_from_db()
-    assert order.status == OrderStatus.PAID
+    assert status_of(order) == OrderStatus.PAID
     Payment.objects.all().delete()
     Order.objects.filter(pk=order.pk).update(status=OrderStatus.AWAITING_PAYMENT, ended_at=None, settled_at=None)
     calls_before = SimulatedSession.objects.count()

@@ -19,9 +19,9 @@ from orders.models import Attention, Order, Payment
 from seckill.models import SaleItem
 from seckill.passes import passes
 from shop.models import Product
-from tests.conftest import make_item
 from tests.live_shop import ALL_QUEUES, live_shop
-from tests.orders.payments.payment_steps import figures
+from tests.steps.shop import make_item
+from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

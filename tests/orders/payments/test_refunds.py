@@ -13,7 +13,9 @@ from orders.payments import provider_choice, refunds
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer, RefundReply
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import figures, message, order_of, payment_of, send_webhook
+from tests.steps.buying import order_of
+from tests.steps.paying import message, payment_of, send_webhook
+from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
@@ -21,21 +20,13 @@ from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill.models import SaleItem
 from shop.languages.page_language import path_in
-from tests.orders.payments.payment_steps import WEBHOOK, figures, order_of, payment_of
+from tests.steps.buying import status_of
+from tests.steps.paying import WEBHOOK, payment_of
+from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LONG_AGO = "2000-01-01T00:00Z"
-
-
-@pytest.fixture
-def order(item: SaleItem, buyer: User) -> Order:
-    return order_of(item, buyer)
-
-
-@pytest.fixture
-def payment(order: Order) -> Payment:
-    return payment_of(order)
 
 
 @pytest.fixture
@@ -58,11 +49,6 @@ def press(payment: Payment, action: str, **fields: str) -> Any:
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
     assert token
     return client.post(payment.url, {"csrfmiddlewaretoken": token[1], "action": action, **fields})
-
-
-def status_of(order: Order) -> str:
-    order.refresh_from_db()
-    return order.status
 
 
 def make_all_due() -> None:

@@ -29,8 +29,10 @@ from orders.payments.stripe_checkout import StripeProvider
 from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.orders.payments.payment_steps import figures, let_deadlines_pass, order_of, payment_of, press_pay, signed_in
 from tests.orders.payments.stripe_server import StripeServer, stripe_server
+from tests.steps.buying import let_deadlines_pass, signed_in, status_of
+from tests.steps.paying import make_due, payment_of, press_pay
+from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -51,11 +53,6 @@ def server(settings: LazySettings) -> Iterator[StripeServer]:
 @pytest.fixture
 def provider(server: StripeServer) -> StripeProvider:
     return StripeProvider()
-
-
-@pytest.fixture
-def order(item: SaleItem, buyer: User) -> Order:
-    return order_of(item, buyer)
 
 
 @pytest.fixture
@@ -98,11 +95,6 @@ def send_webhook(stripe_event: dict[str, Any], *, signed_s: int | None = None, s
         content_type="application/json; charset=utf-8",
         headers={"Stripe-Signature": header},
     )
-
-
-def status_of(order: Order) -> str:
-    order.refresh_from_db()
-    return order.status
 
 
 def test_a_session_says_whose_payment_it_is_and_what_is_due(server: StripeServer, order: Order, buyer: User) -> None:
@@ -298,10 +290,6 @@ def part_state(part: Refund, order: Order) -> tuple[str, str, int]:
     return part.status, status_of(order), order.refunded_minor
 
 
-def make_part_due() -> None:
-    Refund.objects.exclude(next_attempt_at=None).update(next_attempt_at="2000-01-01T00:00Z")
-
-
 def test_a_part_is_asked_for_by_its_amount_under_a_key_of_its_own(
     server: StripeServer, order: Order, part: Refund
 ) -> None:
@@ -320,7 +308,7 @@ def test_a_part_whose_answer_was_lost_is_found_again_and_not_paid_twice(
 ) -> None:
     server.lost_answers = 1
     assert tasks.move_refunds() == 0
-    make_part_due()
+    make_due(Refund)
     assert tasks.move_refunds() == 1
     assert len(server.refunds) == 1
     assert part_state(part, order) == ("refunded", OrderStatus.PAID, 500)

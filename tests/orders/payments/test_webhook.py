@@ -1,11 +1,11 @@
 """Webhooks: forged, repeated, early, late and out of order; and what payments do to the order."""
 
-import threading
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import timezone
 
 from orders import tasks
@@ -13,17 +13,10 @@ from orders.life import lifecycle, settlement
 from orders.models import Attention, Mail, Order, OrderStatus, Payment, PaymentEvent, Refund
 from orders.payments import late_money, sessions
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import (
-    WEBHOOK,
-    figures,
-    let_deadlines_pass,
-    message,
-    order_of,
-    payment_of,
-    run_and_close,
-    send_webhook,
-    store_away,
-)
+from tests.steps.at_once import at_once
+from tests.steps.buying import let_deadlines_pass, order_of
+from tests.steps.paying import WEBHOOK, message, payment_of, send_webhook
+from tests.steps.store import figures, store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -56,10 +49,7 @@ def test_captured_money_pays_the_order_and_sells_the_units(item: SaleItem, buyer
         ({"signed_ago_seconds": -301}, "signature_expired"),
     ],
 )
-def test_a_message_that_is_forged_or_old_does_nothing(
-    item: SaleItem, buyer: User, changes: dict[str, Any], code: str
-) -> None:
-    order = order_of(item, buyer)
+def test_a_message_that_is_forged_or_old_does_nothing(order: Order, changes: dict[str, Any], code: str) -> None:
     answer = send_webhook(message(payment_of(order)), **changes)
     assert (answer.status_code, answer.json()["code"]) == (400, code)
     assert answer["Content-Type"] == "application/problem+json"
@@ -67,10 +57,7 @@ def test_a_message_that_is_forged_or_old_does_nothing(
     assert not PaymentEvent.objects.exists()
 
 
-def test_the_signature_is_of_the_body_as_it_came(
-    item: SaleItem, buyer: User, settings: LazySettings, client: Any
-) -> None:
-    order = order_of(item, buyer)
+def test_the_signature_is_of_the_body_as_it_came(order: Order, settings: LazySettings, client: Any) -> None:
     event = message(payment_of(order))
     settings.SIMULATED_WEBHOOK_SECRET, known = "another", settings.SIMULATED_WEBHOOK_SECRET
     answer = send_webhook(event)
@@ -85,8 +72,7 @@ def test_a_signed_message_in_another_format_is_refused(item: SaleItem, buyer: Us
     assert send_webhook({"kind": "captured"}).json()["code"] == "signature_invalid"
 
 
-def test_a_message_that_comes_twice_is_applied_once(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_a_message_that_comes_twice_is_applied_once(order: Order, item: SaleItem) -> None:
     event = message(payment_of(order))
     assert [send_webhook(event).status_code for _ in range(3)] == [200, 200, 200]
     assert PaymentEvent.objects.count() == 1
@@ -97,29 +83,14 @@ def test_a_message_that_comes_twice_is_applied_once(item: SaleItem, buyer: User)
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_a_message_that_comes_ten_times_at_once_is_applied_once(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_a_message_that_comes_ten_times_at_once_is_applied_once(order: Order, item: SaleItem) -> None:
     event = message(payment_of(order))
-    barrier = threading.Barrier(10)
-    answers: list[int] = []
-
-    def send() -> None:
-        barrier.wait(timeout=20)
-        answers.append(send_webhook(event).status_code)
-
-    threads = [threading.Thread(target=run_and_close(send)) for _ in range(10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
-    assert answers == [200] * 10
+    assert at_once([lambda: send_webhook(event).status_code] * 10) == [200] * 10
     assert PaymentEvent.objects.count() == 1
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_a_message_that_comes_before_its_payment_waits_for_it(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
-    payment = payment_of(order)
+def test_a_message_that_comes_before_its_payment_waits_for_it(order: Order, payment: Payment) -> None:
     event = message(payment)
     Payment.objects.all().delete()
     assert send_webhook(event).status_code == 200
@@ -133,9 +104,7 @@ def test_a_message_that_comes_before_its_payment_waits_for_it(item: SaleItem, bu
 
 
 @pytest.mark.parametrize("kind", ["declined", "expired"])
-def test_an_event_about_the_page_after_the_capture_changes_nothing(item: SaleItem, buyer: User, kind: str) -> None:
-    order = order_of(item, buyer)
-    payment = payment_of(order)
+def test_an_event_about_the_page_after_the_capture_changes_nothing(order: Order, payment: Payment, kind: str) -> None:
     send_webhook(message(payment))
     assert send_webhook(message(payment, kind)).status_code == 200
     payment.refresh_from_db()
@@ -143,9 +112,7 @@ def test_an_event_about_the_page_after_the_capture_changes_nothing(item: SaleIte
 
 
 @pytest.mark.parametrize("kind", ["declined", "expired"])
-def test_a_capture_counts_even_if_the_page_was_reported_as_ended(item: SaleItem, buyer: User, kind: str) -> None:
-    order = order_of(item, buyer)
-    payment = payment_of(order)
+def test_a_capture_counts_even_if_the_page_was_reported_as_ended(order: Order, payment: Payment, kind: str) -> None:
     send_webhook(message(payment, kind))
     payment.refresh_from_db()
     assert payment.status == Payment.Status.FAILED
@@ -161,18 +128,14 @@ def test_a_capture_counts_even_if_the_page_was_reported_as_ended(item: SaleItem,
     assert second.status == Payment.Status.REFUND_DUE
 
 
-def test_a_capture_after_the_deadline_pays_an_order_that_is_not_expired_yet(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
-    payment = payment_of(order)
+def test_a_capture_after_the_deadline_pays_an_order_that_is_not_expired_yet(order: Order, payment: Payment) -> None:
     let_deadlines_pass()
     send_webhook(message(payment))
     assert statuses_of(order) == (OrderStatus.PAID, "")
     assert tasks.expire_overdue() == 0
 
 
-def test_money_for_an_order_that_staff_recorded_as_paid_goes_back(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
-    payment = payment_of(order)
+def test_money_for_an_order_that_staff_recorded_as_paid_goes_back(order: Order, payment: Payment) -> None:
     lifecycle.pay(order_id=order.pk)
     send_webhook(message(payment))
     payment.refresh_from_db()
@@ -184,9 +147,7 @@ def test_money_for_an_order_that_staff_recorded_as_paid_goes_back(item: SaleItem
 
 
 @pytest.mark.parametrize("changes", [{"amount_minor": 1}, {"currency": "EUR"}])
-def test_a_wrong_amount_pays_nothing_and_is_refunded(item: SaleItem, buyer: User, changes: dict[str, Any]) -> None:
-    order = order_of(item, buyer)
-    payment = payment_of(order)
+def test_a_wrong_amount_pays_nothing_and_is_refunded(order: Order, payment: Payment, changes: dict[str, Any]) -> None:
     send_webhook(message(payment, **changes))
     payment.refresh_from_db()
     assert statuses_of(order) == (OrderStatus.AWAITING_PAYMENT, Attention.AMOUNT_DIFFERS)
@@ -198,9 +159,9 @@ def test_a_wrong_amount_pays_nothing_and_is_refunded(item: SaleItem, buyer: User
 
 
 @pytest.mark.parametrize("status", [OrderStatus.CANCELLED, OrderStatus.REJECTED])
-def test_money_for_a_cancelled_or_rejected_order_goes_back(item: SaleItem, buyer: User, status: OrderStatus) -> None:
-    order = order_of(item, buyer)
-    payment = payment_of(order)
+def test_money_for_a_cancelled_or_rejected_order_goes_back(
+    order: Order, payment: Payment, item: SaleItem, status: OrderStatus
+) -> None:
     lifecycle.end_unpaid(order_ids=[order.pk], status=status)
     settlement.settle_orders()
     send_webhook(message(payment))
@@ -250,9 +211,7 @@ def test_a_refund_made_on_the_providers_own_site_is_applied(item: SaleItem, buye
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_a_refund_that_failed_in_the_end_is_due_again_and_shown(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
-    payment = payment_of(order)
+def test_a_refund_that_failed_in_the_end_is_due_again_and_shown(order: Order, payment: Payment) -> None:
     send_webhook(message(payment))
     lifecycle.refund(order_id=order.pk, units_back=True)
     send_webhook(message(payment, "refunded"))
@@ -261,10 +220,8 @@ def test_a_refund_that_failed_in_the_end_is_due_again_and_shown(item: SaleItem, 
 
 
 def test_with_the_store_away_the_provider_is_answered_and_the_store_told_later(
-    item: SaleItem, buyer: User, settings: LazySettings
+    order: Order, payment: Payment, item: SaleItem, settings: LazySettings
 ) -> None:
-    order = order_of(item, buyer)
-    payment = payment_of(order)
     healthy = store_away(settings)
     assert send_webhook(message(payment)).status_code == 200
     assert statuses_of(order)[0] == OrderStatus.PAID
@@ -273,25 +230,18 @@ def test_with_the_store_away_the_provider_is_answered_and_the_store_told_later(
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_a_message_of_another_provider_pays_nothing(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
-    payment = payment_of(order)
+def test_a_message_of_another_provider_pays_nothing(order: Order, payment: Payment) -> None:
     Payment.objects.update(provider="stripe")
     assert send_webhook(message(payment)).status_code == 200
     assert statuses_of(order)[0] == OrderStatus.AWAITING_PAYMENT
 
 
-def test_the_return_to_the_shop_pays_nothing(item: SaleItem, buyer: User, client: Any) -> None:
-    order = order_of(item, buyer)
-    payment_of(order)
-    client.force_login(buyer)
-    assert client.get(order.get_absolute_url()).status_code == 200
+def test_the_return_to_the_shop_pays_nothing(as_buyer: Client, order: Order, payment: Payment) -> None:
+    assert as_buyer.get(order.get_absolute_url()).status_code == 200
     assert statuses_of(order)[0] == OrderStatus.AWAITING_PAYMENT
 
 
-def test_a_capture_brings_the_reference_that_a_crash_lost(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
-    payment = payment_of(order)
+def test_a_capture_brings_the_reference_that_a_crash_lost(order: Order, payment: Payment) -> None:
     Payment.objects.update(provider_reference="", url="")
     send_webhook(message(payment))
     assert Payment.objects.get().provider_reference == payment.provider_reference

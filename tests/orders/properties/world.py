@@ -23,8 +23,8 @@ from shop.models import Product
 from shop.times.timestamps import from_ms, to_ms
 from tests.orders.properties.sale_model import UPCOMING, Terms
 from tests.own_store import OwnStore
-from tests.products import variant_of
-from tests.seckill.stored_item import StoredItem
+from tests.steps.shop import variant_of
+from tests.steps.store import StoredItem
 
 HOUR = timedelta(hours=1)
 # In the order in which rows may be deleted.

@@ -1,9 +1,7 @@
 """A sale that was over long ago leaves the store, whatever interrupts that, and PostgreSQL has its final figures."""
 
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from io import StringIO
 from threading import Event
 from typing import Any
 from unittest import mock
@@ -11,7 +9,7 @@ from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -35,33 +33,26 @@ from seckill.store.client import StoreUnreachable
 from shop import failpoints
 from shop.models import Product
 from shop.times.timestamps import to_ms
-from tests.conftest import make_item
-from tests.orders.repair.item_journey import ItemJourney
-from tests.own_store import OwnStore, as_reservation_store, running
-from tests.products import make_product
+from tests.steps.at_once import at_once, run_and_close
+from tests.steps.crash import killed_at
+from tests.steps.item_journey import ItemJourney
+from tests.steps.operating import run_command
+from tests.steps.paying import payment_row
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 QUANTITY = 20
 
 
-@pytest.fixture(scope="module")
-def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
-    with running(tmp_path_factory.mktemp("archiving")) as store:
-        yield store
-
-
 @pytest.fixture
-def journey(own_store: OwnStore, product: Product) -> Iterator[ItemJourney]:
-    """Twenty units, of which three are sold, and an order that expired; no longer open."""
-    own_store.client.flushall()
+def journey(journey: ItemJourney) -> ItemJourney:
+    """Three of the twenty units are sold, and an order expired; no longer open."""
     archive.archived_item.cache_clear()
-    with as_reservation_store(own_store):
-        journey = ItemJourney(own_store, make_item(product, quantity=QUANTITY, per_buyer_max=2))
-        journey.paid(units=2)
-        journey.paid()
-        journey.expired()
-        yield journey
+    journey.paid(units=2)
+    journey.paid()
+    journey.expired()
+    return journey
 
 
 def let_days_pass(journey: ItemJourney, days: float = 12) -> None:
@@ -201,12 +192,7 @@ def test_a_sale_that_survived_a_restart_of_the_store_is_compared_and_archived(jo
 @pytest.mark.parametrize("place", ["archive.before_store", "archive.after_store"])
 def test_a_process_that_dies_leaves_the_sale_to_the_next_attempt(journey: ItemJourney, place: str) -> None:
     let_days_pass(journey)
-
-    def die(name: str) -> None:
-        if name == place:
-            raise KeyboardInterrupt
-
-    with mock.patch.object(failpoints, "reach", die), pytest.raises(KeyboardInterrupt):
+    with killed_at(place):
         tasks.archive_sales()
     assert not SaleItem.objects.filter(archived_at__isnull=False).exists()
     assert bool(keys_left(journey)) == (place == "archive.before_store")
@@ -231,15 +217,7 @@ def test_a_store_that_does_not_answer_leaves_the_sale_to_the_next_attempt(journe
 
 def test_two_processes_archive_once(journey: ItemJourney) -> None:
     let_days_pass(journey)
-
-    def attempt(_number: int) -> ArchiveOutcome:
-        try:
-            return archiving.archive(item_id=journey.item_id)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(4) as pool:
-        outcomes = list(pool.map(attempt, range(4)))
+    outcomes = at_once([lambda: archiving.archive(item_id=journey.item_id)] * 4)
     assert outcomes.count(ArchiveOutcome.ARCHIVED) == 1
     assert is_archived(journey)
 
@@ -290,16 +268,10 @@ def test_a_change_that_comes_while_the_sale_is_archived_is_refused(journey: Item
             reached.set()
             assert go_on.wait(10)
 
-    def in_thread(function: Callable[[], Any]) -> Any:
-        try:
-            return function()
-        finally:
-            connection.close()
-
     with mock.patch.object(failpoints, "reach", wait), ThreadPoolExecutor(2) as pool:
-        archiving_result = pool.submit(in_thread, tasks.archive_sales)
+        archiving_result = pool.submit(run_and_close(tasks.archive_sales))
         assert reached.wait(10)
-        change = pool.submit(in_thread, lambda: move_end(journey))
+        change = pool.submit(run_and_close(move_end), journey)
         go_on.set()
         assert archiving_result.result() == 1
         with pytest.raises(CannotChange, match="archived"):
@@ -307,16 +279,10 @@ def test_a_change_that_comes_while_the_sale_is_archived_is_refused(journey: Item
     assert is_archived(journey)
 
 
-def rebuild(journey: ItemJourney) -> str:
-    output = StringIO()
-    call_command("sale_rebuild", str(journey.item_id), stdout=output)
-    return output.getvalue()
-
-
 def test_an_archived_sale_can_be_brought_back(journey: ItemJourney) -> None:
     before = (journey.counters(), set(journey.states().values()))
     archived(journey)
-    assert "brought back from the archive" in rebuild(journey)
+    assert "brought back from the archive" in run_command("sale_rebuild", str(journey.item_id))
     assert not is_archived(journey)
     assert (journey.counters(), set(journey.states().values())) == before
     assert journey.is_clean()
@@ -340,7 +306,7 @@ def test_an_audit_leaves_archived_sales_out(journey: ItemJourney) -> None:
     assert tasks.audit_sales() == 0
     assert not movable_items().exists()
     with pytest.raises(CommandError, match="sale_rebuild"):
-        call_command("sale_audit", str(journey.item_id), stdout=StringIO())
+        run_command("sale_audit", str(journey.item_id))
 
 
 # --- orders of an archived sale ---
@@ -362,7 +328,7 @@ def test_a_refund_that_was_not_settled_before_a_rebuild_agrees_with_it(journey: 
     order = Order.objects.filter(status=OrderStatus.PAID).earliest("pk")
     assert lifecycle.refund(order_id=order.pk, units_back=True)
     Order.objects.filter(pk=order.pk).update(settled_at=None)
-    rebuild(journey)
+    run_command("sale_rebuild", str(journey.item_id))
     assert settlement.settle_orders() == 1
     assert journey.is_clean()
 
@@ -372,16 +338,7 @@ def late_order(journey: ItemJourney) -> Order:
     """An expired order that is paid after its sale was archived."""
     archived(journey)
     order = Order.objects.get(status=OrderStatus.EXPIRED)
-    Payment.objects.create(
-        order=order,
-        provider="simulated",
-        idempotency_key="late",
-        status=Payment.Status.CAPTURED,
-        amount_minor=order.amount_minor,
-        currency=order.currency,
-        captured_at=timezone.now(),
-        next_attempt_at=timezone.now(),
-    )
+    payment_row(order, Payment.Status.CAPTURED, captured_at=timezone.now(), next_attempt_at=timezone.now())
     return order
 
 
@@ -390,7 +347,7 @@ def test_a_late_payment_takes_units_that_are_left_in_postgresql(journey: ItemJou
     late_order.refresh_from_db()
     assert (late_order.status, late_order.settled_at is not None) == (OrderStatus.PAID, True)
     assert SaleItem.objects.get(pk=journey.item_id).taken == 4
-    rebuild(journey)
+    run_command("sale_rebuild", str(journey.item_id))
     assert journey.counters() == ("16", "0", "4")
     assert journey.is_clean()
 
@@ -420,7 +377,7 @@ def test_a_late_payment_of_a_sale_that_is_just_brought_back_waits(journey: ItemJ
     with mock.patch.object(late_money, "reclaim_archived", bring_back_first):
         outcome = late_money.settle_late_payment(order_id=late_order.pk)
     assert outcome is LatePaymentOutcome.UNAVAILABLE
-    rebuild(journey)
+    run_command("sale_rebuild", str(journey.item_id))
     assert late_money.settle_late_payment(order_id=late_order.pk) is LatePaymentOutcome.KEPT
     assert journey.is_clean()
 

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,9 @@ from seckill.items import item_state
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from shop.models import Product
-from tests.conftest import make_item
-from tests.orders.repair.item_journey import ItemJourney
-from tests.own_store import OwnStore, as_reservation_store, running
-from tests.products import make_product
+from tests.steps.item_journey import ItemJourney
+from tests.steps.operating import run_command
+from tests.steps.shop import make_item, make_product
 
 ROOT = Path(__file__).resolve().parents[3]
 # As many entries as an outbox may have after an hour without workers.
@@ -45,19 +44,6 @@ return {}
 """
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(scope="module")
-def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
-    with running(tmp_path_factory.mktemp("audit")) as store:
-        yield store
-
-
-@pytest.fixture
-def journey(own_store: OwnStore, product: Product) -> Iterator[ItemJourney]:
-    own_store.client.flushall()
-    with as_reservation_store(own_store):
-        yield ItemJourney(own_store, make_item(product, quantity=20, per_buyer_max=2))
 
 
 def test_every_unit_is_accounted_for(journey: ItemJourney) -> None:
@@ -245,13 +231,13 @@ def test_a_running_sale_has_no_differences(journey: ItemJourney, product: Produc
 
 def test_sale_audit_prints_the_figures_and_exits_with_0(journey: ItemJourney) -> None:
     journey.paid(units=2)
-    printed = run("sale_audit")
+    printed = run_command("sale_audit")
     assert re.search(r"18 +0 +2 +0 +0 +20 +20 +0", printed)
 
 
 def test_sale_audit_ends_in_a_verdict(journey: ItemJourney, capsys: pytest.CaptureFixture[str]) -> None:
     victim = journey.ordered()
-    assert run("sale_audit").splitlines()[-1] == "Both stores agree: 1 item checked, no differences."
+    assert run_command("sale_audit").splitlines()[-1] == "Both stores agree: 1 item checked, no differences."
     lose_hold(journey, victim)
     out = StringIO()
     with pytest.raises(SystemExit):
@@ -262,7 +248,7 @@ def test_sale_audit_ends_in_a_verdict(journey: ItemJourney, capsys: pytest.Captu
     assert json.loads(out.getvalue())
     assert "The stores DIFFER" in err.getvalue()
     SaleItem.objects.update(announced_at=None)
-    assert run("sale_audit") == "No published sale has figures that can change: nothing to audit.\n"
+    assert run_command("sale_audit") == "No published sale has figures that can change: nothing to audit.\n"
 
 
 @pytest.mark.parametrize("command", ["sale_audit", "sale_rebuild"])
@@ -296,25 +282,25 @@ def test_sale_audit_exits_with_1_and_names_what_differs(journey: ItemJourney) ->
     (report,) = json.loads(out.getvalue())
     assert [each["reservation_id"] for each in report["differences"]] == [str(victim)]
     with pytest.raises(SystemExit):
-        run("sale_audit", str(journey.item_id))
+        run_command("sale_audit", str(journey.item_id))
 
 
 def test_sale_audit_says_what_it_cannot_audit(journey: ItemJourney, product: Product) -> None:
     draft = make_item(another(product), published=False)
     with pytest.raises(CommandError, match="No such sale item: 999999"):
-        run("sale_audit", "999999")
+        run_command("sale_audit", "999999")
     with pytest.raises(CommandError, match="Not published"):
-        run("sale_audit", str(draft.pk))
+        run_command("sale_audit", str(draft.pk))
 
 
 def test_sale_rebuild_restores_and_says_what_it_did(journey: ItemJourney) -> None:
     journey.paid(units=2)
     journey.reserved()
     journey.client.delete(journey.keys.item)
-    assert re.search(r"rebuilt in .* s; 1 collected .* 2 orders compared, 2 restored", run("sale_rebuild"))
+    assert re.search(r"rebuilt in .* s; 1 collected .* 2 orders compared, 2 restored", run_command("sale_rebuild"))
     assert journey.is_clean()
-    assert re.search(r"compared in .* s; 0 collected .* 0 restored", run("sale_rebuild"))
-    assert re.search(r"rebuilt .* 2 restored", run("sale_rebuild", str(journey.item_id), "--from-nothing"))
+    assert re.search(r"compared in .* s; 0 collected .* 0 restored", run_command("sale_rebuild"))
+    assert re.search(r"rebuilt .* 2 restored", run_command("sale_rebuild", str(journey.item_id), "--from-nothing"))
     assert journey.is_clean()
     assert journey.try_to_reserve() == Outcome.RESERVED
 
@@ -323,7 +309,7 @@ def test_sale_rebuild_says_everything_once(journey: ItemJourney, caplog: pytest.
     journey.paid()
     journey.client.delete(journey.keys.item)
     with caplog.at_level("INFO"):
-        assert run("sale_rebuild").count("restored") == 1
+        assert run_command("sale_rebuild").count("restored") == 1
     assert not [record for record in caplog.records if "item_reconciled" in str(record.msg)]
 
 
@@ -356,12 +342,6 @@ def test_the_metric_is_0_until_something_differs(journey: ItemJourney, client: C
     assert re.search(rf'stampede_audit_differences{{item="{journey.item_id}"}} [1-9]', text)
     assert re.search(r"stampede_audit_age_seconds \d", text)
     assert "stampede_orders_needing_attention 0.0" in text
-
-
-def run(*arguments: str) -> str:
-    out = StringIO()
-    call_command(*arguments, stdout=out)
-    return out.getvalue()
 
 
 def test_an_order_is_not_read_again_for_each_batch(journey: ItemJourney, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """Ended holds leave the store once their passes are of no use; audit and reconcile agree with that."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from unittest import mock
 from uuid import UUID
@@ -17,28 +16,14 @@ from seckill.items import item_state
 from seckill.outcomes import Outcome
 from seckill.passes import passes
 from shop.models import Product
-from tests.conftest import make_item
-from tests.orders.repair.item_journey import ItemJourney
-from tests.own_store import OwnStore, as_reservation_store, running
-from tests.products import make_product
+from tests.steps.item_journey import ItemJourney
+from tests.steps.paying import payment_row
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 QUANTITY = 20
 LIFE_MS = 900_000
-
-
-@pytest.fixture(scope="module")
-def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
-    with running(tmp_path_factory.mktemp("ended-holds")) as store:
-        yield store
-
-
-@pytest.fixture
-def journey(own_store: OwnStore, product: Product) -> Iterator[ItemJourney]:
-    own_store.client.flushall()
-    with as_reservation_store(own_store):
-        yield ItemJourney(own_store, make_item(product, quantity=QUANTITY, per_buyer_max=2))
 
 
 def let_hours_pass(journey: ItemJourney, hours: float) -> None:
@@ -161,14 +146,7 @@ def test_a_late_payment_of_a_forgotten_hold_takes_its_units_again(journey: ItemJ
     journey.paid()
     order = journey.order(expired(journey))
     assert tasks.forget_ended_holds() == 1
-    Payment.objects.create(
-        order=order,
-        provider="simulated",
-        idempotency_key="late",
-        status=Payment.Status.CAPTURED,
-        amount_minor=order.amount_minor,
-        currency=order.currency,
-    )
+    payment_row(order, Payment.Status.CAPTURED)
     assert late_money.settle_late_payment(order_id=order.pk) is LatePaymentOutcome.KEPT
     assert journey.counters() == (str(QUANTITY - 2), "0", "2")
     assert item_state.totals(item_id=journey.item_id).consistent

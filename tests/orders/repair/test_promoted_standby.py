@@ -18,12 +18,10 @@ from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from shop.databases.timeline import database_timeline
 from shop.models import Category
-from tests.conftest import make_item
-from tests.orders.repair.item_journey import ItemJourney
-from tests.orders.repair.test_reconcile import make_change
 from tests.other_database import shop_on
 from tests.own_postgres import Pair, running_pair
-from tests.products import make_product
+from tests.steps.item_journey import ItemJourney
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -105,7 +103,7 @@ def test_what_a_standby_lacks_comes_back_from_the_store_or_is_listed(pair: Pair,
         refund(is_refunded)
         lost = [reserved_by(journey, buyer) for buyer in buyers]
         lifecycle.pay(order_id=journey.order(lost[0]).pk)
-        make_change(journey, SaleChange.Kind.UNITS_PER_BUYER, units=5)
+        journey.change(SaleChange.Kind.UNITS_PER_BUYER, units=5)
     pair.primary.kill()
     pair.standby.promote()
     with shop_on(pair.standby.url):

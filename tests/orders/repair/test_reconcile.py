@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 from unittest import mock
@@ -10,7 +9,7 @@ from uuid import UUID
 
 import pytest
 from django.core.cache import cache
-from django.db import DataError, connection
+from django.db import DataError
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -26,28 +25,13 @@ from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.store.client import StoreUnreachable
 from shop.models import Product
-from tests.conftest import make_item
-from tests.orders.repair.item_journey import ItemJourney
-from tests.own_store import OwnStore, as_reservation_store, running
-from tests.products import make_product
+from tests.steps.at_once import at_once
+from tests.steps.item_journey import ItemJourney
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 QUANTITY = 20
-
-
-@pytest.fixture(scope="module")
-def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
-    with running(tmp_path_factory.mktemp("reconcile")) as store:
-        yield store
-
-
-@pytest.fixture
-def journey(own_store: OwnStore, product: Product) -> Iterator[ItemJourney]:
-    """Twenty units, at most two per buyer, on a store that syncs before it answers."""
-    own_store.client.flushall()
-    with as_reservation_store(own_store):
-        yield ItemJourney(own_store, make_item(product, quantity=QUANTITY, per_buyer_max=2))
 
 
 def orders_in_every_state(journey: ItemJourney) -> dict[str, UUID]:
@@ -131,8 +115,8 @@ LOST = ["item", "buyers", "holds", "outbox", "ops", "item outbox", "item holds",
 @pytest.mark.parametrize("lost", [names.split() for names in LOST], ids="-".join)
 def test_whatever_keys_are_lost_nothing_that_remains_is_forgotten(journey: ItemJourney, lost: list[str]) -> None:
     reservations = orders_in_every_state(journey)
-    make_change(journey, SaleChange.Kind.ADD_UNITS, units=1)
-    make_change(journey, SaleChange.Kind.WITHDRAW_UNITS, units=1)
+    journey.change(SaleChange.Kind.ADD_UNITS, units=1)
+    journey.change(SaleChange.Kind.WITHDRAW_UNITS, units=1)
     if lost in (["holds", "outbox"], ["ops"]):
         # Only the store knew of the reservation that was not an order yet, or no worker can read it.
         intake.drain_once(item_id=journey.item_id)
@@ -188,9 +172,9 @@ def test_releases_that_a_backup_has_not_seen_make_room_for_orders_that_it_has_no
 
 def test_a_change_that_a_backup_has_not_seen_holds_again(journey: ItemJourney) -> None:
     backup = {key: journey.client.dump(key) for key in journey.client.scan_iter()}
-    make_change(journey, SaleChange.Kind.ADD_UNITS, units=5)
-    make_change(journey, SaleChange.Kind.UNITS_PER_BUYER, units=3)
-    make_change(journey, SaleChange.Kind.PAUSE)
+    journey.change(SaleChange.Kind.ADD_UNITS, units=5)
+    journey.change(SaleChange.Kind.UNITS_PER_BUYER, units=3)
+    journey.change(SaleChange.Kind.PAUSE)
     assert journey.try_to_reserve() == Outcome.PAUSED
     journey.client.flushall()
     for key, value in backup.items():
@@ -200,7 +184,7 @@ def test_a_change_that_a_backup_has_not_seen_holds_again(journey: ItemJourney) -
     assert journey.item()["quantity"] == "25"
     assert journey.item()["per_buyer_max"] == "3"
     assert journey.try_to_reserve() == Outcome.PAUSED
-    make_change(journey, SaleChange.Kind.RESUME)
+    journey.change(SaleChange.Kind.RESUME)
     assert journey.try_to_reserve(units=3) == Outcome.RESERVED
     assert journey.is_clean()
 
@@ -208,7 +192,7 @@ def test_a_change_that_a_backup_has_not_seen_holds_again(journey: ItemJourney) -
 def test_units_whose_addition_is_on_its_way_are_added_once(journey: ItemJourney) -> None:
     """PostgreSQL counts them from the beginning, the rebuilt item only after the store has applied the change."""
     with mock.patch.object(ledger, "adjust", side_effect=StoreUnreachable):
-        make_change(journey, SaleChange.Kind.ADD_UNITS, units=5)
+        journey.change(SaleChange.Kind.ADD_UNITS, units=5)
     assert SaleItem.objects.get(pk=journey.item_id).quantity == QUANTITY + 5
     journey.client.flushall()
     tasks.watch_store()
@@ -224,7 +208,7 @@ def test_added_units_that_were_bought_stay_though_the_process_died_in_the_change
 ) -> None:
     """The store has added the units, PostgreSQL does not know it, the units are bought, and the store restarts."""
     with mock.patch.object(journal, "finish", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
-        make_change(journey, SaleChange.Kind.ADD_UNITS, units=5)
+        journey.change(SaleChange.Kind.ADD_UNITS, units=5)
     for _ in range(12):
         journey.paid(units=2)
     if lost:
@@ -237,7 +221,7 @@ def test_added_units_that_were_bought_stay_though_the_process_died_in_the_change
     assert SaleItem.objects.get(pk=journey.item_id).quantity == QUANTITY + 5
     assert journey.is_clean()
     assert journey.try_to_reserve() == Outcome.RESERVED
-    make_change(journey, SaleChange.Kind.ADD_UNITS, units=1)
+    journey.change(SaleChange.Kind.ADD_UNITS, units=1)
     assert journey.item()["quantity"] == "26"
 
 
@@ -247,7 +231,7 @@ def test_a_change_that_only_the_store_knows_of_is_finished_and_nothing_is_rebuil
 ) -> None:
     journey.ordered()
     with mock.patch.object(journal, "finish", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
-        make_change(journey, kind, units=5 if kind == SaleChange.Kind.WITHDRAW_UNITS else None)
+        journey.change(kind, units=5 if kind == SaleChange.Kind.WITHDRAW_UNITS else None)
     before = journey.item()
     journey.restart()
     assert not reconcile.reconcile(item_id=journey.item_id).rebuilt
@@ -266,7 +250,7 @@ def test_a_withdrawal_that_the_orders_contradict_is_decided_again(journey: ItemJ
     journey.client.flushall()
     tasks.watch_store()
     with mock.patch.object(journal, "finish", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
-        make_change(journey, SaleChange.Kind.WITHDRAW_UNITS, units=2)
+        journey.change(SaleChange.Kind.WITHDRAW_UNITS, units=2)
     Order.objects.filter(reservation_id=journey.surplus(units=2)).update(status=OrderStatus.PAID, ended_at=Now())
     journey.restart()
     assert tasks.watch_store() == 1
@@ -448,16 +432,7 @@ def test_a_store_that_came_back_with_weaker_settings_is_logged(
 def test_two_workers_reconcile_an_item_once(journey: ItemJourney) -> None:
     reservations = orders_in_every_state(journey)
     journey.restart()
-
-    def watch(_: int) -> int:
-        try:
-            return int(tasks.watch_store())
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(4) as workers:
-        counts = list(workers.map(watch, range(4)))
-    assert sum(counts) >= 1
+    assert sum(at_once([tasks.watch_store] * 4)) >= 1
     assert_repaired(journey, reservations)
 
 
@@ -558,16 +533,3 @@ def test_an_item_that_does_not_add_up_even_when_rebuilt_is_not_verified(journey:
 
 def slots(terms: ledger.Terms) -> dict[str, Any]:
     return {name: getattr(terms, name) for name in ledger.Terms.__slots__}
-
-
-def make_change(journey: ItemJourney, kind: SaleChange.Kind, units: int | None = None) -> None:
-    of_item = kind in (SaleChange.Kind.ADD_UNITS, SaleChange.Kind.WITHDRAW_UNITS, SaleChange.Kind.UNITS_PER_BUYER)
-    item = SaleItem.objects.get(pk=journey.item_id)
-    journal.make_change(
-        kind=kind,
-        reason="as a test wants it",
-        made_by=None,
-        item_id=item.pk if of_item else None,
-        sale_id=None if of_item else item.sale_id,
-        units=units,
-    )

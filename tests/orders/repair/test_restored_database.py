@@ -17,17 +17,10 @@ from orders.repair.audit import audit
 from orders.repair.reconcile import reconcile
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.conftest import make_item
-from tests.orders.payments.payment_steps import (
-    figures,
-    let_deadlines_pass,
-    message,
-    order_of,
-    payment_of,
-    press_pay,
-    send_webhook,
-    signed_in,
-)
+from tests.steps.buying import let_deadlines_pass, order_of, signed_in
+from tests.steps.paying import message, payment_of, press_pay, send_webhook
+from tests.steps.shop import make_item
+from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -62,7 +55,7 @@ def let_events_wait() -> None:
     PaymentEvent.objects.update(received_at=F("received_at") - inbox.LOST_AFTER)
 
 
-def status_of(reservation_id: UUID | str | None) -> str:
+def status_by_reservation(reservation_id: UUID | str | None) -> str:
     return Order.objects.get(reservation_id=reservation_id).status
 
 
@@ -79,8 +72,8 @@ def test_an_order_that_was_paid_does_not_expire_and_does_not_hold_up_the_others(
     Order.objects.filter(pk=unpaid.pk).update(expires_at=Order.objects.get(pk=unpaid.pk).reserved_at)
     assert lifecycle.expire_overdue(batch_max=1) == 1
     assert tasks.expire_overdue() == 0
-    assert status_of(event["reservation"]) == OrderStatus.AWAITING_PAYMENT
-    assert status_of(unpaid.reservation_id) == OrderStatus.EXPIRED
+    assert status_by_reservation(event["reservation"]) == OrderStatus.AWAITING_PAYMENT
+    assert status_by_reservation(unpaid.reservation_id) == OrderStatus.EXPIRED
     assert figures(item) == (4, 0, 1, 1)
 
 
@@ -95,13 +88,12 @@ def test_the_event_that_the_company_sends_again_pays_the_order_long_after_its_de
     assert tasks.apply_waiting_events() == 1
     payment = Payment.objects.get()
     assert (str(payment.pk), payment.status) == (event["payment"], Payment.Status.CAPTURED)
-    assert status_of(event["reservation"]) == OrderStatus.PAID
+    assert status_by_reservation(event["reservation"]) == OrderStatus.PAID
     assert figures(item) == (4, 0, 1, 1)
     assert is_clean(item)
 
 
-def test_money_for_a_page_that_was_opened_after_the_backup_finds_its_order(item: SaleItem, buyer: User) -> None:
-    order = order_of(item, buyer)
+def test_money_for_a_page_that_was_opened_after_the_backup_finds_its_order(order: Order, buyer: User) -> None:
     lost = payment_of(order)
     captured = message(lost)
     Payment.objects.all().delete()
@@ -112,7 +104,7 @@ def test_money_for_a_page_that_was_opened_after_the_backup_finds_its_order(item:
         assert send_webhook(paid).status_code == 200
     let_events_wait()
     tasks.apply_waiting_events()
-    assert status_of(order.reservation_id) == OrderStatus.PAID
+    assert status_by_reservation(order.reservation_id) == OrderStatus.PAID
     assert Payment.objects.get(pk=second.pk).status == Payment.Status.CAPTURED
     assert Payment.objects.get(pk=lost.pk).status == Payment.Status.REFUND_DUE
     assert SimulatedSession.objects.count() == 2
@@ -138,7 +130,7 @@ def test_an_order_that_was_lost_whole_comes_back_and_is_paid_by_the_event_that_w
     let_deadlines_pass()
     assert tasks.expire_overdue() == 0
     assert tasks.apply_waiting_events() == 1
-    assert status_of(event["reservation"]) == OrderStatus.PAID
+    assert status_by_reservation(event["reservation"]) == OrderStatus.PAID
     assert figures(item) == (4, 0, 1, 1)
     assert is_clean(item)
 
@@ -158,8 +150,8 @@ def test_an_order_that_ended_after_the_backup_makes_room_for_one_that_is_lost(
     SaleItem.objects.filter(pk=item.pk).update(taken=1)
     for _time in range(2):
         call_command("sale_rebuild", str(item.pk), "--lost-orders")
-    assert status_of(ended.reservation_id) == OrderStatus.EXPIRED
-    assert status_of(lost.reservation_id) == OrderStatus.AWAITING_PAYMENT
+    assert status_by_reservation(ended.reservation_id) == OrderStatus.EXPIRED
+    assert status_by_reservation(lost.reservation_id) == OrderStatus.AWAITING_PAYMENT
     assert Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, buyer=rival).count() == 5
     assert figures(item) == (0, 5, 0, 5)
     assert is_clean(item)

@@ -1,6 +1,5 @@
 """The audit of the ordinary stock finds each figure that does not agree."""
 
-from datetime import timedelta
 from io import StringIO
 from uuid import uuid4
 
@@ -9,18 +8,18 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 
 from orders.life import lifecycle
 from orders.life.lifecycle import RefundOutcome
-from orders.models import Order, OrderLine, OrderStatus
+from orders.models import Order, OrderStatus
 from orders.refund_records import RefundRequest
 from orders.repair.stock_audit import audit_stock
 from orders.units.in_stock import move_units
 from seckill.models import SaleItem
 from shop.models import StockChange, Variant
-from tests.conftest import make_item
-from tests.products import make_product, variant_of
+from tests.steps.buying import plain_order
+from tests.steps.operating import run_command
+from tests.steps.shop import make_item, make_product, units_in, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,30 +29,17 @@ def tea() -> Variant:
     return variant_of(make_product(name="Tea", slug="tea", price_minor=5000, units=50))
 
 
-def order_of(buyer: User, variant: Variant, *, units: int) -> Order:
+def held_order(buyer: User, variant: Variant, *, units: int) -> Order:
     """An order as a checkout leaves it."""
-    now = timezone.now()
     with transaction.atomic():
-        order = Order.objects.create(
-            buyer=buyer,
-            amount_minor=units * 5000,
-            currency="CNY",
-            reserved_at=now,
-            expires_at=now + timedelta(minutes=30),
-        )
-        OrderLine.objects.create(order=order, variant=variant, units=units, unit_price_minor=5000)
+        order = plain_order(variant, buyer, units, 5000)
         move_units(order_ids=[order.pk], kind=StockChange.Kind.HELD)
     return order
 
 
-def units_in(variant: Variant) -> tuple[int, int, int]:
-    variant.refresh_from_db()
-    return variant.available, variant.held, variant.sold
-
-
 def test_every_way_of_an_order_keeps_the_figures_in_agreement(buyer: User, tea: Variant) -> None:
     make_item(tea.product, quantity=10)
-    waiting, cancelled, overdue, paid, refunded, kept = (order_of(buyer, tea, units=n) for n in range(1, 7))
+    waiting, cancelled, overdue, paid, refunded, kept = (held_order(buyer, tea, units=n) for n in range(1, 7))
     assert units_in(tea) == (19, 21, 0)
     assert lifecycle.cancel(order_id=cancelled.pk)
     Order.objects.filter(pk=overdue.pk).update(expires_at=F("reserved_at"))
@@ -85,7 +71,7 @@ def refund_some(order: Order, *, units: int, units_back: bool) -> None:
 def test_units_that_come_back_with_a_part_of_an_order_are_not_sold_any_more(
     buyer: User, tea: Variant, part_back: bool, rest_back: bool, sold_after_part: int, sold_after_rest: int
 ) -> None:
-    order = order_of(buyer, tea, units=5)
+    order = held_order(buyer, tea, units=5)
     assert lifecycle.pay(order_id=order.pk)
     refund_some(order, units=2, units_back=part_back)
     assert units_in(tea) == (50 - sold_after_part, 0, sold_after_part)
@@ -96,7 +82,7 @@ def test_units_that_come_back_with_a_part_of_an_order_are_not_sold_any_more(
 
 
 def test_the_last_part_of_an_order_leaves_the_units_where_staff_said(buyer: User, tea: Variant) -> None:
-    order = order_of(buyer, tea, units=5)
+    order = held_order(buyer, tea, units=5)
     assert lifecycle.pay(order_id=order.pk)
     refund_some(order, units=2, units_back=False)
     refund_some(order, units=3, units_back=True)
@@ -106,7 +92,7 @@ def test_the_last_part_of_an_order_leaves_the_units_where_staff_said(buyer: User
 
 
 def test_a_wrong_counter_is_found_beside_refunds_of_parts(buyer: User, tea: Variant) -> None:
-    order = order_of(buyer, tea, units=5)
+    order = held_order(buyer, tea, units=5)
     assert lifecycle.pay(order_id=order.pk)
     refund_some(order, units=2, units_back=True)
     # As if the units had not come back.
@@ -126,7 +112,7 @@ def test_a_wrong_counter_is_found_beside_refunds_of_parts(buyer: User, tea: Vari
 def test_a_counter_that_was_changed_by_hand_is_found(
     buyer: User, tea: Variant, wrong: dict[str, int], what: str
 ) -> None:
-    order_of(buyer, tea, units=2)
+    held_order(buyer, tea, units=2)
     Variant.objects.update(**wrong)
     assert what in {difference.what for difference in audit_stock().differences}
     out = StringIO()
@@ -144,6 +130,7 @@ def test_units_of_a_sale_that_the_journal_does_not_know_are_found(tea: Variant) 
 
 
 def test_the_command_says_that_all_agrees(tea: Variant) -> None:
-    out = StringIO()
-    call_command("stock_audit", stdout=out)
-    assert out.getvalue() == "The stock agrees with its journal, the orders and the sales: 1 variant checked.\n"
+    assert (
+        run_command("stock_audit")
+        == "The stock agrees with its journal, the orders and the sales: 1 variant checked.\n"
+    )

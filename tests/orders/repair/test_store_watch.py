@@ -15,8 +15,7 @@ from seckill.models import SaleItem
 from shop.databases import timeline
 from shop.databases.timeline import database_timeline
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

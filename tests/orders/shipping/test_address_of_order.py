@@ -13,10 +13,9 @@ from orders.models import Order, OrderStatus, Payment, ShippingAddress
 from orders.shipping.order_address import store_address
 from seckill.models import SaleItem
 from shop.models import Address
-from tests.conftest import make_item
-from tests.orders.payments.payment_steps import order_of, press_pay, signed_in
-from tests.orders.shipping.addresses import ADDRESS
-from tests.products import make_product
+from tests.steps.buying import ADDRESS, order_of, signed_in
+from tests.steps.paying import press_pay
+from tests.steps.shop import make_item, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -72,14 +71,14 @@ def test_what_is_wrong_is_shown_at_the_field_and_nothing_is_saved(client: Client
     page = client.post(f"/zh-hans{order.address_path}", ADDRESS | {"postcode": "?", "name": ""}).content.decode()
     assert "请填写收货人姓名。" in page
     assert "这不像是邮政编码" in page
-    assert 'value="Wensan Road 478"' in page
+    assert 'value="Tianshan Road 123"' in page
     assert not ShippingAddress.objects.exists()
 
 
 def test_the_form_begins_with_the_address_of_the_last_order(client: Client, buyer: User, order: Order) -> None:
-    store_address(order_id=order.pk, values=ADDRESS | {"city": "Shanghai"})
+    store_address(order_id=order.pk, values=ADDRESS | {"city": "Suzhou"})
     following = order_of(make_item(make_product(name="Teapot", slug="teapot", price_minor=9900)), buyer)
-    assert 'value="Shanghai"' in client.get(following.address_path).content.decode()
+    assert 'value="Suzhou"' in client.get(following.address_path).content.decode()
 
 
 def test_the_form_begins_with_the_address_of_the_account_if_there_was_no_order(

@@ -8,7 +8,7 @@ from orders.life import lifecycle
 from orders.models import Mail, Order, OrderStatus
 from orders.shipping.carriers import tracking_url
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import order_of, signed_in
+from tests.steps.buying import order_of, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,7 +40,7 @@ def test_a_wrong_number_is_corrected_after_the_order_was_sent(order: Order) -> N
     assert order.mails.filter(kind=Mail.Kind.SHIPPED).count() == 1
 
 
-def test_the_page_and_the_api_show_the_parcel(order: Order, buyer: User, client: Client) -> None:
+def test_the_page_and_the_api_show_the_parcel(order: Order, buyer: User, as_buyer: Client) -> None:
     api = signed_in(buyer)
     path = f"/api/v1/orders/{order.number}/"
     assert api.get(path).json()["tracking"] is None
@@ -48,14 +48,12 @@ def test_the_page_and_the_api_show_the_parcel(order: Order, buyer: User, client:
     tracking = api.get(path).json()["tracking"]
     url = "https://www.sf-express.com/chn/sc/waybill/waybill-detail/SF123"
     assert (tracking["carrier"], tracking["number"], tracking["url"]) == ("顺丰速运", "SF123", url)
-    client.force_login(buyer)
-    assert f'href="{url}"' in client.get(order.get_absolute_url()).content.decode()
+    assert f'href="{url}"' in as_buyer.get(order.get_absolute_url()).content.decode()
 
 
-def test_a_carrier_that_is_not_known_is_text(order: Order, buyer: User, client: Client) -> None:
+def test_a_carrier_that_is_not_known_is_text(order: Order, as_buyer: Client) -> None:
     lifecycle.ship(order_id=order.pk, carrier="<b>Uncle Wang</b>", tracking_number="javascript:1")
-    client.force_login(buyer)
-    page = client.get(order.get_absolute_url()).content.decode()
+    page = as_buyer.get(order.get_absolute_url()).content.decode()
     assert 'id="tracking"' not in page
     assert "&lt;b&gt;Uncle Wang" in page
     assert "javascript:1" in page
@@ -79,12 +77,11 @@ def test_which_carriers_are_known(carrier: str, number: str, begins: str) -> Non
     assert " " not in url
 
 
-def test_the_short_number_stands_where_people_read_one(order: Order, buyer: User, client: Client) -> None:
+def test_the_short_number_stands_where_people_read_one(order: Order, buyer: User, as_buyer: Client) -> None:
     shown = f"{order.code[:4]}-{order.code[4:]}"
     assert order.shown_code == shown
-    client.force_login(buyer)
     for path in ("/orders/", order.get_absolute_url()):
-        page = client.get(path).content.decode()
+        page = as_buyer.get(path).content.decode()
         assert shown in page
         assert f">{order.number}<" not in page
     body = signed_in(buyer).get(f"/api/v1/orders/{order.number}/").json()

@@ -1,6 +1,5 @@
 """The admin stays fast with many rows: bounded actions, a bounded number of queries, indexes for its lists."""
 
-from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -9,62 +8,17 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from orders.mails import sending
-from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment, PaymentEvent
+from orders.models import Attention, Mail, Order, OrderStatus, PaymentEvent
 from orders.staff.bounded_choice import LISTED_MAX
 from seckill.models import SaleItem
-from tests.orders.staff.test_order_admin import EVENTS, LOOK_AT, MAILS, ORDERS
-from tests.seckill.staff.filled_form import messages_on
+from tests.steps.buying import make_orders
+from tests.steps.paying import make_events
+from tests.steps.staff import EVENTS, LOOK_AT, MAILS, ORDERS, messages_on
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 MANY = LISTED_MAX + 3
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
-
-
-def make_orders(count: int, *, buyer: User, item: SaleItem, status: OrderStatus = OrderStatus.PAID) -> list[Order]:
-    now = timezone.now()
-    # Mails are queued for buyers with an address only.
-    User.objects.filter(pk=buyer.pk).update(email="buyer@example.com")
-    orders = Order.objects.bulk_create(
-        Order(
-            reservation_id=uuid4(),
-            buyer=buyer,
-            status=status,
-            amount_minor=1900,
-            currency="CNY",
-            reserved_at=now,
-            expires_at=now + timedelta(minutes=15),
-            ended_at=None if status == OrderStatus.AWAITING_PAYMENT else now,
-            settled_at=now,
-        )
-        for _ in range(count)
-    )
-    OrderLine.objects.bulk_create(
-        OrderLine(order=order, variant=item.variant, sale_item=item, units=1, unit_price_minor=1900) for order in orders
-    )
-    return orders
-
-
-def make_events(orders: list[Order]) -> None:
-    for order in orders:
-        payment = Payment.objects.create(
-            order=order, provider="simulated", idempotency_key="1", amount_minor=1900, currency="CNY"
-        )
-        PaymentEvent.objects.create(
-            provider="simulated",
-            event_id=f"evt_{order.pk}",
-            kind="captured",
-            payment_id=payment.pk,
-            amount_minor=1900,
-            currency="CNY",
-            happened_at=timezone.now(),
-        )
 
 
 def all_rows(action: str, order: Any, **more: str) -> dict[str, Any]:

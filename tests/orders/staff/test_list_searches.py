@@ -4,10 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
 from orders.demo.past_orders import load_orders
@@ -17,8 +15,9 @@ from shop.demo.loading import load_goods
 from shop.demo.long_lists import load_many
 from shop.models import StockChange, Variant
 from shop.staff import admin_base
+from tests.steps.shop import statements_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 FEW, MANY = 60, 400
 LISTS = {
@@ -41,23 +40,11 @@ def _long_lists(rows_of_the_file: None) -> None:
     load_orders(FEW)
 
 
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
-
-
-def statements(client: Client, address: str) -> int:
-    client.get(address)
-    with CaptureQueriesContext(connection) as queries:
-        assert client.get(address).status_code == 200
-    return len(queries)
-
-
 def test_no_list_needs_more_statements_for_more_rows(client: Client) -> None:
-    few = {address: statements(client, address) for address in ADDRESSES}
+    few = {address: statements_for(client, address) for address in ADDRESSES}
     load_many(150)
     load_orders(MANY)
-    assert {address: statements(client, address) for address in ADDRESSES} == few
+    assert {address: statements_for(client, address) for address in ADDRESSES} == few
 
 
 def found(client: Client, path: str, text: str) -> set[Any]:

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -14,45 +14,20 @@ from pytest_django import Settings
 
 from orders.admin import LABELS
 from orders.mails import sending
-from orders.models import ATTENTION_TO_DO, Attention, Mail, Order, OrderLine, OrderStatus, PaymentEvent
+from orders.models import ATTENTION_TO_DO, Attention, Mail, Order, OrderStatus, PaymentEvent
 from orders.payments.inbox import EventOutcome
 from orders.payments.provider.interface import EventKind
 from orders.staff.needs_attention import EXPLANATIONS, badge
 from orders.staff.needs_attention import LABELS as ATTENTION_LABELS
 from orders.staff.payment_admin import KINDS, OUTCOMES
-from seckill import ledger
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import message as provider_message
-from tests.orders.payments.payment_steps import payment_of, send_webhook
-from tests.seckill.staff.filled_form import messages_on
+from tests.steps.buying import status_of
+from tests.steps.paying import message as provider_message
+from tests.steps.paying import payment_of, send_webhook
+from tests.steps.staff import EVENTS, LOOK_AT, MAILS, ORDERS, employee, messages_on
+from tests.steps.store import left_held_sold, store_away
 
-ORDERS = "/admin/orders/order/"
-LOOK_AT = "/admin/orders/ordertolookat/"
-EVENTS = "/admin/orders/paymentevent/"
-MAILS = "/admin/orders/mail/"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
-
-
-@pytest.fixture
-def order(buyer: User, item: SaleItem) -> Order:
-    """An unpaid order of one unit."""
-    reservation_id, now = uuid4(), timezone.now()
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
-    order = Order.objects.create(
-        reservation_id=reservation_id,
-        buyer=buyer,
-        amount_minor=1900,
-        currency="CNY",
-        reserved_at=now,
-        expires_at=now + timedelta(minutes=15),
-    )
-    OrderLine.objects.create(order=order, variant=item.variant, sale_item=item, units=1, unit_price_minor=1900)
-    SaleItem.objects.update(taken=1)
-    return order
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 
 def chosen(action: str, *orders: Order, **more: str) -> dict[str, Any]:
@@ -64,16 +39,6 @@ def received(*orders: Order, amount: str = "19.00", reference: str = "TX-1") -> 
     answers = {f"order-{order.pk}-amount": amount for order in orders}
     answers |= {f"order-{order.pk}-reference": reference for order in orders}
     return chosen("record_payment", *orders, confirmed="yes", **answers)
-
-
-def status_of(order: Order) -> str:
-    return Order.objects.values_list("status", flat=True).get(pk=order.pk)
-
-
-def counters_of(item: SaleItem) -> tuple[int | None, int, int]:
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    return counters.left, counters.held, counters.sold
 
 
 def test_the_list_shows_who_bought_what_for_how_much(client: Client, order: Order) -> None:
@@ -105,7 +70,7 @@ def test_a_recorded_payment_pays_the_order_and_sells_the_unit(client: Client, or
     response = client.post(ORDERS, received(order), follow=True)
     assert messages_on(response) == ["1 order is now paid."]
     assert status_of(order) == OrderStatus.PAID
-    assert counters_of(item) == (4, 0, 1)
+    assert left_held_sold(item) == (4, 0, 1)
 
 
 def test_recording_a_payment_asks_for_amount_and_reference_first(client: Client, order: Order) -> None:
@@ -178,7 +143,7 @@ def test_a_cancelled_order_puts_its_units_back_on_sale(client: Client, order: Or
     response = client.post(ORDERS, chosen("cancel_orders", order, confirmed="yes"), follow=True)
     assert messages_on(response) == ["1 order is cancelled."]
     assert status_of(order) == OrderStatus.CANCELLED
-    assert counters_of(item) == (5, 0, 0)
+    assert left_held_sold(item) == (5, 0, 0)
     assert SaleItem.objects.get().taken == 0
 
 
@@ -192,17 +157,14 @@ def test_a_paid_order_is_not_cancelled(client: Client, order: Order) -> None:
 def test_with_the_store_down_a_payment_is_recorded_and_the_pages_open(
     client: Client, order: Order, settings: Settings
 ) -> None:
-    down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
-    settings.CACHES = settings.CACHES | {"seckill": down}
+    store_away(settings)
     response = client.post(ORDERS, received(order), follow=True)
     assert messages_on(response) == ["1 order is now paid."]
     assert client.get(f"{ORDERS}{order.pk}/change/").status_code == 200
 
 
 def test_staff_with_view_permission_cannot_change_orders(client: Client, order: Order) -> None:
-    viewer = User.objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.set(Permission.objects.filter(codename="view_order"))
-    client.force_login(viewer)
+    client.force_login(employee("view_order"))
     assert client.get(ORDERS).status_code == 200
     client.post(ORDERS, received(order))
     client.post(ORDERS, chosen("cancel_orders", order, confirmed="yes"))
@@ -267,7 +229,7 @@ def test_a_refund_keeps_the_units_sold_unless_staff_say_otherwise(client: Client
     response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"), follow=True)
     assert messages_on(response)[-1] == "1 order is being refunded."
     assert status_of(order) == OrderStatus.REFUNDED
-    assert counters_of(item) == (4, 0, 1)
+    assert left_held_sold(item) == (4, 0, 1)
     assert LogEntry.objects.latest("pk").change_message == "Refunded, units stay sold."
 
 
@@ -275,7 +237,7 @@ def test_a_refund_puts_the_units_back_on_sale_where_staff_say_so(client: Client,
     client.post(ORDERS, received(order))
     client.post(ORDERS, chosen("refund_orders", order, confirmed="yes", units_back="yes"))
     assert status_of(order) == OrderStatus.REFUNDED
-    assert counters_of(item) == (5, 0, 0)
+    assert left_held_sold(item) == (5, 0, 0)
     assert LogEntry.objects.latest("pk").change_message == "Refunded, units back on sale."
 
 

@@ -4,21 +4,16 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 
 from orders.models import Order, OrderStatus, ShippingAddress
 from orders.staff.order_page import STEPS
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import order_of
-from tests.seckill.staff.filled_form import messages_on
+from tests.steps.buying import order_of
+from tests.steps.staff import ORDERS, employee, messages_on
 
-ORDERS = "/admin/orders/order/"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 
 @pytest.fixture
@@ -155,9 +150,7 @@ def test_what_is_not_possible_any_more_is_said_and_changes_nothing(client: Clien
 
 
 def test_who_may_only_look_has_no_buttons_and_cannot_press_them(client: Client, order: Order) -> None:
-    viewer = User.objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.set(Permission.objects.filter(codename="view_order"))
-    client.force_login(viewer)
+    client.force_login(employee("view_order"))
     assert buttons_on_page(client, order) == []
     for url in (step_url(order, "cancel"), f"{ORDERS}{order.pk}/notes/", f"{ORDERS}{order.pk}/tracking/"):
         assert client.post(url, {"confirmed": "yes"}).status_code == 403

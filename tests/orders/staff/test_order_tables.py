@@ -1,14 +1,12 @@
 """Staff export the lines of orders, and import which orders have left."""
 
-import csv
 from datetime import UTC, datetime
-from io import BytesIO, StringIO
+from io import BytesIO
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 from openpyxl import load_workbook
@@ -19,15 +17,12 @@ from orders.models import Mail, Order, OrderLine, OrderStatus, ShippingAddress
 from orders.refund_records import RefundRequest
 from orders.staff import order_table
 from shop.models import Product
-from tests.products import make_product, variant_of
+from tests.steps.buying import status_of
+from tests.steps.shop import make_product, variant_of
+from tests.steps.staff import ORDERS
+from tests.steps.tables import XLSX, bring, confirm, errors_by_line, export, exported, upload
 
-PAGE = "/admin/orders/order/"
-CSV, XLSX = "0", "1"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 
 @pytest.fixture
@@ -61,39 +56,10 @@ def make_order(buyer: User | None, goods: list[tuple[Product, int, int]], **valu
     return order
 
 
-def export(client: Client, *, query: str = "", file_format: str = CSV) -> Any:
-    return client.post(f"{PAGE}export/{query}", {"format": file_format, "resource": "0"})
-
-
-def exported(client: Client, query: str = "") -> list[dict[str, str]]:
-    return list(csv.DictReader(StringIO(export(client, query=query).content.decode("utf-8-sig"))))
-
-
-def upload(client: Client, *rows: dict[str, Any]) -> Any:
-    text = StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
-    file = SimpleUploadedFile("table.csv", text.getvalue().encode("utf-8-sig"), "text/csv")
-    return client.post(f"{PAGE}import/", {"format": CSV, "resource": "0", "import_file": file})
-
-
-def bring(client: Client, *rows: dict[str, Any]) -> Any:
-    preview = upload(client, *rows)
-    assert not errors_by_line(preview)
-    return client.post(f"{PAGE}process_import/", preview.context["confirm_form"].initial, follow=True)
-
-
-def errors_by_line(preview: Any) -> dict[int, str]:
-    result = preview.context["result"]
-    errors = {row.number: " ".join(map(str, row.error.messages)) for row in result.invalid_rows}
-    return errors | {row.number: " ".join(str(error.error) for error in row.errors) for row in result.error_rows}
-
-
 class TestExport:
     def test_each_line_of_an_order_is_a_line(self, client: Client, order: Order) -> None:
         with timezone.override("Asia/Shanghai"):
-            first, second = exported(client)
+            first, second = exported(client, ORDERS)
         assert (first["order"], first["status"]) == (order.shown_code, "paid")
         assert (first["email"], first["buyer"], first["name"]) == ("buyer@example.com", "buyer", "王伟")
         assert first["paid_or_ended_at"] == "2026-03-01 20:00:00+08:00"
@@ -107,7 +73,7 @@ class TestExport:
         assert (second["order"], second["sku"], second["amount"]) == (order.shown_code, "SKU-cup", "5.00")
 
     def test_amounts_of_the_order_stand_on_its_first_line(self, client: Client, order: Order) -> None:
-        rows = exported(client)
+        rows = exported(client, ORDERS)
         assert [row["total"] for row in rows] == ["211.00", ""]
         assert [row["shipping"] for row in rows] == ["8.00", ""]
         assert [row["refunded"] for row in rows] == ["0.00", ""]
@@ -120,27 +86,27 @@ class TestExport:
                 refund_id=order.number, amount_minor=9900, units_of_line={line.pk: 1}, units_back=False, reason="broken"
             ),
         )
-        first, second = exported(client)
+        first, second = exported(client, ORDERS)
         assert (first["refunded"], first["refunded_units"]) == ("99.00", "1")
         assert (second["refunded"], second["refunded_units"]) == ("", "")
 
     def test_the_filters_and_the_search_of_the_list_hold(self, client: Client, order: Order, product: Product) -> None:
         guest = make_order(None, [(product, 1, 9900)], email="guest@example.com", status=OrderStatus.SHIPPED)
-        assert {row["order"] for row in exported(client)} == {order.shown_code, guest.shown_code}
-        (row,) = exported(client, "?status__exact=shipped")
+        assert {row["order"] for row in exported(client, ORDERS)} == {order.shown_code, guest.shown_code}
+        (row,) = exported(client, ORDERS, "?status__exact=shipped")
         assert (row["order"], row["email"], row["buyer"]) == (guest.shown_code, "guest@example.com", "")
-        assert len(exported(client, f"?q={order.shown_code}")) == 2
-        assert len(exported(client, f"?lines__variant__product__id__exact={product.pk}")) == 3
+        assert len(exported(client, ORDERS, f"?q={order.shown_code}")) == 2
+        assert len(exported(client, ORDERS, f"?lines__variant__product__id__exact={product.pk}")) == 3
 
     def test_no_cell_begins_like_a_formula(self, client: Client, order: Order) -> None:
         Order.objects.update(buyer_note="=1+1", carrier="@SUM(A1)")
         ShippingAddress.objects.update(name="+HYPERLINK", line1="-2+3")
-        row = exported(client)[0]
+        row = exported(client, ORDERS)[0]
         assert (row["buyer_note"], row["carrier"]) == ("'=1+1", "'@SUM(A1)")
         assert (row["name"], row["line1"]) == ("'+HYPERLINK", "'-2+3")
 
     def test_a_spreadsheet_has_numbers_where_there_are_amounts(self, client: Client, order: Order) -> None:
-        sheet = load_workbook(BytesIO(export(client, file_format=XLSX).content)).active
+        sheet = load_workbook(BytesIO(export(client, ORDERS, file_format=XLSX).content)).active
         headers, first, *_ = sheet.iter_rows(values_only=True)
         row = dict(zip(headers, first, strict=True))
         assert (row["amount"], row["units"], row["name"]) == (198, 2, "王伟")
@@ -150,9 +116,9 @@ class TestExport:
     ) -> None:
         monkeypatch.setattr(order_table, "ORDERS_MAX", 1)
         make_order(None, [(product, 1, 9900)], email="guest@example.com", status=OrderStatus.SHIPPED)
-        answer = export(client)
+        answer = export(client, ORDERS)
         assert "These are more than 1 orders." in answer.content.decode()
-        assert len(exported(client, "?status__exact=paid")) == 2
+        assert len(exported(client, ORDERS, "?status__exact=paid")) == 2
 
     def test_many_orders_take_no_more_queries_than_few(
         self, client: Client, buyer: User, product: Product, django_assert_max_num_queries: DjangoAssertNumQueries
@@ -160,14 +126,14 @@ class TestExport:
         for _ in range(30):
             make_order(buyer, [(product, 1, 9900)])
         with django_assert_max_num_queries(8):
-            assert len(exported(client)) == 30
+            assert len(exported(client, ORDERS)) == 30
 
     def test_who_may_not_see_orders_cannot_export_them(self, client: Client, stranger: User, order: Order) -> None:
         User.objects.filter(pk=stranger.pk).update(is_staff=True)
         client.force_login(stranger)
-        assert export(client).status_code == 403
+        assert export(client, ORDERS).status_code == 403
         stranger.user_permissions.add(Permission.objects.get(codename="view_order"))
-        assert export(client).status_code == 200
+        assert export(client, ORDERS).status_code == 200
 
 
 class TestShipments:
@@ -175,12 +141,11 @@ class TestShipments:
         self, client: Client, order: Order, shop_manager: User
     ) -> None:
         row = {"order": order.shown_code.lower(), "carrier": "DHL", "tracking_number": "0034012345"}
-        preview = upload(client, row)
+        preview = upload(client, ORDERS, row)
         assert not errors_by_line(preview)
-        order.refresh_from_db()
-        assert order.status == OrderStatus.PAID
+        assert status_of(order) == OrderStatus.PAID
         assert not Mail.objects.exists()
-        bring(client, row)
+        bring(client, ORDERS, row)
         order.refresh_from_db()
         assert (order.status, order.carrier, order.tracking_number) == (OrderStatus.SHIPPED, "DHL", "0034012345")
         assert Mail.objects.get(order=order).kind == Mail.Kind.SHIPPED
@@ -188,32 +153,33 @@ class TestShipments:
         assert (entry.user, entry.get_change_message()) == (shop_manager, "Shipped. Sent with DHL 0034012345.")
 
     def test_an_order_can_leave_without_a_number(self, client: Client, order: Order) -> None:
-        bring(client, {"order": order.shown_code, "status": "shipped"})
+        bring(client, ORDERS, {"order": order.shown_code, "status": "shipped"})
         order.refresh_from_db()
         assert (order.status, order.tracking_number) == (OrderStatus.SHIPPED, "")
 
     def test_a_number_is_corrected_and_no_second_mail_is_sent(self, client: Client, order: Order) -> None:
         lifecycle.ship(order_id=order.pk, carrier="DHL", tracking_number="1")
-        bring(client, {"order": order.shown_code, "carrier": "", "tracking_number": "2"})
+        bring(client, ORDERS, {"order": order.shown_code, "carrier": "", "tracking_number": "2"})
         order.refresh_from_db()
         assert (order.carrier, order.tracking_number) == ("DHL", "2")
         assert Mail.objects.filter(order=order).count() == 1
 
     def test_the_exported_table_comes_back_with_what_staff_filled_in(self, client: Client, order: Order) -> None:
-        first, second = exported(client)
-        bring(client, first | {"carrier": "DHL", "tracking_number": "1"}, second)
+        first, second = exported(client, ORDERS)
+        bring(client, ORDERS, first | {"carrier": "DHL", "tracking_number": "1"}, second)
         order.refresh_from_db()
         assert (order.status, order.tracking_number) == (OrderStatus.SHIPPED, "1")
-        again = upload(client, *exported(client))
+        again = upload(client, ORDERS, *exported(client, ORDERS))
         assert again.context["result"].totals["skip"] == 2
 
     def test_each_wrong_line_is_named_and_nothing_is_imported(
         self, client: Client, order: Order, product: Product
     ) -> None:
         cancelled = make_order(None, [(product, 1, 9900)], email="g@example.com", status=OrderStatus.CANCELLED)
-        errors = errors_by_line(
+        lines = errors_by_line(
             upload(
                 client,
+                ORDERS,
                 {"order": order.shown_code, "carrier": "DHL", "tracking_number": "1"},
                 {"order": "AAAA-AAAA", "carrier": "DHL", "tracking_number": "2"},
                 {"order": cancelled.shown_code, "carrier": "DHL", "tracking_number": "3"},
@@ -222,32 +188,31 @@ class TestShipments:
                 {"order": order.shown_code, "carrier": "D" * 101, "tracking_number": "1"},
             )
         )
+        errors = {line: " ".join(said) for line, said in lines.items()}
         assert sorted(errors) == [2, 3, 4, 5, 6]
         assert "There is no order “AAAA-AAAA”." in errors[2]
         assert "it is “cancelled”" in errors[3]
         assert "with another carrier or tracking number" in errors[4]
         assert "has cut the tracking number" in errors[5]
         assert "at most 100 characters" in errors[6]
-        order.refresh_from_db()
-        assert order.status == OrderStatus.PAID
+        assert status_of(order) == OrderStatus.PAID
 
     def test_an_order_that_changed_after_the_preview_stops_the_import(
         self, client: Client, order: Order, product: Product
     ) -> None:
         other = make_order(None, [(product, 1, 9900)], email="g@example.com")
         rows = [{"order": each.shown_code, "tracking_number": "1"} for each in (order, other)]
-        preview = upload(client, *rows)
+        preview = upload(client, ORDERS, *rows)
         lifecycle.refund(order_id=other.pk, units_back=False)
-        page = client.post(f"{PAGE}process_import/", preview.context["confirm_form"].initial, follow=True)
+        page = confirm(client, ORDERS, preview)
         assert "Nothing was imported" in page.content.decode()
-        order.refresh_from_db()
-        assert order.status == OrderStatus.PAID
+        assert status_of(order) == OrderStatus.PAID
 
     def test_only_who_may_manage_orders_can_import(self, client: Client, stranger: User, order: Order) -> None:
         User.objects.filter(pk=stranger.pk).update(is_staff=True)
         stranger.user_permissions.add(Permission.objects.get(codename="view_order"))
         client.force_login(stranger)
-        assert client.get(f"{PAGE}import/").status_code == 403
-        assert "import/" not in client.get(PAGE).content.decode()
+        assert client.get(f"{ORDERS}import/").status_code == 403
+        assert "import/" not in client.get(ORDERS).content.decode()
         stranger.user_permissions.add(Permission.objects.get(codename="change_order"))
-        assert client.get(f"{PAGE}import/").status_code == 200
+        assert client.get(f"{ORDERS}import/").status_code == 200

@@ -3,19 +3,15 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
 from orders.models import ShippingMethod, ShippingPrice
-from tests.shop.product_page import messages_on
+from tests.steps.staff import employee, messages_on
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 METHODS = "/admin/orders/shippingmethod/"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 def filled(*bands: tuple[str, str], **changes: Any) -> dict[str, Any]:
@@ -102,9 +98,7 @@ def test_a_method_without_a_price_is_saved_with_a_warning(client: Client) -> Non
 def test_who_may_only_look_reads_the_prices_as_text(client: Client) -> None:
     method = ShippingMethod.objects.create(code="post", name="Post")
     ShippingPrice.objects.create(method=method, up_to=1000, price_minor=1250)
-    viewer = User.objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.set(Permission.objects.filter(codename="view_shippingmethod"))
-    client.force_login(viewer)
+    client.force_login(employee("view_shippingmethod"))
     url = reverse("admin:orders_shippingmethod_change", args=[method.pk])
     page = client.get(url).content.decode()
     assert "12.50 CNY" in page

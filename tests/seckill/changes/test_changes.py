@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,47 +15,16 @@ from seckill.ledger_words import Confirmed
 from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.publication import CannotPublish, publish_sale
-from shop import failpoints
 from shop.models import Product
 from shop.times.timestamps import from_ms, to_ms
-from tests.conftest import make_item
-from tests.products import make_product, variant_of
+from tests.steps.buying import reserve, told
+from tests.steps.crash import killed_at
+from tests.steps.shop import make_item, make_product, variant_of
+from tests.steps.staff import change
+from tests.steps.store import counters_of, store_away
 
 Kind = SaleChange.Kind
 Status = SaleChange.Status
-
-
-class Dead(Exception):
-    """The process dies here."""
-
-
-def reserve(item: SaleItem, buyer: User, *, units: int = 1) -> tuple[UUID, Outcome]:
-    reservation_id = uuid4()
-    answer = ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=units)
-    return reservation_id, answer.outcome
-
-
-def counters(item: SaleItem) -> ledger.Counters:
-    found = ledger.read(item_id=item.pk)
-    assert found is not None
-    return found
-
-
-def change(item: SaleItem, kind: Kind, **more: Any) -> SaleChange:
-    """Change the item, or its sale of one item. Returns the entry of the journal."""
-    of_item = kind in (Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.UNITS_PER_BUYER)
-    target = {"item_id": item.pk} if of_item else {"sale_id": item.sale_id}
-    (entry,) = make_change(**{"kind": kind, "reason": "because", "made_by": None, **target, **more})
-    item.refresh_from_db()
-    return entry
-
-
-def lose_the_store(settings: Any) -> Any:
-    """Make the store unreachable. Returns the settings to restore."""
-    before = settings.CACHES
-    down = before["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
-    settings.CACHES = before | {"seckill": down}
-    return before
 
 
 def test_units_are_added_to_both_stores(item: SaleItem, buyer: User, shop_manager: User) -> None:
@@ -65,43 +34,43 @@ def test_units_are_added_to_both_stores(item: SaleItem, buyer: User, shop_manage
     assert entry.outcome == "adjusted quantity=55 left=54 held=1 sold=0"
     assert entry.finished_at is not None
     assert item.quantity == 55
-    assert (counters(item).quantity, counters(item).left, counters(item).held) == (55, 54, 1)
+    assert (counters_of(item).quantity, counters_of(item).left, counters_of(item).held) == (55, 54, 1)
 
 
 def test_units_are_withdrawn_down_to_what_is_held_and_sold(item: SaleItem, buyer: User, rival: User) -> None:
     reserve(item, buyer)
-    bought, _outcome = reserve(item, rival)
+    bought = reserve(item, rival)
     ledger.confirm(item_id=item.pk, reservation_ids=[bought])
 
     too_many = change(item, Kind.WITHDRAW_UNITS, units=4)
-    assert (too_many.status, item.quantity, counters(item).left) == (Status.REFUSED, 5, 3)
+    assert (too_many.status, item.quantity, counters_of(item).left) == (Status.REFUSED, 5, 3)
     assert too_many.outcome == "too_few_left quantity=5 left=3 held=1 sold=1"
 
     everything_free = change(item, Kind.WITHDRAW_UNITS, units=3)
     assert (everything_free.status, item.quantity) == (Status.APPLIED, 2)
-    assert (counters(item).quantity, counters(item).left) == (2, 0)
+    assert (counters_of(item).quantity, counters_of(item).left) == (2, 0)
 
 
 def test_a_paused_sale_refuses_buyers_and_a_resumed_one_does_not(item: SaleItem, buyer: User) -> None:
     change(item, Kind.PAUSE)
-    assert reserve(item, buyer)[1] == Outcome.PAUSED
+    assert told(item, buyer) == Outcome.PAUSED
     assert Sale.objects.get().paused
     with pytest.raises(CannotChange, match="already paused"):
         change(item, Kind.PAUSE)
     change(item, Kind.RESUME)
     assert not Sale.objects.get().paused
-    assert reserve(item, buyer)[1] == Outcome.RESERVED
+    assert told(item, buyer) == Outcome.RESERVED
     with pytest.raises(CannotChange, match="not paused"):
         change(item, Kind.RESUME)
     assert SaleChange.objects.count() == 2
 
 
 def test_a_sale_ends_now_by_the_clock_of_the_store_and_its_holds_are_honoured(item: SaleItem, buyer: User) -> None:
-    held, _outcome = reserve(item, buyer)
+    held = reserve(item, buyer)
     entry = change(item, Kind.END_NOW)
-    assert reserve(item, buyer)[1] == Outcome.CLOSED
+    assert told(item, buyer) == Outcome.CLOSED
     closes_at = Sale.objects.get().closes_at
-    assert closes_at == entry.closes_at == from_ms(counters(item).closes_ms)
+    assert closes_at == entry.closes_at == from_ms(counters_of(item).closes_ms)
     assert abs(closes_at - timezone.now()) < timedelta(seconds=10)
     assert ledger.confirm(item_id=item.pk, reservation_ids=[held]) == [Confirmed.CONFIRMED]
     with pytest.raises(CannotChange, match="already over"):
@@ -115,28 +84,28 @@ def test_an_ended_sale_is_reopened_by_moving_its_end(item: SaleItem, buyer: User
     tomorrow = timezone.now().replace(microsecond=0) + timedelta(days=1)
     change(item, Kind.MOVE_END, closes_at=tomorrow)
     assert Sale.objects.get().closes_at == tomorrow
-    assert counters(item).closes_ms == to_ms(tomorrow)
-    assert reserve(item, buyer)[1] == Outcome.RESERVED
+    assert counters_of(item).closes_ms == to_ms(tomorrow)
+    assert told(item, buyer) == Outcome.RESERVED
     change(item, Kind.END_NOW)
     assert Sale.objects.get().closes_at < tomorrow
-    assert reserve(item, buyer)[1] == Outcome.CLOSED
+    assert told(item, buyer) == Outcome.CLOSED
 
 
 def test_the_units_per_buyer_change(item: SaleItem, buyer: User) -> None:
     change(item, Kind.UNITS_PER_BUYER, units=3)
-    assert (item.per_buyer_max, counters(item).per_buyer_max) == (3, 3)
-    assert reserve(item, buyer, units=3)[1] == Outcome.RESERVED
+    assert (item.per_buyer_max, counters_of(item).per_buyer_max) == (3, 3)
+    assert told(item, buyer, 3) == Outcome.RESERVED
     change(item, Kind.UNITS_PER_BUYER, units=1)
-    assert reserve(item, buyer)[1] == Outcome.LIMIT_REACHED
+    assert told(item, buyer) == Outcome.LIMIT_REACHED
 
 
 def test_a_change_of_a_sale_is_one_entry_per_item(product: Product) -> None:
     items = sale_of_two(product)
     entries = make_change(kind=Kind.PAUSE, sale_id=items[0].sale_id, reason="a wrong price", made_by=None)
     assert [entry.item_id for entry in entries] == [item.pk for item in items]
-    assert {counters(item).state for item in items} == {"paused"}
+    assert {counters_of(item).state for item in items} == {"paused"}
     entries = make_change(kind=Kind.END_NOW, sale_id=items[0].sale_id, reason="a wrong price", made_by=None)
-    ends = [from_ms(counters(item).closes_ms) for item in items]
+    ends = [from_ms(counters_of(item).closes_ms) for item in items]
     assert [entry.closes_at for entry in entries] == ends
     assert Sale.objects.get().closes_at == max(ends)
 
@@ -172,13 +141,13 @@ def publish(sale: Sale) -> None:
 def test_what_breaks_a_rule_is_refused_and_leaves_no_trace(
     item: SaleItem, kind: Kind, more: dict[str, Any], says: str
 ) -> None:
-    before = counters(item)
+    before = counters_of(item)
     with pytest.raises(CannotChange, match=says):
         change(item, kind, **more)
     assert not SaleChange.objects.exists()
     item.refresh_from_db()
     assert (item.quantity, item.per_buyer_max, Sale.objects.get().paused) == (5, 1, False)
-    after = counters(item)
+    after = counters_of(item)
     assert (after.left, after.closes_ms, after.state) == (before.left, before.closes_ms, before.state)
 
 
@@ -205,7 +174,7 @@ def test_the_end_is_not_moved_into_another_sale_of_the_product(item: SaleItem, p
 
 def test_a_pending_later_end_keeps_other_sales_out(item: SaleItem, product: Product, settings: Any) -> None:
     draft = make_item(product, opens_in_seconds=20_000, closes_in_seconds=30_000, published=False)
-    before = lose_the_store(settings)
+    before = store_away(settings)
     entry = change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(seconds=8000))
     assert entry.status == Status.PENDING
     settings.CACHES = before
@@ -219,7 +188,7 @@ def test_the_same_form_twice_is_one_change(item: SaleItem) -> None:
     first = change(item, Kind.ADD_UNITS, units=50, token=token)
     again = change(item, Kind.ADD_UNITS, units=50, token=token)
     assert again == first
-    assert (item.quantity, counters(item).quantity) == (55, 55)
+    assert (item.quantity, counters_of(item).quantity) == (55, 55)
 
 
 @pytest.mark.parametrize("place", ["changes.before_store", "changes.after_store"])
@@ -235,29 +204,22 @@ def test_the_same_form_twice_is_one_change(item: SaleItem) -> None:
     ],
 )
 def test_a_change_that_was_killed_is_finished_once(
-    item: SaleItem, buyer: User, kind: Kind, more: dict[str, Any], place: str, monkeypatch: pytest.MonkeyPatch
+    item: SaleItem, buyer: User, kind: Kind, more: dict[str, Any], place: str
 ) -> None:
-    ledger.reserve(item_id=item.pk, reservation_id=uuid4(), buyer_id=buyer.pk, units=1)
+    reserve(item, buyer)
     reserve(item, User.objects.create_user("another"))
-
-    def die(name: str) -> None:
-        if name == place:
-            raise Dead
-
-    with monkeypatch.context() as patch:
-        patch.setattr(failpoints, "reach", die)
-        with pytest.raises(Dead):
-            change(item, kind, **more)
+    with killed_at(place):
+        change(item, kind, **more)
     assert SaleChange.objects.get().status == Status.PENDING
     item.refresh_from_db()
-    assert (item.quantity or 0) >= (counters(item).quantity or 0)
+    assert (item.quantity or 0) >= (counters_of(item).quantity or 0)
 
     assert sweep_changes() == 1
     assert sweep_changes() == 0
     entry = SaleChange.objects.get()
     item.refresh_from_db()
     sale = Sale.objects.get()
-    store = counters(item)
+    store = counters_of(item)
     assert entry.status == (Status.REFUSED if more.get("units") == 4 else Status.APPLIED)
     assert item.quantity == store.quantity == (store.left or 0) + store.held + store.sold
     assert item.quantity == {Kind.ADD_UNITS: 7, Kind.WITHDRAW_UNITS: 3}.get(kind, 5) + (
@@ -268,7 +230,7 @@ def test_a_change_that_was_killed_is_finished_once(
 
 
 def test_without_a_store_changes_wait_in_their_order_and_are_applied_once(item: SaleItem, settings: Any) -> None:
-    before = lose_the_store(settings)
+    before = store_away(settings)
     assert change(item, Kind.ADD_UNITS, units=50).status == Status.PENDING
     assert change(item, Kind.WITHDRAW_UNITS, units=54).status == Status.PENDING
     assert change(item, Kind.PAUSE).status == Status.PENDING
@@ -283,8 +245,8 @@ def test_without_a_store_changes_wait_in_their_order_and_are_applied_once(item: 
     assert sweep_changes() == 3
     assert sweep_changes() == 0
     item.refresh_from_db()
-    assert (item.quantity, counters(item).quantity, counters(item).left) == (1, 1, 1)
-    assert (Sale.objects.get().paused, counters(item).state) == (True, "paused")
+    assert (item.quantity, counters_of(item).quantity, counters_of(item).left) == (1, 1, 1)
+    assert (Sale.objects.get().paused, counters_of(item).state) == (True, "paused")
     assert store_quantity(item_id=item.pk) == 1
 
 
@@ -310,7 +272,7 @@ def test_a_pause_that_is_applied_late_does_not_undo_later_changes(product: Produ
         assert [entry.status for entry in entries] == [Status.APPLIED, Status.PENDING]
     store.hset(key, "incarnation", incarnation)
     assert sweep_changes() == 2
-    assert counters(late).state == "open"
+    assert counters_of(late).state == "open"
     assert not Sale.objects.get().paused
 
 

@@ -1,8 +1,6 @@
 """Changes while many buyers reserve: the units of both managers count, and held units are never withdrawn."""
 
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,21 +8,24 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 
-from orders.life import intake, lifecycle
+from orders.life import lifecycle
 from orders.models import Order, OrderStatus
 from orders.repair.store_watch import reconcile_if_needed
 from seckill import ledger
-from seckill.changes.journal import make_change, sweep_changes
+from seckill.changes.journal import sweep_changes
 from seckill.changes.rules import CannotChange
 from seckill.ledger_words import Adjusted
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes import passes
 from shop.models import Product
-from tests.conftest import make_item
 from tests.own_store import as_reservation_store, running
+from tests.steps.at_once import at_once
+from tests.steps.buying import drained, reserve, status_of
+from tests.steps.shop import make_item
+from tests.steps.staff import change
+from tests.steps.store import counters_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,88 +35,50 @@ Status = SaleChange.Status
 THREADS = 8
 
 
-@pytest.fixture
-def at_once() -> Callable[[Sequence[Callable[[], Any]]], list[Any]]:
-    """Runs calls in threads that start at one barrier. Returns their answers, or the rule that was broken."""
-
-    def run(calls: Sequence[Callable[[], Any]]) -> list[Any]:
-        barrier = threading.Barrier(len(calls))
-
-        def one(call: Callable[[], Any]) -> Any:
-            try:
-                barrier.wait()
-                return call()
-            except CannotChange as refusal:
-                return str(refusal)
-            finally:
-                connection.close()
-
-        with ThreadPoolExecutor(len(calls)) as threads:
-            return [found.result() for found in [threads.submit(one, call) for call in calls]]
-
-    return run
-
-
-AtOnce = Callable[[Sequence[Callable[[], Any]]], list[Any]]
-
-
-def of_item(item: SaleItem, kind: Kind, units: int) -> list[SaleChange]:
-    return make_change(kind=kind, item_id=item.pk, units=units, reason="because", made_by=None)
-
-
-def of_sale(item: SaleItem, kind: Kind, **more: Any) -> list[SaleChange]:
-    return make_change(kind=kind, sale_id=item.sale_id, reason="because", made_by=None, **more)
+def or_refusal(item: SaleItem, kind: Kind, **more: Any) -> SaleChange | str:
+    """The change, or the rule that it would break."""
+    try:
+        return change(SaleItem.objects.get(pk=item.pk), kind, **more)
+    except CannotChange as refusal:
+        return str(refusal)
 
 
 def figures(item: SaleItem) -> tuple[int, int, int, int]:
     """Quantity in PostgreSQL, and left, held and sold in the store, after checking that they agree."""
     item.refresh_from_db()
-    found = ledger.read(item_id=item.pk)
-    assert found is not None
+    found = counters_of(item)
     assert found.left is not None
     assert item.quantity == found.quantity == found.left + found.held + found.sold
     return item.quantity or 0, found.left, found.held, found.sold
 
 
-def drained(item: SaleItem) -> None:
-    while intake.drain_once(item_id=item.pk):
-        pass
-
-
-def test_managers_who_add_units_at_once_all_count(product: Product, at_once: AtOnce) -> None:
+def test_managers_who_add_units_at_once_all_count(product: Product) -> None:
     item = make_item(product)
-    at_once([partial(of_item, item, Kind.ADD_UNITS, units) for units in range(1, THREADS + 1)])
+    at_once([partial(or_refusal, item, Kind.ADD_UNITS, units=units) for units in range(1, THREADS + 1)])
     # A change that waited too long for the lock is left to the sweep.
     sweep_changes()
     assert figures(item)[0] == 5 + sum(range(1, THREADS + 1))
     assert set(SaleChange.objects.values_list("status", flat=True)) == {Status.APPLIED}
 
 
-def test_one_form_that_is_sent_by_many_threads_is_one_change(product: Product, at_once: AtOnce) -> None:
+def test_one_form_that_is_sent_by_many_threads_is_one_change(product: Product) -> None:
     item, token = make_item(product), uuid4()
-    answers = at_once(
-        [
-            lambda: make_change(
-                kind=Kind.ADD_UNITS, item_id=item.pk, units=7, reason="because", made_by=None, token=token
-            )
-        ]
-        * THREADS
-    )
-    assert len({change.pk for (change,) in answers}) == SaleChange.objects.count() == 1
+    answers = at_once([lambda: change(item, Kind.ADD_UNITS, units=7, token=token)] * THREADS)
+    assert len({entry.pk for entry in answers}) == SaleChange.objects.count() == 1
     assert figures(item)[0] == 12
 
 
-def test_of_several_pauses_at_once_one_is_made_and_the_others_are_refused(product: Product, at_once: AtOnce) -> None:
+def test_of_several_pauses_at_once_one_is_made_and_the_others_are_refused(product: Product) -> None:
     item = make_item(product)
     for kind, said, paused in ((Kind.PAUSE, "already paused", True), (Kind.RESUME, "not paused", False)):
-        answers = at_once([partial(of_sale, item, kind)] * THREADS)
+        answers = at_once([partial(or_refusal, item, kind)] * THREADS)
         assert len([answer for answer in answers if not isinstance(answer, str)]) == 1
         assert all(said in answer for answer in answers if isinstance(answer, str))
         assert Sale.objects.get().paused is paused
     assert SaleChange.objects.count() == 2
 
 
-def test_withdrawing_while_buyers_reserve_leaves_them_what_they_hold(product: Product, at_once: AtOnce) -> None:
+def test_withdrawing_while_buyers_reserve_leaves_them_what_they_hold(product: Product) -> None:
     item = make_item(product, quantity=60, per_buyer_max=100)
     buyers = [User.objects.create_user(f"buyer-{number}") for number in range(THREADS)]
     told_yes: list[int] = []
@@ -129,13 +92,14 @@ def test_withdrawing_while_buyers_reserve_leaves_them_what_they_hold(product: Pr
             if number % 3 == 0:
                 ledger.confirm(item_id=item.pk, reservation_ids=[reservation_id])
 
-    def change() -> None:
+    def change_often() -> None:
         for number in range(10):
-            of_item(item, Kind.WITHDRAW_UNITS, 5)
+            or_refusal(item, Kind.WITHDRAW_UNITS, units=5)
             if number % 2:
-                of_item(item, Kind.ADD_UNITS, 2)
+                or_refusal(item, Kind.ADD_UNITS, units=2)
 
-    at_once([*[partial(buy, buyer) for buyer in buyers], change])
+    calls: list[Callable[[], None]] = [*(partial(buy, buyer) for buyer in buyers), change_often]
+    at_once(calls)
     sweep_changes()
     drained(item)
 
@@ -151,15 +115,13 @@ def test_withdrawing_while_buyers_reserve_leaves_them_what_they_hold(product: Pr
 
 @pytest.mark.parametrize("kind", [Kind.END_NOW, Kind.PAUSE])
 def test_an_open_hold_is_paid_after_the_end_or_a_pause(item: SaleItem, buyer: User, kind: Kind) -> None:
-    reservation_id = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
-    of_sale(item, kind)
+    reserve(item, buyer)
+    change(item, kind)
     # The order is written after the end, and paid after that.
     drained(item)
     order = Order.objects.get()
     assert lifecycle.pay(order_id=order.pk)
-    order.refresh_from_db()
-    assert order.status == OrderStatus.PAID
+    assert status_of(order) == OrderStatus.PAID
     assert figures(item) == (5, 4, 0, 1)
 
 
@@ -167,8 +129,8 @@ def test_changes_wait_for_a_dead_store_and_are_applied_once_when_it_is_back(prod
     with running(tmp_path) as own_store, as_reservation_store(own_store):
         item = make_item(product)
         own_store.kill()
-        assert [change.status for change in of_item(item, Kind.ADD_UNITS, 50)] == [Status.PENDING]
-        assert [change.status for change in of_sale(item, Kind.PAUSE)] == [Status.PENDING]
+        assert change(item, Kind.ADD_UNITS, units=50).status == Status.PENDING
+        assert change(item, Kind.PAUSE).status == Status.PENDING
         assert sweep_changes() == 0
         own_store.start()
         # After a restart, the item is unavailable until it was compared with the orders.

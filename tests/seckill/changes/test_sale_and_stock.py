@@ -1,33 +1,26 @@
 """A sale takes its units out of the ordinary stock when it is published, and gives the unsold ones back at its end."""
 
-from uuid import uuid4
-
 import pytest
 from django.contrib.auth.models import User
 from django.db.models import F
 
 from orders import tasks
-from orders.life import intake, lifecycle
+from orders.life import lifecycle
 from orders.models import Order
 from orders.repair.audit import audit
-from seckill import ledger
-from seckill.changes.journal import make_change
 from seckill.changes.rules import CannotChange
 from seckill.changes.unsold import return_unsold_of
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.publication import CannotPublish, publish_sale
 from seckill.staff.duplicate import duplicate
-from shop import failpoints
 from shop.models import Product, StockChange
 from shop.stock.movements import set_count
-from tests.conftest import make_item
-from tests.products import variant_of
+from tests.steps.buying import order_of
+from tests.steps.crash import killed_at
+from tests.steps.shop import make_item, variant_of
+from tests.steps.staff import change
 
 Kind = SaleChange.Kind
-
-
-class Dead(Exception):
-    """The process dies here."""
 
 
 @pytest.fixture
@@ -48,18 +41,6 @@ def moves(product: Product) -> list[tuple[str, int, str]]:
     return list(entries.values_list("kind", "units", "reference"))
 
 
-def close(item: SaleItem) -> None:
-    make_change(kind=Kind.END_NOW, sale_id=item.sale_id, reason="enough", made_by=None)
-
-
-def reserve(item: SaleItem, buyer: User, *, units: int = 1) -> Order:
-    reservation_id = uuid4()
-    answer = ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=units)
-    assert answer.outcome == "reserved"
-    intake.drain_all(item_id=item.pk)
-    return Order.objects.get(reservation_id=reservation_id)
-
-
 def test_publishing_takes_the_units_once(product: Product) -> None:
     item = make_item(product, quantity=5)
     assert available(product) == 7
@@ -78,19 +59,10 @@ def test_more_units_than_are_in_stock_cannot_be_published(product: Product) -> N
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("point", ["publication.before_commit", "publication.after_commit"])
-def test_killed_while_publishing_and_repeated_the_units_leave_once(
-    product: Product, point: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_while_publishing_and_repeated_the_units_leave_once(product: Product, point: str) -> None:
     item = make_item(product, quantity=5, published=False)
-
-    def die(name: str) -> None:
-        if name == point:
-            raise Dead
-
-    with monkeypatch.context() as patch:
-        patch.setattr(failpoints, "reach", die)
-        with pytest.raises(Dead):
-            publish_sale(sale_id=item.sale_id)
+    with killed_at(point):
+        publish_sale(sale_id=item.sale_id)
     publish_sale(sale_id=item.sale_id)
     assert available(product) == 7
     assert moves(product) == [("to_sale", 5, f"sale {item.sale_id}")]
@@ -106,11 +78,11 @@ def test_an_unlimited_item_takes_none(product: Product) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_added_units_come_from_the_stock_and_withdrawn_ones_go_back(product: Product) -> None:
     item = make_item(product, quantity=5)
-    make_change(kind=Kind.ADD_UNITS, item_id=item.pk, units=7, reason="more", made_by=None)
+    change(item, Kind.ADD_UNITS, units=7, reason="more")
     assert available(product) == 0
     with pytest.raises(CannotChange, match="Only 0 units of “Longjing tea” are in stock"):
-        make_change(kind=Kind.ADD_UNITS, item_id=item.pk, units=1, reason="more", made_by=None)
-    make_change(kind=Kind.WITHDRAW_UNITS, item_id=item.pk, units=4, reason="less", made_by=None)
+        change(item, Kind.ADD_UNITS, units=1, reason="more")
+    change(item, Kind.WITHDRAW_UNITS, units=4, reason="less")
     assert available(product) == 4
     assert SaleItem.objects.get().quantity == 8
 
@@ -118,19 +90,19 @@ def test_added_units_come_from_the_stock_and_withdrawn_ones_go_back(product: Pro
 @pytest.mark.django_db(transaction=True)
 def test_a_refused_withdrawal_gives_nothing_back(product: Product, buyer: User) -> None:
     item = make_item(product, quantity=5, per_buyer_max=5)
-    reserve(item, buyer, units=3)
-    make_change(kind=Kind.WITHDRAW_UNITS, item_id=item.pk, units=4, reason="less", made_by=None)
+    order_of(item, buyer, 3)
+    change(item, Kind.WITHDRAW_UNITS, units=4, reason="less")
     assert available(product) == 7
 
 
 @pytest.mark.django_db(transaction=True)
 def test_unsold_units_come_back_once_when_the_sale_is_over(product: Product, buyer: User, rival: User) -> None:
     item = make_item(product, quantity=5)
-    paid, unpaid = reserve(item, buyer), reserve(item, rival)
+    paid, unpaid = order_of(item, buyer), order_of(item, rival)
     assert lifecycle.pay(order_id=paid.pk)
     # While the sale is open, nothing comes back
     assert tasks.return_unsold_units() == 0
-    close(item)
+    change(item, Kind.END_NOW)
     assert tasks.return_unsold_units() == 3
     assert tasks.return_unsold_units() == 0
     assert available(product) == 10
@@ -148,7 +120,7 @@ def test_unsold_units_come_back_once_when_the_sale_is_over(product: Product, buy
 @pytest.mark.django_db(transaction=True)
 def test_a_sale_that_sold_nothing_returns_everything(product: Product) -> None:
     item = make_item(product, quantity=5)
-    close(item)
+    change(item, Kind.END_NOW)
     assert tasks.return_unsold_units() == 5
     assert available(product) == 12
     assert SaleItem.objects.get().quantity == 0
@@ -157,20 +129,11 @@ def test_a_sale_that_sold_nothing_returns_everything(product: Product) -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("point", ["changes.before_store", "changes.after_store"])
-def test_killed_on_the_way_the_units_come_back_once(
-    product: Product, point: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_on_the_way_the_units_come_back_once(product: Product, point: str) -> None:
     item = make_item(product, quantity=5)
-    close(item)
-
-    def die(name: str) -> None:
-        if name == point:
-            raise Dead
-
-    with monkeypatch.context() as patch:
-        patch.setattr(failpoints, "reach", die)
-        with pytest.raises(Dead):
-            return_unsold_of(item.pk)
+    change(item, Kind.END_NOW)
+    with killed_at(point):
+        return_unsold_of(item.pk)
     assert available(product) == 7
     tasks.sweep_outboxes()
     tasks.return_unsold_units()
@@ -184,7 +147,7 @@ def test_units_that_never_came_from_the_stock_do_not_go_there(product: Product) 
     item = make_item(product, quantity=5)
     SaleItem.objects.update(from_stock=False)
     before = available(product)
-    close(item)
+    change(item, Kind.END_NOW)
     assert tasks.return_unsold_units() == 0
     assert available(product) == before
 
@@ -192,8 +155,8 @@ def test_units_that_never_came_from_the_stock_do_not_go_there(product: Product) 
 @pytest.mark.django_db(transaction=True)
 def test_a_duplicate_of_a_past_sale_has_the_units_that_were_planned(product: Product, buyer: User) -> None:
     item = make_item(product, quantity=5)
-    assert lifecycle.pay(order_id=reserve(item, buyer).pk)
-    close(item)
+    assert lifecycle.pay(order_id=order_of(item, buyer).pk)
+    change(item, Kind.END_NOW)
     tasks.return_unsold_units()
     copy = duplicate(sale_id=item.sale_id).items.get()
     assert (copy.quantity, copy.taken, copy.from_stock) == (5, 0, False)

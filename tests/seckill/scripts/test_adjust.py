@@ -10,7 +10,7 @@ from seckill.ledger import AdjustAnswer
 from seckill.ledger_words import Adjusted, RestoreAs, Restored
 from seckill.outcomes import Outcome
 from seckill.store import scripts
-from tests.seckill.checked_item import DAMAGED_NUMBERS, HOUR_MS, ITEM_ID, CheckedItem, says
+from tests.seckill.checked_item import HOUR_MS, ITEM_ID, CheckedItem, says
 
 # --- adjusted ---
 
@@ -264,36 +264,3 @@ def test_units_that_are_not_an_integer_are_refused(checked_item: CheckedItem, un
     keys, args = [checked_item.keys.item, checked_item.keys.ops], [str(uuid4()), units, "paused", "", ""]
     with checked_item.nothing_changes(), pytest.raises(ResponseError, match=says("units are whole")):
         scripts.ADJUST.run(checked_item.client, keys=keys, args=args)
-
-
-@pytest.mark.parametrize(("keys", "args"), [(1, 5), (3, 5), (2, 4), (2, 6)])
-def test_adjust_takes_two_keys_and_five_arguments(checked_item: CheckedItem, keys: int, args: int) -> None:
-    checked_item.publish()
-    args_given = [str(uuid4()), "1", "", "", "", "more"][:args]
-    checked_item.is_refused(scripts.ADJUST, keys=keys, args=args_given, message="adjust takes 2 keys and 5 arguments")
-
-
-# --- damaged values: found before the first write ---
-
-
-@pytest.mark.parametrize("part", ["held", "sold", "quantity", "left"])
-@pytest.mark.parametrize("value", DAMAGED_NUMBERS)
-def test_an_item_with_a_damaged_counter_is_unavailable(checked_item: CheckedItem, part: str, value: str) -> None:
-    checked_item.publish()
-    checked_item.client.hset(checked_item.keys.item, part, value)
-    assert checked_item.adjust(units=1).word == Adjusted.UNAVAILABLE
-
-
-def test_an_item_of_which_quantity_and_left_are_damaged_is_not_unlimited(checked_item: CheckedItem) -> None:
-    checked_item.publish()
-    checked_item.client.hset(checked_item.keys.item, mapping={"quantity": "many", "left": "many"})
-    assert checked_item.adjust(units=1).word == Adjusted.UNAVAILABLE
-
-
-@pytest.mark.parametrize("value", ["100000000000000", "-1", "10"])
-def test_a_counter_may_be_any_number_that_the_store_can_count_with(checked_item: CheckedItem, value: str) -> None:
-    checked_item.publish(quantity=5, per_buyer_max=5)
-    checked_item.held()
-    checked_item.client.hset(checked_item.keys.item, "sold", value)
-    with checked_item.unguarded():
-        assert checked_item.adjust(units=1).word == Adjusted.ADJUSTED

@@ -53,10 +53,6 @@ def test_an_archived_item_can_be_published_again(checked_item: CheckedItem) -> N
     assert checked_item.publish() == Published.PUBLISHED
 
 
-def test_an_item_that_is_not_in_the_store_is_unavailable(checked_item: CheckedItem) -> None:
-    assert checked_item.archive() == Archived.UNAVAILABLE
-
-
 @pytest.mark.parametrize("part", ["closes_ms", "held"])
 def test_an_item_that_lost_a_field_is_unavailable_and_stays(checked_item: CheckedItem, part: str) -> None:
     filled(checked_item)
@@ -114,13 +110,6 @@ def test_a_full_store_still_archives(checked_item: CheckedItem) -> None:
     filled(checked_item)
     with checked_item.store.full():
         assert checked_item.archive() == Archived.ARCHIVED
-
-
-@pytest.mark.parametrize(("keys", "args"), [(5, 1), (7, 1), (6, 0), (6, 2)])
-def test_archive_takes_six_keys_and_one_argument(checked_item: CheckedItem, keys: int, args: int) -> None:
-    filled(checked_item)
-    args_given = ["0", "more"][:args]
-    checked_item.is_refused(scripts.ARCHIVE, keys=keys, args=args_given, message="archive takes 6 keys and 1 argument")
 
 
 def test_a_time_that_is_no_number_is_refused(checked_item: CheckedItem) -> None:

@@ -51,10 +51,6 @@ def test_what_is_forgotten_adds_up(checked_item: CheckedItem) -> None:
     assert checked_item.reserve().outcome == Outcome.RESERVED
 
 
-def test_an_item_that_is_not_in_the_store_is_unavailable(checked_item: CheckedItem) -> None:
-    assert checked_item.forget(checked_item.new_id()) == Forgotten.UNAVAILABLE
-
-
 @pytest.mark.parametrize("damage", ["", "many", "-1", "1.5", "1x", "007", "1000000000000000"])
 def test_an_item_whose_count_is_damaged_is_unavailable(checked_item: CheckedItem, damage: str) -> None:
     reservation_id = two_ended(checked_item)
@@ -158,12 +154,6 @@ def test_a_malformed_hold_is_a_fault_and_stays(checked_item: CheckedItem, hold: 
     checked_item.client.hset(checked_item.keys.holds, str(damaged), hold)
     with pytest.raises(StoreUnreachable, match=says("the hold is malformed")):
         checked_item.forget(damaged)
-
-
-@pytest.mark.parametrize(("keys", "args"), [(1, 2), (3, 2), (2, 1), (2, 3)])
-def test_forget_takes_two_keys_and_two_arguments(checked_item: CheckedItem, keys: int, args: int) -> None:
-    args_given = [str(two_ended(checked_item)), "0", "more"][:args]
-    checked_item.is_refused(scripts.FORGET, keys=keys, args=args_given, message="forget takes 2 keys and 2 arguments")
 
 
 def test_a_time_that_is_no_number_is_refused(checked_item: CheckedItem) -> None:

@@ -1,13 +1,14 @@
 """Each line of each script is needed: whatever is removed or changed in it, one of its tests fails.
 
-The tests are those of test_publish.py and of the other verbs' files, run as they are. `make test` tries a sample of the
-mutants, .ci/run all of them (LUA_MUTANTS, see mutant_sample.py).
+The tests are those of test_publish.py, of the other verbs, and of test_every_verb.py, run as they are. `make test`
+tries a sample of the mutants, .ci/run all of them (LUA_MUTANTS, see mutant_sample.py).
 """
 
 import itertools
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from types import ModuleType
 
 import pytest
@@ -17,31 +18,10 @@ from seckill.store import scripts
 from seckill.store.scripts import Script
 from tests.own_store import OwnStore, as_reservation_store
 from tests.seckill.checked_item import CheckedItem
-from tests.seckill.scripts import (
-    test_adjust,
-    test_archive,
-    test_confirm,
-    test_forget,
-    test_publish,
-    test_release,
-    test_reserve,
-    test_restore,
-)
 from tests.seckill.scripts.lua_mutants import Mutant, mutants_of
 from tests.seckill.scripts.mutant_sample import ALL, SAMPLE_SIZE, sample_of
 
 Case = Callable[[CheckedItem], None]
-
-MODULES = {
-    "publish": test_publish,
-    "reserve": test_reserve,
-    "confirm": test_confirm,
-    "release": test_release,
-    "adjust": test_adjust,
-    "restore": test_restore,
-    "forget": test_forget,
-    "archive": test_archive,
-}
 
 # Mutants that behave like the script itself, and why: (verb, the line as damaged) -> reason.
 EQUIVALENT = {
@@ -63,13 +43,17 @@ MUTANTS_MIN = {
     "archive": 90,
 }
 
+# The tests of each verb: they are what is tried here, so they are loaded by the names of their files.
+MODULES = {verb: import_module(f"tests.seckill.scripts.test_{verb}") for verb in MUTANTS_MIN}
+OF_EVERY_VERB = import_module("tests.seckill.scripts.test_every_verb")
+
 
 @pytest.mark.parametrize("verb", MODULES)
 def test_for_every_mutant_of_a_script_some_test_fails(
     verb: str, own_store: OwnStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choice = os.environ["LUA_MUTANTS"]
-    cases = list(cases_of(MODULES[verb]))
+    cases = [*cases_of(MODULES[verb]), *cases_of(OF_EVERY_VERB, verb=verb)]
     survivors: list[Mutant] = []
     with as_reservation_store(own_store):
         assert killer_of(cases, own_store) is None, "the script as it is passes its tests"
@@ -109,14 +93,15 @@ def test_an_equivalent_mutant_is_in_every_sample() -> None:
         assert EQUIVALENT.keys() <= lines
 
 
-def cases_of(module: ModuleType) -> Iterator[Case]:
-    """The module's tests as functions of a CheckedItem, one for each set of parameters."""
+def cases_of(module: ModuleType, **wanted: object) -> Iterator[Case]:
+    """The module's tests as functions of a CheckedItem, one for each set of parameters that has the wanted ones."""
     for name, function in vars(module).items():
         if name.startswith("test_"):
             marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "parametrize"]
             for arguments in itertools.product(*[list(arguments_of(*mark.args)) for mark in marks]):
                 merged = {key: value for part in arguments for key, value in part.items()}
-                yield partial(function, **merged)
+                if wanted.items() <= merged.items():
+                    yield partial(function, **merged)
 
 
 def arguments_of(names: str | tuple[str, ...], values: list[object]) -> Iterator[dict[str, object]]:

@@ -110,13 +110,6 @@ def test_a_full_store_refuses_to_publish_and_keeps_nothing_of_it(checked_item: C
     assert checked_item.dump() == {}
 
 
-@pytest.mark.parametrize(("keys", "args"), [(1, 9), (3, 9), (2, 8), (2, 10)])
-def test_publish_takes_two_keys_and_nine_arguments(checked_item: CheckedItem, keys: int, args: int) -> None:
-    args_given = ["5", "1", "2", "3", "1", "1900", "CNY", "open", "1", "more"][:args]
-    message = "publish takes 2 keys and 9 arguments"
-    checked_item.is_refused(scripts.PUBLISH, keys=keys, args=args_given, message=message)
-
-
 # --- nothing is written before the replication id is known ---
 
 

@@ -5,9 +5,7 @@ import pytest
 from seckill import ledger
 from seckill.ledger_words import Released, ReleaseReason
 from seckill.outcomes import Outcome
-from seckill.store import scripts
-from seckill.store.client import StoreUnreachable
-from tests.seckill.checked_item import DAMAGED_NUMBERS, ITEM_ID, CheckedItem, says
+from tests.seckill.checked_item import ITEM_ID, CheckedItem
 
 GIVES_BACK_WHAT_IS_HELD = list(ReleaseReason)
 LEAVES_WHAT_IS_SOLD = [ReleaseReason.EXPIRED, ReleaseReason.CANCELLED, ReleaseReason.REJECTED]
@@ -47,39 +45,12 @@ def test_released_units_no_longer_count_for_the_buyer(checked_item: CheckedItem)
     assert checked_item.reserve(units=1).outcome == Outcome.RESERVED
 
 
-def test_an_item_that_was_never_published_is_unavailable(checked_item: CheckedItem) -> None:
-    assert checked_item.release(checked_item.new_id()) == Released.UNAVAILABLE
-
-
-@pytest.mark.parametrize("part", ["held", "sold", "quantity", "left"])
-@pytest.mark.parametrize("state", ["held", "sold", "ended"])
-def test_an_item_that_lost_a_counter_is_unavailable_whatever_the_hold(
-    checked_item: CheckedItem, part: str, state: str
-) -> None:
-    checked_item.publish()
-    reservation_id = getattr(checked_item, state)()
-    checked_item.client.hdel(checked_item.keys.item, part)
-    assert checked_item.release(reservation_id) == Released.UNAVAILABLE
-
-
 @pytest.mark.parametrize("part", ["held", "sold"])
 def test_an_unlimited_item_that_lost_a_counter_is_unavailable(checked_item: CheckedItem, part: str) -> None:
     checked_item.publish(quantity=None)
     reservation_id = checked_item.held()
     checked_item.client.hdel(checked_item.keys.item, part)
     assert checked_item.release(reservation_id) == Released.UNAVAILABLE
-
-
-def test_unavailable_comes_before_unknown_hold(checked_item: CheckedItem) -> None:
-    checked_item.publish()
-    checked_item.client.delete(checked_item.keys.item)
-    assert checked_item.release(checked_item.new_id()) == Released.UNAVAILABLE
-
-
-def test_a_hold_that_the_store_does_not_have_is_unknown(checked_item: CheckedItem) -> None:
-    checked_item.publish()
-    checked_item.held()
-    assert checked_item.release(checked_item.new_id()) == Released.UNKNOWN_HOLD
 
 
 @pytest.mark.parametrize("first", list(ReleaseReason))
@@ -108,26 +79,6 @@ def test_only_a_refund_releases_sold_units(checked_item: CheckedItem, reason: Re
     assert checked_item.release(reservation_id, reason) == Released.ALREADY_CONFIRMED
 
 
-@pytest.mark.parametrize("incarnation", [None, "0" * 40])
-@pytest.mark.parametrize("state", ["held", "sold", "ended"])
-def test_an_item_that_is_not_verified_is_unavailable_whatever_the_hold(
-    checked_item: CheckedItem, state: str, incarnation: str | None
-) -> None:
-    checked_item.publish()
-    reservation_id = getattr(checked_item, state)()
-    checked_item.become_unverified(incarnation=incarnation)
-    assert checked_item.release(reservation_id) == Released.UNAVAILABLE
-    assert checked_item.release(checked_item.new_id()) == Released.UNAVAILABLE
-
-
-@pytest.mark.parametrize("incarnation", [None, "0" * 40])
-def test_a_repair_releases_before_the_item_is_verified(checked_item: CheckedItem, incarnation: str | None) -> None:
-    checked_item.publish()
-    reservation_id = checked_item.held()
-    checked_item.become_unverified(incarnation=incarnation)
-    assert checked_item.release(reservation_id, even_unverified=True) == Released.RELEASED
-
-
 @pytest.mark.parametrize("reason", [ReleaseReason.EXPIRED, ReleaseReason.REFUNDED])
 def test_a_full_store_still_releases(checked_item: CheckedItem, reason: ReleaseReason) -> None:
     checked_item.publish()
@@ -149,66 +100,3 @@ def test_many_are_released_in_one_call_with_an_answer_for_each(checked_item: Che
     ]
     assert ledger.release(item_id=ITEM_ID, reservation_ids=[], reason=ReleaseReason.EXPIRED) == []
     checked_item.check_invariants()
-
-
-@pytest.mark.parametrize("hold", ["", "held:7:1:soon", "held:7::1767226500012", "held:7:1:1767226500012:more"])
-def test_a_malformed_hold_is_a_fault_and_stays(checked_item: CheckedItem, hold: str) -> None:
-    checked_item.publish()
-    damaged = checked_item.held()
-    checked_item.client.hset(checked_item.keys.holds, str(damaged), hold)
-    with pytest.raises(StoreUnreachable, match=says("the hold is malformed")):
-        checked_item.release(damaged)
-
-
-@pytest.mark.parametrize(("keys", "args"), [(2, 3), (4, 3), (3, 2), (3, 4)])
-def test_release_takes_three_keys_and_three_arguments(checked_item: CheckedItem, keys: int, args: int) -> None:
-    checked_item.publish()
-    args_given = [str(checked_item.held()), "expired", "1", "more"][:args]
-    message = "release takes 3 keys and 3 arguments"
-    checked_item.is_refused(scripts.RELEASE, keys=keys, args=args_given, message=message)
-
-
-# --- damaged values: found before the first write ---
-
-
-@pytest.mark.parametrize("part", ["held", "sold", "quantity", "left"])
-@pytest.mark.parametrize("value", DAMAGED_NUMBERS)
-def test_an_item_with_a_damaged_counter_is_unavailable(checked_item: CheckedItem, part: str, value: str) -> None:
-    checked_item.publish()
-    reservation_id = checked_item.held()
-    checked_item.client.hset(checked_item.keys.item, part, value)
-    assert checked_item.release(reservation_id) == Released.UNAVAILABLE
-
-
-def test_an_item_of_which_quantity_and_left_are_damaged_is_not_unlimited(checked_item: CheckedItem) -> None:
-    checked_item.publish()
-    reservation_id = checked_item.held()
-    checked_item.client.hset(checked_item.keys.item, mapping={"quantity": "many", "left": "many"})
-    assert checked_item.release(reservation_id) == Released.UNAVAILABLE
-
-
-@pytest.mark.parametrize("value", ["100000000000000", "-1", "10"])
-def test_a_counter_may_be_any_number_that_the_store_can_count_with(checked_item: CheckedItem, value: str) -> None:
-    checked_item.publish(quantity=None, per_buyer_max=5)
-    reservation_id = checked_item.held()
-    checked_item.client.hset(checked_item.keys.item, "sold", value)
-    with checked_item.unguarded():
-        assert checked_item.release(reservation_id) == Released.RELEASED
-
-
-@pytest.mark.parametrize("units", ["007", "1000000000000000"])
-def test_a_hold_with_units_that_the_store_cannot_count_with_is_a_fault(checked_item: CheckedItem, units: str) -> None:
-    checked_item.publish()
-    damaged = checked_item.held()
-    checked_item.client.hset(checked_item.keys.holds, str(damaged), f"held:7:{units}:1767226500012")
-    with pytest.raises(StoreUnreachable, match=says("the hold is malformed")):
-        checked_item.release(damaged)
-
-
-@pytest.mark.parametrize("count", ["1.5", "007", "many"])
-def test_a_damaged_count_of_the_buyer_is_a_fault_and_nothing_changes(checked_item: CheckedItem, count: str) -> None:
-    checked_item.publish(per_buyer_max=9)
-    reservation_id = checked_item.held(buyer=7)
-    checked_item.client.hset(checked_item.keys.buyers, "7", count)
-    with pytest.raises(StoreUnreachable, match=says("the count of the buyer is malformed")):
-        checked_item.release(reservation_id)

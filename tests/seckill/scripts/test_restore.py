@@ -8,7 +8,7 @@ from seckill.ledger_words import Confirmed, Released, ReleaseReason, Restoration
 from seckill.outcomes import Outcome
 from seckill.store import scripts
 from seckill.store.client import StoreUnreachable
-from tests.seckill.checked_item import DAMAGED_NUMBERS, ITEM_ID, CheckedItem, says
+from tests.seckill.checked_item import ITEM_ID, CheckedItem, says
 
 DEADLINE_MS = 1767226500012
 COUNTED = [RestoreAs.HELD, RestoreAs.SOLD]
@@ -283,37 +283,7 @@ def test_units_that_are_not_an_integer_or_less_than_one_are_refused(checked_item
     checked_item.is_refused(scripts.RESTORE, keys=3, args=args, message="units are whole, 1 or more")
 
 
-@pytest.mark.parametrize(("keys", "args"), [(2, 5), (4, 5), (3, 4), (3, 6)])
-def test_restore_takes_three_keys_and_five_arguments(checked_item: CheckedItem, keys: int, args: int) -> None:
-    checked_item.publish()
-    args_given = [str(checked_item.new_id()), "7", "1", str(DEADLINE_MS), "held", "more"][:args]
-    checked_item.is_refused(scripts.RESTORE, keys=keys, args=args_given, message="restore takes 3 keys and 5 arguments")
-
-
 # --- damaged values: found before the first write ---
-
-
-@pytest.mark.parametrize("part", ["held", "sold", "reservations", "quantity", "left"])
-@pytest.mark.parametrize("value", DAMAGED_NUMBERS)
-def test_an_item_with_a_damaged_counter_is_unavailable(checked_item: CheckedItem, part: str, value: str) -> None:
-    checked_item.publish()
-    checked_item.client.hset(checked_item.keys.item, part, value)
-    assert checked_item.restore(state=RestoreAs.SOLD) == Restored.UNAVAILABLE
-
-
-def test_an_item_of_which_quantity_and_left_are_damaged_is_not_unlimited(checked_item: CheckedItem) -> None:
-    checked_item.publish()
-    checked_item.client.hset(checked_item.keys.item, mapping={"quantity": "many", "left": "many"})
-    assert checked_item.restore(state=RestoreAs.SOLD) == Restored.UNAVAILABLE
-
-
-@pytest.mark.parametrize("value", ["100000000000000", "-1", "10"])
-def test_a_counter_may_be_any_number_that_the_store_can_count_with(checked_item: CheckedItem, value: str) -> None:
-    checked_item.publish(quantity=None, per_buyer_max=5)
-    checked_item.held()
-    checked_item.client.hset(checked_item.keys.item, "sold", value)
-    with checked_item.unguarded():
-        assert checked_item.restore(state=RestoreAs.SOLD) == Restored.RESTORED
 
 
 @pytest.mark.parametrize("state", TAKEN)

@@ -3,62 +3,28 @@
 import re
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from seckill import ledger
-from seckill.changes.journal import make_change, sweep_changes
+from seckill.changes.journal import sweep_changes
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
-from tests.conftest import make_item
-from tests.seckill.staff.filled_form import messages_on
+from tests.steps.shop import make_item
+from tests.steps.staff import admin_page, change, control_form, control_page, employee, messages_on
+from tests.steps.store import counters_of, store_away
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 Kind = SaleChange.Kind
 # The end of a sale returns what is unsold by itself.
 BY_STAFF = [kind for kind in Kind if kind != Kind.RETURN_UNSOLD]
 JOURNAL = "/admin/seckill/salechange/"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
-
-
-@pytest.fixture
-def running(item: SaleItem, buyer: User, rival: User) -> SaleItem:
-    """Of five units one is held and one sold."""
-    bought = uuid4()
-    ledger.reserve(item_id=item.pk, reservation_id=uuid4(), buyer_id=buyer.pk, units=1)
-    ledger.reserve(item_id=item.pk, reservation_id=bought, buyer_id=rival.pk, units=1)
-    ledger.confirm(item_id=item.pk, reservation_ids=[bought])
-    return item
-
-
-@pytest.fixture
-def viewer(db: None) -> User:
-    viewer = User.objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.set(Permission.objects.filter(codename="view_sale"))
-    return viewer
-
-
-def control_page(item: SaleItem, kind: Kind) -> str:
-    of_item = kind in (Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.UNITS_PER_BUYER)
-    return reverse("admin:seckill_sale_control", args=[item.sale_id, kind.value, *([item.pk] if of_item else [])])
-
-
-def sale_page(item: SaleItem) -> str:
-    return reverse("admin:seckill_sale_change", args=[item.sale_id])
-
-
-def sent(**fields: Any) -> dict[str, Any]:
-    return {"token": str(uuid4()), "reason": "a second delivery", **fields}
 
 
 def preview_on(response: Any) -> str:
@@ -67,18 +33,12 @@ def preview_on(response: Any) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", section.partition(">")[2])).strip()
 
 
-def counters(item: SaleItem) -> ledger.Counters:
-    found = ledger.read(item_id=item.pk)
-    assert found is not None
-    return found
-
-
 def test_units_are_added_with_a_reason_and_recorded_in_the_journal(
     client: Client, running: SaleItem, shop_manager: User
 ) -> None:
-    response = client.post(control_page(running, Kind.ADD_UNITS), sent(units=50), follow=True)
+    response = client.post(control_page(running, Kind.ADD_UNITS), control_form(units=50), follow=True)
     assert messages_on(response) == ["50 units were added to “Longjing tea”. Sold 1, held 1, left 53."]
-    assert counters(running).quantity == SaleItem.objects.get().quantity == 55
+    assert counters_of(running).quantity == SaleItem.objects.get().quantity == 55
     entry = SaleChange.objects.get()
     assert (entry.made_by, entry.reason, entry.status) == (shop_manager, "a second delivery", "applied")
     assert LogEntry.objects.get().change_message == "Longjing tea: add 50 units"
@@ -92,66 +52,68 @@ def test_the_preview_shows_the_figures_and_after_a_form_with_a_mistake_the_effec
 ) -> None:
     page = control_page(running, Kind.ADD_UNITS)
     assert preview_on(client.get(page)) == "Longjing tea sold 1 held 1 left 3 quantity 5"
-    without_reason = client.post(page, sent(units=50, reason=" "))
+    without_reason = client.post(page, control_form(units=50, reason=" "))
     assert preview_on(without_reason) == "Longjing tea sold 1 held 1 left 3 → 53 quantity 5 → 55"
     assert without_reason.context["form"].errors == {"reason": ["This field is required."]}
-    too_many = client.post(control_page(running, Kind.WITHDRAW_UNITS), sent(units=4, reason=""))
+    too_many = client.post(control_page(running, Kind.WITHDRAW_UNITS), control_form(units=4, reason=""))
     assert preview_on(too_many).endswith("quantity 5 Only 3 left: this change would be refused.")
-    limit = client.post(control_page(running, Kind.UNITS_PER_BUYER), sent(units=2, reason=""))
+    limit = client.post(control_page(running, Kind.UNITS_PER_BUYER), control_form(units=2, reason=""))
     assert preview_on(limit).startswith("Units 1 → 2 Longjing tea")
-    end = client.post(control_page(running, Kind.MOVE_END), sent(closes_at="2031-01-02T03:04", reason=""))
+    end = client.post(control_page(running, Kind.MOVE_END), control_form(closes_at="2031-01-02T03:04", reason=""))
     assert "→ 2031-01-02 03:04:00" in preview_on(end)
     assert not SaleChange.objects.exists()
 
 
 def test_the_preview_of_an_end_in_the_past_warns_that_it_would_be_refused(client: Client, running: SaleItem) -> None:
     page = control_page(running, Kind.MOVE_END)
-    passed = client.post(page, sent(closes_at="2020-01-02T03:04", reason=""))
+    passed = client.post(page, control_form(closes_at="2020-01-02T03:04", reason=""))
     assert preview_on(passed).endswith(
         "This time has passed: this change would be refused. To end the sale at once, use “End now”."
     )
-    assert "would be refused" not in preview_on(client.post(page, sent(closes_at="2031-01-02T03:04", reason="")))
+    assert "would be refused" not in preview_on(
+        client.post(page, control_form(closes_at="2031-01-02T03:04", reason=""))
+    )
 
 
 def test_the_preview_of_an_end_before_the_opening_warns_too(client: Client, product: Product) -> None:
     item = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000)
     soon = timezone.localtime(timezone.now() + timedelta(minutes=5)).strftime("%Y-%m-%dT%H:%M:%S")
-    response = client.post(control_page(item, Kind.MOVE_END), sent(closes_at=soon, reason=""))
+    response = client.post(control_page(item, Kind.MOVE_END), control_form(closes_at=soon, reason=""))
     assert preview_on(response).endswith("The sale opens later than this: this change would be refused.")
 
 
 def test_an_emergency_pause_needs_no_reason(client: Client, item: SaleItem) -> None:
-    response = client.post(control_page(item, Kind.PAUSE), sent(reason=""), follow=True)
+    response = client.post(control_page(item, Kind.PAUSE), control_form(reason=""), follow=True)
     assert messages_on(response) == ["The sale is paused."]
     assert SaleChange.objects.get().reason == ""
-    assert counters(item).state == "paused"
+    assert counters_of(item).state == "paused"
     assert "no reason given" in response.content.decode().partition("Journal of changes")[2]
     assert "no reason given" in client.get(JOURNAL).content.decode()
 
 
 @pytest.mark.parametrize("kind", [kind for kind in BY_STAFF if kind != Kind.PAUSE])
 def test_any_other_change_needs_a_reason(client: Client, item: SaleItem, kind: Kind) -> None:
-    form = sent(units=2, closes_at="2031-01-02T03:04", reason=" ")
+    form = control_form(units=2, closes_at="2031-01-02T03:04", reason=" ")
     response = client.post(control_page(item, kind), form)
     assert response.context["form"].errors == {"reason": ["This field is required."]}
     assert not SaleChange.objects.exists()
 
 
 def test_a_withdrawal_of_more_than_is_free_is_refused_with_the_figures(client: Client, running: SaleItem) -> None:
-    response = client.post(control_page(running, Kind.WITHDRAW_UNITS), sent(units=4), follow=True)
+    response = client.post(control_page(running, Kind.WITHDRAW_UNITS), control_form(units=4), follow=True)
     assert messages_on(response) == [
         "The change to “Longjing tea” (withdraw 4 units) was refused. "
         "Only 3 left (sold 1, held 1). Nothing was changed."
     ]
-    assert counters(running).quantity == SaleItem.objects.get().quantity == 5
+    assert counters_of(running).quantity == SaleItem.objects.get().quantity == 5
 
 
 def test_a_sale_is_paused_resumed_moved_and_ended(client: Client, item: SaleItem) -> None:
     def press(kind: Kind, **fields: Any) -> list[str]:
-        return messages_on(client.post(control_page(item, kind), sent(**fields), follow=True))
+        return messages_on(client.post(control_page(item, kind), control_form(**fields), follow=True))
 
     assert press(Kind.PAUSE) == ["The sale is paused."]
-    assert "paused" in client.get(sale_page(item)).content.decode()
+    assert "paused" in client.get(admin_page(item.sale)).content.decode()
     assert press(Kind.RESUME) == ["The sale has resumed."]
     assert press(Kind.MOVE_END, closes_at="2031-01-02T03:04:05") == ["The sale now closes at 2031-01-02 03:04:05 UTC."]
     assert Sale.objects.get().closes_at.isoformat() == "2031-01-02T03:04:05+00:00"
@@ -164,18 +126,18 @@ def test_a_sale_is_paused_resumed_moved_and_ended(client: Client, item: SaleItem
 
 
 def test_a_rule_that_is_broken_is_said_in_the_form(client: Client, item: SaleItem) -> None:
-    make_change(kind=Kind.PAUSE, sale_id=item.sale_id, reason="because", made_by=None)
-    response = client.post(control_page(item, Kind.PAUSE), sent())
+    change(item, Kind.PAUSE)
+    response = client.post(control_page(item, Kind.PAUSE), control_form())
     assert response.context["form"].non_field_errors() == ["This sale is already paused. Nothing was changed."]
     assert (SaleChange.objects.count(), LogEntry.objects.count()) == (1, 0)
 
 
 def test_a_form_that_is_sent_twice_makes_one_change(client: Client, item: SaleItem) -> None:
-    form = sent(units=50)
+    form = control_form(units=50)
     for _ in range(2):
         response = client.post(control_page(item, Kind.ADD_UNITS), form, follow=True)
         assert messages_on(response) == ["50 units were added to “Longjing tea”. Sold 0, held 0, left 55."]
-    assert (SaleChange.objects.count(), LogEntry.objects.count(), counters(item).quantity) == (1, 1, 55)
+    assert (SaleChange.objects.count(), LogEntry.objects.count(), counters_of(item).quantity) == (1, 1, 55)
 
 
 def test_each_form_has_a_token_of_its_own(client: Client, item: SaleItem) -> None:
@@ -187,17 +149,15 @@ def test_looking_changes_nothing(client: Client, item: SaleItem) -> None:
     for kind in BY_STAFF:
         assert client.get(f"{control_page(item, kind)}?units=3&reason=x").status_code == 200
     assert not SaleChange.objects.exists()
-    assert (counters(item).quantity, counters(item).state) == (5, "open")
+    assert (counters_of(item).quantity, counters_of(item).state) == (5, "open")
 
 
 def test_with_the_store_down_the_change_waits_and_the_manager_is_told(
     client: Client, item: SaleItem, settings: Settings
 ) -> None:
-    before = settings.CACHES
-    down = before["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
-    settings.CACHES = before | {"seckill": down}
+    before = store_away(settings)
     assert client.get(control_page(item, Kind.ADD_UNITS)).status_code == 200
-    response = client.post(control_page(item, Kind.ADD_UNITS), sent(units=50), follow=True)
+    response = client.post(control_page(item, Kind.ADD_UNITS), control_form(units=50), follow=True)
     assert messages_on(response) == [
         "The change to “Longjing tea” (add 50 units) is recorded. "
         "It takes effect as soon as the reservation store is available again."
@@ -207,25 +167,24 @@ def test_with_the_store_down_the_change_waits_and_the_manager_is_told(
     settings.CACHES = before
     assert sweep_changes() == 1
     assert sweep_changes() == 0
-    assert counters(item).quantity == 55
+    assert counters_of(item).quantity == 55
 
 
-def test_a_viewer_changes_nothing_and_is_offered_nothing(client: Client, item: SaleItem, viewer: User) -> None:
-    client.force_login(viewer)
+def test_a_viewer_changes_nothing_and_is_offered_nothing(client: Client, item: SaleItem) -> None:
+    client.force_login(employee("view_sale"))
     for kind in BY_STAFF:
         assert client.get(control_page(item, kind)).status_code == 403
-        assert client.post(control_page(item, kind), sent(units=3)).status_code == 403
-    assert "/control/" not in client.get(sale_page(item)).content.decode()
+        assert client.post(control_page(item, kind), control_form(units=3)).status_code == 403
+    assert "/control/" not in client.get(admin_page(item.sale)).content.decode()
     assert client.get(JOURNAL).status_code == 200
     assert not SaleChange.objects.exists()
 
 
-def test_a_buyer_and_a_forged_form_change_nothing(client: Client, item: SaleItem, buyer: User) -> None:
+def test_a_buyer_and_a_forged_form_change_nothing(as_buyer: Client, item: SaleItem) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(User.objects.get(username="manager"))
-    assert strict.post(control_page(item, Kind.END_NOW), sent()).status_code == 403
-    client.force_login(buyer)
-    assert client.post(control_page(item, Kind.END_NOW), sent()).status_code == 302
+    assert strict.post(control_page(item, Kind.END_NOW), control_form()).status_code == 403
+    assert as_buyer.post(control_page(item, Kind.END_NOW), control_form()).status_code == 302
     assert not SaleChange.objects.exists()
 
 
@@ -240,7 +199,7 @@ def test_a_kind_or_item_that_does_not_fit_the_sale_is_not_found(
         reverse("admin:seckill_sale_control", args=[item.sale_id, "add_units", draft.pk]),
         reverse("admin:seckill_sale_control", args=[item.sale_id, "give_away"]),
     ]
-    assert [client.post(page, sent(units=1)).status_code for page in missing] == [404] * 5
+    assert [client.post(page, control_form(units=1)).status_code for page in missing] == [404] * 5
 
 
 @pytest.mark.parametrize(
@@ -257,15 +216,15 @@ def test_the_page_offers_what_can_be_done_now(
 ) -> None:
     item = make_item(product, opens_in_seconds=opens_in_seconds)
     if made:
-        make_change(kind=made, sale_id=item.sale_id, reason="because", made_by=None)
-    page = client.get(sale_page(item)).content.decode()
+        change(item, made)
+    page = client.get(admin_page(item.sale)).content.decode()
     found = re.findall(rf"/sale/{item.sale_id}/control/(\w+)/", page)
     assert found == [*offered, "add_units", "withdraw_units", "units_per_buyer"]
 
 
 def test_an_unlimited_item_offers_no_units(client: Client, product: Product) -> None:
     item = make_item(product, quantity=None)
-    page = client.get(sale_page(item)).content.decode()
+    page = client.get(admin_page(item.sale)).content.decode()
     assert "add_units" not in page
     assert "units_per_buyer" in page
 
@@ -274,15 +233,15 @@ def test_counters_are_read_only_whatever_is_posted(client: Client, running: Sale
     forged = {"name": "Spring sale", "late_payment": "refund", "paused": "on", "closes_at_0": "2031-01-01"}
     forged |= {"items-TOTAL_FORMS": "1", "items-INITIAL_FORMS": "1", "items-0-id": str(running.pk)}
     forged |= {"items-0-quantity": "99", "items-0-taken": "0", "left": "99", "quantity": "99"}
-    client.post(sale_page(running), forged)
+    client.post(admin_page(running.sale), forged)
     stored = SaleItem.objects.select_related("sale").get()
     assert (stored.quantity, stored.sale.paused, stored.sale.closes_at) == (5, False, running.sale.closes_at)
-    assert (counters(running).left, counters(running).held, counters(running).sold) == (3, 1, 1)
+    assert (counters_of(running).left, counters_of(running).held, counters_of(running).sold) == (3, 1, 1)
 
 
 def test_the_journal_is_read_and_filtered_and_never_edited(client: Client, running: SaleItem) -> None:
-    make_change(kind=Kind.ADD_UNITS, item_id=running.pk, units=50, reason="a second delivery", made_by=None)
-    make_change(kind=Kind.WITHDRAW_UNITS, item_id=running.pk, units=54, reason="damaged", made_by=None)
+    change(running, Kind.ADD_UNITS, units=50, reason="a second delivery")
+    change(running, Kind.WITHDRAW_UNITS, units=54, reason="damaged")
     entry = SaleChange.objects.earliest("pk")
     page = client.get(JOURNAL).content.decode()
     assert "withdraw 54 units" in page

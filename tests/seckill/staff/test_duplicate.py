@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone, translation
 
@@ -11,7 +10,8 @@ from seckill.models import Sale, SaleItem
 from seckill.publication import publish_sale
 from seckill.staff.duplicate import duplicate, later
 from shop.models import Product
-from tests.conftest import make_item
+from tests.steps.shop import make_item
+from tests.steps.staff import employee
 
 pytestmark = pytest.mark.django_db
 WEEK = timedelta(weeks=1)
@@ -53,23 +53,18 @@ def test_the_hour_of_the_day_stays_when_summer_time_ends() -> None:
 
 # Without the test's own transaction: the page needs one of its own.
 @pytest.mark.django_db(transaction=True)
-def test_the_page_of_the_sale_asks_first_and_leads_to_the_draft(
-    client: Client, shop_manager: User, item: SaleItem
-) -> None:
-    client.force_login(shop_manager)
-    assert page_of(item.sale, "duplicate_sale") in client.get(page_of(item.sale, "change")).content.decode()
-    assert "Longjing tea" in client.get(page_of(item.sale, "duplicate_sale")).content.decode()
+def test_the_page_of_the_sale_asks_first_and_leads_to_the_draft(as_manager: Client, item: SaleItem) -> None:
+    assert page_of(item.sale, "duplicate_sale") in as_manager.get(page_of(item.sale, "change")).content.decode()
+    assert "Longjing tea" in as_manager.get(page_of(item.sale, "duplicate_sale")).content.decode()
     assert Sale.objects.count() == 1
-    answer = client.post(page_of(item.sale, "duplicate_sale"), follow=True)
+    answer = as_manager.post(page_of(item.sale, "duplicate_sale"), follow=True)
     draft = Sale.objects.latest("pk")
     assert answer.redirect_chain == [(page_of(draft, "change"), 302)]
     assert "This is a draft with the same items, one week later." in answer.content.decode()
 
 
 def test_who_may_not_add_sales_cannot_duplicate_one(client: Client, item: SaleItem) -> None:
-    viewer = User.objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.set(Permission.objects.filter(codename="change_sale"))
-    client.force_login(viewer)
+    client.force_login(employee("change_sale"))
     assert page_of(item.sale, "duplicate_sale") not in client.get(page_of(item.sale, "change")).content.decode()
     assert client.post(page_of(item.sale, "duplicate_sale")).status_code == 403
     assert Sale.objects.count() == 1

@@ -3,51 +3,32 @@
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from seckill import ledger
-from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
-from tests.conftest import make_item
 from tests.own_store import as_reservation_store
 from tests.own_store import running as running_store
-from tests.products import make_product
+from tests.steps.shop import make_item, make_product
+from tests.steps.staff import admin_page, change
+from tests.steps.store import store_away
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 LIST = "/admin/seckill/saleitem/"
 FIGURES = "/admin/seckill/saleitem/figures/"
 
 
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
-
-
 @pytest.fixture
-def running(item: SaleItem, buyer: User, rival: User) -> SaleItem:
-    """Of five units one is held and one sold; PostgreSQL has an order for one of them."""
-    bought = uuid4()
-    ledger.reserve(item_id=item.pk, reservation_id=uuid4(), buyer_id=buyer.pk, units=1)
-    ledger.reserve(item_id=item.pk, reservation_id=bought, buyer_id=rival.pk, units=1)
-    ledger.confirm(item_id=item.pk, reservation_ids=[bought])
-    SaleItem.objects.filter(pk=item.pk).update(taken=1)
-    return item
-
-
-def turn_store_off(settings: Settings) -> None:
-    down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
-    settings.CACHES = settings.CACHES | {"seckill": down}
-
-
-def sale_page(item: SaleItem) -> str:
-    return reverse("admin:seckill_sale_change", args=[item.sale_id])
+def running(running: SaleItem) -> SaleItem:
+    """PostgreSQL has an order for one of its units."""
+    SaleItem.objects.filter(pk=running.pk).update(taken=1)
+    return running
 
 
 def figures_on(page: str, client: Client, item: SaleItem) -> dict[str, str]:
@@ -62,7 +43,7 @@ def figures_on(page: str, client: Client, item: SaleItem) -> dict[str, str]:
 
 def test_the_page_of_a_running_sale_shows_its_figures(client: Client, running: SaleItem) -> None:
     expected = {"left": "3", "held": "1", "sold": "1", "taken": "1", "note": ""}
-    assert figures_on(sale_page(running), client, running) == expected
+    assert figures_on(admin_page(running.sale), client, running) == expected
 
 
 def test_the_list_of_items_shows_the_figures_of_all(client: Client, running: SaleItem) -> None:
@@ -101,14 +82,14 @@ def test_the_script_is_told_when_the_phase_or_the_end_of_a_sale_changes(client: 
         return cell.partition("<")[0]
 
     assert state().startswith("upcoming ")
-    assert state() == state_on(sale_page(item)) == state_on(LIST)
+    assert state() == state_on(admin_page(item.sale)) == state_on(LIST)
     Sale.objects.update(opens_at=timezone.now())
     assert state().startswith("open ")
-    make_change(kind=SaleChange.Kind.PAUSE, sale_id=item.sale_id, reason="because", made_by=None)
+    change(item, SaleChange.Kind.PAUSE)
     assert state().startswith("paused ")
     before = state()
     later = timezone.now() + timedelta(days=1)
-    make_change(kind=SaleChange.Kind.MOVE_END, sale_id=item.sale_id, closes_at=later, reason="because", made_by=None)
+    change(item, SaleChange.Kind.MOVE_END, closes_at=later)
     assert state() != before
 
 
@@ -128,7 +109,7 @@ def test_the_figures_of_many_items_are_one_round_trip_and_two_queries_for_the_re
 
 def test_an_unlimited_item_is_shown_as_such(client: Client, product: Product) -> None:
     unlimited = make_item(product, quantity=None)
-    assert figures_on(sale_page(unlimited), client, unlimited)["left"] == "unlimited"
+    assert figures_on(admin_page(unlimited.sale), client, unlimited)["left"] == "unlimited"
     assert figures_on(LIST, client, unlimited)["left"] == "unlimited"
 
 
@@ -136,14 +117,14 @@ def test_an_item_that_the_store_does_not_have_is_not_shown_as_sold_out(
     client: Client, item: SaleItem, store: Any
 ) -> None:
     store.flushdb()
-    figures = figures_on(sale_page(item), client, item)
+    figures = figures_on(admin_page(item.sale), client, item)
     assert (figures["left"], figures["note"]) == ("–", "not in the reservation store")
 
 
 def test_with_the_store_down_the_pages_open(client: Client, running: SaleItem, settings: Settings) -> None:
-    turn_store_off(settings)
+    store_away(settings)
     expected = {"left": "–", "held": "–", "sold": "–", "taken": "1", "note": "reservation store not reachable"}
-    assert figures_on(sale_page(running), client, running) == expected
+    assert figures_on(admin_page(running.sale), client, running) == expected
     assert figures_on(LIST, client, running) == expected
     assert client.get(FIGURES, {"item": running.pk}).json()[str(running.pk)].items() >= expected.items()
 
@@ -187,7 +168,7 @@ def test_the_lists_show_the_phase_and_filter_by_it(
         published=published,
     )
     if phase == "paused":
-        make_change(kind=SaleChange.Kind.PAUSE, sale_id=item.sale_id, reason="because", made_by=None)
+        change(item, SaleChange.Kind.PAUSE)
     if phase == "ended":
         item.sale.closes_at = item.sale.opens_at + (item.sale.closes_at - item.sale.opens_at) / 2
         item.sale.save()

@@ -1,25 +1,20 @@
 """What staff may still do to a product that is in a sale."""
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
 from seckill.models import Sale, SaleItem
 from shop.models import Product, Variant
-from tests.conftest import make_item
-from tests.products import variant_of
-from tests.seckill.staff.filled_form import messages_on
-from tests.shop.product_page import errors_of_rows, page_of, saved_page
+from tests.steps.product_page import saved_page
+from tests.steps.shop import make_item, variant_of
+from tests.steps.staff import admin_page, errors_of_rows, messages_on
 
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 
 def test_its_price_cannot_go_below_that_of_a_published_sale(client: Client, item: SaleItem, product: Product) -> None:
-    response = client.post(page_of(product), saved_page(product, price_minor="18.99"))
+    response = client.post(admin_page(product), saved_page(product, price_minor="18.99"))
     sentence = (
         "The published sale “Spring sale” sells this product for 19.00 CNY. The ordinary price must not be lower."
     )
@@ -28,17 +23,17 @@ def test_its_price_cannot_go_below_that_of_a_published_sale(client: Client, item
 
 
 def test_its_price_can_come_down_to_that_of_the_sale(client: Client, item: SaleItem, product: Product) -> None:
-    assert client.post(page_of(product), saved_page(product, price_minor="19.00")).status_code == 302
+    assert client.post(admin_page(product), saved_page(product, price_minor="19.00")).status_code == 302
 
 
 def test_a_sale_that_is_over_does_not_bind_its_price(client: Client, item: SaleItem, product: Product) -> None:
     Sale.objects.update(closes_at=item.sale.opens_at.replace(microsecond=999_999))
-    assert client.post(page_of(product), saved_page(product, price_minor="5")).status_code == 302
+    assert client.post(admin_page(product), saved_page(product, price_minor="5")).status_code == 302
 
 
 def test_a_draft_does_not_bind_its_price_but_staff_are_told(client: Client, product: Product) -> None:
     make_item(product, published=False)
-    response = client.post(page_of(product), saved_page(product, price_minor="18.99"), follow=True)
+    response = client.post(admin_page(product), saved_page(product, price_minor="18.99"), follow=True)
     warning = (
         "The sale “Spring sale” has a higher price for this product: 19.00 CNY. Lower it before you publish the sale."
     )
@@ -57,7 +52,7 @@ def test_it_cannot_be_deleted(client: Client, item: SaleItem, product: Product, 
 
 
 def test_its_variant_cannot_be_deleted(client: Client, item: SaleItem, product: Product) -> None:
-    response = client.post(page_of(product), saved_page(product, DELETE="on"))
+    response = client.post(admin_page(product), saved_page(product, DELETE="on"))
     sentence = "SKU-longjing, “Longjing tea”, is in a sale, so it cannot be deleted."
     assert sentence in response.content.decode()
     assert Variant.objects.exists()

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone, translation
@@ -14,12 +14,12 @@ from orders.models import Order
 from seckill import ledger
 from seckill.ledger_words import Published
 from seckill.models import LatePayment, Sale, SaleItem
-from seckill.passes import passes
 from seckill.store.client import StoreUnreachable
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product
-from tests.seckill.staff.filled_form import form_of, messages_on
+from tests.steps.buying import reserve
+from tests.steps.shop import make_item, make_product
+from tests.steps.staff import form_of, messages_on
+from tests.steps.store import counters_of, store_away
 
 SALES = "/admin/seckill/sale/"
 
@@ -29,63 +29,48 @@ def draft(product: Product) -> SaleItem:
     return make_item(product, published=False)
 
 
-@pytest.fixture
-def viewer(db: None) -> User:
-    viewer = User.objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.set(Permission.objects.filter(codename__in=["view_sale", "view_product"]))
-    return viewer
-
-
 def publish_page(sale: Sale) -> str:
     return reverse("admin:seckill_sale_publish", args=[sale.pk])
 
 
-def test_publishing_asks_first(client: Client, shop_manager: User, draft: SaleItem) -> None:
-    client.force_login(shop_manager)
-    question = client.get(publish_page(draft.sale)).content.decode()
+def test_publishing_asks_first(as_manager: Client, draft: SaleItem) -> None:
+    question = as_manager.get(publish_page(draft.sale)).content.decode()
     assert "Longjing tea: 19.00 CNY, quantity 5, at most 1 per buyer" in question
     draft.sale.refresh_from_db()
     assert not draft.sale.is_published
     assert ledger.read(item_id=draft.pk) is None
 
 
-def test_a_published_sale_has_its_terms_in_the_store(client: Client, shop_manager: User, draft: SaleItem) -> None:
-    client.force_login(shop_manager)
-    response = client.post(publish_page(draft.sale), follow=True)
+def test_a_published_sale_has_its_terms_in_the_store(as_manager: Client, draft: SaleItem) -> None:
+    response = as_manager.post(publish_page(draft.sale), follow=True)
     assert messages_on(response) == ["“Spring sale” is published."]
-    counters = ledger.read(item_id=draft.pk)
-    assert counters is not None
+    counters = counters_of(draft)
     assert (counters.quantity, counters.left) == (5, 5)
 
 
-def test_a_second_publish_changes_nothing_and_says_so(
-    client: Client, shop_manager: User, item: SaleItem, store: Any
-) -> None:
-    client.force_login(shop_manager)
+def test_a_second_publish_changes_nothing_and_says_so(as_manager: Client, item: SaleItem, store: Any) -> None:
     key = f"seckill:{{{item.pk}}}:item"
     terms = store.hgetall(key)
-    response = client.post(publish_page(item.sale), follow=True)
+    response = as_manager.post(publish_page(item.sale), follow=True)
     assert messages_on(response) == ["“Spring sale” is already published. Nothing was changed."]
     assert store.hgetall(key) == terms
     assert Sale.objects.get().published_at == item.sale.published_at
 
 
 def test_opening_the_publish_page_of_a_published_sale_changes_nothing(
-    client: Client, shop_manager: User, item: SaleItem, store: Any
+    as_manager: Client, item: SaleItem, store: Any
 ) -> None:
-    client.force_login(shop_manager)
     store.flushdb()
     SaleItem.objects.update(announced_at=None)
-    response = client.get(publish_page(item.sale), follow=True)
+    response = as_manager.get(publish_page(item.sale), follow=True)
     assert messages_on(response) == ["“Spring sale” is already published. Nothing was changed."]
     assert store.dbsize() == 0
 
 
-def test_the_list_publishes_what_was_chosen(client: Client, shop_manager: User, draft: SaleItem) -> None:
+def test_the_list_publishes_what_was_chosen(as_manager: Client, draft: SaleItem) -> None:
     empty = Sale.objects.create(name="Empty", opens_at=draft.sale.opens_at, closes_at=draft.sale.closes_at)
-    client.force_login(shop_manager)
     chosen = {"action": "publish_selected", "_selected_action": [draft.sale_id, empty.pk]}
-    response = client.post(SALES, chosen, follow=True)
+    response = as_manager.post(SALES, chosen, follow=True)
     assert sorted(messages_on(response)) == [
         "“Empty” was not published. A sale needs at least one item before it can be published.",
         "“Spring sale” is published.",
@@ -93,10 +78,9 @@ def test_the_list_publishes_what_was_chosen(client: Client, shop_manager: User, 
     assert list(Sale.objects.filter(published_at__isnull=False)) == [draft.sale]
 
 
-def test_a_sale_that_may_not_be_published_says_why(client: Client, shop_manager: User, product: Product) -> None:
+def test_a_sale_that_may_not_be_published_says_why(as_manager: Client, product: Product) -> None:
     over = make_item(product, opens_in_seconds=-120, closes_in_seconds=-60, published=False)
-    client.force_login(shop_manager)
-    response = client.post(publish_page(over.sale), follow=True)
+    response = as_manager.post(publish_page(over.sale), follow=True)
     assert messages_on(response) == [
         "“Spring sale” was not published. The closing time of this sale has passed. Change it before you publish."
     ]
@@ -104,12 +88,10 @@ def test_a_sale_that_may_not_be_published_says_why(client: Client, shop_manager:
 
 
 def test_with_the_store_down_the_sale_is_published_and_opens_later(
-    client: Client, shop_manager: User, draft: SaleItem, settings: Settings
+    as_manager: Client, draft: SaleItem, settings: Settings
 ) -> None:
-    client.force_login(shop_manager)
-    down = settings.CACHES["seckill"] | {"LOCATION": "redis://127.0.0.1:1/0"}
-    settings.CACHES = settings.CACHES | {"seckill": down}
-    response = client.post(publish_page(draft.sale), follow=True)
+    store_away(settings)
+    response = as_manager.post(publish_page(draft.sale), follow=True)
     assert messages_on(response) == [
         "“Spring sale” is published. It can open as soon as the reservation store is available again."
     ]
@@ -131,9 +113,8 @@ def test_a_viewer_sees_prices_and_no_way_to_publish(client: Client, viewer: User
     assert publish_page(draft.sale) not in page
 
 
-def test_a_buyer_cannot_publish(client: Client, buyer: User, draft: SaleItem) -> None:
-    client.force_login(buyer)
-    assert client.post(publish_page(draft.sale)).status_code == 302
+def test_a_buyer_cannot_publish(as_buyer: Client, draft: SaleItem) -> None:
+    assert as_buyer.post(publish_page(draft.sale)).status_code == 302
     assert not Sale.objects.get().is_published
 
 
@@ -145,21 +126,19 @@ def test_publishing_needs_the_token_of_the_page(shop_manager: User, draft: SaleI
 
 
 def test_the_page_of_a_draft_offers_to_publish_and_that_of_a_published_sale_does_not(
-    client: Client, shop_manager: User, draft: SaleItem
+    as_manager: Client, draft: SaleItem
 ) -> None:
-    client.force_login(shop_manager)
     page = reverse("admin:seckill_sale_change", args=[draft.sale_id])
-    assert publish_page(draft.sale) in client.get(page).content.decode()
-    client.post(publish_page(draft.sale))
-    assert publish_page(draft.sale) not in client.get(page).content.decode()
+    assert publish_page(draft.sale) in as_manager.get(page).content.decode()
+    as_manager.post(publish_page(draft.sale))
+    assert publish_page(draft.sale) not in as_manager.get(page).content.decode()
 
 
 def test_the_terms_of_a_published_sale_are_frozen_its_names_and_late_payments_are_not(
-    client: Client, shop_manager: User, item: SaleItem
+    as_manager: Client, item: SaleItem
 ) -> None:
-    client.force_login(shop_manager)
     page = reverse("admin:seckill_sale_change", args=[item.sale_id])
-    client.post(page, {"name_en": "Summer sale", "name_zh_hans": "夏季秒杀", "late_payment": "refund"})
+    as_manager.post(page, {"name_en": "Summer sale", "name_zh_hans": "夏季秒杀", "late_payment": "refund"})
     sale = Sale.objects.get()
     assert (sale.name, sale.opens_at) == ("Summer sale", item.sale.opens_at)
     with translation.override("zh-hans"):
@@ -168,12 +147,11 @@ def test_the_terms_of_a_published_sale_are_frozen_its_names_and_late_payments_ar
 
 
 def test_a_form_opened_before_the_publication_saves_the_names_only_and_says_so(
-    client: Client, shop_manager: User, item: SaleItem
+    as_manager: Client, item: SaleItem
 ) -> None:
-    client.force_login(shop_manager)
     row = {"id": item.pk, "sale": item.sale_id, "variant": item.variant_id, "price_minor": "1", "per_buyer_max": 3}
     form = form_of(item.sale, row, name="Summer sale", hold_seconds=60)
-    response = client.post(reverse("admin:seckill_sale_change", args=[item.sale_id]), form, follow=True)
+    response = as_manager.post(reverse("admin:seckill_sale_change", args=[item.sale_id]), form, follow=True)
     assert (
         "This sale was published while you were editing it. Only its names and the late-payment setting were saved."
         in messages_on(response)
@@ -199,8 +177,7 @@ def test_an_item_that_cannot_be_announced_stops_neither_other_sales_nor_the_drai
     waiting = make_item(other, published=False)
     third = make_product(name="Maofeng tea", slug="maofeng", price_minor=9900, category=product.category)
     on_sale = make_item(third)
-    reservation_id = passes.new_reservation_id(on_sale.pk)
-    ledger.reserve(item_id=on_sale.pk, reservation_id=reservation_id, buyer_id=buyer.pk, units=1)
+    reservation_id = reserve(on_sale, buyer)
     Sale.objects.filter(published_at=None).update(published_at=timezone.now())
     assert tasks.sweep_outboxes() == 1
     assert Order.objects.get().reservation_id == reservation_id

@@ -1,26 +1,21 @@
 """A draft can be deleted; a published sale stays, with a sentence that says why."""
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
-from tests.conftest import make_item
-from tests.seckill.staff.filled_form import messages_on
+from tests.steps.shop import make_item
+from tests.steps.staff import change, messages_on
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 SALES = "/admin/seckill/sale/"
 WHY = (
     "“Spring sale” is published and buyers may hold units of it, so it cannot be deleted. "
     "Use “End now” on its page instead: buyers can still pay for the units they hold."
 )
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 def test_a_draft_is_deleted_with_its_items(client: Client, product: Product) -> None:
@@ -67,7 +62,7 @@ def test_deleting_a_sale_that_is_gone_is_no_crash(client: Client, db: None) -> N
 
 
 def test_a_sale_that_is_over_stays_with_its_orders(client: Client, item: SaleItem) -> None:
-    make_change(kind=SaleChange.Kind.END_NOW, sale_id=item.sale_id, reason="because", made_by=None)
+    change(item, SaleChange.Kind.END_NOW)
     response = client.post(f"{SALES}{item.sale_id}/delete/", {"post": "yes"}, follow=True)
     assert messages_on(response) == [
         "“Spring sale” is over. It cannot be deleted: its orders and its journal are kept."

@@ -4,16 +4,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
-from django.urls import reverse
 
 from seckill.models import Sale, SaleItem
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product
-from tests.seckill.staff.filled_form import (
+from tests.steps.shop import make_item, make_product
+from tests.steps.staff import (
     TOMORROW,
+    admin_page,
     errors_of_rows,
     errors_of_sale,
     filled_form,
@@ -22,21 +20,14 @@ from tests.seckill.staff.filled_form import (
     row_of_saved,
 )
 
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
+
 ADD = "/admin/seckill/sale/add/"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 @pytest.fixture
 def other_product(product: Product) -> Product:
     return make_product(name="Oolong tea", slug="oolong", price_minor=5000)
-
-
-def change_page(sale: Sale) -> str:
-    return reverse("admin:seckill_sale_change", args=[sale.pk])
 
 
 def test_a_sale_and_its_items_are_stored_with_prices_in_minor_units(
@@ -112,7 +103,7 @@ def test_moving_a_window_over_another_sale_of_an_untouched_item_is_refused(clien
     make_item(product)
     later = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000, published=False)
     earlier = later.sale.opens_at - timedelta(hours=2)
-    response = client.post(change_page(later.sale), form_of(later.sale, row_of_saved(later), opens_at=earlier))
+    response = client.post(admin_page(later.sale), form_of(later.sale, row_of_saved(later), opens_at=earlier))
     sentence = "This product is already in the sale “Spring sale” at that time."
     assert errors_of_rows(response) == [{"variant": [sentence]}]
     assert Sale.objects.get(pk=later.sale_id).opens_at == later.sale.opens_at
@@ -122,7 +113,7 @@ def test_moving_a_window_away_from_another_sale_is_judged_by_the_new_window(clie
     make_item(product)
     overlapping = make_item(product, published=False)
     form = form_of(overlapping.sale, row_of_saved(overlapping), opens_at=TOMORROW, closes_at=TOMORROW + timedelta(1))
-    assert client.post(change_page(overlapping.sale), form).status_code == 302
+    assert client.post(admin_page(overlapping.sale), form).status_code == 302
 
 
 def test_an_item_can_be_removed_together_with_the_move_that_it_forbids(client: Client, product: Product) -> None:
@@ -130,7 +121,7 @@ def test_an_item_can_be_removed_together_with_the_move_that_it_forbids(client: C
     later = make_item(product, opens_in_seconds=7200, closes_in_seconds=9000, published=False)
     removed = row_of_saved(later, DELETE="on")
     earlier = later.sale.opens_at - timedelta(hours=2)
-    assert client.post(change_page(later.sale), form_of(later.sale, removed, opens_at=earlier)).status_code == 302
+    assert client.post(admin_page(later.sale), form_of(later.sale, removed, opens_at=earlier)).status_code == 302
     assert not SaleItem.objects.filter(pk=later.pk).exists()
 
 

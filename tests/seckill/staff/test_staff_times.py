@@ -3,24 +3,16 @@
 import re
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client, override_settings
 from django.urls import reverse
 
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
-from tests.conftest import make_item
-from tests.products import make_product
-from tests.seckill.staff.filled_form import filled_form, messages_on, row_of
-from tests.seckill.staff.test_control import control_page, sent
+from tests.steps.shop import make_item, make_product
+from tests.steps.staff import control_form, control_page, filled_form, messages_on, row_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 SHANGHAI = "Asia/Shanghai (UTC+08:00)"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 def zones_named_on(page: str) -> list[str]:
@@ -57,7 +49,7 @@ def test_every_page_that_shows_times_names_the_zone(client: Client, item: SaleIt
 @override_settings(TIME_ZONE="Asia/Shanghai")
 def test_a_time_in_a_sentence_has_its_offset_since_cst_means_several_zones(client: Client, product: Product) -> None:
     item = make_item(product)
-    form = sent(closes_at="2031-01-02T03:04:05")
+    form = control_form(closes_at="2031-01-02T03:04:05")
     response = client.post(control_page(item, SaleChange.Kind.MOVE_END), form, follow=True)
     assert messages_on(response) == ["The sale now closes at 2031-01-02 03:04:05 UTC+08:00."]
     assert Sale.objects.get().closes_at.isoformat() == "2031-01-01T19:04:05+00:00"

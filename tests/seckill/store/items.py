@@ -16,7 +16,7 @@ from seckill.outcomes import Outcome
 from seckill.passes import passes
 from seckill.publication import publish_sale
 from seckill.store.client import StoreUnreachable, server_of
-from tests.products import make_product, variant_of
+from tests.steps.shop import make_product, variant_of
 
 _numbers = itertools.count(1)
 

@@ -7,9 +7,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from shop.models import AccountMail
-from tests.shop.accounts.account_steps import (
+from tests.steps.accounts import (
     PASSWORD,
     confirmed,
+    enter_password,
     enter_password_again,
     is_signed_in,
     link_in,
@@ -17,8 +18,8 @@ from tests.shop.accounts.account_steps import (
     send_mails,
     sign_in,
     sign_up,
+    turn_on,
 )
-from tests.shop.accounts.test_second_factor import enter_password, turn_on
 
 pytestmark = pytest.mark.django_db
 
@@ -135,19 +136,18 @@ def test_links_have_the_address_of_the_shop_and_not_what_the_request_says(client
     assert "localhost:4711" not in str(message.body)
 
 
-def test_a_new_address_takes_the_place_of_the_former_when_it_is_confirmed(client: Client, buyer: User) -> None:
+def test_a_new_address_takes_the_place_of_the_former_when_it_is_confirmed(as_buyer: Client, buyer: User) -> None:
     confirmed(buyer, "old@example.com")
-    client.force_login(buyer)
-    asked = client.post("/accounts/email/", {"email": "new@example.com", "action_add": ""})
+    asked = as_buyer.post("/accounts/email/", {"email": "new@example.com", "action_add": ""})
     assert asked["Location"].startswith("/accounts/reauthenticate/")
-    enter_password_again(client, "buyer-password")
-    client.post("/accounts/email/", {"email": "new@example.com", "action_add": ""})
+    enter_password_again(as_buyer, "buyer-password")
+    as_buyer.post("/accounts/email/", {"email": "new@example.com", "action_add": ""})
     message = one_mail()
     assert message.to == ["new@example.com"]
     buyer.refresh_from_db()
     assert buyer.email == "old@example.com"
-    assert "Until then nothing changes." in client.get("/accounts/email/").content.decode()
-    client.post(link_in(message))
+    assert "Until then nothing changes." in as_buyer.get("/accounts/email/").content.decode()
+    as_buyer.post(link_in(message))
     buyer.refresh_from_db()
     assert buyer.email == "new@example.com"
     assert list(EmailAddress.objects.values_list("email", "verified")) == [("new@example.com", True)]
@@ -156,17 +156,16 @@ def test_a_new_address_takes_the_place_of_the_former_when_it_is_confirmed(client
     assert told.subject == "Your e-mail address was changed"
 
 
-def test_whoever_wants_no_mails_removes_the_address(client: Client, buyer: User) -> None:
+def test_whoever_wants_no_mails_removes_the_address(as_buyer: Client, buyer: User) -> None:
     confirmed(buyer, "old@example.com")
-    client.force_login(buyer)
-    client.get("/accounts/reauthenticate/")
-    enter_password_again(client, "buyer-password")
-    client.post("/accounts/email/", {"email": "old@example.com", "action_remove": ""})
+    as_buyer.get("/accounts/reauthenticate/")
+    enter_password_again(as_buyer, "buyer-password")
+    as_buyer.post("/accounts/email/", {"email": "old@example.com", "action_remove": ""})
     buyer.refresh_from_db()
     assert buyer.email == ""
     assert not EmailAddress.objects.exists()
     assert one_mail().subject == "Your e-mail address was removed"
-    assert "You have not given an address." in client.get("/accounts/email/").content.decode()
+    assert "You have not given an address." in as_buyer.get("/accounts/email/").content.decode()
 
 
 def test_a_changed_password_ends_the_other_sessions_and_a_mail_says_so(client: Client, buyer: User) -> None:
@@ -195,13 +194,12 @@ def test_a_mail_says_that_the_second_factor_is_on_or_off(client: Client, shop_ma
     assert one_mail().subject == "Two-step sign-in is off"
 
 
-def test_taking_back_a_change_of_the_address_leaves_all_as_it_was(client: Client, buyer: User) -> None:
+def test_taking_back_a_change_of_the_address_leaves_all_as_it_was(as_buyer: Client, buyer: User) -> None:
     confirmed(buyer, "old@example.com")
-    client.force_login(buyer)
-    enter_password_again(client, "buyer-password")
-    client.post("/accounts/email/", {"email": "new@example.com", "action_add": ""})
+    enter_password_again(as_buyer, "buyer-password")
+    as_buyer.post("/accounts/email/", {"email": "new@example.com", "action_add": ""})
     send_mails()
-    client.post("/accounts/email/", {"email": "new@example.com", "action_remove": ""})
+    as_buyer.post("/accounts/email/", {"email": "new@example.com", "action_remove": ""})
     assert list(EmailAddress.objects.values_list("email", "primary")) == [("old@example.com", True)]
     assert not send_mails()
 

@@ -1,16 +1,14 @@
 """How often accounts are made and new passwords asked for: atomic, and the same whether or not there is an account."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
-from tests.shop.accounts.account_steps import confirmed, send_mails, sign_up
+from tests.steps.accounts import confirmed, send_mails, sign_up
+from tests.steps.at_once import at_once
 
 
 def ask_for_password(email: str, *, prefix: str = "", **headers: Any) -> Any:
@@ -62,17 +60,7 @@ def test_one_client_asks_for_few_mailboxes(settings: Settings) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_of_twenty_requests_at_once_three_pass() -> None:
-    barrier = Barrier(20)
-
-    def ask(_number: int) -> int:
-        barrier.wait()
-        try:
-            return int(ask_for_password("mine@example.com").status_code)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(20) as pool:
-        statuses = list(pool.map(ask, range(20)))
+    statuses = at_once([lambda: ask_for_password("mine@example.com").status_code] * 20)
     assert sorted(statuses) == [302] * 3 + [429] * 17
     assert len(send_mails()) == 3
 

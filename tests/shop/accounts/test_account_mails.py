@@ -22,7 +22,7 @@ from shop.accounts.mail_texts import MAIL_TEXTS, account_message
 from shop.models import AccountMail
 from tests.orders.mails.mail_server import mail_server
 from tests.own_store import free_port
-from tests.shop.accounts.account_steps import confirmed, sign_up
+from tests.steps.accounts import confirmed, sign_up
 
 pytestmark = pytest.mark.django_db
 

@@ -1,14 +1,13 @@
 """Addresses, API tokens and sessions: a person's own, and nobody else's."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import User
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import translation
 
@@ -16,44 +15,42 @@ from shop.accounts.address_book import ADDRESSES_MAX
 from shop.accounts.tokens import new_token
 from shop.addresses.countries import country_choices
 from shop.models import Address, ApiToken
-from tests.seckill.staff.filled_form import messages_on
-from tests.shop.accounts.account_steps import enter_password_again, is_signed_in, sign_in
+from tests.steps.accounts import enter_password_again, is_signed_in, sign_in
+from tests.steps.at_once import at_once
+from tests.steps.buying import ADDRESS
+from tests.steps.staff import messages_on
 
 pytestmark = pytest.mark.django_db
 
-FILLED = {"name": "Li Lei", "line1": "Tianshan Road 123", "city": "Shanghai", "postcode": "200051", "country": "CN"}
-
 
 def add(client: Client, **changes: str) -> Any:
-    return client.post("/accounts/addresses/new/", {**FILLED, **changes})
+    return client.post("/accounts/addresses/new/", {**ADDRESS, **changes})
 
 
 def saved(user: User, **changes: Any) -> Address:
-    return Address.objects.create(user=user, **{**FILLED, **changes})
+    return Address.objects.create(user=user, **{**ADDRESS, **changes})
 
 
-def test_an_address_is_added_changed_and_deleted(client: Client, buyer: User) -> None:
-    client.force_login(buyer)
-    assert add(client, line2="Flat 4", phone="+86 138 0013 8000")["Location"] == "/accounts/addresses/"
+def test_an_address_is_added_changed_and_deleted(as_buyer: Client, buyer: User) -> None:
+    assert add(as_buyer, line2="Flat 4", phone="+86 138 0013 8000")["Location"] == "/accounts/addresses/"
     address = Address.objects.get()
     assert (address.user, address.is_default, address.line2) == (buyer, True, "Flat 4")
-    page = client.get("/accounts/addresses/").content.decode()
+    page = as_buyer.get("/accounts/addresses/").content.decode()
     assert "Tianshan Road 123" in page
     assert "China" in page
-    assert "中国" in client.get("/zh-hans/accounts/addresses/").content.decode()
-    client.post(f"/accounts/addresses/{address.pk}/", {**FILLED, "city": "Beijing"})
+    assert "中国" in as_buyer.get("/zh-hans/accounts/addresses/").content.decode()
+    as_buyer.post(f"/accounts/addresses/{address.pk}/", {**ADDRESS, "city": "Beijing"})
     address.refresh_from_db()
     assert (address.city, address.is_default) == ("Beijing", True)
-    assert "Delete this address?" in client.get(f"/accounts/addresses/{address.pk}/delete/").content.decode()
+    assert "Delete this address?" in as_buyer.get(f"/accounts/addresses/{address.pk}/delete/").content.decode()
     assert Address.objects.exists()
-    client.post(f"/accounts/addresses/{address.pk}/delete/")
+    as_buyer.post(f"/accounts/addresses/{address.pk}/delete/")
     assert not Address.objects.exists()
-    assert client.post(f"/accounts/addresses/{address.pk}/delete/").status_code == 404
+    assert as_buyer.post(f"/accounts/addresses/{address.pk}/delete/").status_code == 404
 
 
-def test_what_is_missing_is_said_at_its_field(client: Client, buyer: User) -> None:
-    client.force_login(buyer)
-    page = client.post("/accounts/addresses/new/", {"phone": "call me"}).content.decode()
+def test_what_is_missing_is_said_at_its_field(as_buyer: Client) -> None:
+    page = as_buyer.post("/accounts/addresses/new/", {"phone": "call me"}).content.decode()
     for words in (
         "Please enter the name of the person who receives the parcel.",
         "Please enter street and house number.",
@@ -63,20 +60,19 @@ def test_what_is_missing_is_said_at_its_field(client: Client, buyer: User) -> No
         "This does not look like a phone number. Write digits, for example +86 138 0013 8000.",
     ):
         assert words in page
-    chinese = client.post("/zh-hans/accounts/addresses/new/", {"country": "XX"}).content.decode()
+    chinese = as_buyer.post("/zh-hans/accounts/addresses/new/", {"country": "XX"}).content.decode()
     assert "请选择国家或地区。" in chinese
     assert "请填写收货人姓名。" in chinese
     assert not Address.objects.exists()
 
 
-def test_one_address_is_the_default(client: Client, buyer: User) -> None:
-    client.force_login(buyer)
-    add(client, name="first")
-    add(client, name="second", is_default="on")
-    add(client, name="third")
+def test_one_address_is_the_default(as_buyer: Client, buyer: User) -> None:
+    add(as_buyer, name="first")
+    add(as_buyer, name="second", is_default="on")
+    add(as_buyer, name="third")
     assert list(Address.objects.filter(is_default=True).values_list("name", flat=True)) == ["second"]
     second = Address.objects.get(name="second")
-    client.post(f"/accounts/addresses/{second.pk}/delete/")
+    as_buyer.post(f"/accounts/addresses/{second.pk}/delete/")
     assert list(Address.objects.filter(is_default=True).values_list("name", flat=True)) == ["third"]
     with pytest.raises(IntegrityError), transaction.atomic():
         Address.objects.filter(name="first").update(is_default=True)
@@ -84,13 +80,12 @@ def test_one_address_is_the_default(client: Client, buyer: User) -> None:
         saved(buyer, country="cn")
 
 
-def test_there_are_at_most_twenty_addresses(client: Client, buyer: User) -> None:
-    client.force_login(buyer)
+def test_there_are_at_most_twenty_addresses(as_buyer: Client) -> None:
     for number in range(ADDRESSES_MAX):
-        add(client, name=f"name {number}")
-    page = client.get("/accounts/addresses/").content.decode()
+        add(as_buyer, name=f"name {number}")
+    page = as_buyer.get("/accounts/addresses/").content.decode()
     assert "Add an address" not in page
-    answer = client.post("/accounts/addresses/new/", FILLED, follow=True)
+    answer = as_buyer.post("/accounts/addresses/new/", ADDRESS, follow=True)
     assert messages_on(answer) == ["You have 20 addresses already. Delete one before you add another."]
     assert Address.objects.count() == ADDRESSES_MAX
 
@@ -99,19 +94,11 @@ def test_there_are_at_most_twenty_addresses(client: Client, buyer: User) -> None
 def test_forms_that_are_sent_at_once_make_one_default_and_no_more_than_twenty(buyer: User) -> None:
     for number in range(ADDRESSES_MAX - 2):
         saved(buyer, name=f"name {number}")
-    barrier = Barrier(8)
-
-    def send(_number: int) -> int:
-        client = Client()
-        client.force_login(buyer)
-        barrier.wait()
-        try:
-            return int(add(client, is_default="on").status_code)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(send, range(8))) == {302}
+    browsers = [Client() for _ in range(8)]
+    for browser in browsers:
+        browser.force_login(buyer)
+    answers = at_once([partial(add, browser, is_default="on") for browser in browsers])
+    assert {answer.status_code for answer in answers} == {302}
     assert Address.objects.count() == ADDRESSES_MAX
     assert Address.objects.filter(is_default=True).count() == 1
 
@@ -121,7 +108,7 @@ def test_an_address_of_somebody_else_is_404(client: Client, buyer: User, strange
     client.force_login(stranger)
     for path in (f"/accounts/addresses/{address.pk}/", f"/accounts/addresses/{address.pk}/delete/"):
         assert client.get(path).status_code == 404
-        assert client.post(path, FILLED).status_code == 404
+        assert client.post(path, ADDRESS).status_code == 404
     assert client.get(f"/accounts/addresses/{uuid4()}/").status_code == 404
     assert "Tianshan" not in client.get("/accounts/addresses/").content.decode()
     assert Address.objects.get() == address
@@ -137,28 +124,26 @@ def test_countries_have_names_and_no_groups_among_them(language: str) -> None:
     assert len(names) > 240
 
 
-def test_a_token_is_shown_once_and_opens_the_api(client: Client, buyer: User) -> None:
-    client.force_login(buyer)
-    enter_password_again(client, "buyer-password")
-    page = client.post("/accounts/tokens/new/").content.decode()
+def test_a_token_is_shown_once_and_opens_the_api(as_buyer: Client) -> None:
+    enter_password_again(as_buyer, "buyer-password")
+    page = as_buyer.post("/accounts/tokens/new/").content.decode()
     (token,) = [part.split("<")[0] for part in page.split('<code class="secret">')[1:]]
     me = Client().get("/api/v1/me/", headers={"Authorization": f"Bearer {token}"})
     assert me.json()["name"] == "buyer"
-    page = client.get("/accounts/tokens/").content.decode()
+    page = as_buyer.get("/accounts/tokens/").content.decode()
     assert token not in page
     row = ApiToken.objects.get()
     assert f"{row.token_key}…" in page
-    client.post("/accounts/tokens/revoke/", {"digest": row.digest})
+    as_buyer.post("/accounts/tokens/revoke/", {"digest": row.digest})
     assert Client().get("/api/v1/me/", headers={"Authorization": f"Bearer {token}"}).status_code == 401
-    assert "You have no tokens." in client.get("/accounts/tokens/").content.decode()
+    assert "You have no tokens." in as_buyer.get("/accounts/tokens/").content.decode()
 
 
-def test_a_token_asks_for_the_password_where_it_was_not_just_entered(client: Client, buyer: User) -> None:
-    client.force_login(buyer)
-    asked = client.post("/accounts/tokens/new/")
+def test_a_token_asks_for_the_password_where_it_was_not_just_entered(as_buyer: Client) -> None:
+    asked = as_buyer.post("/accounts/tokens/new/")
     assert asked["Location"].startswith("/accounts/reauthenticate/")
     assert not ApiToken.objects.exists()
-    page = client.post(asked["Location"], {"password": "buyer-password"}).content.decode()
+    page = as_buyer.post(asked["Location"], {"password": "buyer-password"}).content.decode()
     assert '<code class="secret">' in page
 
 
@@ -208,12 +193,9 @@ def test_without_signing_in_every_page_of_the_account_leads_to_the_sign_in_page(
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_of_the_account_is_kept_by_no_cache_and_is_chinese_throughout(
-    client: Client, buyer: User, path: str
-) -> None:
-    client.force_login(buyer)
-    assert "no-store" in client.get(f"/accounts/{path}").get("Cache-Control", "no-store")
-    page = client.get(f"/zh-hans/accounts/{path}").content.decode()
+def test_a_page_of_the_account_is_kept_by_no_cache_and_is_chinese_throughout(as_buyer: Client, path: str) -> None:
+    assert "no-store" in as_buyer.get(f"/accounts/{path}").get("Cache-Control", "no-store")
+    page = as_buyer.get(f"/zh-hans/accounts/{path}").content.decode()
     assert 'aria-label="我的账户"' in page
     main = page.split("<main")[1].split("</main>")[0]
     for words in ("Password", "Address", "Session", "Save", "Change", "Delete", "你"):

@@ -4,35 +4,29 @@ from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from orders.models import Order
 from seckill.models import SaleItem
-from tests.orders.payments.payment_steps import order_of
-from tests.orders.staff.test_bounds import make_orders
-from tests.shop.accounts.account_steps import confirmed, send_mails, sign_in
+from tests.steps.accounts import confirmed, send_mails, sign_in
+from tests.steps.buying import make_orders
+from tests.steps.staff import admin_page, employee
 
 pytestmark = pytest.mark.django_db
 
 
-def page_of(person: User) -> str:
-    return f"/admin/auth/user/{person.pk}/change/"
-
-
-def test_the_page_shows_the_persons_orders(client: Client, shop_manager: User, buyer: User, item: SaleItem) -> None:
-    order = order_of(item, buyer)
-    client.force_login(shop_manager)
-    page = client.get(page_of(buyer)).content.decode()
+def test_the_page_shows_the_persons_orders(order: Order, as_manager: Client, shop_manager: User, buyer: User) -> None:
+    page = as_manager.get(admin_page(buyer)).content.decode()
     for text in (order.shown_code, "1 × Longjing tea", "awaiting payment", f"/admin/orders/order/{order.pk}/change/"):
         assert text in page
-    assert order.shown_code not in client.get(page_of(shop_manager)).content.decode()
+    assert order.shown_code not in as_manager.get(admin_page(shop_manager)).content.decode()
 
 
-def test_the_page_shows_nothing_of_the_password(client: Client, shop_manager: User, buyer: User) -> None:
-    client.force_login(shop_manager)
-    page = client.get(page_of(buyer)).content.decode()
+def test_the_page_shows_nothing_of_the_password(as_manager: Client, buyer: User) -> None:
+    page = as_manager.get(admin_page(buyer)).content.decode()
     algorithm, salt, digest = buyer.password.split("$")
     for part in (algorithm, salt, digest, digest[:6]):
         assert part not in page
@@ -42,45 +36,35 @@ def test_the_page_shows_nothing_of_the_password(client: Client, shop_manager: Us
 def save(client: Client, person: User, **changes: Any) -> None:
     sent = {"username": person.username, "email": person.email, "is_active": "on"}
     sent |= {"date_joined_0": "2026-01-02", "date_joined_1": "03:04:05", **changes}
-    assert client.post(page_of(person), sent).status_code == 302
+    assert client.post(admin_page(person), sent).status_code == 302
     person.refresh_from_db()
 
 
-def test_saving_the_page_keeps_the_password(client: Client, shop_manager: User, buyer: User) -> None:
-    client.force_login(shop_manager)
-    save(client, buyer, email="new@example.com")
+def test_saving_the_page_keeps_the_password(as_manager: Client, buyer: User) -> None:
+    save(as_manager, buyer, email="new@example.com")
     assert buyer.email == "new@example.com"
     assert buyer.check_password("buyer-password")
 
 
-def test_a_link_leads_to_all_orders_where_there_are_many(
-    client: Client, shop_manager: User, buyer: User, item: SaleItem
-) -> None:
+def test_a_link_leads_to_all_orders_where_there_are_many(as_manager: Client, buyer: User, item: SaleItem) -> None:
     make_orders(25, buyer=buyer, item=item)
-    client.force_login(shop_manager)
-    page = client.get(page_of(buyer)).content.decode()
+    page = as_manager.get(admin_page(buyer)).content.decode()
     assert page.count("1 × Longjing tea") == 20
     all_orders = f"/admin/orders/order/?buyer__id__exact={buyer.pk}"
     assert all_orders in page
-    assert client.get(all_orders).context["cl"].result_count == 25
+    assert as_manager.get(all_orders).context["cl"].result_count == 25
 
 
-def test_orders_are_shown_to_staff_who_may_see_orders(client: Client, buyer: User, item: SaleItem) -> None:
-    order = order_of(item, buyer)
-    clerk = User.objects.create_user("clerk", is_staff=True)
-    clerk.user_permissions.set(Permission.objects.filter(codename__in=["view_user", "change_user"]))
-    client.force_login(clerk)
-    assert order.shown_code not in client.get(page_of(buyer)).content.decode()
+def test_orders_are_shown_to_staff_who_may_see_orders(client: Client, order: Order, buyer: User) -> None:
+    client.force_login(employee("view_user", "change_user"))
+    assert order.shown_code not in client.get(admin_page(buyer)).content.decode()
 
 
-def test_a_person_with_many_orders_costs_no_more_queries(
-    client: Client, shop_manager: User, buyer: User, item: SaleItem
-) -> None:
-    client.force_login(shop_manager)
+def test_a_person_with_many_orders_costs_no_more_queries(as_manager: Client, buyer: User, item: SaleItem) -> None:
 
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:
-            assert client.get(page_of(buyer)).status_code == 200
+            assert as_manager.get(admin_page(buyer)).status_code == 200
         return len(captured)
 
     make_orders(1, buyer=buyer, item=item)
@@ -90,14 +74,11 @@ def test_a_person_with_many_orders_costs_no_more_queries(
     assert queries() == few
 
 
-def test_an_address_that_staff_replace_opens_the_account_no_more(
-    client: Client, shop_manager: User, buyer: User
-) -> None:
+def test_an_address_that_staff_replace_opens_the_account_no_more(as_manager: Client, buyer: User) -> None:
     confirmed(buyer, "old@example.com")
     # An address that the buyer wanted to have next, and has not confirmed.
     EmailAddress.objects.create(user=buyer, email="next@example.com")
-    client.force_login(shop_manager)
-    save(client, buyer, email="New@Example.com")
+    save(as_manager, buyer, email="New@Example.com")
     assert list(EmailAddress.objects.values_list("email", "verified", "primary")) == [("new@example.com", False, True)]
     for address in ("old@example.com", "new@example.com"):
         assert sign_in(Client(), login=address, password="buyer-password").status_code == 200
@@ -110,17 +91,15 @@ def test_an_address_that_staff_replace_opens_the_account_no_more(
     }
 
 
-def test_an_address_that_staff_remove_is_gone(client: Client, shop_manager: User, buyer: User) -> None:
+def test_an_address_that_staff_remove_is_gone(as_manager: Client, buyer: User) -> None:
     confirmed(buyer, "old@example.com")
-    client.force_login(shop_manager)
-    save(client, buyer, email="")
+    save(as_manager, buyer, email="")
     assert buyer.email == ""
     assert not EmailAddress.objects.exists()
 
 
-def test_an_address_that_staff_leave_stays_confirmed(client: Client, shop_manager: User, buyer: User) -> None:
+def test_an_address_that_staff_leave_stays_confirmed(as_manager: Client, buyer: User) -> None:
     confirmed(buyer, "old@example.com")
-    client.force_login(shop_manager)
-    save(client, buyer, first_name="Wei")
-    save(client, buyer, email="Old@example.com")
+    save(as_manager, buyer, first_name="Wei")
+    save(as_manager, buyer, email="Old@example.com")
     assert list(EmailAddress.objects.values_list("email", "verified", "primary")) == [("old@example.com", True, True)]

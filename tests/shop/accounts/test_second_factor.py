@@ -9,35 +9,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from shop.languages.page_language import path_in
+from tests.steps.accounts import enter_password, turn_on
 
 pytestmark = pytest.mark.django_db
-
-ADMIN_SIGN_IN = "/accounts/login/?next=/admin/"
-
-
-def code_of(secret: str) -> str:
-    """The code of the step before, so that the next sign-in of a test has a fresh one. No code is good twice."""
-    code: str = format_hotp_value(hotp_value(secret, next(yield_hotp_counters_from_time())))
-    return code
-
-
-def enter_password(client: Client, *, password: str = "manager-password") -> str:
-    """Where the sign-in page for the admin leads."""
-    form = {"login": "manager", "password": password, "next": "/admin/"}
-    answer = client.post(ADMIN_SIGN_IN, form)
-    return answer.get("Location", "")
-
-
-def turn_on(client: Client) -> tuple[str, list[str]]:
-    """Turns the second factor on as a person does. The secret, and the recovery codes."""
-    page = client.get("/accounts/2fa/totp/activate/", follow=True)
-    assert page.redirect_chain[0][0].startswith("/accounts/reauthenticate/")
-    page = client.post(page.redirect_chain[0][0], {"password": "manager-password"}, follow=True)
-    secret = re.findall(r"<code>([A-Z2-7]+)</code>", page.content.decode())[0]
-    page = client.post("/accounts/2fa/totp/activate/", {"code": code_of(secret)}, follow=True)
-    codes = re.findall(r"<code>(\d{8})</code>", page.content.decode())
-    assert len(codes) == 10
-    return secret, codes
 
 
 def test_the_admin_has_no_sign_in_of_its_own(shop_manager: User, client: Client) -> None:
@@ -54,10 +28,9 @@ def test_a_manager_signs_in_and_a_buyer_is_told_no(shop_manager: User, buyer: Us
     assert client.get("/admin/", follow=True).status_code == 403
 
 
-def test_the_admin_s_password_page_is_the_shop_s(shop_manager: User, client: Client) -> None:
-    client.force_login(shop_manager)
-    assert client.post("/admin/password_change/", {"old_password": "x"})["Location"] == "/accounts/password/change/"
-    page = client.get("/admin/").content.decode()
+def test_the_admin_s_password_page_is_the_shop_s(as_manager: Client) -> None:
+    assert as_manager.post("/admin/password_change/", {"old_password": "x"})["Location"] == "/accounts/password/change/"
+    page = as_manager.get("/admin/").content.decode()
     assert 'href="/accounts/2fa/"' in page
     assert 'href="/accounts/password/change/"' in page
 

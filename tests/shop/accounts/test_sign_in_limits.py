@@ -189,10 +189,9 @@ def test_a_cache_server_that_is_back_counts_again_and_says_so(settings: Settings
         take()
 
 
-def test_allauth_s_own_limits_answer_in_the_shop_s_words(buyer: User, client: Client) -> None:
-    client.force_login(buyer)
+def test_allauth_s_own_limits_answer_in_the_shop_s_words(as_buyer: Client) -> None:
     form = {"oldpassword": "wrong", "password1": "a-good-long-password", "password2": "a-good-long-password"}
-    answers = [client.post("/accounts/password/change/", form) for _ in range(7)]
+    answers = [as_buyer.post("/accounts/password/change/", form) for _ in range(7)]
     limited = answers[-1]
     assert (limited.status_code, limited["Retry-After"]) == (429, "60")
     assert 'class="brand"' in limited.content.decode()

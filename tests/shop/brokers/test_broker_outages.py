@@ -22,12 +22,12 @@ from shop.configuration.message_broker import broker_settings
 from shop.local.process import Process
 from shop.local.stores.sentinel_store import SentinelStore
 from shop.models import Product
-from tests.conftest import make_item
 from tests.live_shop import live_processes
 from tests.own_store import running_replicated
 from tests.processes import wait_until
 from tests.shop.brokers.rabbitmq_server import RabbitServer, need_rabbitmq, rabbit_server
-from tests.web.reservations.test_live_gate import Caller
+from tests.steps.caller import Caller
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -19,9 +19,9 @@ from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes import passes
 from shop.models import Product
-from tests.conftest import make_item
 from tests.live_shop import ALL_QUEUES, environment, live_processes
 from tests.processes import wait_until
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

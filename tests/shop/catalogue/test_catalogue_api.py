@@ -7,7 +7,7 @@ from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from shop.models import Category, Product, Variant
-from tests.products import make_product, variant_of
+from tests.steps.shop import make_product, variant_of
 
 pytestmark = pytest.mark.django_db
 

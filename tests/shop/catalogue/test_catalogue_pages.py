@@ -13,8 +13,7 @@ from pytest_django import DjangoAssertNumQueries
 from seckill.models import Sale, SaleItem
 from shop.catalogue.pages import PAGE_SIZE, Pages
 from shop.models import Category, Product, Variant
-from tests.conftest import make_item
-from tests.products import make_product, variant_of
+from tests.steps.shop import make_item, make_product, variant_of
 
 pytestmark = pytest.mark.django_db
 

@@ -3,19 +3,12 @@
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from django.urls import path
 
 from shop.catalogue import category_menu
 from shop.models import Category
-from shop.urls import urlpatterns as urls_of_shop
-from tests.shop.http.test_error_pages import broken
 
 pytestmark = pytest.mark.django_db
 
-# A shop with one page more, for the test that names this module as its urls.
-urlpatterns = [path("broken/", broken), *urls_of_shop]
-handler404 = "shop.http.problems.not_found"
-handler500 = "shop.http.problems.server_error"
 
 LINK, LINK_ZH = '<a href="/categories/tea/">Tea</a>', '<a href="/zh-hans/categories/tea/">茶</a>'
 OPEN = ("/", "/products/", "/search/", "/cart/", "/orders/find/", "/accounts/login/", "/accounts/signup/")
@@ -48,7 +41,7 @@ def test_they_are_read_again_after_a_second(monkeypatch: pytest.MonkeyPatch, tea
     assert menu.recent() == [tea, more]
 
 
-@pytest.mark.urls("tests.shop.catalogue.test_category_menu")
+@pytest.mark.urls("tests.shop.http.broken_page")
 def test_a_page_about_a_failure_has_those_last_seen_and_asks_nothing(
     client: Client, django_assert_num_queries: object
 ) -> None:

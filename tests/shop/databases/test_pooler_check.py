@@ -15,7 +15,7 @@ from django.db import connection
 
 from tests.other_database import own_url
 from tests.own_pooler import OwnPooler, running_pooler
-from tests.seckill.test_deploy_check import EVERYTHING_IS_WELL, check
+from tests.steps.operating import EVERYTHING_IS_WELL, check
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,11 +15,10 @@ from orders.staff.order_table import OrderLineTable
 from shop.databases import replica as replica_module
 from shop.databases.replica import ReplicaState, may_lag, reading_alias
 from shop.models import Category, Product
-from tests.conftest import make_item
 from tests.embedded_servers import temporary_server_directory
 from tests.other_database import shop_on
 from tests.own_postgres import Pair, running_pair
-from tests.products import make_product, variant_of
+from tests.steps.shop import make_item, make_product, variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

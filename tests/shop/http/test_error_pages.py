@@ -1,23 +1,11 @@
 """What a visitor sees when something fails: a page of the shop, in the visitor's language, that needs nothing else."""
 
 import pytest
-from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
-from django.urls import path
 from django.utils import translation
 
 from shop.accounts.session_store import SessionStore
 from shop.http import problems
-from shop.urls import urlpatterns as urls_of_shop
-
-
-def broken(request: HttpRequest) -> HttpResponse:
-    raise RuntimeError("broken on purpose")
-
-
-# A shop with one page more, for the test that names this module as its urls.
-urlpatterns = [path("broken/", broken), *urls_of_shop]
-handler500 = "shop.http.problems.server_error"
 
 
 @pytest.mark.parametrize(
@@ -30,7 +18,7 @@ def test_a_missing_page_is_said_in_words(client: Client, path: str, words: str) 
     assert words in answer.content.decode()
 
 
-@pytest.mark.urls("tests.shop.http.test_error_pages")
+@pytest.mark.urls("tests.shop.http.broken_page")
 def test_a_failure_is_said_without_database_and_session(
     client: Client, monkeypatch: pytest.MonkeyPatch, settings: object
 ) -> None:

@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from seckill.models import SaleItem
 from seckill.passes.authentication import TITLES, PassRefused
 from shop.http import health, problems
-from tests.conftest import make_item
+from tests.steps.shop import make_item
 
 
 @pytest.mark.parametrize("path", ["/api/", "/api/v1/", "/api/v1/nothing/", "/api/v1/sale-items/x/live/", "/api/v2/"])

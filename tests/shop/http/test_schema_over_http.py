@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from seckill.models import SaleItem
 from shop.models import ApiToken
 from tests.live_shop import live_web
-from tests.orders.payments.payment_steps import order_of
+from tests.steps.buying import order_of
 
 # For each operation. All of them take some seconds on an idle machine.
 EXAMPLES_MAX = 25

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -22,7 +21,8 @@ from shop.models.picture_check import FORMATS
 from shop.models.picture_field import PictureFormField
 from shop.pictures import orphan_files
 from shop.pictures.local_files import CACHE_CONTROL
-from tests.shop.product_page import page_of, saved_page
+from tests.steps.product_page import saved_page
+from tests.steps.staff import admin_page
 
 pytestmark = pytest.mark.django_db
 
@@ -129,12 +129,9 @@ def test_what_is_no_picture_or_too_large_is_refused_in_words(content: bytes, wor
     assert words in clean(content)
 
 
-def test_a_broken_upload_is_a_sentence_in_the_admin(
-    client: Client, shop_manager: User, product: Product, media: Path
-) -> None:
-    client.force_login(shop_manager)
+def test_a_broken_upload_is_a_sentence_in_the_admin(as_manager: Client, product: Product, media: Path) -> None:
     drawing = SimpleUploadedFile("a.svg", SVG, "image/svg+xml")
-    answer = client.post(page_of(product), saved_page(product) | {"new_pictures": [drawing]})
+    answer = as_manager.post(admin_page(product), saved_page(product) | {"new_pictures": [drawing]})
     assert answer.status_code == 200
     assert "This is no picture" in answer.content.decode()
     assert not files_of(media)

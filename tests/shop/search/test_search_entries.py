@@ -10,7 +10,7 @@ from shop.models import Category, Product, SearchEntry, SearchWord, Variant, wri
 from shop.models.search_words import fold, pieces_of
 from shop.search.query import search
 from shop.search.spelling import closest, typos_between
-from tests.products import make_product, variant_of
+from tests.steps.shop import make_product, variant_of
 
 pytestmark = pytest.mark.django_db
 

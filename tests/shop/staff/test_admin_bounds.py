@@ -22,9 +22,10 @@ from orders.models import Attention, Mail, Order, OrderLine, PaymentEvent
 from orders.staff.needs_attention import OrderToLookAt
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Category, Product, TaxRate, Variant
-from tests.orders.staff.test_bounds import make_events, make_orders
+from tests.steps.buying import make_orders
+from tests.steps.paying import make_events
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 LISTED = [(model, registered) for model, registered in admin.site._registry.items()]
 # Of these a shop has a handful, so that a list of all of them is short.
@@ -33,11 +34,6 @@ FEW: set[type[models.Model]] = {Group, Permission, TaxRate, ContentType, Categor
 PAGE_BYTES_MAX = 300_000
 
 each_list = pytest.mark.parametrize(("model", "registered"), LISTED, ids=[model.__name__ for model, _ in LISTED])
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
 
 
 def add_rows(model: type[models.Model], count: int, *, item: SaleItem, buyer: User) -> None:

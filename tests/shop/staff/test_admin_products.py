@@ -5,22 +5,18 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from PIL import Image
 from pytest_django import Settings
 
 from shop.models import Category, Product, StockChange, Variant
-from tests.products import make_product, variant_of
-from tests.shop.product_page import PRODUCTS, errors_of_rows, filled_page, messages_on, new_row, page_of, saved_page
+from tests.steps.product_page import PRODUCTS, filled_page, new_row, saved_page
+from tests.steps.shop import make_product, statements_for, variant_of
+from tests.steps.staff import admin_page, employee, errors_of_rows, messages_on
 
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 
 def test_a_product_is_stored_with_its_price_in_minor_units_and_its_first_stock(client: Client, db: None) -> None:
@@ -45,12 +41,12 @@ def test_a_category_is_stored(client: Client, db: None) -> None:
 def test_the_choice_of_a_category_shows_the_way_to_it(client: Client, product: Product) -> None:
     assert product.category
     green = Category.objects.create(name="Green tea", slug="green", parent=product.category)
-    assert f'<option value="{green.pk}">Tea / Green tea</option>' in client.get(page_of(product)).content.decode()
+    assert f'<option value="{green.pk}">Tea / Green tea</option>' in client.get(admin_page(product)).content.decode()
 
 
 def test_prices_are_shown_as_decimals_with_their_currency(client: Client, product: Product) -> None:
     assert "99.00 CNY" in client.get(PRODUCTS).content.decode()
-    assert 'value="99.00"' in client.get(page_of(product)).content.decode()
+    assert 'value="99.00"' in client.get(admin_page(product)).content.decode()
 
 
 def test_the_list_shows_from_and_to_which_price_a_product_is_sold(client: Client, product: Product) -> None:
@@ -85,21 +81,17 @@ def test_a_price_that_is_none_is_refused_at_its_field(client: Client, db: None, 
 
 
 def test_who_may_only_look_sees_the_price_and_the_stock_as_text(client: Client, product: Product) -> None:
-    viewer = User.objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.set(Permission.objects.filter(codename="view_product"))
-    client.force_login(viewer)
-    page = client.get(page_of(product)).content.decode()
+    client.force_login(employee("view_product"))
+    page = client.get(admin_page(product)).content.decode()
     assert "99.00 CNY" in page
     assert "9900" not in page
     assert "new_pictures" not in page
-    assert client.post(page_of(product), saved_page(product)).status_code == 403
+    assert client.post(admin_page(product), saved_page(product)).status_code == 403
 
 
 def test_who_may_change_products_may_change_their_variants(client: Client, product: Product) -> None:
-    editor = User.objects.create_user("editor", is_staff=True)
-    editor.user_permissions.set(Permission.objects.filter(codename__in=["view_product", "change_product"]))
-    client.force_login(editor)
-    assert client.post(page_of(product), saved_page(product, price_minor="88.00")).status_code == 302
+    client.force_login(employee("view_product", "change_product"))
+    assert client.post(admin_page(product), saved_page(product, price_minor="88.00")).status_code == 302
     assert variant_of(product).price_minor == 8800
 
 
@@ -111,7 +103,7 @@ def test_products_are_found_by_either_name_when_an_item_is_added(client: Client,
 
 def test_saving_a_product_leaves_its_stock_alone(client: Client, product: Product) -> None:
     Variant.objects.update(available=7, held=2, sold=5)
-    assert client.post(page_of(product), saved_page(product, price_minor="88.00")).status_code == 302
+    assert client.post(admin_page(product), saved_page(product, price_minor="88.00")).status_code == 302
     variant = variant_of(product)
     assert (variant.price_minor, variant.available, variant.held, variant.sold) == (8800, 7, 2, 5)
 
@@ -163,14 +155,14 @@ class TestOptions:
 
 
 def test_a_product_that_is_shown_but_cannot_be_bought_is_saved_with_a_warning(client: Client, product: Product) -> None:
-    response = client.post(page_of(product), saved_page(product, is_active=""), follow=True)
+    response = client.post(admin_page(product), saved_page(product, is_active=""), follow=True)
     warning = "“Longjing tea” is shown in the shop, but no variant of it can be bought."
     assert warning in messages_on(response)
 
 
 def test_a_variant_of_which_checkouts_hold_units_is_not_deleted(client: Client, product: Product) -> None:
     Variant.objects.update(held=2)
-    response = client.post(page_of(product), saved_page(product, DELETE="on"))
+    response = client.post(admin_page(product), saved_page(product, DELETE="on"))
     sentence = "Checkouts hold units of SKU-longjing, “Longjing tea”, so it cannot be deleted now."
     assert sentence in response.content.decode()
     assert Variant.objects.exists()
@@ -183,32 +175,32 @@ class TestPictures:
 
     def test_several_are_added_at_once_in_their_order(self, client: Client, product: Product) -> None:
         files = [picture_file("front.png", size=(40, 30)), picture_file("back.png", size=(30, 40))]
-        assert client.post(page_of(product), saved_page(product) | {"new_pictures": files}).status_code == 302
+        assert client.post(admin_page(product), saved_page(product) | {"new_pictures": files}).status_code == 302
         widths = [picture.image.width for picture in product.pictures.order_by("position")]
         assert widths == [40, 30]
 
     def test_later_ones_come_after_those_that_are_there(self, client: Client, product: Product) -> None:
         for size in ((40, 30), (30, 40)):
             picture = picture_file("picture.png", size=size)
-            client.post(page_of(product), saved_page(product) | {"new_pictures": [picture]})
+            client.post(admin_page(product), saved_page(product) | {"new_pictures": [picture]})
         assert [picture.image.width for picture in product.pictures.order_by("position")] == [40, 30]
 
     def test_what_is_no_picture_is_refused_by_its_name_and_nothing_is_saved(
         self, client: Client, product: Product
     ) -> None:
         files = [picture_file("front.png"), SimpleUploadedFile("virus.png", b"<svg onload=alert(1)>", "image/png")]
-        response = client.post(page_of(product), saved_page(product) | {"new_pictures": files})
+        response = client.post(admin_page(product), saved_page(product) | {"new_pictures": files})
         (error,) = response.context["adminform"].form.errors["new_pictures"]
         assert error.startswith("virus.png: ")
         assert not product.pictures.exists()
 
     def test_one_that_is_too_large_is_refused(self, client: Client, product: Product, settings: Settings) -> None:
         settings.PICTURE_BYTES_MAX = 50
-        response = client.post(page_of(product), saved_page(product) | {"new_pictures": [picture_file("big.png")]})
+        response = client.post(admin_page(product), saved_page(product) | {"new_pictures": [picture_file("big.png")]})
         assert "big.png: A picture may have 50" in response.context["adminform"].form.errors["new_pictures"][0]
 
     def test_the_list_shows_the_first_one(self, client: Client, product: Product) -> None:
-        client.post(page_of(product), saved_page(product) | {"new_pictures": [picture_file("front.png")]})
+        client.post(admin_page(product), saved_page(product) | {"new_pictures": [picture_file("front.png")]})
         assert product.pictures.get().small.url in client.get(PRODUCTS).content.decode()
 
 
@@ -221,30 +213,23 @@ class TestLongLists:
     def test_the_list_of_products(self, client: Client, product: Product, query: str) -> None:
         address = PRODUCTS + query.format(category=product.category_id)
         add_products(range(2), category=product.category)
-        few = count_queries(client, address)
+        few = statements_for(client, address)
         add_products(range(2, 62), category=product.category)
-        assert count_queries(client, address) == few
+        assert statements_for(client, address) == few
 
     def test_the_list_of_the_stock(self, client: Client, product: Product) -> None:
         add_products(range(2), category=product.category)
-        few = count_queries(client, "/admin/shop/variant/")
+        few = statements_for(client, "/admin/shop/variant/")
         add_products(range(2, 62), category=product.category)
-        assert count_queries(client, "/admin/shop/variant/") == few
+        assert statements_for(client, "/admin/shop/variant/") == few
 
     def test_the_page_of_a_product(self, client: Client, product: Product) -> None:
         add_products(range(2), category=product.category)
-        few = count_queries(client, page_of(product))
+        few = statements_for(client, admin_page(product))
         for number in range(12):
             Variant.objects.create(product=product, sku=f"V{number}", price_minor=100)
         add_products(range(2, 62), category=product.category)
-        assert count_queries(client, page_of(product)) == few
-
-
-def count_queries(client: Client, address: str) -> int:
-    client.get(address)
-    with CaptureQueriesContext(connection) as queries:
-        assert client.get(address).status_code == 200
-    return len(queries)
+        assert statements_for(client, admin_page(product)) == few
 
 
 def add_products(numbers: range, *, category: Category | None) -> None:
@@ -259,7 +244,7 @@ def picture_file(name: str, *, size: tuple[int, int] = (20, 20)) -> SimpleUpload
 
 
 def test_there_is_a_tab_for_each_language(client: Client, product: Product) -> None:
-    page = client.get(page_of(product)).content.decode()
+    page = client.get(admin_page(product)).content.decode()
     for code, name in django_settings.LANGUAGES:
         assert name in page, code
     assert 'name="name_zh_hans"' in page
@@ -278,9 +263,7 @@ def test_people_and_their_groups_have_pages(client: Client, shop_manager: User) 
 
 def test_the_sidebar_leads_only_where_its_reader_may_go(client: Client, shop_manager: User) -> None:
     assert "/admin/seckill/saleitem/" in client.get("/admin/").content.decode()
-    cook = User.objects.create_user("cook", is_staff=True)
-    cook.user_permissions.set(Permission.objects.filter(codename="view_product"))
-    client.force_login(cook)
+    client.force_login(employee("view_product"))
     page = client.get("/admin/").content.decode()
     assert PRODUCTS in page
     assert "/admin/orders/order/" not in page

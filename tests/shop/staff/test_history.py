@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
@@ -11,15 +10,11 @@ from orders.models import ShippingMethod
 from seckill.models import SaleItem
 from shop.models import Category, Product, Variant
 from shop.stock.movements import move
-from tests.conftest import make_item
-from tests.products import variant_of
-from tests.seckill.staff.filled_form import form_of, row_of_saved
-from tests.shop.product_page import page_of, saved_page
+from tests.steps.product_page import saved_page
+from tests.steps.shop import make_item, variant_of
+from tests.steps.staff import admin_page, employee, form_of, row_of_saved
 
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 
 def history_of(client: Client, row: Any) -> list[tuple[str, str, str, str, str]]:
@@ -33,7 +28,7 @@ def history_of(client: Client, row: Any) -> list[tuple[str, str, str, str, str]]
 
 
 def test_the_history_of_a_product_has_its_variants_with_old_and_new_values(client: Client, product: Product) -> None:
-    client.post(page_of(product), saved_page(product, price_minor="88.00") | {"name_zh_hans": "明前龙井"})
+    client.post(admin_page(product), saved_page(product, price_minor="88.00") | {"name_zh_hans": "明前龙井"})
     assert set(history_of(client, product)) >= {
         ("Variant · SKU-longjing", "manager", "Price", "99.00 CNY", "88.00 CNY"),
         ("Product · Longjing tea", "manager", "Name (简体中文)", "龙井茶", "明前龙井"),
@@ -43,9 +38,9 @@ def test_the_history_of_a_product_has_its_variants_with_old_and_new_values(clien
 def test_saving_without_a_change_adds_nothing_to_the_page(client: Client, product: Product) -> None:
     url = reverse("admin:shop_product_history", args=[product.pk])
     page = saved_page(product) | {"category": product.category_id, "name_zh_hans": "龙井茶"}
-    client.post(page_of(product), page | {"variants-0-weight_grams": 0})
+    client.post(admin_page(product), page | {"variants-0-weight_grams": 0})
     before = len(client.get(url).context["entries"])
-    client.post(page_of(product), page | {"variants-0-weight_grams": 0})
+    client.post(admin_page(product), page | {"variants-0-weight_grams": 0})
     assert len(client.get(url).context["entries"]) == before
 
 
@@ -89,9 +84,7 @@ def test_a_draft_of_a_sale_has_one_with_its_items(client: Client, product: Produ
 
 
 def test_who_may_not_see_products_sees_no_history_of_them(client: Client, product: Product) -> None:
-    cook = User.objects.create_user("cook", is_staff=True)
-    cook.user_permissions.set(Permission.objects.filter(codename="view_category"))
-    client.force_login(cook)
+    client.force_login(employee("view_category"))
     assert client.get(reverse("admin:shop_product_history", args=[product.pk])).status_code == 403
 
 

@@ -1,11 +1,9 @@
 """Tables of products, variants and stock come in with a preview, errors by line, and all rows or none."""
 
-import csv
-from io import BytesIO, StringIO
-from typing import Any
+from io import BytesIO
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from openpyxl import Workbook, load_workbook
@@ -14,58 +12,15 @@ from pytest_django import Settings
 from seckill.models import SaleItem
 from shop.models import Product, StockChange, Variant
 from shop.stock.movements import move
-from tests.products import variant_of
-from tests.shop.product_page import messages_on
+from tests.steps.shop import variant_of
+from tests.steps.staff import employee, messages_on
+from tests.steps.tables import CSV, XLSX, bring, confirm, errors_by_line, export, exported, upload
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 PRODUCTS = "/admin/shop/product/"
 STOCK = "/admin/shop/variant/"
-CSV, XLSX = "0", "1"
-PRODUCT_TABLE, VARIANT_TABLE = "0", "1"
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
-
-
-def upload(client: Client, page: str, *rows: dict[str, Any], table: str = "0", **form: Any) -> Any:
-    """The first step: the answer is the preview, or the form with its errors."""
-    file = SimpleUploadedFile("table.csv", csv_of(*rows).encode("utf-8-sig"), "text/csv")
-    data = {"format": CSV, "resource": table, "import_file": file} | form
-    return client.post(f"{page}import/", data)
-
-
-def confirm(client: Client, page: str, preview: Any) -> Any:
-    """The second step, as the button of the preview posts it."""
-    return client.post(f"{page}process_import/", preview.context["confirm_form"].initial, follow=True)
-
-
-def bring(client: Client, page: str, *rows: dict[str, Any], table: str = "0") -> None:
-    preview = upload(client, page, *rows, table=table)
-    assert not errors_by_line(preview)
-    confirm(client, page, preview)
-
-
-def errors_by_line(preview: Any) -> dict[int, list[str]]:
-    result = preview.context["result"]
-    errors = {row.number: [str(message) for message in row.error.messages] for row in result.invalid_rows}
-    return errors | {row.number: [str(error.error) for error in row.errors] for row in result.error_rows}
-
-
-def csv_of(*rows: dict[str, Any]) -> str:
-    text = StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def export(client: Client, page: str, *, table: str = "0", file_format: str = CSV) -> Any:
-    return client.post(f"{page}export/", {"format": file_format, "resource": table}).content
-
-
-def exported(client: Client, page: str, *, table: str = "0") -> list[dict[str, str]]:
-    return list(csv.DictReader(StringIO(export(client, page, table=table).decode("utf-8-sig"))))
+VARIANT_TABLE = "1"
 
 
 class TestProducts:
@@ -186,8 +141,8 @@ class TestStock:
 class TestFiles:
     def test_a_cell_that_a_spreadsheet_would_compute_is_marked(self, client: Client, product: Product) -> None:
         Product.objects.update(name_en='=HYPERLINK("http://evil.example","x")')
-        assert "'=HYPERLINK" in export(client, PRODUCTS).decode("utf-8-sig")
-        book = load_workbook(BytesIO(export(client, PRODUCTS, file_format=XLSX)))
+        assert "'=HYPERLINK" in export(client, PRODUCTS).content.decode("utf-8-sig")
+        book = load_workbook(BytesIO(export(client, PRODUCTS, file_format=XLSX).content))
         cells = [cell for row in book.active.iter_rows() for cell in row]
         assert not [cell for cell in cells if cell.data_type == "f"]
 
@@ -229,9 +184,7 @@ class TestFiles:
 
 @pytest.mark.parametrize("page", [PRODUCTS, STOCK])
 def test_who_may_only_look_exports_but_does_not_import(client: Client, product: Product, page: str) -> None:
-    viewer = User.objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.set(Permission.objects.filter(codename__in=["view_product", "view_variant"]))
-    client.force_login(viewer)
+    client.force_login(employee("view_product", "view_variant"))
     assert client.get(f"{page}export/").status_code == 200
     assert client.get(f"{page}import/").status_code == 403
     assert client.post(f"{page}process_import/", {}).status_code == 403

@@ -5,14 +5,15 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
-from django.urls import reverse
 from pytest_django import Settings
 
 from shop.models import Product, StockChange, Variant
 from shop.stock.low_stock import badge
 from shop.stock.movements import move
-from tests.products import make_product, variant_of
-from tests.shop.product_page import messages_on
+from tests.steps.shop import make_product, variant_of
+from tests.steps.staff import admin_page, messages_on
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
 Kind = StockChange.Kind
 STOCK = "/admin/shop/variant/"
@@ -28,15 +29,6 @@ def variant(db: None) -> Variant:
     return variant
 
 
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, shop_manager: User) -> None:
-    client.force_login(shop_manager)
-
-
-def page_of(variant: Variant) -> str:
-    return reverse("admin:shop_variant_change", args=[variant.pk])
-
-
 def step(how: str, units: int | str, *, seen: int = 10, reason: str = "delivery 4711") -> dict[str, Any]:
     """What the browser posts; `seen` are the units that the page showed."""
     return {"how": how, "units": units, "reason": reason, "seen": seen, "low_stock_at": ""}
@@ -49,13 +41,13 @@ def error_of(response: Any, field: str = "units") -> str:
 
 def test_a_change_by_a_number_is_applied_to_what_is_there_now(client: Client, variant: Variant) -> None:
     move(kind=Kind.HELD, units_of={variant.pk: 3})
-    assert client.post(page_of(variant), step("change", 20)).status_code == 302
+    assert client.post(admin_page(variant), step("change", 20)).status_code == 302
     variant.refresh_from_db()
     assert (variant.available, variant.held) == (25, 5)
 
 
 def test_a_count_includes_the_units_that_checkouts_hold(client: Client, variant: Variant) -> None:
-    assert client.post(page_of(variant), step("count", 12)).status_code == 302
+    assert client.post(admin_page(variant), step("count", 12)).status_code == 302
     variant.refresh_from_db()
     assert (variant.available, variant.held) == (10, 2)
 
@@ -64,43 +56,43 @@ def test_a_count_against_a_stock_that_has_changed_is_refused_and_can_be_saved_on
     client: Client, variant: Variant
 ) -> None:
     move(kind=Kind.SOLD, units_of={variant.pk: 2})
-    response = client.post(page_of(variant), step("count", 12))
+    response = client.post(admin_page(variant), step("count", 12))
     sentence = "The stock has changed from 10 to 8 in the meantime. Check your count and save again, or change the"
     assert error_of(response).startswith(sentence)
     variant.refresh_from_db()
     assert variant.available == 8
     shown_again = response.context["adminform"].form["seen"].value()
-    assert client.post(page_of(variant), step("count", 12, seen=shown_again)).status_code == 302
+    assert client.post(admin_page(variant), step("count", 12, seen=shown_again)).status_code == 302
     variant.refresh_from_db()
     assert variant.available == 12
 
 
 def test_a_count_below_what_checkouts_hold_is_refused(client: Client, variant: Variant) -> None:
-    response = client.post(page_of(variant), step("count", 1))
+    response = client.post(admin_page(variant), step("count", 1))
     assert error_of(response) == "Checkouts hold 2 units, so the stock cannot be lower."
 
 
 def test_no_more_can_be_taken_away_than_is_available(client: Client, variant: Variant) -> None:
-    response = client.post(page_of(variant), step("change", -9))
+    response = client.post(admin_page(variant), step("change", -9))
     assert error_of(response) == "Only 8 units are available; checkouts hold 2 more."
-    assert client.post(page_of(variant), step("change", -8)).status_code == 302
+    assert client.post(admin_page(variant), step("change", -8)).status_code == 302
 
 
 def test_a_change_needs_a_reason(client: Client, variant: Variant) -> None:
-    response = client.post(page_of(variant), step("change", 1, reason=""))
+    response = client.post(admin_page(variant), step("change", 1, reason=""))
     assert error_of(response, "reason") == "Say why the stock changes."
 
 
 def test_the_journal_says_who_changed_what_and_why(client: Client, variant: Variant, shop_manager: User) -> None:
-    client.post(page_of(variant), step("change", -3, reason="broken"))
+    client.post(admin_page(variant), step("change", -3, reason="broken"))
     entry = StockChange.objects.order_by("-pk")[0]
     assert (entry.kind, entry.units, entry.available_before, entry.available_after) == ("changed", -3, 8, 5)
     assert (entry.reason, entry.made_by) == ("broken", shop_manager)
-    assert "broken" in client.get(page_of(variant)).content.decode()
+    assert "broken" in client.get(admin_page(variant)).content.decode()
 
 
 def test_the_limit_is_set_without_touching_the_stock(client: Client, variant: Variant) -> None:
-    client.post(page_of(variant), step("change", "") | {"low_stock_at": 9})
+    client.post(admin_page(variant), step("change", "") | {"low_stock_at": 9})
     variant.refresh_from_db()
     assert (variant.low_stock_at, variant.available, StockChange.objects.count()) == (9, 8, 2)
 
@@ -160,13 +152,13 @@ class TestPermissions:
     def test_a_keeper_of_the_stock_changes_the_stock_but_no_product(
         self, client: Client, keeper: User, variant: Variant
     ) -> None:
-        assert client.post(page_of(variant), step("change", 5)).status_code == 302
+        assert client.post(admin_page(variant), step("change", 5)).status_code == 302
         assert client.get(f"/admin/shop/product/{variant.product_id}/change/").status_code == 403
 
     def test_who_may_only_see_the_stock_cannot_change_it(self, client: Client, keeper: User, variant: Variant) -> None:
         keeper.user_permissions.set(Permission.objects.filter(codename="view_variant"))
-        assert client.get(page_of(variant)).status_code == 200
-        assert client.post(page_of(variant), step("change", 5)).status_code == 403
+        assert client.get(admin_page(variant)).status_code == 200
+        assert client.post(admin_page(variant), step("change", 5)).status_code == 403
         variant.refresh_from_db()
         assert variant.available == 8
 
@@ -176,5 +168,5 @@ class TestPermissions:
 
 
 def test_the_page_says_what_is_there_now(client: Client, variant: Variant) -> None:
-    response = client.post(page_of(variant), step("change", 5) | {"_continue": "1"}, follow=True)
+    response = client.post(admin_page(variant), step("change", 5) | {"_continue": "1"}, follow=True)
     assert messages_on(response) == ["Saved. “Mug” has 13 available units now."]

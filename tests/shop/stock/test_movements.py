@@ -1,15 +1,16 @@
 """The ordinary stock: units move all together or not at all, and the journal says the same as the counters."""
 
 import random
-import threading
+from contextlib import suppress
+from functools import partial
 
 import pytest
-from django.db import connection
 from django.db.models import Sum
 
 from shop.models import Product, StockChange, Variant
 from shop.stock.movements import EFFECTS, NotEnoughUnits, move, set_count
-from tests.products import make_product, variant_of
+from tests.steps.at_once import at_once
+from tests.steps.shop import make_product, units_in, variant_of
 
 Kind = StockChange.Kind
 
@@ -22,12 +23,6 @@ def tea(db: None) -> Variant:
 @pytest.fixture
 def cup(db: None) -> Variant:
     return variant_of(make_product(name="Cup", slug="cup", price_minor=100, units=3))
-
-
-def units_in(variant: Variant) -> tuple[int, int, int]:
-    """Available, held, sold."""
-    variant.refresh_from_db()
-    return variant.available, variant.held, variant.sold
 
 
 def journal_agrees(variant: Variant) -> bool:
@@ -80,30 +75,17 @@ def test_moves_in_opposite_order_at_once_do_not_wait_for_each_other() -> None:
     variants = [
         variant_of(make_product(name=slug, slug=slug, price_minor=100, units=100)) for slug in ("oolong", "sencha")
     ]
-    barrier, taken, errors = threading.Barrier(8), [], []
 
-    def buy(number: int) -> None:
-        order = variants if number % 2 else variants[::-1]
-        barrier.wait()
-        try:
-            for _ in range(40):
-                try:
-                    move(kind=Kind.HELD, units_of={variant.pk: 1 for variant in order})
-                    taken.append(number)
-                except NotEnoughUnits:
-                    pass
-        except Exception as error:
-            errors.append(error)
-        finally:
-            connection.close()
+    def buy(order: list[Variant]) -> int:
+        """How often it got a unit of each."""
+        taken = 0
+        for _ in range(40):
+            with suppress(NotEnoughUnits):
+                move(kind=Kind.HELD, units_of={variant.pk: 1 for variant in order})
+                taken += 1
+        return taken
 
-    threads = [threading.Thread(target=buy, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
-    assert len(taken) == 100
+    assert sum(at_once([partial(buy, order) for order in (variants, variants[::-1]) * 4])) == 100
     assert [units_in(variant) for variant in variants] == [(0, 100, 0)] * 2
     assert all(journal_agrees(variant) for variant in variants)
 

@@ -2,20 +2,15 @@
 
 import json
 import logging
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from http import HTTPStatus
-from io import BytesIO
 from typing import Any
 from unittest import mock
 
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
-from django.core.signals import request_finished, request_started
-from django.db import close_old_connections, connection
+from django.db import connection
 
 from seckill import ledger
 from seckill.ledger_words import ReleaseReason
@@ -24,120 +19,17 @@ from seckill.outcomes import Outcome
 from seckill.passes.passes import read
 from shop.models import Product
 from shop.wsgi import application as django
-from tests.conftest import make_item
-from tests.web.reservations.shadow import scope_of
-from web.reservations.calls import read_call
-from web.reservations.headers import ViewAnswers
-from web.reservations.hot_lane import REQUEST_LOG, HotLane
+from tests.steps.cast import PassFor
+from tests.steps.shop import make_item
+from tests.steps.store import left_held_sold, store_away
+from tests.web.reservations.lane import Answer, CountedView, Environ, Lane, asks_units, call
+from web.reservations.hot_lane import REQUEST_LOG
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_connection_stays_open")]
 
-Environ = dict[str, Any]
-PassFor = Callable[..., str]
-Reserve = Callable[..., "Answer"]
+Reserve = Callable[..., Answer]
 
-OF_ONE_CALL = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[0-9:.]{12}Z")
 LANGUAGES = [None, "en-GB,en;q=0.8", "zh-CN,zh;q=0.9"]
-
-
-@dataclass
-class Answer:
-    status: str
-    headers: list[tuple[str, str]]
-    body: bytes
-
-    def without_ids_and_times(self) -> tuple[str, list[tuple[str, str]], bytes]:
-        """And without waits: up to a second may have passed, and waits are spread by the time."""
-        headers = [
-            (name, "-" if name == "Retry-After" else OF_ONE_CALL.sub(b"-", value.encode()).decode())
-            for name, value in self.headers
-            # As long as the wait.
-            if name != "Content-Length" or not self.has_wait
-        ]
-        return self.status, headers, re.sub(rb'"retry_after": \d+', b"-", OF_ONE_CALL.sub(b"-", self.body))
-
-    @property
-    def has_wait(self) -> bool:
-        return any(name == "Retry-After" for name, _value in self.headers)
-
-
-@dataclass
-class CountedView:
-    """Django, counting the calls that reach it."""
-
-    calls: int = 0
-
-    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Any:
-        self.calls += 1
-        return django(environ, start_response)
-
-
-@dataclass
-class Lane:
-    """A hot lane, and the view behind it, as web/application.py asks them."""
-
-    view: Any = field(default_factory=CountedView)
-    views: ViewAnswers = field(default_factory=ViewAnswers)
-    hot: HotLane = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.hot = HotLane(views=self.views)
-
-    def reserve(self, item: SaleItem, pass_text: str, **environ: Any) -> Answer:
-        return self.ask(environ_of(item, pass_text, **environ))
-
-    def ask(self, request: Environ) -> Answer:
-        ordinary = read_call(scope_of(request), request["wsgi.input"].getvalue())
-        if ordinary is not None and (found := self.hot.answer(ordinary)):
-            status, headers, body = found
-            return Answer(f"{status} {HTTPStatus(status).phrase}", headers, body)
-        answer = call(self.view, request)
-        if ordinary is not None:
-            self.views.learn(ordinary, (int(answer.status.split(" ")[0]), answer.headers, answer.body))
-        return answer
-
-
-def environ_of(item: SaleItem, pass_text: str, *, body: bytes = b"", **more: Any) -> Environ:
-    environ: Environ = {
-        "REQUEST_METHOD": "POST",
-        "SCRIPT_NAME": "",
-        "PATH_INFO": f"/api/v1/sale-items/{item.pk}/reservations/",
-        "QUERY_STRING": "",
-        "SERVER_NAME": "localhost",
-        "SERVER_PORT": "8000",
-        "SERVER_PROTOCOL": "HTTP/1.1",
-        "HTTP_HOST": "localhost",
-        "HTTP_ACCEPT": "*/*",
-        "HTTP_AUTHORIZATION": f"Pass {pass_text}",
-        "CONTENT_TYPE": "application/json",
-        "CONTENT_LENGTH": str(len(body)),
-        "wsgi.url_scheme": "http",
-        "wsgi.input": BytesIO(body),
-        **more,
-    }
-    return {name: value for name, value in environ.items() if value is not None}
-
-
-def call(application: Callable[..., Any], environ: Environ) -> Answer:
-    started: list[tuple[str, list[tuple[str, str]]]] = []
-    parts = application(environ, lambda status, headers, exc_info=None: started.append((status, headers)))
-    body = b"".join(parts)
-    return Answer(*started[-1], body)
-
-
-@pytest.fixture(autouse=True)
-def _connection_stays_open() -> Iterator[None]:
-    """Django closes a connection in a transaction at the end of a request. Its test client prevents that like this."""
-    for signal in (request_started, request_finished):
-        signal.disconnect(close_old_connections)
-    yield
-    for signal in (request_started, request_finished):
-        signal.connect(close_old_connections)
-
-
-@pytest.fixture
-def lane() -> Lane:
-    return Lane()
 
 
 @pytest.fixture
@@ -191,7 +83,7 @@ def test_an_answer_is_that_of_the_view(
     lane.reserve(item, pass_for(people[0], item), **asked)
     pass_text = pass_for(people[1], item)
     REFUSED_OR_REPEATED[outcome](store, item, pass_text)
-    of_the_view = call(django, environ_of(item, pass_text, **asked))
+    of_the_view = call(django, asks_units(item, pass_text, **asked))
     lane.reserve(item, pass_text, **asked)
     calls = lane.view.calls
     answer = lane.reserve(item, pass_text, **asked)
@@ -293,7 +185,7 @@ def test_whatever_is_not_ordinary_is_answered_by_the_view(
 ) -> None:
     settings.ALLOWED_HOSTS = ["localhost"]
     text = pass_for(people[0], item)
-    of_the_view = call(django, environ_of(item, text, **NOT_ORDINARY[kind]))
+    of_the_view = call(django, asks_units(item, text, **NOT_ORDINARY[kind]))
     warm.view.calls = 0
     answer = warm.reserve(item, text, **NOT_ORDINARY[kind])
     assert warm.view.calls == 1
@@ -330,9 +222,7 @@ def test_a_yes_asks_the_store_and_nobody_else_and_requests_a_drain(
 def test_a_store_that_is_away_is_unavailable_as_the_view_says(
     warm: Lane, item: SaleItem, people: list[User], pass_for: PassFor, settings: LazySettings
 ) -> None:
-    caches = {name: dict(cache) for name, cache in settings.CACHES.items()}
-    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
+    store_away(settings)
     text = pass_for(people[1], item)
     of_the_view, answer = warm.reserve(item, text), warm.reserve(item, text)
     assert warm.view.calls == 1
@@ -397,6 +287,4 @@ def test_of_many_buyers_in_many_threads_as_many_are_told_yes_as_there_are_units(
     with ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(lambda text: warm.reserve(item, text), passes))
     assert sum(answer.status == "201 Created" for answer in answers) == 4
-    counters = ledger.read(item_id=item.pk)
-    assert counters is not None
-    assert (counters.left, counters.held) == (0, 5)
+    assert left_held_sold(item)[:2] == (0, 5)

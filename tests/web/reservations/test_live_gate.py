@@ -1,67 +1,35 @@
 """The gate in real web processes: with it and without it buyers are told the same, also when the store hangs."""
 
-import http.client
-import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import User
 
 from seckill.items import item_state
-from seckill.models import SaleItem
 from seckill.store.keys import keys_of
 from shop.models import Product
-from tests.conftest import make_item
 from tests.live_shop import live_web
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.processes import wait_until
-from tests.products import make_product
+from tests.steps.caller import AT_ONCE_SECONDS, Caller
+from tests.steps.cast import PassFor
+from tests.steps.shop import make_item, make_product
 from tests.web.reservations.shadow import without_times
 from web.reservations.snapshots import AGE_SECONDS_MAX, INTERVAL_SECONDS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-PassFor = Callable[..., str]
 # Status, headers, body.
 Reply = tuple[int, list[tuple[str, str]], bytes]
 # A request to the store may take 0.9 s. From then on, all know that it does not answer.
 KNOWN_SECONDS = 2.5
-# Milliseconds on an idle machine.
-AT_ONCE_SECONDS = 0.5
-
-
-class Caller:
-    """Calls of the API, each on a connection of its own, so that each process of the web server gets some."""
-
-    def __init__(self, url: str, item: SaleItem) -> None:
-        self.port = urlsplit(url).port or 0
-        self.item = item
-
-    def call(
-        self, method: str, path: str, body: Any = None, **headers: str
-    ) -> tuple[int, list[tuple[str, str]], bytes]:
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)) as client:
-            content = {"Content-Type": "application/json"} if body is not None else {}
-            client.request(method, path, body and json.dumps(body), headers={**content, **headers})
-            answer = client.getresponse()
-            return answer.status, answer.getheaders(), answer.read()
-
-    def reserve(self, pass_text: str, **headers: str) -> tuple[int, dict[str, Any]]:
-        path = f"/api/v1/sale-items/{self.item.pk}/reservations/"
-        status, _headers, body = self.call("POST", path, {"units": 1}, Authorization=f"Pass {pass_text}", **headers)
-        return status, json.loads(body)
-
-    def live(self) -> dict[str, Any]:
-        figures: dict[str, Any] = json.loads(self.call("GET", f"/api/v1/sale-items/{self.item.pk}/live/")[2])
-        return figures
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """What the gate answers, and that it answers like the view (which `shadow` compares)."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,19 +15,15 @@ from seckill.models import SaleItem
 from seckill.passes import passes
 from seckill.store.keys import keys_of
 from shop.models import Product
-from tests.conftest import make_item
+from tests.steps.buying import reserve_by_api
+from tests.steps.cast import PassFor
+from tests.steps.shop import make_item
 from tests.web.reservations.shadow import Shadow
 
 pytestmark = pytest.mark.django_db
 
-PassFor = Callable[..., str]
 
 LANGUAGES = ["", "en", "zh-CN,zh;q=0.9"]
-
-
-def reserve(item: SaleItem, pass_text: str, body: Any = None, **headers: Any) -> Any:
-    path = f"/api/v1/sale-items/{item.pk}/reservations/"
-    return APIClient().post(path, body, HTTP_AUTHORIZATION=f"Pass {pass_text}", **headers)
 
 
 def unavailable(item: SaleItem, store: Any) -> None:
@@ -82,7 +77,7 @@ def test_each_certain_no_is_the_views(
     make(item, store)
     headers: Any = {"HTTP_ACCEPT_LANGUAGE": language} if language else {}
     for body in (None, {}, {"units": 1}):
-        answer = reserve(item, pass_for(rival, item), body, **headers)
+        answer = reserve_by_api(item.pk, pass_for(rival, item), body, **headers)
         assert answer.json()["code"] == word
         assert answer["Content-Language"] == ("zh-hans" if "zh" in language else "en")
     assert shadow.answered == [True] * 3
@@ -111,10 +106,10 @@ def test_a_full_backlog_shows_in_live_and_only_the_script_refuses_for_it(
 ) -> None:
     settings.SECKILL_BACKLOG_MAX = 1
     had = pass_for(buyer, item)
-    assert reserve(item, had).status_code == 201
+    assert reserve_by_api(item.pk, had).status_code == 201
     for path in (f"/api/v1/sale-items/{item.pk}/live/", f"/api/v1/sales/{item.sale_id}/live/"):
         assert b'"availability":"unavailable"' in APIClient().get(path).content
-    answers = [reserve(item, text) for text in (had, pass_for(rival, item))]
+    answers = [reserve_by_api(item.pk, text) for text in (had, pass_for(rival, item))]
     assert [answer.status_code for answer in answers] == [201, 503]
     assert answers[1]["Retry-After"]
     # The backlog may be shorter in the next millisecond.
@@ -126,28 +121,28 @@ def test_whoever_had_a_yes_or_an_end_is_left_to_the_view(
 ) -> None:
     item = make_item(product, quantity=1)
     mine, theirs = pass_for(buyer, item), pass_for(rival, item)
-    assert reserve(item, mine).status_code == 201
-    assert [reserve(item, text).status_code for text in (mine, theirs, mine)] == [201, 409, 201]
+    assert reserve_by_api(item.pk, mine).status_code == 201
+    assert [reserve_by_api(item.pk, text).status_code for text in (mine, theirs, mine)] == [201, 409, 201]
     assert shadow.answered == [False, False, True, False]
     for make in (paused, closed):
         make(item, store)
-        assert reserve(item, mine).status_code == 201
+        assert reserve_by_api(item.pk, mine).status_code == 201
         assert shadow.answered[-1] is False
     store.hset(keys_of(item.pk).item, mapping={"state": "open", "closes_ms": "4000000000000"})
     ids = [passes.read(mine).reservation_id]
     ledger.release(item_id=item.pk, reservation_ids=ids, reason=ReleaseReason.EXPIRED)
-    assert reserve(item, theirs).status_code == 201
-    assert [reserve(item, text).status_code for text in (mine, theirs)] == [409, 201]
+    assert reserve_by_api(item.pk, theirs).status_code == 201
+    assert [reserve_by_api(item.pk, text).status_code for text in (mine, theirs)] == [409, 201]
     assert shadow.answered[-3:] == [False] * 3
-    assert reserve(item, pass_for(stranger, item)).json()["code"] == "held_by_others"
+    assert reserve_by_api(item.pk, pass_for(stranger, item)).json()["code"] == "held_by_others"
     assert shadow.answered[-1] is True
 
 
 def test_what_depends_on_the_buyer_is_left_to_the_view(
     item: SaleItem, buyer: User, pass_for: PassFor, shadow: Shadow
 ) -> None:
-    assert reserve(item, pass_for(buyer, item)).status_code == 201
-    assert reserve(item, pass_for(buyer, item)).json()["code"] == "limit_reached"
+    assert reserve_by_api(item.pk, pass_for(buyer, item)).status_code == 201
+    assert reserve_by_api(item.pk, pass_for(buyer, item)).json()["code"] == "limit_reached"
     assert shadow.answered == [False, False]
 
 
@@ -156,7 +151,7 @@ def test_what_is_unusual_is_left_to_the_view(
 ) -> None:
     paused(item, store)
     text = pass_for(buyer, item)
-    assert reserve(item, text).json()["code"] == "paused"
+    assert reserve_by_api(item.pk, text).json()["code"] == "paused"
     shadow.answered.clear()
     path = f"/api/v1/sale-items/{item.pk}/reservations/"
     authorized: Any = {"HTTP_AUTHORIZATION": f"Pass {text}"}
@@ -214,7 +209,7 @@ def test_answers_of_the_gate_are_counted(
     item: SaleItem, buyer: User, pass_for: PassFor, store: Any, shadow: Shadow, client: Client
 ) -> None:
     paused(item, store)
-    reserve(item, pass_for(buyer, item))
+    reserve_by_api(item.pk, pass_for(buyer, item))
     APIClient().get(f"/api/v1/sale-items/{item.pk}/live/")
     assert shadow.answered == [True, True]
     shadow.counts.write()
@@ -230,12 +225,12 @@ def test_only_a_new_yes_is_held_back_just_after_units_came_back(
     mine, theirs = pass_for(buyer, item), pass_for(rival, item)
     assert APIClient().get(f"/api/v1/sale-items/{item.pk}/live/").status_code == 200
     for text, status in ((mine, 201), (theirs, 201), (theirs, 201)):
-        assert reserve(item, text).status_code == status
+        assert reserve_by_api(item.pk, text).status_code == status
         assert shadow.held_back_seconds == 0
     ids = [passes.read(mine).reservation_id]
     ledger.release(item_id=item.pk, reservation_ids=ids, reason=ReleaseReason.EXPIRED)
     again = pass_for(buyer, item)
-    assert reserve(item, again).status_code == 201
+    assert reserve_by_api(item.pk, again).status_code == 201
     assert shadow.held_back_seconds > 0
-    assert reserve(item, again)["Idempotent-Replayed"] == "true"
+    assert reserve_by_api(item.pk, again)["Idempotent-Replayed"] == "true"
     assert shadow.held_back_seconds == 0

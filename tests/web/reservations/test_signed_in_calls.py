@@ -2,9 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
-from io import BytesIO
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,13 +11,12 @@ import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.core.signals import request_finished, request_started
-from django.db import close_old_connections, connection, connections
+from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from orders.life import intake, lifecycle
+from orders.life import lifecycle
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import sessions
 from seckill import ledger
@@ -28,26 +26,16 @@ from seckill.passes import passes
 from shop.accounts.sign_in_hint import hint_of
 from shop.models import ApiToken, BuyerLanguage
 from shop.wsgi import application as django
-from tests.conftest import make_item
-from tests.products import make_product
-from tests.web.reservations.test_hot_lane import Answer, Environ, Lane, call
+from tests.steps.buying import drained, reserve
+from tests.steps.shop import make_item, make_product
+from tests.steps.store import store_away
+from tests.web.reservations.lane import Answer, Environ, Lane, call, environ
 from web.reservations import signed_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_connection_stays_open")]
 
 LANGUAGES = [None, "en-GB,en;q=0.8", "zh-CN,zh;q=0.9"]
 OF_ONE_PASS = re.compile(rb'"(pass|expires_at)": ?"[^"]*"')
-
-
-@pytest.fixture
-def lane(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lane]:
-    """Without Django's handlers that close a connection in a transaction, after each request, or renew an old one."""
-    monkeypatch.setattr(connections["default"], "close_at", None)
-    for signal in (request_started, request_finished):
-        signal.disconnect(close_old_connections)
-    yield Lane()
-    for signal in (request_started, request_finished):
-        signal.connect(close_old_connections)
 
 
 def session_of(user: User) -> dict[str, Any]:
@@ -80,27 +68,6 @@ def token_of(user: User, **fields: Any) -> dict[str, Any]:
 WHO: dict[str, Callable[[User], dict[str, Any]]] = {"session": session_of, "token": token_of}
 
 
-def environ(method: str, path: str, *, body: bytes = b"", **more: Any) -> Environ:
-    found: Environ = {
-        "REQUEST_METHOD": method,
-        "SCRIPT_NAME": "",
-        "PATH_INFO": path,
-        "QUERY_STRING": "",
-        "SERVER_NAME": "localhost",
-        "SERVER_PORT": "8000",
-        "SERVER_PROTOCOL": "HTTP/1.1",
-        "REMOTE_ADDR": "127.0.0.1",
-        "HTTP_HOST": "localhost",
-        "HTTP_ACCEPT": "application/json",
-        "CONTENT_TYPE": "application/json",
-        "CONTENT_LENGTH": str(len(body)),
-        "wsgi.url_scheme": "http",
-        "wsgi.input": BytesIO(body),
-        **more,
-    }
-    return {name: value for name, value in found.items() if value is not None}
-
-
 def asks_pass(item: SaleItem, **more: Any) -> Environ:
     return environ("POST", f"/api/v1/sale-items/{item.pk}/passes/", **{"body": b"{}", **more})
 
@@ -111,12 +78,6 @@ def asks_status(reservation_id: UUID, **more: Any) -> Environ:
 
 def without_pass(answer: Answer) -> tuple[str, list[tuple[str, str]], bytes]:
     return answer.status, answer.headers, OF_ONE_PASS.sub(rb'"\1":""', answer.body)
-
-
-def hold(item: SaleItem, user: User) -> UUID:
-    reservation_id = passes.new_reservation_id(item.pk)
-    ledger.reserve(item_id=item.pk, reservation_id=reservation_id, buyer_id=user.pk, units=1)
-    return reservation_id
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -153,20 +114,15 @@ def test_a_limit_of_passes_is_counted_once_by_both_and_refused_by_the_view(
     assert "Retry-After" in dict(answer.headers)
 
 
-def held(item: SaleItem, user: User) -> UUID:
-    return hold(item, user)
-
-
 def rejected(item: SaleItem, user: User) -> UUID:
-    reservation_id = hold(item, user)
+    reservation_id = reserve(item, user)
     ledger.release(item_id=item.pk, reservation_ids=[reservation_id], reason=ReleaseReason.EXPIRED)
     return reservation_id
 
 
 def awaiting(item: SaleItem, user: User) -> UUID:
-    reservation_id = hold(item, user)
-    while intake.drain_once(item_id=item.pk):
-        pass
+    reservation_id = reserve(item, user)
+    drained(item)
     return reservation_id
 
 
@@ -186,7 +142,7 @@ def expired_on_the_payment_page(item: SaleItem, user: User) -> UUID:
 
 
 STATES: dict[str, tuple[Callable[[SaleItem, User], UUID], int | None]] = {
-    "reserved": (held, 500),
+    "reserved": (reserve, 500),
     "rejected": (rejected, None),
     "awaiting_payment": (awaiting, 3000),
     "cancelled": (cancelled, None),
@@ -202,7 +158,7 @@ def test_a_status_is_that_of_the_view(
 ) -> None:
     asked = {**WHO[who](buyer), "HTTP_ACCEPT_LANGUAGE": language}
     other = make_item(make_product(name="Teapot", slug="teapot", price_minor=9900))
-    assert lane.ask(asks_status(held(other, buyer), **asked)).status == "200 OK"
+    assert lane.ask(asks_status(reserve(other, buyer), **asked)).status == "200 OK"
     arrange, poll_after_ms = STATES[state]
     reservation_id = arrange(item, buyer)
     lane.view.calls = 0
@@ -304,7 +260,7 @@ def test_whatever_is_not_ordinary_is_answered_by_the_view(
     lane: Lane, item: SaleItem, buyer: User, settings: LazySettings, who: str, kind: str, change: Change
 ) -> None:
     settings.ALLOWED_HOSTS = ["localhost"]
-    asked, reservation_id = WHO[who](buyer), hold(item, buyer)
+    asked, reservation_id = WHO[who](buyer), reserve(item, buyer)
     for _ in range(2):
         lane.ask(KINDS[kind](item, reservation_id, **asked))
     assert lane.view.calls == 1, "the lane knows an ordinary answer"
@@ -324,7 +280,7 @@ def test_whatever_is_not_ordinary_is_answered_by_the_view(
 def test_who_may_no_longer_ask_is_refused_at_once(
     lane: Lane, item: SaleItem, buyer: User, who: str, kind: str, change: str
 ) -> None:
-    asked, reservation_id = WHO[who](buyer), hold(item, buyer)
+    asked, reservation_id = WHO[who](buyer), reserve(item, buyer)
     for _ in range(2):
         lane.ask(KINDS[kind](item, reservation_id, **asked))
     assert lane.view.calls == 1
@@ -437,12 +393,10 @@ def test_a_new_language_is_remembered_for_mails(lane: Lane, item: SaleItem, buye
 def test_with_the_cache_server_away_the_view_says_so(
     lane: Lane, item: SaleItem, buyer: User, settings: LazySettings, kind: str
 ) -> None:
-    asked, reservation_id = session_of(buyer), hold(item, buyer)
+    asked, reservation_id = session_of(buyer), reserve(item, buyer)
     for _ in range(2):
         lane.ask(KINDS[kind](item, reservation_id, **asked))
-    caches = {name: dict(one) for name, one in settings.CACHES.items()}
-    caches["default"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
+    store_away(settings, "default")
     answer = lane.ask(KINDS[kind](item, reservation_id, **asked))
     assert (lane.view.calls, json.loads(answer.body)["code"]) == (2, "unavailable")
 
@@ -450,18 +404,16 @@ def test_with_the_cache_server_away_the_view_says_so(
 def test_with_the_reservation_store_away_the_view_says_so(
     lane: Lane, item: SaleItem, buyer: User, settings: LazySettings
 ) -> None:
-    asked, reservation_id = session_of(buyer), hold(item, buyer)
+    asked, reservation_id = session_of(buyer), reserve(item, buyer)
     lane.ask(asks_status(reservation_id, **asked))
-    caches = {name: dict(one) for name, one in settings.CACHES.items()}
-    caches["seckill"]["LOCATION"] = "redis://127.0.0.1:1/0"
-    settings.CACHES = caches
+    store_away(settings)
     answer = lane.ask(asks_status(reservation_id, **asked))
     assert (lane.view.calls, json.loads(answer.body)["code"]) == (2, "unavailable")
 
 
 def test_a_reservation_that_nobody_made_is_not_found(lane: Lane, item: SaleItem, buyer: User) -> None:
     asked = session_of(buyer)
-    lane.ask(asks_status(hold(item, buyer), **asked))
+    lane.ask(asks_status(reserve(item, buyer), **asked))
     for unknown in (uuid4(), UUID(int=0), UUID(int=2**128 - 1)):
         answer = lane.ask(asks_status(unknown, **asked))
         assert answer == call(django, asks_status(unknown, **asked))

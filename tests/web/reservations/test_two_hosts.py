@@ -12,9 +12,10 @@ from django.core.cache import cache
 
 from seckill.store.keys import keys_of
 from shop.models import Product
-from tests.conftest import make_item
 from tests.live_shop import live_web
-from tests.web.reservations.test_live_gate import AT_ONCE_SECONDS, Caller, PassFor
+from tests.steps.caller import AT_ONCE_SECONDS, Caller
+from tests.steps.cast import PassFor
+from tests.steps.shop import make_item
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from django.urls import reverse
-
 from shop.models import Product
-from tests.products import variant_of
+from tests.steps.shop import variant_of
 
 PRODUCTS = "/admin/shop/product/"
 
@@ -43,17 +41,3 @@ def saved_page(product: Product, **changes: Any) -> dict[str, Any]:
         fields = {"id": picture.pk, "product": product.pk, "position": picture.position}
         page |= {f"pictures-{number}-{field}": value for field, value in fields.items()}
     return page
-
-
-def page_of(product: Product) -> str:
-    return reverse("admin:shop_product_change", args=[product.pk])
-
-
-def errors_of_rows(response: Any) -> list[dict[str, list[str]]]:
-    formset = response.context["inline_admin_formsets"][0].formset
-    return [dict(form.errors) for form in formset.forms]
-
-
-def messages_on(response: Any) -> list[str]:
-    """The messages that the page shows."""
-    return [str(message) for message in response.context["messages"]]

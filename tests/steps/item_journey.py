@@ -12,11 +12,12 @@ from orders.life import intake, lifecycle
 from orders.models import Order
 from orders.repair.audit import audit
 from seckill import ledger
-from seckill.models import SaleItem
+from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes import passes
 from tests.own_store import OwnStore
-from tests.seckill.stored_item import StoredItem
+from tests.steps.staff import change
+from tests.steps.store import StoredItem
 
 
 class ItemJourney(StoredItem):
@@ -75,6 +76,10 @@ class ItemJourney(StoredItem):
         reservation_id = self.ordered(units=units)
         assert lifecycle.cancel(order_id=self.order(reservation_id).pk)
         return reservation_id
+
+    def change(self, kind: SaleChange.Kind, units: int | None = None) -> None:
+        """Staff change the item, or its sale."""
+        change(SaleItem.objects.get(pk=self.item_id), kind, units=units)
 
     def let_time_pass(self, reservation_id: UUID) -> None:
         Order.objects.filter(reservation_id=reservation_id).update(expires_at=Now() - timedelta(seconds=1))

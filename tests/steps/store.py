@@ -1,9 +1,38 @@
-"""One sale item in the reservation store, read without the ledger."""
+"""What the reservation store holds of an item, and a store that is away."""
 
 from collections import Counter
 from typing import Any
 
+from django.conf import LazySettings
+from pytest_django import Settings
+
+from seckill import ledger
+from seckill.models import SaleItem
 from seckill.store.keys import keys_of
+
+
+def counters_of(item: SaleItem) -> ledger.Counters:
+    counters = ledger.read(item_id=item.pk)
+    assert counters is not None
+    return counters
+
+
+def figures(item: SaleItem) -> tuple[int | None, int, int, int]:
+    """left, held, sold in the store, taken in PostgreSQL."""
+    item.refresh_from_db()
+    return *left_held_sold(item), item.taken
+
+
+def left_held_sold(item: SaleItem) -> tuple[int | None, int, int]:
+    counters = counters_of(item)
+    return counters.left, counters.held, counters.sold
+
+
+def store_away(settings: LazySettings | Settings, name: str = "seckill") -> Any:
+    """Point the shop at an address where no store answers ("default": the cache). Returns the setting to restore."""
+    former = settings.CACHES
+    settings.CACHES = {**former, name: {**former[name], "LOCATION": "redis://127.0.0.1:1/0"}}
+    return former
 
 
 class StoredItem:

@@ -1,15 +1,59 @@
-"""The sale page of the admin, filled in."""
+"""What staff do: change a running sale, fill in its page, read the messages."""
 
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
+from django.contrib.auth.models import Permission, User
+from django.db.models import Model
+from django.urls import reverse
 from django.utils import timezone
 
-from seckill.models import Sale, SaleItem
+from seckill.changes.journal import make_change
+from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
-from tests.products import variant_of
+from tests.steps.shop import variant_of
 
+EVENTS = "/admin/orders/paymentevent/"
+LOOK_AT = "/admin/orders/ordertolookat/"
+MAILS = "/admin/orders/mail/"
+ORDERS = "/admin/orders/order/"
 TOMORROW = timezone.now().replace(microsecond=0) + timedelta(days=1)
+
+
+def employee(*codenames: str) -> User:
+    """Somebody of the staff who has these rights and no others."""
+    employee = User.objects.create_user("employee", is_staff=True)
+    employee.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    return employee
+
+
+def target_of(item: SaleItem, kind: SaleChange.Kind) -> dict[str, int]:
+    """Some kinds change the item, the others its sale."""
+    of_item = kind in (SaleChange.Kind.ADD_UNITS, SaleChange.Kind.WITHDRAW_UNITS, SaleChange.Kind.UNITS_PER_BUYER)
+    return {"item_id": item.pk} if of_item else {"sale_id": item.sale_id}
+
+
+def change(item: SaleItem, kind: SaleChange.Kind, **more: Any) -> SaleChange:
+    """Change the item, or its sale of one item. Returns the entry of the journal."""
+    (entry,) = make_change(**{"kind": kind, "reason": "because", "made_by": None, **target_of(item, kind), **more})
+    item.refresh_from_db()
+    return entry
+
+
+def control_page(item: SaleItem, kind: SaleChange.Kind) -> str:
+    """The form with which staff change the item, or its sale."""
+    item_ids = [item.pk] if "item_id" in target_of(item, kind) else []
+    return reverse("admin:seckill_sale_control", args=[item.sale_id, kind.value, *item_ids])
+
+
+def control_form(**fields: Any) -> dict[str, Any]:
+    return {"token": str(uuid4()), "reason": "a second delivery", **fields}
+
+
+def admin_page(row: Model) -> str:
+    """The page on which staff change a row."""
+    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
 
 
 def filled_form(

@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from allauth.account.models import EmailAddress
+from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_hotp_counters_from_time
 from django.contrib.auth.models import User
 from django.core import mail
 from django.core.mail import EmailMessage, EmailMultiAlternatives
@@ -13,6 +14,7 @@ from django.test import Client
 from shop.accounts import mail_queue
 
 PASSWORD = "a-good-long-password"
+ADMIN_SIGN_IN = "/accounts/login/?next=/admin/"
 
 
 def sign_up(client: Client, *, username: str = "newcomer", email: str = "new@example.com", prefix: str = "") -> Any:
@@ -59,3 +61,28 @@ def enter_password_again(client: Client, password: str) -> None:
 
 def is_signed_in(client: Client) -> bool:
     return client.get("/orders/").status_code == 200
+
+
+def code_of(secret: str) -> str:
+    """The code of the step before, so that the next sign-in of a test has a fresh one. No code is good twice."""
+    code: str = format_hotp_value(hotp_value(secret, next(yield_hotp_counters_from_time())))
+    return code
+
+
+def enter_password(client: Client, *, password: str = "manager-password") -> str:
+    """Where the sign-in page for the admin leads."""
+    form = {"login": "manager", "password": password, "next": "/admin/"}
+    answer = client.post(ADMIN_SIGN_IN, form)
+    return answer.get("Location", "")
+
+
+def turn_on(client: Client) -> tuple[str, list[str]]:
+    """Turns the second factor on as a person does. The secret, and the recovery codes."""
+    page = client.get("/accounts/2fa/totp/activate/", follow=True)
+    assert page.redirect_chain[0][0].startswith("/accounts/reauthenticate/")
+    page = client.post(page.redirect_chain[0][0], {"password": "manager-password"}, follow=True)
+    secret = re.findall(r"<code>([A-Z2-7]+)</code>", page.content.decode())[0]
+    page = client.post("/accounts/2fa/totp/activate/", {"code": code_of(secret)}, follow=True)
+    codes = re.findall(r"<code>(\d{8})</code>", page.content.decode())
+    assert len(codes) == 10
+    return secret, codes

@@ -1,0 +1,65 @@
+"""The contract of a Lua script, as its header states it."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from seckill.ledger_words import Adjusted, Archived, Confirmed, Forgotten, Published, Released, Restored
+from seckill.outcomes import Outcome
+from seckill.store.scripts import LUA_DIR
+
+WORDS: dict[str, type[StrEnum]] = {
+    "publish": Published,
+    "reserve": Outcome,
+    "confirm": Confirmed,
+    "release": Released,
+    "adjust": Adjusted,
+    "restore": Restored,
+    "forget": Forgotten,
+    "archive": Archived,
+}
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The header: the names of the slots, the words in their order, the shape of the reply, the example."""
+
+    sentence: str
+    keys: list[str]
+    args: list[str]
+    reply: list[str]
+    words: list[str]
+    example: str
+
+
+def split(verb: str) -> tuple[str, str]:
+    """Header and body; the header ends with the first line that is no comment."""
+    lines = (LUA_DIR / f"{verb}.lua").read_text().splitlines()
+    end = next(number for number, line in enumerate(lines) if not line.startswith("--"))
+    return "\n".join(line.removeprefix("--") for line in lines[:end]), "\n".join(lines[end:])
+
+
+def contract_of(verb: str) -> Contract:
+    match = re.fullmatch(
+        r" (?P<sentence>.+?)\n\n KEYS\n(?P<keys>.+?)\n ARGV\n(?P<args>.+?)\n"
+        r" RETURNS \{(?P<reply>[^}]+)\}[^\n]*\n(?P<words>.+?)\n EXAMPLE\n(?P<example>.+)",
+        split(verb)[0],
+        re.DOTALL,
+    )
+    assert match, f"the header of {verb}.lua has no sentence, KEYS, ARGV, RETURNS and EXAMPLE in this order"
+    return Contract(
+        sentence=match["sentence"],
+        keys=slots(match["keys"]),
+        args=slots(match["args"]),
+        reply=match["reply"].split(", "),
+        words=[line.split()[0] for line in match["words"].splitlines()],
+        example=match["example"],
+    )
+
+
+def slots(text: str) -> list[str]:
+    """The names of numbered slots; each has a meaning beside it, and no number is left out."""
+    rows = [re.fullmatch(r"   (\d) (\w+) {2,}\S.*", line) for line in text.splitlines()]
+    assert all(rows), text
+    assert [int(row[1]) for row in rows if row] == list(range(1, len(rows) + 1))
+    return [row[2] for row in rows if row]

@@ -1,0 +1,86 @@
+"""What the shop has: products with one variant each and more ordinary units than any test needs, and items on sale."""
+
+from datetime import timedelta
+from html import unescape
+from typing import Any
+
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from seckill.models import Sale, SaleItem
+from seckill.publication import publish_sale
+from shop.models import Product, StockChange, Variant
+from shop.stock.movements import move
+
+PLENTY = 1_000_000
+
+
+def make_product(*, slug: str, price_minor: int, units: int = PLENTY, **fields: Any) -> Product:
+    """A product with one variant of `units` available units."""
+    product = Product.objects.create(slug=slug, **fields)
+    variant = Variant.objects.create(product=product, sku=f"SKU-{slug}", price_minor=price_minor)
+    if units:
+        move(kind=StockChange.Kind.CHANGED, units_of={variant.pk: units}, reason="first delivery")
+    return product
+
+
+def variant_of(product: Product) -> Variant:
+    """The only variant of a product."""
+    return product.variants.get()
+
+
+def goods(slug: str, *, units: int = 10, price_minor: int = 1000) -> Variant:
+    names = {"name": slug.title(), "name_zh_hans": f"商品 {slug}"}
+    return variant_of(make_product(slug=slug, price_minor=price_minor, units=units, **names))
+
+
+def units_in(variant: Variant) -> tuple[int, int, int]:
+    """Available, held, sold."""
+    variant.refresh_from_db()
+    return variant.available, variant.held, variant.sold
+
+
+def make_item(
+    product: Product,
+    *,
+    quantity: int | None = 5,
+    per_buyer_max: int = 1,
+    price_minor: int = 1900,
+    opens_in_seconds: float = -60,
+    closes_in_seconds: float = 3600,
+    hold_seconds: int = 900,
+    published: bool = True,
+) -> SaleItem:
+    """A sale of one item."""
+    now = timezone.now()
+    sale = Sale.objects.create(
+        name="Spring sale",
+        name_zh_hans="春季秒杀",
+        opens_at=now + timedelta(seconds=opens_in_seconds),
+        closes_at=now + timedelta(seconds=closes_in_seconds),
+        hold_seconds=hold_seconds,
+    )
+    item = SaleItem.objects.create(
+        sale=sale, variant=variant_of(product), quantity=quantity, per_buyer_max=per_buyer_max, price_minor=price_minor
+    )
+    if published:
+        publish_sale(sale_id=sale.pk)
+        item.refresh_from_db()
+    return item
+
+
+def statements_for(client: Client, address: str) -> int:
+    """How many SQL statements the page takes once it has been opened before."""
+    client.get(address)
+    with CaptureQueriesContext(connection) as statements:
+        assert client.get(address).status_code == 200
+    return len(statements)
+
+
+def text_of(client: Client, path: str, **headers: str) -> str:
+    """The page as its reader sees the signs in it."""
+    answer = client.get(path, headers=headers)
+    assert answer.status_code == 200
+    return unescape(answer.content.decode())
