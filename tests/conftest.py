@@ -24,7 +24,7 @@ from shop.catalogue import category_menu
 from shop.local.stores.cluster_store import ClusterStore
 from shop.local.stores.sentinel_store import SentinelStore
 from shop.models import Category, Product
-from tests import empty_tables
+from tests import empty_tables, template_database
 from tests.own_store import running_replicated
 from tests.products import make_product, variant_of
 
@@ -53,6 +53,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     longest = ("test_sale_page", "test_buying", "test_every_page")
     places = {name: place for place, name in enumerate(longest)}
     items.sort(key=lambda item: ("browser" in item.path.parts, places.get(item.path.stem, len(longest))))
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """The hook of pytest-django before it makes the database of this process."""
+    with django_db_blocker.unblock():
+        template_database.use_for_all_tests()
 
 
 @pytest.fixture(autouse=True)
