@@ -21,7 +21,6 @@ from seckill.outcomes import Outcome
 from seckill.reservation import ACCEPTED
 from shop.http.api_calls import CALLS, PREPARATION
 from shop.http.problem_catalogue import BY_CODE, EXPLAINED
-from tests.live_shop import ALL_QUEUES, live_shop
 
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
@@ -132,21 +131,20 @@ def test_a_page_lists_all_problems_and_an_unknown_code_has_no_page(client: Clien
 
 @pytest.mark.django_db(transaction=True)
 def test_the_examples_buy_something_when_they_are_run_from_top_to_bottom(
-    buyer_with_password: User, item: SaleItem
+    live_shop: str, buyer_with_password: User, item: SaleItem
 ) -> None:
-    with live_shop(names=("web", ALL_QUEUES, "beat")) as url:
-        commands = [PREPARATION.replace("http://127.0.0.1:8000", url), *(call.example for call in CALLS)]
-        # `-x` names the command that failed.
-        run = subprocess.run(
-            ["bash", "-euxo", "pipefail", "-c", "\n".join(commands)],
-            env={"PATH": "/usr/bin:/bin", "BUYER": "buyer", "PASSWORD": "a-good-password", "SKU": "SKU-longjing"},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+    commands = [PREPARATION.replace("http://127.0.0.1:8000", live_shop), *(call.example for call in CALLS)]
+    # `-x` names the command that failed.
+    run = subprocess.run(
+        ["bash", "-euxo", "pipefail", "-c", "\n".join(commands)],
+        env={"PATH": "/usr/bin:/bin", "BUYER": "buyer", "PASSWORD": "a-good-password", "SKU": "SKU-longjing"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert run.returncode == 0, run.stderr
     lines = run.stdout.splitlines()
-    assert f"{url}/pay/simulated/" in run.stdout
+    assert f"{live_shop}/pay/simulated/" in run.stdout
     assert "cancelled" in lines
     assert "signature_invalid" in lines
