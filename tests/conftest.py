@@ -59,6 +59,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> scheduling.WholeFiles:
     return scheduling.WholeFiles(config, log)
 

@@ -69,6 +69,9 @@ def named_by(one: Any) -> Iterator[Any]:
     elif isinstance(one, type) and one.__module__.startswith(_FOLLOWED):
         members = [member for base in one.__mro__ for member in vars(base).values()]
         yield from (member for member in members if isinstance(member, FunctionType))
+    elif isinstance(one, dict):
+        # As a choice between functions by their names.
+        yield from (value for value in one.values() if isinstance(value, FunctionType))
 
 
 def attributes_of_modules(one: FunctionType, code: CodeType) -> Iterator[Any]:

@@ -30,6 +30,9 @@ from tests.seckill.scripts import (
 from tests.seckill.scripts.lua_mutants import Mutant, mutants_of
 from tests.seckill.scripts.mutant_sample import ALL, SAMPLE_SIZE, sample_of
 
+# Each mutant is tried with all tests of its script.
+pytestmark = pytest.mark.slow
+
 Case = Callable[[CheckedItem], None]
 
 MODULES = {
