@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lab faults durability bench lint lock venv-bench venv-dev
+.PHONY: help run test quick lab faults durability bench lint lock venv-bench venv-dev
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -18,11 +18,15 @@ help: ## This list
 run: venv-bench ## Start the shop and all its servers; PORT=8000, HOST=127.0.0.1, STORE=single, sentinel or cluster
 	@exec $(PY) -m shop.local.run
 
-# Tests mostly wait for servers, and all tests of a file run in one process: with three, two cores are busy.
-# The order is kept, since browser tests must come last (tests/conftest.py).
+# Many tests wait for servers, and all tests of a file run in one process: with three, two cores are busy.
+# The order is kept: what takes long comes first (tests/scheduling.py).
 PROCESSES ?= 3
+PYTEST = $(PY) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 test: venv-dev ## All tests on real servers; ARGS go to pytest; PROCESSES=0 for -s and a debugger; LUA_MUTANTS=all
-	@exec $(PY) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder $(ARGS)
+	@exec $(PYTEST) $(ARGS)
+
+quick: venv-dev ## The tests that start no browser and no processes of their own; ARGS go to pytest
+	@exec $(PYTEST) -m 'not slow' $(ARGS)
 
 lab: venv-dev ## Compare the strategies on servers of their own; ARGS="--quick"
 	@exec $(PY) -m bench.lab $(ARGS)

@@ -1,5 +1,6 @@
 """What all tests share: empty stores before each test, and stores for all tests of a file. tests/steps has the cast."""
 
+import gc
 import os
 import random
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from pytest_django import DjangoDbBlocker
 from shop.catalogue import category_menu
 from shop.local.stores.cluster_store import ClusterStore
 from shop.local.stores.sentinel_store import SentinelStore
-from tests import empty_tables
+from tests import empty_tables, scheduling, shared_shop, template_database
 from tests.other_database import own_url, shop_on
 from tests.own_pooler import OwnPooler, running_pooler
 from tests.own_store import OwnStore, running, running_replicated
@@ -45,15 +46,36 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(f"The sample of Lua mutants: LUA_MUTANTS={os.environ['LUA_MUTANTS']}")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests last: Playwright keeps an event loop running in this thread, and asyncio allows no second one.
+    """First, since the marks decide what `-m` leaves out."""
+    scheduling.mark(items)
+    scheduling.put_in_order(items)
 
-    Of these the longest files come first, so that no process is left alone with one at the end. The one with two tests
-    is the last of them, since xdist gives the next file to a process that has no more than two tests to do.
-    """
-    longest = ("test_sale_page", "test_buying", "test_every_page")
-    places = {name: place for place, name in enumerate(longest)}
-    items.sort(key=lambda item: ("browser" in item.path.parts, places.get(item.path.stem, len(longest))))
+
+def pytest_collection_finish() -> None:
+    """Everything that has been imported stays: nothing of it need be looked at again by the collector."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> scheduling.WholeFiles:
+    return scheduling.WholeFiles(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """After the fixtures of the test."""
+    if nextitem is None or not scheduling.has_shared_shop(nextitem.path):
+        shared_shop.SHARED.stop()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """The hook of pytest-django before it makes the database of this process."""
+    with django_db_blocker.unblock():
+        template_database.use_for_all_tests()
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +121,27 @@ def cluster_store() -> Iterator[ClusterStore]:
     """Three primaries with a replica each for the tests of one file; who kills a node restarts it."""
     with running_replicated(ClusterStore) as store:
         yield store
+
+
+@pytest.fixture(scope="session")
+def _shop_of_the_run(django_db_setup: None) -> Iterator[None]:
+    """At the end of the run, the shop has to end before its database."""
+    yield
+    shared_shop.SHARED.stop()
+
+
+@pytest.fixture
+def live_shop(transactional_db: None, _shop_of_the_run: None) -> str:
+    """The address of a running shop: web, a worker and beat. Other tests have used it, and its pages have forgotten."""
+    return shared_shop.SHARED.url()
+
+
+@pytest.fixture
+def mails(live_shop: str) -> Path:
+    """The folder into which the running shop writes its mails. Those of the tests before are gone."""
+    for path in shared_shop.SHARED.mails.iterdir():
+        path.unlink()
+    return shared_shop.SHARED.mails
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import atexit
 import contextlib
 import os
 import secrets
+import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -22,9 +23,12 @@ from shop.local.process import ProcessFailed
 from shop.local.servers import EmbeddedServers
 from shop.local.wheel import WheelMissing
 
-_DIRECTORY = Path(__file__).resolve().parent.parent / ".stampede" / "test"
+DIRECTORY = Path(__file__).resolve().parent.parent / ".stampede" / "test"
 _BENCH_LOCALE = Path(__file__).resolve().parent.parent / "bench" / "locale"
 _HELP_OPTIONS = {"-h", "--help", "-V", "--version"}
+
+# Whatever the environment says: else each process of a run compiles all tests and many packages for itself.
+sys.dont_write_bytecode = False
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -78,7 +82,7 @@ def _prepare_environment(*, config: pytest.Config) -> None:
 
 
 def _start_servers(*, config: pytest.Config) -> dict[str, str]:
-    servers = EmbeddedServers(_DIRECTORY)
+    servers = EmbeddedServers(DIRECTORY)
     try:
         servers.start()
     except (DataUnusable, DirectoryInUse, ProcessFailed, WheelMissing) as error:

@@ -1,14 +1,14 @@
 """The whole shop as processes, web, worker and beat, on the stores of the running test.
 
 A test that uses it needs `django_db(transaction=True)`: other processes see only what is committed. The logs of the
-processes are printed at the end, so pytest shows them if the test fails. `tests/browser/conftest.py` has a fixture.
+processes are printed at the end, so pytest shows them if the test fails. tests/shared_shop.py has one for most tests.
 """
 
 import http.client
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from unittest import mock
@@ -48,16 +48,22 @@ def live_web(**more_environment: str) -> Iterator[str]:
 
 @contextmanager
 def live_shop(
-    *, names: tuple[str, ...] = ("web", "worker", "errands", "repair", "beat"), **more_environment: str
+    *,
+    names: tuple[str, ...] = ("web", "worker", "errands", "repair", "beat"),
+    web: str = "",
+    **more_environment: str,
 ) -> Iterator[str]:
-    """Start the processes as `make run` does and give the address of the web server. Stops them at the end."""
-    with live_processes(names=names, **more_environment) as (url, _processes):
+    """Start the processes as `make run` does and give the address of the web server. Stops them at the end.
+
+    `web` is what the web server calls, if it is not the shop's own application.
+    """
+    with live_processes(names=names, web=web, **more_environment) as (url, _processes):
         yield url
 
 
 @contextmanager
 def live_processes(
-    *, names: tuple[str, ...], probe: str = "/readyz", **more_environment: str
+    *, names: tuple[str, ...], probe: str = "/readyz", web: str = "", **more_environment: str
 ) -> Iterator[tuple[str, dict[str, Process]]]:
     """`live_shop` for tests that kill processes: the address of the web server, and the processes by their names.
 
@@ -77,6 +83,8 @@ def live_processes(
             for process in started:
                 if process.name == "web" and probe != "/readyz":
                     process.ready = lambda _: status_of(run_settings.url + probe) == 200
+                if process.name == "web" and web:
+                    process.argv = calling(web, process.argv)
         try:
             for process in started:
                 process.start()
@@ -101,6 +109,12 @@ def named(name: str, *, settings: RunSettings, broker_url: str) -> Process | Non
     for process in found:
         process.name, process.log_path = name, process.log_path.with_name(f"{name}.log")
     return found[0] if found else None
+
+
+def calling(web: str, argv: Sequence[str]) -> list[str]:
+    """The command line of the web server with another application."""
+    after = argv.index("rsgi") + 1
+    return [*argv[:after], web, *argv[after + 1 :]]
 
 
 def wait_for_answer(process: Process) -> None:

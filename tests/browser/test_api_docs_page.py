@@ -8,9 +8,9 @@ from web.api_docs.examples import CALLS, CHAPTERS
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_the_documentation_opens_without_a_message_in_the_console(live_pages: str, page: Page) -> None:
+def test_the_documentation_opens_without_a_message_in_the_console(live_shop: str, page: Page) -> None:
     # Given a reader; the fixture `page` fails the test for each error or warning of the console
-    page.goto(f"{live_pages}/api/docs/")
+    page.goto(f"{live_shop}/api/docs/")
     # Then the chapters follow a purchase, and each call has its name
     expect(page.locator(".opblock-tag")).to_have_count(len(CHAPTERS))
     assert [tag.split("\n")[0].strip() for tag in page.locator(".opblock-tag").all_inner_texts()] == CHAPTERS

@@ -37,8 +37,8 @@ def shirt(product: Product) -> Product:
     return shirt
 
 
-def test_a_buyer_finds_a_product_and_chooses_a_variant(live_pages: str, page: Page, shirt: Product) -> None:
-    page.goto(f"{live_pages}/")
+def test_a_buyer_finds_a_product_and_chooses_a_variant(live_shop: str, page: Page, shirt: Product) -> None:
+    page.goto(f"{live_shop}/")
     page.get_by_role("searchbox", name="Search products").fill("linnen shirt")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Results for “linnen shirt”")).to_be_visible()
@@ -61,10 +61,10 @@ def test_a_buyer_finds_a_product_and_chooses_a_variant(live_pages: str, page: Pa
     ],
 )
 def test_price_and_stock_follow_the_choice_and_nothing_moves(
-    live_pages: str, page: Page, shirt: Product, language: str, prices: tuple[str, str], stocks: tuple[str, str, str]
+    live_shop: str, page: Page, shirt: Product, language: str, prices: tuple[str, str], stocks: tuple[str, str, str]
 ) -> None:
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    page.goto(f"{live_pages}{language}/products/shirt/")
+    page.goto(f"{live_shop}{language}/products/shirt/")
     price, stock = page.locator("[data-chosen-price]"), page.locator("[data-chosen-stock]")
     button = page.locator("[data-add]")
     expect(price).to_have_text(prices[0])
@@ -87,11 +87,11 @@ def test_price_and_stock_follow_the_choice_and_nothing_moves(
 
 
 def test_without_scripts_each_choice_says_its_price_and_a_guest_orders_it(
-    live_pages: str, browser: Browser, shirt: Product
+    live_shop: str, browser: Browser, shirt: Product
 ) -> None:
     context = browser.new_context(java_script_enabled=False, viewport=PHONE)  # type: ignore[arg-type]
     page = context.new_page()
-    page.goto(f"{live_pages}/products/shirt/")
+    page.goto(f"{live_shop}/products/shirt/")
     expect(page.locator("[data-chosen-price]")).to_have_text("from CN¥299.00")
     expect(page.get_by_role("radio", name="L · CN¥319.00 Sold out")).to_be_disabled()
     page.get_by_role("radio", name="M · CN¥299.00 Only 3 left").check()
@@ -117,9 +117,9 @@ def test_without_scripts_each_choice_says_its_price_and_a_guest_orders_it(
     context.close()
 
 
-def test_without_scripts_lists_are_filtered_and_sorted(live_pages: str, browser: Browser, shirt: Product) -> None:
+def test_without_scripts_lists_are_filtered_and_sorted(live_shop: str, browser: Browser, shirt: Product) -> None:
     page = browser.new_context(java_script_enabled=False, viewport=PHONE).new_page()  # type: ignore[arg-type]
-    page.goto(f"{live_pages}/products/")
+    page.goto(f"{live_shop}/products/")
     page.get_by_label("Price from").fill("100")
     page.get_by_role("button", name="Apply").click()
     expect(page.get_by_role("article")).to_have_count(1)

@@ -39,7 +39,7 @@ FOCUSED = """() => {
     ],
 )
 def test_a_page_that_comes_in_two_parts_does_not_move(
-    live_pages: str,
+    live_shop: str,
     browser: Browser,
     product: Product,
     opens_in_seconds: int,
@@ -48,7 +48,7 @@ def test_a_page_that_comes_in_two_parts_does_not_move(
     paths: Sequence[str],
 ) -> None:
     item = make_item(product, opens_in_seconds=opens_in_seconds)
-    with slow_pages(live_pages, pause_before=words) as shop, opened(browser, width=width) as page:
+    with slow_pages(live_shop, pause_before=words) as shop, opened(browser, width=width) as page:
         page.add_init_script(SHIFTS)
         for path in paths:
             page.goto(shop + path.format(sale=item.sale_id))
@@ -58,12 +58,12 @@ def test_a_page_that_comes_in_two_parts_does_not_move(
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_the_header_is_reached_by_keyboard_in_the_order_in_which_it_is_seen(
-    live_pages: str, browser: Browser, item: SaleItem, scripts: bool
+    live_shop: str, browser: Browser, item: SaleItem, scripts: bool
 ) -> None:
     viewport: ViewportSize = {"width": PHONE, "height": HEIGHT}
     context = browser.new_context(viewport=viewport, locale="en-GB", java_script_enabled=scripts)
     page = context.new_page()
-    page.goto(f"{live_pages}/sales/{item.sale_id}/")
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
     reached: list[dict[str, Any]] = []
     while not reached or reached[-1]["name"] != "My orders":
         assert len(reached) < 30, reached
@@ -76,7 +76,7 @@ def test_the_header_is_reached_by_keyboard_in_the_order_in_which_it_is_seen(
     rows = [focused["middle"] for focused in reached[1:]]
     assert all(after > before - 10 for before, after in pairwise(rows)), reached
     # And the first link leads past it.
-    page.goto(f"{live_pages}/sales/{item.sale_id}/")
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"

@@ -46,11 +46,11 @@ def latest_code(secret: str) -> str:
     return code
 
 
-def test_the_second_factor_is_turned_on_and_asked_for(live_pages: str, page: Page, buyer_with_password: User) -> None:
+def test_the_second_factor_is_turned_on_and_asked_for(live_shop: str, page: Page, buyer_with_password: User) -> None:
     # Given a buyer who turns it on
-    enter_password(page, live_pages)
-    page.wait_for_url(f"{live_pages}/")
-    page.goto(f"{live_pages}/accounts/2fa/")
+    enter_password(page, live_shop)
+    page.wait_for_url(f"{live_shop}/")
+    page.goto(f"{live_shop}/accounts/2fa/")
     page.get_by_role("link", name="Turn it on").click()
     confirm_password(page)
     expect(page.get_by_role("img", name="QR code with the secret below")).to_be_visible()
@@ -65,31 +65,31 @@ def test_the_second_factor_is_turned_on_and_asked_for(live_pages: str, page: Pag
     assert len(recovery_codes) == 10
     # When they sign in again, then the password is not enough, and a wrong code neither
     page.get_by_role("button", name="Sign out").click()
-    enter_password(page, live_pages)
+    enter_password(page, live_shop)
     enter_code(page, "111111")
     expect(page.get_by_role("alert")).to_be_visible()
     # And the code of the app signs in, and without the phone a recovery code does, once
     enter_code(page, latest_code(secret))
-    page.wait_for_url(f"{live_pages}/")
-    page.goto(f"{live_pages}/accounts/2fa/")
+    page.wait_for_url(f"{live_shop}/")
+    page.goto(f"{live_shop}/accounts/2fa/")
     expect(page.get_by_text("You have 10 recovery codes left.")).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
-    enter_password(page, live_pages)
+    enter_password(page, live_shop)
     enter_code(page, recovery_codes[0])
-    page.wait_for_url(f"{live_pages}/")
-    page.goto(f"{live_pages}/accounts/2fa/")
+    page.wait_for_url(f"{live_shop}/")
+    page.goto(f"{live_shop}/accounts/2fa/")
     expect(page.get_by_text("You have 9 recovery codes left.")).to_be_visible()
 
 
 def test_a_copy_of_the_data_is_saved_after_the_password(
-    live_pages: str, page: Page, buyer_with_password: User, rival: User, item: SaleItem
+    live_shop: str, page: Page, buyer_with_password: User, rival: User, item: SaleItem
 ) -> None:
     (order,) = make_orders(1, buyer=buyer_with_password, item=item)
     (other,) = make_orders(1, buyer=rival, item=item)
     ShippingAddress.objects.create(order=order, **ADDRESS)
-    enter_password(page, live_pages)
-    page.wait_for_url(f"{live_pages}/")
-    page.goto(f"{live_pages}/accounts/data/")
+    enter_password(page, live_shop)
+    page.wait_for_url(f"{live_shop}/")
+    page.goto(f"{live_shop}/accounts/data/")
     page.get_by_role("link", name="Save my data").click()
     with page.expect_download() as saved:
         confirm_password(page)
@@ -103,13 +103,13 @@ def test_a_copy_of_the_data_is_saved_after_the_password(
 
 
 def test_an_account_is_deleted_and_its_order_is_kept(
-    live_pages: str, page: Page, sign_in: SignIn, buyer_with_password: User, item: SaleItem
+    live_shop: str, page: Page, sign_in: SignIn, buyer_with_password: User, item: SaleItem
 ) -> None:
     # Given a buyer with an order that has not arrived yet
     (order,) = make_orders(1, buyer=buyer_with_password, item=item)
     ShippingAddress.objects.create(order=order, **ADDRESS)
     sign_in(page.context, buyer_with_password)
-    page.goto(f"{live_pages}/accounts/data/")
+    page.goto(f"{live_shop}/accounts/data/")
     page.get_by_role("link", name="Delete the account").click()
     expect(page.get_by_role("alert")).to_contain_text("these orders are not finished")
     # When it has arrived, and the buyer leaves
@@ -126,7 +126,7 @@ def test_an_account_is_deleted_and_its_order_is_kept(
     assert (person.email, person.is_active) == ("", False)
     assert not ShippingAddress.objects.filter(name=ADDRESS["name"]).exists()
     # And nobody signs in there any more
-    page.goto(f"{live_pages}/orders/")
+    page.goto(f"{live_shop}/orders/")
     page.wait_for_url("**/accounts/login/**")
-    enter_password(page, live_pages)
+    enter_password(page, live_shop)
     expect(page.get_by_role("alert")).to_be_visible()

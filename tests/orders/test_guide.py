@@ -13,7 +13,6 @@ from django.contrib.auth.models import User
 from orders.models import Order, OrderStatus
 from seckill.models import SaleItem
 from shop.models import Product
-from tests.live_shop import live_shop
 from tests.steps.shop import variant_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,19 +34,19 @@ def run(*command: str, **environment: str) -> str:
     return done.stdout
 
 
-def test_both_purchases_reach_the_payment_page(buyer: User, item: SaleItem, product: Product) -> None:
+def test_both_purchases_reach_the_payment_page(live_shop: str, buyer: User, item: SaleItem, product: Product) -> None:
     # The shop's processes do not know the quick hasher of the tests.
     hasher = PBKDF2PasswordHasher()
     User.objects.filter(pk=buyer.pk).update(password=hasher.encode("buyer-password", hasher.salt()))
-    with live_shop(names=("web", "worker")) as url:
-        reserved = run(
-            *("bash", "-euo", "pipefail", "-c", block_of("bash")),
-            SHOP=url,
-            LOGIN=buyer.username,
-            PASSWORD="buyer-password",
-            ITEM=str(item.pk),
-        )
-        ordered = run(sys.executable, "-c", block_of("python"), SHOP=url)
+    url = live_shop
+    reserved = run(
+        *("bash", "-euo", "pipefail", "-c", block_of("bash")),
+        SHOP=url,
+        LOGIN=buyer.username,
+        PASSWORD="buyer-password",
+        ITEM=str(item.pk),
+    )
+    ordered = run(sys.executable, "-c", block_of("python"), SHOP=url)
     # The flash sale: live figures, then the payment page of an order of one unit
     assert reserved.splitlines()[0] == "available"
     assert reserved.splitlines()[1].startswith(f"{url}/pay/simulated/")

@@ -10,7 +10,6 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from seckill.models import Sale, SaleItem
-from tests.live_shop import SEVERAL_WEB_PROCESSES, live_web
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,59 +23,59 @@ def ask(url: str, path: str, *, method: str = "GET", **headers: str) -> tuple[HT
     return answer, body
 
 
-def test_everybody_gets_the_same_page(item: SaleItem, buyer: User) -> None:
+def test_everybody_gets_the_same_page(live_shop: str, item: SaleItem, buyer: User) -> None:
     client = Client()
     client.force_login(buyer)
     session = f"sessionid={client.cookies['sessionid'].value}; signed_in=x; csrftoken={'a' * 32}"
     page = f"/sales/{item.sale_id}/"
-    with live_web(GRANIAN_WORKERS=SEVERAL_WEB_PROCESSES) as url:
-        for path in ("/", "/zh-hans/", page, f"/zh-hans{page}"):
-            # As many ways to ask as there are, and one document.
-            asked = [
-                ask(url, path),
-                ask(url, path, cookie=session),
-                ask(url, path, accept_language="zh-CN", cookie="django_language=en"),
-                ask(url, f"{path}?utm_source=mail", hx_request="true"),
-            ]
-            assert {answer.status for answer, _body in asked} == {200}
-            assert len({body for _answer, body in asked}) == 1
-            for answer, _body in asked:
-                assert answer.headers["Set-Cookie"] is None
-                assert answer.headers["Cache-Control"] == "public, max-age=1"
-                assert answer.headers["Vary"] == "Accept-Encoding"
-                assert answer.headers["Content-Security-Policy"]
-                assert answer.headers["X-Content-Type-Options"] == "nosniff"
-            answer, body = asked[0]
-            assert b"csrfmiddlewaretoken" not in body.replace(b'name="csrfmiddlewaretoken" value=""', b"")
-            etag = answer.headers["ETag"]
-            known, nothing = ask(url, path, if_none_match=etag, cookie=session)
-            assert (known.status, nothing) == (304, b"")
-            head, nothing = ask(url, path, method="HEAD")
-            assert (head.status, nothing) == (200, b"")
-            assert head.headers["Content-Length"] == str(len(body))
-            zipped, data = ask(url, path, accept_encoding="gzip")
-            assert gzip.decompress(data) == body
-            assert zipped.headers["Content-Length"] == str(len(data))
-        # What is no page stays with Django.
-        assert ask(url, "/", method="POST")[0].status == 403
-        assert ask(url, page, host="evil.example")[0].status == 400
-        assert ask(url, "/sales/999999/")[0].status == 404
-        assert ask(url, "/", cookie="django_language=zh-hans")[0].headers["Location"] == "/zh-hans/"
-        assert ask(url, "/", cookie="a=\xff; django_language=\xff")[0].status == 200
+    url = live_shop
+    for path in ("/", "/zh-hans/", page, f"/zh-hans{page}"):
+        # As many ways to ask as there are, and one document.
+        asked = [
+            ask(url, path),
+            ask(url, path, cookie=session),
+            ask(url, path, accept_language="zh-CN", cookie="django_language=en"),
+            ask(url, f"{path}?utm_source=mail", hx_request="true"),
+        ]
+        assert {answer.status for answer, _body in asked} == {200}
+        assert len({body for _answer, body in asked}) == 1
+        for answer, _body in asked:
+            assert answer.headers["Set-Cookie"] is None
+            assert answer.headers["Cache-Control"] == "public, max-age=1"
+            assert answer.headers["Vary"] == "Accept-Encoding"
+            assert answer.headers["Content-Security-Policy"]
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        answer, body = asked[0]
+        assert b"csrfmiddlewaretoken" not in body.replace(b'name="csrfmiddlewaretoken" value=""', b"")
+        etag = answer.headers["ETag"]
+        known, nothing = ask(url, path, if_none_match=etag, cookie=session)
+        assert (known.status, nothing) == (304, b"")
+        head, nothing = ask(url, path, method="HEAD")
+        assert (head.status, nothing) == (200, b"")
+        assert head.headers["Content-Length"] == str(len(body))
+        zipped, data = ask(url, path, accept_encoding="gzip")
+        assert gzip.decompress(data) == body
+        assert zipped.headers["Content-Length"] == str(len(data))
+    # What is no page stays with Django.
+    assert ask(url, "/", method="POST")[0].status == 403
+    assert ask(url, page, host="evil.example")[0].status == 400
+    assert ask(url, "/sales/999999/")[0].status == 404
+    assert ask(url, "/", cookie="django_language=zh-hans")[0].headers["Location"] == "/zh-hans/"
+    assert ask(url, "/", cookie="a=\xff; django_language=\xff")[0].status == 200
 
 
-def test_a_change_is_seen_after_a_second(item: SaleItem) -> None:
+def test_a_change_is_seen_after_a_second(live_shop: str, item: SaleItem) -> None:
     page = f"/sales/{item.sale_id}/"
-    with live_web(GRANIAN_WORKERS=SEVERAL_WEB_PROCESSES) as url:
-        before, _body = ask(url, page)
-        Sale.objects.filter(pk=item.sale_id).update(name="Autumn sale")
-        give_up_s = time.monotonic() + 5
-        while True:
-            answer, body = ask(url, page, if_none_match=before.headers["ETag"])
-            if answer.status == 200:
-                break
-            assert time.monotonic() < give_up_s, "the old page was served for too long"
-        assert b"Autumn sale" in body
+    url = live_shop
+    before, _body = ask(url, page)
+    Sale.objects.filter(pk=item.sale_id).update(name="Autumn sale")
+    give_up_s = time.monotonic() + 5
+    while True:
+        answer, body = ask(url, page, if_none_match=before.headers["ETag"])
+        if answer.status == 200:
+            break
+        assert time.monotonic() < give_up_s, "the old page was served for too long"
+    assert b"Autumn sale" in body
 
 
 def test_without_the_memory_the_pages_are_the_same(client: Client, item: SaleItem, buyer: User) -> None:

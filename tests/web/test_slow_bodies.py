@@ -10,12 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.live_shop import live_web
 from web import bodies
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# More than the eight threads that a process has for pages.
+# For each of the two processes more than the eight threads that it has for pages.
 SOCKETS = 40
 ANNOUNCED = (
     b"POST /api/v1/auth/token/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -24,9 +23,8 @@ ANNOUNCED = (
 
 
 @pytest.fixture
-def port(transactional_db: None) -> Iterator[int]:
-    with live_web() as url:
-        yield urlsplit(url).port or 0
+def port(live_shop: str) -> int:
+    return urlsplit(live_shop).port or 0
 
 
 @contextlib.contextmanager

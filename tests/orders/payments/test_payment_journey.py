@@ -7,7 +7,6 @@ import re
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,7 +18,6 @@ from orders.models import Attention, Order, Payment
 from seckill.models import SaleItem
 from seckill.passes import passes
 from shop.models import Product
-from tests.live_shop import ALL_QUEUES, live_shop
 from tests.steps.shop import make_item
 from tests.steps.store import figures
 
@@ -77,18 +75,12 @@ class Shopper:
         self.wait_for(f"/api/v1/orders/{number}/", lambda order: order["status"] == status)
 
 
-@pytest.fixture
-def base_url(db: None) -> Iterator[str]:
-    with live_shop(names=("web", ALL_QUEUES, "beat")) as url:
-        yield url
-
-
 def test_payments_and_refunds_go_through_the_whole_shop(
-    product: Product, buyer: User, rival: User, stranger: User, base_url: str
+    product: Product, buyer: User, rival: User, stranger: User, live_shop: str
 ) -> None:
     # Given a sale, and three buyers with an order each
     item = make_item(product, quantity=3, hold_seconds=120)
-    one, two, three = (Shopper(user, base_url) for user in (buyer, rival, stranger))
+    one, two, three = (Shopper(user, live_shop) for user in (buyer, rival, stranger))
     first, second, third = one.reserve(item), two.reserve(item), three.reserve(item)
 
     # When the first pays on the page, the second gives back, and the third pays slowly, beyond the deadline

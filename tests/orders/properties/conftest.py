@@ -10,7 +10,7 @@ from tests.orders.properties.world import Cast, run_sql
 from tests.own_store import OwnStore, as_reservation_store, running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def store_to_kill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnStore]:
     """A server that syncs before it answers, as in production."""
     with running(tmp_path_factory.mktemp("store-to-kill")) as store:

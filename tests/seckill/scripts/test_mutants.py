@@ -21,6 +21,9 @@ from tests.seckill.checked_item import CheckedItem
 from tests.seckill.scripts.lua_mutants import Mutant, mutants_of
 from tests.seckill.scripts.mutant_sample import ALL, SAMPLE_SIZE, sample_of
 
+# Each mutant is tried with all tests of its script.
+pytestmark = pytest.mark.slow
+
 Case = Callable[[CheckedItem], None]
 
 # Mutants that behave like the script itself, and why: (verb, the line as damaged) -> reason.

@@ -19,7 +19,6 @@ from orders.payments.sessions import StartOutcome
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from seckill.reservation import ACCEPTED
-from tests.live_shop import ALL_QUEUES, live_shop
 from web.api_docs.examples import CALLS, PREPARATION
 from web.api_docs.problem_pages import BY_CODE, PROBLEMS
 
@@ -132,21 +131,20 @@ def test_a_page_lists_all_problems_and_an_unknown_code_has_no_page(client: Clien
 
 @pytest.mark.django_db(transaction=True)
 def test_the_examples_buy_something_when_they_are_run_from_top_to_bottom(
-    buyer_with_password: User, item: SaleItem
+    live_shop: str, buyer_with_password: User, item: SaleItem
 ) -> None:
-    with live_shop(names=("web", ALL_QUEUES, "beat")) as url:
-        commands = [PREPARATION.replace("http://127.0.0.1:8000", url), *(call.example for call in CALLS)]
-        # `-x` names the command that failed.
-        run = subprocess.run(
-            ["bash", "-euxo", "pipefail", "-c", "\n".join(commands)],
-            env={"PATH": "/usr/bin:/bin", "BUYER": "buyer", "PASSWORD": "a-good-password", "SKU": "SKU-longjing"},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+    commands = [PREPARATION.replace("http://127.0.0.1:8000", live_shop), *(call.example for call in CALLS)]
+    # `-x` names the command that failed.
+    run = subprocess.run(
+        ["bash", "-euxo", "pipefail", "-c", "\n".join(commands)],
+        env={"PATH": "/usr/bin:/bin", "BUYER": "buyer", "PASSWORD": "a-good-password", "SKU": "SKU-longjing"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert run.returncode == 0, run.stderr
     lines = run.stdout.splitlines()
-    assert f"{url}/pay/simulated/" in run.stdout
+    assert f"{live_shop}/pay/simulated/" in run.stdout
     assert "cancelled" in lines
     assert "signature_invalid" in lines

@@ -2,7 +2,9 @@
 
 import struct
 import zlib
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -115,18 +117,19 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
         (b"", "no picture"),
         (b"GIF89a", "no picture"),
         (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "no picture"),
-        (image_bytes("BMP"), "no picture"),
-        (image_bytes("TIFF"), "no picture"),
-        (image_bytes("JPEG", (800, 800))[:2_000], "no picture"),
-        (image_bytes("PNG", (800, 800))[:-200], "no picture"),
+        (partial(image_bytes, "BMP"), "no picture"),
+        (partial(image_bytes, "TIFF"), "no picture"),
+        (lambda: image_bytes("JPEG", (800, 800))[:2_000], "no picture"),
+        (lambda: image_bytes("PNG", (800, 800))[:-200], "no picture"),
         (b"\0" * (settings.PICTURE_BYTES_MAX + 1), "at most"),
-        (bomb(), "megapixels"),
-        (image_bytes("PNG", (8_000, 7_000)), "50 megapixels"),
+        (bomb, "megapixels"),
+        (partial(image_bytes, "PNG", (8_000, 7_000)), "50 megapixels"),
     ],
     ids=["svg", "empty", "torn-gif", "eps", "bmp", "tiff", "torn-jpeg", "torn-png", "bytes", "bomb", "large"],
 )
-def test_what_is_no_picture_or_too_large_is_refused_in_words(content: bytes, words: str) -> None:
-    assert words in clean(content)
+def test_what_is_no_picture_or_too_large_is_refused_in_words(content: bytes | Callable[[], bytes], words: str) -> None:
+    # The larger ones are drawn here, and not by each process that only collects the tests.
+    assert words in clean(content() if callable(content) else content)
 
 
 def test_a_broken_upload_is_a_sentence_in_the_admin(as_manager: Client, product: Product, media: Path) -> None:

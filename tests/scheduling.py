@@ -1,0 +1,48 @@
+"""How the processes of a run share the tests: a file at a time, and all files with the shared shop to one process."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+from tests import shared_shop
+from tests.slow_tests import is_slow
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED_SHOP = "the shared shop"
+
+
+class WholeFiles(LoadFileScheduling):
+    """As `--dist loadfile`, except for the files with the shared shop, which go together."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.split("::", 1)[0]
+        return SHARED_SHOP if has_shared_shop(ROOT / path) else path
+
+
+@cache
+def has_shared_shop(path: Path) -> bool:
+    """Read from the file, since the process that shares out the tests knows only their names."""
+    return f"{shared_shop.FIXTURE}: str" in path.read_text()
+
+
+def mark(items: list[pytest.Item]) -> None:
+    for item in items:
+        if is_slow(item):
+            item.add_marker(pytest.mark.slow)
+
+
+def put_in_order(items: list[pytest.Item]) -> None:
+    """What takes long comes first, so that no process is left alone with it at the end: quick files fill the gaps.
+
+    Of the files with the shared shop those with a browser come last, so that it is started once.
+    """
+    slow_files = {item.path for item in items if item.get_closest_marker("slow")}
+
+    def place(item: pytest.Item) -> tuple[int, bool]:
+        if has_shared_shop(item.path):
+            return 0, "browser" in item.path.parts
+        return (1 if item.path in slow_files else 2), False
+
+    items.sort(key=place)
