@@ -11,10 +11,10 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
+from bench.demo.long_lists import SLUG_BEGINNING
 from bench.speed.part import WrongAnswer
 from orders.models import Order, OrderStatus, Payment
 from shop.admin_base import LISTED_MAX, ModelAdmin
-from shop.demo.long_lists import SLUG_BEGINNING
 from shop.models import Product
 
 HOST = "127.0.0.1"

@@ -10,12 +10,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
-from orders.demo.past_orders import load_orders
+from bench.demo.long_lists import load_many
+from bench.demo.past_orders import load_orders
 from orders.models import Mail, Order, Payment, ShippingAddress
 from orders.staff.order_search import find_orders
 from shop import admin_base
 from shop.demo.loading import load_goods
-from shop.demo.long_lists import load_many
 from shop.models import StockChange, Variant
 
 pytestmark = pytest.mark.django_db

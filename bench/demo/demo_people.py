@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 
-from shop.demo.long_lists import pairs
+from bench.demo.long_lists import pairs
 
 BATCH_SIZE = 2_000
 USERNAME_START = "demo-"

@@ -8,14 +8,14 @@ from uuid import UUID, uuid4
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from orders.demo.demo_people import DemoPerson, guest, load_people, person_of
-from orders.demo.order_rows import Identity, OrderRows, Ware, add_order
-from orders.demo.planned_order import plan
+from bench.demo.copied_rows import copy_rows
+from bench.demo.demo_people import DemoPerson, guest, load_people, person_of
+from bench.demo.long_lists import SLUG_BEGINNING
+from bench.demo.order_rows import Identity, OrderRows, Ware, add_order
+from bench.demo.past_stock import record_past
+from bench.demo.planned_order import plan
 from orders.models import Order, OrderLine
 from shop.demo.assortment import PRODUCTS
-from shop.demo.copied_rows import copy_rows
-from shop.demo.long_lists import SLUG_BEGINNING
-from shop.demo.past_stock import record_past
 from shop.models import Variant
 
 ReportProgress = Callable[[int, int], object]

@@ -14,8 +14,9 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.db import models
 
-from orders.demo.demo_people import DemoPerson
-from orders.demo.planned_order import PlannedOrder
+from bench.demo.demo_people import DemoPerson
+from bench.demo.past_stock import REASON, PastMovement
+from bench.demo.planned_order import PlannedOrder
 from orders.models import (
     SOLD,
     Mail,
@@ -32,7 +33,6 @@ from orders.payments.inbox import EventOutcome
 from orders.payments.provider.interface import EventKind
 from orders.payments.provider.names import ProviderName
 from orders.payments.simulated.models import SimulatedSession
-from shop.demo.past_stock import REASON, PastMovement
 from shop.models import StockChange
 
 Kind = StockChange.Kind

@@ -1,4 +1,4 @@
-"""`load_demo --orders N` makes orders as a shop would have them, and books that agree."""
+"""`load_many --orders N` makes orders as a shop would have them, and books that agree."""
 
 from datetime import timedelta
 
@@ -9,9 +9,9 @@ from django.core.management.base import CommandError
 from django.db.models import F, Sum
 from django.utils import timezone
 
+from bench.demo import past_orders
+from bench.demo.past_orders import NothingToSell, load_orders
 from orders import lifecycle, settlement
-from orders.demo import past_orders
-from orders.demo.past_orders import NothingToSell, load_orders
 from orders.models import SOLD, Mail, Order, OrderLine, OrderStatus, Payment, Refund
 from orders.payments import refunds
 from orders.payments.simulated.models import SimulatedSession
@@ -124,5 +124,5 @@ def test_without_demo_products_there_is_nothing_to_order() -> None:
 
 @pytest.mark.parametrize("wrong", ["-5", "many", "1.5", "1000001", "９"])
 def test_a_number_of_orders_that_is_none_is_refused(wrong: str) -> None:
-    with pytest.raises(CommandError, match="is not a whole number from 0 to 1000000"):
-        call_command("load_demo", f"--orders={wrong}")
+    with pytest.raises(CommandError, match="is not a whole number from 1 to 1000000"):
+        call_command("load_many", f"--orders={wrong}")

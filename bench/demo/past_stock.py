@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from shop.demo.copied_rows import copy_rows
+from bench.demo.copied_rows import copy_rows
 from shop.models import StockChange, Variant
 from shop.stock.movements import EFFECTS
 
