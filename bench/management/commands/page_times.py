@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand
 from bench.argument_types import number_up_to
 from bench.demo.long_lists import load_many
 from bench.demo.past_orders import load_orders
-from bench.speed import page_times
+from bench.measure.speed import page_times
 from shop.demo.loading import load_goods
 
 PRODUCTS, ORDERS = 10_000, 100_000
