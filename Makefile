@@ -32,10 +32,10 @@ lab: venv-dev ## Compare the strategies on servers of their own; ARGS="--quick"
 	@exec $(PY) -m bench.lab $(ARGS)
 
 durability: venv-dev ## Measure what each way of writing to disk costs and loses; ARGS="--rounds 3"
-	@exec $(PY) -m bench.durability $(ARGS)
+	@exec $(PY) -m bench.measure.durability $(ARGS)
 
 bench: venv-dev ## Measure the shop beside bare servers, with wrk; ARGS="--only live,refusal --rounds 3", "--quick", "--list"
-	@exec $(PY) -m bench.speed $(ARGS)
+	@exec $(PY) -m bench.measure.speed $(ARGS)
 
 # The seed of the random choices: make faults SEED=7. Empty: a new number, which is printed.
 SEED ?=

@@ -5,10 +5,11 @@ python -m bench.lab.results_page .stampede/lab/lab.json > docs/results/lab.md
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.markdown_table import markdown_table
 from bench.strategies.base.strategy import Fault
 
 Row = Sequence[str]
@@ -101,7 +102,7 @@ def cost_table(runs: Sequence[dict[str, Any]]) -> str:
         for run in runs
         for one in [run["measures"]]
     ]
-    return table(heading, rows, text_columns=2)
+    return markdown_table(heading, rows, text_columns=2)
 
 
 def several_units_table(runs: Sequence[dict[str, Any]]) -> str:
@@ -118,7 +119,7 @@ def several_units_table(runs: Sequence[dict[str, Any]]) -> str:
         for run in runs
         for one in [run["measures"]]
     ]
-    return table(heading, rows, text_columns=2)
+    return markdown_table(heading, rows, text_columns=2)
 
 
 def throughput_table(runs: Sequence[dict[str, Any]]) -> str:
@@ -136,7 +137,7 @@ def throughput_table(runs: Sequence[dict[str, Any]]) -> str:
         for run in runs
         for one in [run["measures"]]
     ]
-    return table(heading, rows, text_columns=1)
+    return markdown_table(heading, rows, text_columns=1)
 
 
 def faults_table(fault_runs: Sequence[dict[str, Any]]) -> str:
@@ -150,7 +151,7 @@ def faults_table(fault_runs: Sequence[dict[str, Any]]) -> str:
     cells = {(one["strategy"], one["fault"]): fault_cell(one) for one in fault_runs}
     strategies = dict.fromkeys(one["strategy"] for one in fault_runs)
     rows = [(f"`{strategy}`", *(cells.get((strategy, fault), "") for fault in columns)) for strategy in strategies]
-    return table(("strategy", *columns.values()), rows, text_columns=len(columns) + 1)
+    return markdown_table(("strategy", *columns.values()), rows, text_columns=len(columns) + 1)
 
 
 def fault_cell(fault_run: dict[str, Any]) -> str:
@@ -169,12 +170,6 @@ def figure(value: float | None, digits: int) -> str:
 
 def count(number: int) -> str:
     return f"{number:,}" if number else "–"
-
-
-def table(heading: Row, rows: Iterable[Row], *, text_columns: int) -> str:
-    """A Markdown table; all but the first columns are numbers, aligned to the right."""
-    rule = ["---"] * text_columns + ["---:"] * (len(heading) - text_columns)
-    return "\n".join(f"| {' | '.join(row)} |" for row in (heading, rule, *rows))
 
 
 if __name__ == "__main__":

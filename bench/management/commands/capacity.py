@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.argument_types import number_up_to
-from bench.speed.capacity_plan import Line, NoUnitCosts, Rush, as_json, plan, read_results, unit_costs
+from bench.measure.speed.capacity_plan import Line, NoUnitCosts, Rush, as_json, plan, read_results, unit_costs
 from shop.local.shop_processes import ROOT
 
 RESULTS = ROOT / "docs" / "results" / "unit_costs.json"

@@ -14,9 +14,9 @@ from rich.table import Table
 
 from bench import load_buyers
 from bench.argument_types import whole
-from bench.growth import past_reservations, verb_costs
-from bench.growth.verb_costs import Cost
 from bench.load_sale import open_load_sale
+from bench.measure.growth import past_reservations, verb_costs
+from bench.measure.growth.verb_costs import Cost
 
 OPEN_SECONDS = 3600
 # A buyer of the past has some of the past units, and may reserve another one.
@@ -26,7 +26,7 @@ PER_BUYER_MAX = 100_000
 class Command(BaseCommand):
     help = (
         "Writes past reservations and past sales into both stores and measures each step of a purchase beside them. "
-        "Only for servers that may be filled with test data; `python -m bench.growth` starts some."
+        "Only for servers that may be filled with test data; `python -m bench.measure.growth` starts some."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

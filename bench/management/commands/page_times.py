@@ -8,10 +8,10 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from bench.argument_types import number_up_to
-from bench.speed import page_times
-from orders.demo.past_orders import load_orders
+from bench.demo.long_lists import load_many
+from bench.demo.past_orders import load_orders
+from bench.measure.speed import page_times
 from shop.demo.loading import load_goods
-from shop.demo.long_lists import load_many
 
 PRODUCTS, ORDERS = 10_000, 100_000
 TIMES, TIMES_MAX = 30, 1_000

@@ -13,16 +13,17 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from bench.argument_types import number_up_to
+from bench.measure.harness import sentence_of
+from bench.measure.speed import speed_chart, speed_page, speed_results, speed_table
+from bench.measure.speed.bare_site.models import make_tables
+from bench.measure.speed.capacity_plan import only_unit_costs
+from bench.measure.speed.part import Part
+from bench.measure.speed.parts.all_parts import BY_NAME, PARTS, QUICK
+from bench.measure.speed.ratios import Verdict, verdicts
+from bench.measure.speed.rounds import Outcome, run_rounds, ticks_of
+from bench.measure.speed.server_groups import prepare_database
+from bench.measure.speed.wrk import WrkMissing, find_wrk
 from bench.own_run import add_choice, chosen, listen_for_stop
-from bench.speed import speed_chart, speed_page, speed_results, speed_table
-from bench.speed.bare_site.models import make_tables
-from bench.speed.capacity_plan import only_unit_costs
-from bench.speed.part import Part
-from bench.speed.parts.all_parts import BY_NAME, PARTS, QUICK
-from bench.speed.ratios import Verdict, verdicts
-from bench.speed.rounds import Outcome, run_rounds, ticks_of
-from bench.speed.server_groups import prepare_database
-from bench.speed.wrk import WrkMissing, find_wrk
 from seckill.publication import CannotPublish
 from seckill.store.client import StoreUnreachable
 from shop.local.process import ProcessFailed
@@ -77,7 +78,7 @@ class Command(BaseCommand):
             raise CommandError("Stopped before the end.", returncode=130) from None
         reached = verdicts({outcome.part.name: outcome.samples for outcome in outcomes})
         speed_table.show(outcomes, reached, console=console)
-        console.print(", ".join(f"{name} {value}" for name, value in measured_on.items()), style="dim", markup=False)
+        console.print(sentence_of(measured_on), style="dim", markup=False)
         pages, figures = results_directories(options, Path(directory))
         write_results(outcomes, reached, measured_on=measured_on, pages=pages, figures=figures)
         console.print(f"Tables: {pages}/speed.md, unit_costs.json", soft_wrap=True)

@@ -1,29 +1,19 @@
-"""Loads demo data: some products, an admin, two buyers, and a sale that opens within a minute.
-
-With `--products` and `--orders` also thousands more, for trying out long lists.
-"""
+"""Loads demo data: some products, an admin, two buyers, and a sale that opens within a minute."""
 
 import os
-from argparse import ArgumentTypeError
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from django.utils import timezone
-from rich.console import Console
-from rich.progress import Progress
 
-from orders.demo.past_orders import NothingToSell, load_orders
 from seckill.models import Sale, SaleItem, published_sales
 from seckill.publication import CannotPublish, publish_sale
 from seckill.store.client import StoreUnreachable
 from shop.demo.loading import deliver, load_goods, load_pictures
-from shop.demo.long_lists import load_many
 from shop.models import Variant
 from shop.tasks import draw_demo_pictures
 from shop.times.zone import time_with_offset
@@ -35,8 +25,6 @@ LASTS = timedelta(hours=2)
 UNITS_BESIDE_THE_SALE = 30
 # If a sale opens this soon, no other is created.
 SOON = timedelta(minutes=10)
-# A typo must not fill the disk.
-PRODUCTS_MAX, ORDERS_MAX = 100_000, 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +57,6 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--pictures-later", action="store_true", help="a Celery worker draws them")
-        add_count = partial(parser.add_argument, default=0, metavar="N")
-        add_count("--products", type=number_up_to(PRODUCTS_MAX), help="bring the products for long lists to so many")
-        add_count("--orders", type=number_up_to(ORDERS_MAX), help="bring the orders of the last months to so many")
 
     def handle(self, *args: Any, **options: Any) -> None:
         load_goods()
@@ -88,19 +73,6 @@ class Command(BaseCommand):
             draw_demo_pictures.delay()
         elif made := load_pictures():
             self.stdout.write(f"{made} pictures were drawn.")
-        self.load_long_lists(products=options["products"], orders=options["orders"])
-
-    def load_long_lists(self, *, products: int, orders: int) -> None:
-        with Progress(console=Console(stderr=True), transient=True) as progress:
-            made = load_many(products, report_progress=bar_of(progress, "products"))
-            if made:
-                self.stdout.write(f"{made} products were made for long lists.")
-            try:
-                made = load_orders(orders, report_progress=bar_of(progress, "orders"))
-            except NothingToSell:
-                raise CommandError("No orders were made: none of the demo products is there any more.") from None
-            if made:
-                self.stdout.write(f"{made} orders were made.")
 
     def load_people(self) -> None:
         admin_password = os.environ.get("STAMPEDE_ADMIN_PASSWORD")
@@ -157,24 +129,6 @@ class Command(BaseCommand):
         except StoreUnreachable as error:
             self.stderr.write(f"The reservation store does not answer ({error}); the sale opens as soon as it does.")
         self.stdout.write(f"“{name}” opens at {time_with_offset(opens_at)}.")
-
-
-def bar_of(progress: Progress, title: str) -> Callable[[int, int], None]:
-    """For `report_progress`: a bar, once there is something to show."""
-    bar = progress.add_task(title, total=None, visible=False)
-    return lambda done, total: progress.update(bar, completed=done, total=total, visible=True)
-
-
-def number_up_to(highest: int) -> Callable[[str], int]:
-    """A type for an argument: a whole number from 0 to `highest`."""
-
-    def number(text: str) -> int:
-        fits = text.isascii() and text.isdigit() and len(text) <= len(str(highest))
-        if not fits or int(text) > highest:
-            raise ArgumentTypeError(f"{text[:20]} is not a whole number from 0 to {highest}")
-        return int(text)
-
-    return number
 
 
 def load_person(username: str, password: str, **values: Any) -> None:

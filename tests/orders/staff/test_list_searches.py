@@ -8,11 +8,11 @@ from django.db import connection
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from orders.demo.past_orders import load_orders
+from bench.demo.long_lists import load_many
+from bench.demo.past_orders import load_orders
 from orders.models import Mail, Order, Payment, ShippingAddress
 from orders.staff.order_search import find_orders
 from shop.demo.loading import load_goods
-from shop.demo.long_lists import load_many
 from shop.models import StockChange, Variant
 from shop.staff import admin_base
 from tests.steps.shop import statements_for

@@ -1,16 +1,13 @@
-"""The demo goods in the catalogue: complete, safe to load twice, with their pictures; and long lists."""
+"""The demo goods in the catalogue: complete, safe to load twice, with their pictures."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from PIL import Image
-from pytest_django import DjangoAssertNumQueries
 
 from shop.demo import loading
 from shop.demo.assortment import CATEGORIES, PRODUCTS, VARIANTS
-from shop.demo.long_lists import load_many
 from shop.models import Category, Picture, Product, SearchEntry, StockChange, Variant
 
 pytestmark = pytest.mark.django_db
@@ -45,18 +42,3 @@ def test_pictures_are_drawn_some_at_a_time_and_once(
     assert picture.alt
     with Image.open(tmp_path / picture.large.name) as drawn:
         assert drawn.size == (1200, 1200)
-
-
-def test_many_products_are_made_in_bulk_and_can_be_found(django_assert_max_num_queries: DjangoAssertNumQueries) -> None:
-    loading.load_goods()
-    with django_assert_max_num_queries(60):
-        assert load_many(1_500) == 1_500
-    assert load_many(1_500) == 0
-    assert SearchEntry.objects.filter(product__slug__startswith="many-").count() == 1_500
-    assert Variant.objects.filter(sku__startswith="MANY-", available=0).count() == 150
-    assert StockChange.objects.filter(variant__sku__startswith="MANY-").count() == 1_350
-
-
-def test_the_command_refuses_a_number_of_products_that_is_none() -> None:
-    with pytest.raises(Exception, match="many is not a whole number from 0 to 100000"):
-        call_command("load_demo", "--products", "many")

@@ -1,0 +1,29 @@
+"""All parts, in the order in which a round runs those of one group of servers."""
+
+from bench.measure.speed.part import Part
+from bench.measure.speed.parts import (
+    bare_parts,
+    beside_parts,
+    cluster_parts,
+    growth_parts,
+    list_parts,
+    reading_parts,
+    refusal_parts,
+    store_parts,
+    winning_parts,
+)
+
+PARTS: tuple[Part, ...] = (
+    *bare_parts.PARTS,
+    *reading_parts.PARTS,
+    *refusal_parts.PARTS,
+    *winning_parts.PARTS,
+    *beside_parts.PARTS,
+    *store_parts.PARTS,
+    *cluster_parts.PARTS,
+    *growth_parts.PARTS,
+    *list_parts.PARTS,
+)
+BY_NAME = {part.name: part for part in PARTS}
+# Thirty seconds, to see that everything works. The figures of so short a run mean little.
+QUICK = ("wsgi-hello", "drf-post", "live", "refusal", "accepted")

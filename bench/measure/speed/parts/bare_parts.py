@@ -1,0 +1,71 @@
+"""The bare servers, alone on the machine, and the two views that sell from one row of PostgreSQL."""
+
+import time
+from functools import partial
+
+from bench.measure.speed.bare_site.models import BareOrder, BareStock
+from bench.measure.speed.part import Ask, Part, Sample, Server, WrongAnswer, measure_ask
+from bench.measure.speed.server_groups import BARE_DJANGO, RSGI_HELLO, WSGI_HELLO
+
+ONE_UNIT = '{"units": 1}'
+STOCK = 1_000_000_000
+# Transactions of answers that wrk did not wait for end within this time.
+SETTLE_SECONDS = 0.5
+
+
+def ask_bare(ask: Ask, server: Server) -> Sample:
+    return measure_ask(server, ask)
+
+
+def sell_from_row(path: str, server: Server) -> Sample:
+    """Sell from a new row, and compare the orders with the answers."""
+    stock = BareStock.objects.create(left=STOCK)
+    sample = measure_ask(server, Ask(method="POST", path=f"{path}{stock.pk}/", body=ONE_UNIT, status=201))
+    time.sleep(SETTLE_SECONDS)
+    orders = BareOrder.objects.filter(stock_id=stock.pk).count()
+    left = BareStock.objects.get(pk=stock.pk).left
+    if left + orders != STOCK:
+        raise WrongAnswer(f"{orders:,} orders, but {STOCK - left:,} units were taken from the row")
+    if orders < sample.requests:
+        raise WrongAnswer(f"{sample.requests:,} buyers were told yes, but there are {orders:,} orders")
+    return sample
+
+
+PARTS = (
+    Part(
+        name="wsgi-hello",
+        title="bare WSGI hello",
+        server=WSGI_HELLO,
+        measure=partial(ask_bare, Ask(path="/")),
+    ),
+    Part(
+        name="rsgi-hello",
+        title="bare RSGI hello",
+        server=RSGI_HELLO,
+        measure=partial(ask_bare, Ask(path="/")),
+    ),
+    Part(
+        name="django-view",
+        title="bare Django view",
+        server=BARE_DJANGO,
+        measure=partial(ask_bare, Ask(path="/hello/")),
+    ),
+    Part(
+        name="drf-post",
+        title="bare DRF POST",
+        server=BARE_DJANGO,
+        measure=partial(ask_bare, Ask(method="POST", path="/post/", body=ONE_UNIT, status=201)),
+    ),
+    Part(
+        name="row-lock",
+        title="DRF view, SELECT … FOR UPDATE",
+        server=BARE_DJANGO,
+        measure=partial(sell_from_row, "/row-lock/"),
+    ),
+    Part(
+        name="conditional",
+        title="DRF view, conditional UPDATE",
+        server=BARE_DJANGO,
+        measure=partial(sell_from_row, "/conditional/"),
+    ),
+)

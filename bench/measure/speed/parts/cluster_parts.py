@@ -1,0 +1,183 @@
+"""What three primaries of a Cluster do beside one store, the items spread evenly over them."""
+
+import itertools
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from redis import Redis
+
+from bench.lab.servers.cluster import NODES, SLOTS, running_cluster
+from bench.lab.servers.lab_store import CLIENT_SECONDS_MAX, lab_store
+from bench.measure.speed.part import Part, Sample, Server, WrongAnswer
+from bench.measure.speed.pipelined_client import PipelinedClient, connected, send_together
+from bench.measure.speed.server_groups import STORE
+from seckill import ledger
+from seckill.ledger_words import Published
+from seckill.passes import passes
+from seckill.store import scripts
+from seckill.store.cluster import slot_of
+from seckill.store.keys import keys_of
+
+# Of each primary, and how often each is reserved in one run.
+ITEMS, RESERVATIONS = 4, 5_000
+# A core for each primary and for each client. With fewer they would wait for each other.
+CORES_MIN = 2 * NODES
+WORD = "reserved"
+# In so many the one store and the primaries take turns, so that other work of the machine affects all alike.
+TURNS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One server, and a client of each kind: `admin` asks it questions, `pipe` loads it."""
+
+    admin: Any
+    pipe: PipelinedClient
+    item_ids: Sequence[int]
+
+    def cpu_seconds(self) -> float:
+        """Its processor time, all threads, as it says itself: /proc counts in hundredths of a second."""
+        cpu = self.admin.info("cpu")
+        return float(cpu["used_cpu_sys"]) + float(cpu["used_cpu_user"])
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One server under load."""
+
+    calls: int
+    seconds: float
+    cpu_seconds: float
+
+    @property
+    def per_second(self) -> float:
+        return self.calls / self.seconds
+
+
+def cluster(server: Server) -> Sample:
+    """The reservation script on one store, and the same calls on three primaries: in turns, and then all three at once.
+
+    All four are new and start empty, so that none has more to carry than its own calls.
+    """
+    item_ids = items_by_node()
+    with lab_store() as single, running_cluster() as nodes, ExitStack() as clients:
+        url = urlsplit(single.url)
+        servers = [
+            (url.port or 0, url.password or "", list(itertools.chain(*item_ids))),
+            *((nodes.ports[number], nodes.password, item_ids[number]) for number in range(NODES)),
+        ]
+        measured = [
+            Measured(
+                clients.enter_context(Redis(port=port, password=password, socket_timeout=CLIENT_SECONDS_MAX)),
+                clients.enter_context(connected(port=port, password=password)),
+                items,
+            )
+            for port, password, items in servers
+        ]
+        for one in measured:
+            prepare(one)
+        on_one, *on_three = run_in_turns(measured)
+        together = [(node.pipe, reserve_calls(node.item_ids)) for node in measured[1:]]
+        together_per_second = sum(len(calls) for _pipe, calls in together) / send_together(together, word=WORD)
+    return Sample(figures=figures_of(on_one, on_three, together_per_second=together_per_second))
+
+
+def figures_of(
+    one: Run, three: Sequence[Run], *, together_per_second: float, cores: int | None = None
+) -> Mapping[str, float]:
+    """The ratios: what three do when the busiest of them has no time left, beside what one does then.
+
+    By a pipelined client: all primaries at once where there are cores enough, else one after the other, as if each had
+    a machine of its own. `together_ratio` is what they do on this machine.
+    """
+    calls = sum(node.calls for node in three)
+    enough_cores = (cores or os.cpu_count() or 1) >= CORES_MIN
+    three_per_second = together_per_second if enough_cores else sum(node.per_second for node in three)
+    return {
+        "one_cpu_us": one.cpu_seconds / one.calls * 1e6,
+        "three_cpu_us": sum(node.cpu_seconds for node in three) / calls * 1e6,
+        "cpu_ratio": (calls / max(node.cpu_seconds for node in three)) / (one.calls / one.cpu_seconds),
+        "one_per_second": one.per_second,
+        "three_per_second": three_per_second,
+        "pipelined_ratio": three_per_second / one.per_second,
+        "together_per_second": together_per_second,
+        "together_ratio": together_per_second / one.per_second,
+    }
+
+
+def run_in_turns(servers: Sequence[Measured]) -> list[Run]:
+    """Reserve each item so often: a share of the calls on each server in turn. Raises WrongAnswer."""
+    calls = [reserve_calls(server.item_ids) for server in servers]
+    seconds = [0.0] * len(servers)
+    before_s = [server.cpu_seconds() for server in servers]
+    for turn in range(TURNS):
+        for number, server in enumerate(servers):
+            its_calls = calls[number]
+            portion = its_calls[len(its_calls) * turn // TURNS : len(its_calls) * (turn + 1) // TURNS]
+            seconds[number] += server.pipe.send(portion, word=WORD)
+    return [
+        Run(calls=len(calls[number]), seconds=seconds[number], cpu_seconds=server.cpu_seconds() - before_s[number])
+        for number, server in enumerate(servers)
+    ]
+
+
+def items_by_node() -> list[list[int]]:
+    """For each primary so many items that are its own."""
+    found: list[list[int]] = [[] for _ in range(NODES)]
+    for item_id in itertools.count(1):
+        if all(len(items) == ITEMS for items in found):
+            break
+        items = found[node_of(slot_of(item_id))]
+        if len(items) < ITEMS:
+            items.append(item_id)
+    return found
+
+
+def node_of(slot: int) -> int:
+    """Which node has the slot (bench/lab/servers/cluster.py gives each an equal range)."""
+    return next(number for number in range(NODES) if slot < SLOTS * (number + 1) // NODES)
+
+
+def prepare(measured: Measured) -> None:
+    """Put the items on sale on this very server, with units for all runs, and load the script. Raises WrongAnswer."""
+    # The one store has three times as much to rewrite, and would do it in the middle of its run.
+    measured.admin.config_set("auto-aof-rewrite-percentage", "0")
+    now_ms = int(time.time() * 1000)
+    terms = (10 * RESERVATIONS, now_ms - 1_000, now_ms + 3_600_000, 3_600_000, 1, 100, "CNY", "open", "1")
+    for item_id in measured.item_ids:
+        keys = keys_of(item_id)
+        (word, *_more) = scripts.PUBLISH.run(measured.admin, keys=[keys.item, keys.outbox], args=terms)
+        if word != Published.PUBLISHED:
+            raise WrongAnswer(f"publish.lua answered {word}")
+    measured.admin.script_load(scripts.RESERVE.source)
+
+
+def reserve_calls(item_ids: Sequence[int]) -> list[bytes]:
+    """The bytes of one call after the other, items in turn, each of a buyer who has never called."""
+    return [packed_call(item_id, buyer_id=next(BUYERS)) for _number in range(RESERVATIONS) for item_id in item_ids]
+
+
+BUYERS = itertools.count(1)
+
+
+def packed_call(item_id: int, *, buyer_id: int) -> bytes:
+    keys, args = ledger.reserve_slots(
+        item_id=item_id, reservation_id=passes.new_reservation_id(item_id), buyer_id=buyer_id, units=1
+    )
+    head = scripts.command_head(scripts.RESERVE.sha, keys, len(args))
+    return head + b"".join(scripts.packed(str(arg)) for arg in args)
+
+
+PARTS = (
+    Part(
+        name="cluster",
+        title="reserve.lua on three primaries beside one, pipelined",
+        server=STORE,
+        measure=cluster,
+    ),
+)

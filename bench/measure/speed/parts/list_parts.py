@@ -1,0 +1,66 @@
+"""Lists and searches among ten thousand products and a hundred thousand orders, in a database of their own."""
+
+import json
+import os
+import subprocess
+import sys
+from urllib.parse import urlsplit, urlunsplit
+
+from django.db import connection
+
+from bench.measure.speed.part import Part, Sample, Server, WrongAnswer
+from bench.measure.speed.server_groups import STORE
+from shop.local.shop_processes import ROOT
+
+DATABASE = "speed_long_lists"
+
+
+def staff_lists(server: Server) -> Sample:
+    return Sample(figures=page_figures("staff"))
+
+
+def product_search(server: Server) -> Sample:
+    return Sample(figures=page_figures("search"))
+
+
+def page_figures(pages: str) -> dict[str, float]:
+    """Median and p99 in milliseconds, and statements, of each page. The second part finds the first one's rows."""
+    prepare_database()
+    found = json.loads(manage("page_times", pages))
+    return {f"{name}_{figure}": value for name, times in found.items() for figure, value in times.items()}
+
+
+def prepare_database() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
+        if cursor.fetchone() is None:
+            cursor.execute(f"CREATE DATABASE {DATABASE}")
+    manage("migrate", "-v0")
+
+
+def manage(*words: str) -> str:
+    """What a command prints, run with the other database. Raises WrongAnswer."""
+    address = urlunsplit(urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{DATABASE}"))
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), *words, "--skip-checks"],
+        env={**os.environ, "DATABASE_URL": address},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise WrongAnswer(f"manage.py {words[0]}: {done.stderr.strip()[-500:]}")
+    return done.stdout
+
+
+PARTS = (
+    Part(
+        name="staff-lists",
+        title="lists of staff, 10,000 products and 100,000 orders",
+        server=STORE,
+        measure=staff_lists,
+        once=True,
+    ),
+    Part(name="product-search", title="search among 10,000 products", server=STORE, measure=product_search, once=True),
+)

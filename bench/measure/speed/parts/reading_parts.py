@@ -1,0 +1,73 @@
+"""What buyers only read: live figures, pages, lists."""
+
+from django.urls import NoReverseMatch, reverse
+
+from bench.measure.speed import measured_sales
+from bench.measure.speed.part import Ask, NotHere, Part, Sample, Server, measure_ask
+from bench.measure.speed.server_groups import SHOP
+
+
+def live(server: Server) -> Sample:
+    return measure_ask(server, Ask(path=reverse("api-live", args=[measured_sales.shown_item().pk])))
+
+
+def sale_live(server: Server) -> Sample:
+    """Raises NotHere before the shop has the address."""
+    try:
+        path = reverse("api-sale-live", args=[measured_sales.shown_sale().pk])
+    except NoReverseMatch as error:
+        raise NotHere("this shop has no GET /api/v1/sales/{id}/live/") from error
+    return measure_ask(server, Ask(path=path))
+
+
+def home(server: Server) -> Sample:
+    measured_sales.shown_sale()
+    return measure_ask(server, Ask(path=reverse("home")))
+
+
+def sale_page(server: Server) -> Sample:
+    return measure_ask(server, Ask(path=reverse("sale", args=[measured_sales.shown_sale().pk])))
+
+
+def sale_page_signed_in(server: Server) -> Sample:
+    cookie = {"Cookie": f"sessionid={measured_sales.session_key()}"}
+    return measure_ask(server, Ask(path=reverse("sale", args=[measured_sales.shown_sale().pk]), headers=cookie))
+
+
+def sign_in_page(server: Server) -> Sample:
+    return measure_ask(server, Ask(path=reverse("account_login")))
+
+
+def sales_list(server: Server) -> Sample:
+    measured_sales.shown_sale()
+    return measure_ask(server, Ask(path=reverse("api-sales")))
+
+
+def products_page(server: Server) -> Sample:
+    measured_sales.shown_sale()
+    return measure_ask(server, Ask(path=reverse("products")))
+
+
+def product_page(server: Server) -> Sample:
+    product = measured_sales.shown_item().product
+    return measure_ask(server, Ask(path=reverse("product", args=[product.slug])))
+
+
+def product_search(server: Server) -> Sample:
+    """Each answer is made anew: what people search for is not kept in memory."""
+    measured_sales.shown_sale()
+    return measure_ask(server, Ask(path=f"{reverse('search')}?q=measured"))
+
+
+PARTS = (
+    Part(name="live", title="live figures of an item", server=SHOP, measure=live),
+    Part(name="sale-live", title="live figures of a sale", server=SHOP, measure=sale_live),
+    Part(name="home", title="home page", server=SHOP, measure=home),
+    Part(name="sale-page", title="sale page", server=SHOP, measure=sale_page),
+    Part(name="sale-page-signed-in", title="sale page, signed in", server=SHOP, measure=sale_page_signed_in),
+    Part(name="products-page", title="list of products", server=SHOP, measure=products_page),
+    Part(name="product-page", title="product page", server=SHOP, measure=product_page),
+    Part(name="search-page", title="search among a few products", server=SHOP, measure=product_search),
+    Part(name="sign-in", title="sign-in page", server=SHOP, measure=sign_in_page),
+    Part(name="sales", title="GET /api/v1/sales/", server=SHOP, measure=sales_list),
+)

@@ -1,0 +1,179 @@
+"""Accepted reservations, with the whole shop running: each must become an order, and no unit is sold twice."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Max, Sum
+from django.urls import reverse
+from django.utils import timezone
+
+from bench.measure.speed import measured_sales
+from bench.measure.speed.part import Ask, Part, Sample, Server, WrongAnswer, check_answer, sample_of, seconds_since
+from bench.measure.speed.processor_time import ended_children_seconds, seconds_by_kind
+from bench.measure.speed.server_groups import SHOP
+from bench.measure.speed.wrk import CONNECTIONS, Load, Report, run_wrk
+from orders.models import OrderLine
+from seckill import ledger
+from seckill.models import SaleItem
+
+ONE_UNIT = '{"units": 1}'
+# More than any shop on two cores accepts, so that the passes of a run are never used up.
+ACCEPTED_PER_SECOND_MAX = 15_000
+# The sale that sells out: its units, and buyers who come too late.
+SELL_OUT_UNITS, SELL_OUT_BUYERS = 5_000, 6_000
+SELL_OUT_SECONDS_MAX = 40
+# How long orders may take to arrive before they count as lost.
+ORDERS_SECONDS_MAX = 60.0
+POLL_SECONDS = 0.01
+QUIET_SECONDS = 0.5
+WARM_UP_PASSES = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Sold:
+    """What PostgreSQL has of an item. `lag_s` is the time from the last yes to the last order."""
+
+    orders: int
+    units: int
+    buyers: int
+    lag_s: float
+
+
+def accepted(server: Server) -> Sample:
+    """Buyers reserve as fast as they are answered, for the time of a run, with a pass each. Raises WrongAnswer."""
+    warm_up(server)
+    count = ACCEPTED_PER_SECOND_MAX * server.seconds
+    item, file = item_with_passes(server, quantity=count, passes=count)
+    cpu_before, wrk_before = seconds_by_kind(server.pids), ended_children_seconds()
+    report = run_wrk(load_of(server, item, file), seconds=server.seconds)
+    wrk_seconds = ended_children_seconds() - wrk_before
+    if report.requests >= count:
+        raise WrongAnswer(f"all {count:,} passes were used before the end of the run, so its rate is not known")
+    cpu = {"wrk": wrk_seconds}
+    sold = orders_of(item, on_last=lambda: cpu.update(seconds_since(cpu_before, server)))
+    check_sold(item, sold, told_yes=told_yes(report, refusals_max=0))
+    measured_sales.retire(item)
+    # Workers and PostgreSQL go on until the last order; the others work for the answers.
+    cpu_us = {kind: seconds / sold.orders * 1e6 for kind, seconds in cpu.items()}
+    figures = {
+        "orders": float(sold.orders),
+        "orders_per_second": sold.orders / (report.seconds + sold.lag_s),
+        "lag_s": sold.lag_s,
+    }
+    return sample_of(report, cpu_us=cpu_us, figures=figures)
+
+
+def sell_out(server: Server) -> Sample:
+    """A sale sells out, with more buyers than units. Raises WrongAnswer."""
+    item, file = item_with_passes(server, quantity=SELL_OUT_UNITS, passes=SELL_OUT_BUYERS)
+    report = run_wrk(load_of(server, item, file), seconds=SELL_OUT_SECONDS_MAX, until=all_in_orders(item))
+    sold = orders_of(item)
+    refused = SELL_OUT_BUYERS - SELL_OUT_UNITS
+    check_sold(item, sold, told_yes=told_yes(report, refusals_max=refused))
+    if sold.orders != SELL_OUT_UNITS:
+        raise WrongAnswer(f"{sold.orders:,} of {SELL_OUT_UNITS:,} units were sold to {SELL_OUT_BUYERS:,} buyers")
+    measured_sales.retire(item)
+    return Sample(figures={"lag_s": sold.lag_s, "orders": float(sold.orders)})
+
+
+def warm_up(server: Server) -> None:
+    """Reserve with some passes of another item."""
+    item, file = item_with_passes(server, quantity=WARM_UP_PASSES, passes=WARM_UP_PASSES)
+    (text,) = measured_sales.passes_for(item, buyer_ids=measured_sales.refused_buyer_ids()[:1])
+    path = reverse("api-reserve", args=[item.pk])
+    check_answer(
+        server, Ask(method="POST", path=path, body=ONE_UNIT, headers={"Authorization": f"Pass {text}"}, status=201)
+    )
+    run_wrk(load_of(server, item, file), seconds=1)
+    orders_of(item)
+    measured_sales.retire(item)
+
+
+def item_with_passes(server: Server, *, quantity: int, passes: int) -> tuple[SaleItem, str]:
+    """A new item, and a file with a pass for each buyer."""
+    item = measured_sales.new_item("Measured", quantity=quantity)
+    file = server.directory / "passes.txt"
+    texts = measured_sales.passes_for(item, buyer_ids=measured_sales.buyer_ids(passes))
+    file.write_text("\n".join(texts))
+    return item, str(file)
+
+
+def load_of(server: Server, item: SaleItem, file: str) -> Load:
+    path = reverse("api-reserve", args=[item.pk])
+    return Load(url=server.url(path), script="passes", arguments=(file, "once"))
+
+
+def all_in_orders(item: SaleItem) -> Callable[[], bool]:
+    """Whether each unit has its order: the sale is over, and wrk need not wait for the end of its time."""
+    return lambda: SaleItem.objects.values_list("taken", flat=True).get(pk=item.pk) >= SELL_OUT_UNITS
+
+
+def told_yes(report: Report, *, refusals_max: int) -> int:
+    """How many buyers were told yes. Raises WrongAnswer."""
+    if report.failed:
+        raise WrongAnswer(f"{report.failed:,} of {report.requests:,} requests got no answer")
+    if report.above_399 > refusals_max:
+        raise WrongAnswer(f"{report.above_399:,} of {report.requests:,} buyers were refused, {refusals_max:,} expected")
+    return report.requests - report.above_399
+
+
+def orders_of(item: SaleItem, *, on_last: Callable[[], object] = lambda: None) -> Sold:
+    """Wait until each reservation of the item is an order. Raises WrongAnswer if that does not happen in time.
+
+    Answers that wrk did not wait for may be given a moment later, so it must stay so for QUIET_SECONDS. `on_last` is
+    called when it becomes so.
+    """
+    give_up_s = time.monotonic() + ORDERS_SECONDS_MAX
+    seen, seen_s = timezone.now(), math.inf
+    while time.monotonic() - seen_s < QUIET_SECONDS:
+        taken = SaleItem.objects.values_list("taken", flat=True).get(pk=item.pk)
+        missing = reservations_of(item) - taken
+        if missing:
+            seen_s = math.inf
+        elif seen_s == math.inf:
+            seen, seen_s = timezone.now(), time.monotonic()
+            on_last()
+        if missing and time.monotonic() > give_up_s:
+            raise WrongAnswer(f"{missing:,} reservations are no orders after {ORDERS_SECONDS_MAX:.0f} s")
+        time.sleep(POLL_SECONDS)
+    lines = OrderLine.objects.filter(sale_item=item)
+    found: dict[str, Any] = lines.aggregate(
+        orders=Count("order", distinct=True),
+        units=Sum("units"),
+        buyers=Count("order__buyer", distinct=True),
+        last=Max("order__reserved_at"),
+    )
+    lag_s = max((seen - found["last"]).total_seconds(), 0.0) if found["last"] else math.nan
+    return Sold(orders=found["orders"], units=found["units"] or 0, buyers=found["buyers"], lag_s=lag_s)
+
+
+def reservations_of(item: SaleItem) -> int:
+    """How many reservations the store has made of it. Raises WrongAnswer if it does not have the item."""
+    counters = ledger.read(item_id=item.pk)
+    if counters is None:
+        raise WrongAnswer(f"the reservation store has lost item {item.pk}")
+    return counters.reservations
+
+
+def check_sold(item: SaleItem, sold: Sold, *, told_yes: int) -> None:
+    """The buyers who were told yes, the reservations and the orders are the same. Raises WrongAnswer."""
+    reserved = reservations_of(item)
+    quantity = item.quantity or 0
+    if sold.units > quantity:
+        raise WrongAnswer(f"oversold: {sold.units:,} units of {quantity:,}")
+    if sold.orders != reserved:
+        raise WrongAnswer(f"{reserved:,} reservations, but {sold.orders:,} orders")
+    # wrk does not wait for the answers that are under way when it stops, one on each connection.
+    if not told_yes <= sold.orders <= told_yes + CONNECTIONS:
+        raise WrongAnswer(f"{told_yes:,} buyers were told yes, but there are {sold.orders:,} orders")
+    if sold.buyers != sold.orders:
+        raise WrongAnswer(f"{sold.orders:,} orders of {sold.buyers:,} buyers, who may have one each")
+
+
+PARTS = (
+    Part(name="accepted", title="accepted reservation", server=SHOP, measure=accepted),
+    Part(name="sell-out", title=f"{SELL_OUT_UNITS:,} units sell out", server=SHOP, measure=sell_out),
+)

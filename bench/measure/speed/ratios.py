@@ -1,0 +1,238 @@
+"""What the shop must reach: ratios of figures of the same round, their median, and the bound."""
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.measure.speed.part import Sample
+
+Figure = Callable[[Sample], float]
+
+
+def per_second(sample: Sample) -> float:
+    return sample.per_second
+
+
+def orders_per_second(sample: Sample) -> float:
+    return sample.figures["orders_per_second"]
+
+
+def p99_ms(sample: Sample) -> float:
+    return sample.p99_ms
+
+
+def web_cpu_us(sample: Sample) -> float:
+    return sample.cpu_us["web"]
+
+
+def figure(name: str) -> Figure:
+    return lambda sample: sample.figures[name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """`figure` of `part`, divided by `other_figure` of `other` if there is one, has to be at least or at most `bound`.
+
+    `strict` means that the bound itself is not enough. `unit` is that of a target that is no ratio. Without a bound it
+    only says how two things compare.
+    """
+
+    title: str
+    part: str
+    figure: Figure
+    bound: float | None = None
+    other: str = ""
+    other_figure: Figure = per_second
+    at_most: bool = False
+    strict: bool = False
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A target and the values of the rounds; `reached` is decided by their median, and None without a bound."""
+
+    target: Target
+    values: Sequence[float]
+    median: float
+    reached: bool | None
+
+
+TARGETS = (
+    Target(title="refusal ÷ bare WSGI hello", part="refusal", other="wsgi-hello", figure=per_second, bound=0.5),
+    Target(
+        title="refusal, not open ÷ bare WSGI hello",
+        part="refusal-not-open",
+        other="wsgi-hello",
+        figure=per_second,
+        bound=0.5,
+    ),
+    Target(title="live ÷ bare WSGI hello", part="live", other="wsgi-hello", figure=per_second, bound=0.7),
+    Target(
+        title="live of a sale ÷ bare WSGI hello", part="sale-live", other="wsgi-hello", figure=per_second, bound=0.7
+    ),
+    Target(title="home ÷ bare WSGI hello", part="home", other="wsgi-hello", figure=per_second, bound=0.5),
+    Target(title="sale page ÷ bare WSGI hello", part="sale-page", other="wsgi-hello", figure=per_second, bound=0.5),
+    Target(
+        title="sale page, signed in ÷ bare WSGI hello",
+        part="sale-page-signed-in",
+        other="wsgi-hello",
+        figure=per_second,
+        bound=0.5,
+    ),
+    Target(
+        title="list of products ÷ bare WSGI hello",
+        part="products-page",
+        other="wsgi-hello",
+        figure=per_second,
+        bound=0.5,
+    ),
+    Target(
+        title="product page ÷ bare WSGI hello", part="product-page", other="wsgi-hello", figure=per_second, bound=0.5
+    ),
+    Target(
+        title="accepted ÷ bare DRF POST alone",
+        part="accepted",
+        other="drf-post",
+        figure=per_second,
+        bound=0.5,
+    ),
+    Target(
+        title="web CPU of accepted ÷ that of bare DRF POST",
+        part="accepted",
+        other="drf-post",
+        figure=web_cpu_us,
+        other_figure=web_cpu_us,
+        bound=1.2,
+        at_most=True,
+    ),
+    Target(
+        title="accepted, persisted orders/s ÷ row-lock view",
+        part="accepted",
+        other="row-lock",
+        figure=orders_per_second,
+        bound=4,
+    ),
+    Target(
+        title="accepted, persisted orders/s ÷ conditional-update view",
+        part="accepted",
+        other="conditional",
+        figure=orders_per_second,
+        bound=3,
+    ),
+    Target(
+        title="p99 of accepted ÷ p99 of row-lock view",
+        part="accepted",
+        other="row-lock",
+        figure=p99_ms,
+        other_figure=p99_ms,
+        bound=1,
+        at_most=True,
+        strict=True,
+    ),
+    Target(
+        title="lag from the last yes to the last order, 5,000 units",
+        part="sell-out",
+        figure=figure("lag_s"),
+        bound=1,
+        at_most=True,
+        strict=True,
+        unit="s",
+    ),
+    Target(
+        title="worker and PostgreSQL CPU for an order, in whole batches",
+        part="drain",
+        figure=figure("worker_and_postgres_us"),
+        bound=100,
+        at_most=True,
+        unit="µs",
+    ),
+    # 10 and 6 µs where GET and DECR cost 3.3.
+    Target(
+        title="reserve.lua, accepted ÷ GET and DECR in Lua",
+        part="script",
+        figure=figure("accepted_to_least"),
+        bound=3,
+        at_most=True,
+    ),
+    Target(
+        title="reserve.lua, refused ÷ GET and DECR in Lua",
+        part="script",
+        figure=figure("refused_to_least"),
+        bound=1.8,
+        at_most=True,
+    ),
+    Target(
+        title="store bytes for a reservation after drain",
+        part="drain",
+        figure=figure("store_bytes"),
+        bound=130,
+        at_most=True,
+        unit="bytes",
+    ),
+    Target(
+        title="reserve at 10⁶ past reservations ÷ at 10³",
+        part="growth",
+        figure=figure("reserve_ratio"),
+        bound=0.9,
+    ),
+    Target(
+        title="reserve.lua on three primaries ÷ on one, by store CPU",
+        part="cluster",
+        figure=figure("cpu_ratio"),
+        bound=2.5,
+    ),
+    # With fewer than six cores, one primary after the other (bench/measure/speed/parts/cluster_parts.py).
+    Target(
+        title="reserve.lua on three primaries ÷ on one, by a pipelined client",
+        part="cluster",
+        figure=figure("pipelined_ratio"),
+        bound=2.5,
+    ),
+    # Whatever is answered over RSGI is no faster than this.
+    Target(title="bare RSGI hello ÷ bare WSGI hello", part="rsgi-hello", other="wsgi-hello", figure=per_second),
+    Target(title="live ÷ bare RSGI hello", part="live", other="rsgi-hello", figure=per_second),
+    Target(title="refusal ÷ bare RSGI hello", part="refusal", other="rsgi-hello", figure=per_second),
+    Target(title="sale page ÷ bare RSGI hello", part="sale-page", other="rsgi-hello", figure=per_second),
+)
+
+
+def verdicts(samples: Mapping[str, Mapping[int, Sample]]) -> list[Verdict]:
+    """The targets whose parts were measured. `samples` is the name of a part → round → sample."""
+    found = []
+    for target in TARGETS:
+        values = values_of(target, samples)
+        if values:
+            median = statistics.median(values)
+            found.append(Verdict(target=target, values=values, median=median, reached=is_reached(target, median)))
+    return found
+
+
+def values_of(target: Target, samples: Mapping[str, Mapping[int, Sample]]) -> list[float]:
+    """The target's value in each round that has all it needs."""
+    ours = samples.get(target.part, {})
+    if not target.other:
+        return [target.figure(sample) for sample in ours.values()]
+    theirs = samples.get(target.other, {})
+    return [target.figure(ours[number]) / target.other_figure(theirs[number]) for number in ours if number in theirs]
+
+
+def is_reached(target: Target, median: float) -> bool | None:
+    if target.bound is None:
+        return None
+    if target.at_most:
+        return median < target.bound if target.strict else median <= target.bound
+    return median > target.bound if target.strict else median >= target.bound
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Lowest, median and highest of the rounds."""
+
+    low: float
+    median: float
+    high: float
+
+
+def spread(values: Sequence[float]) -> Spread:
+    return Spread(min(values), statistics.median(values), max(values))

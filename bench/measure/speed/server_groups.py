@@ -1,0 +1,106 @@
+"""Groups of servers that are started for some parts and stopped after them, so that bare servers run alone.
+
+The whole shop runs for each part that measures the shop, with all workers and beat, as `make run` starts it.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+
+from bench.measure.speed.part import Ask, Server, answer_to
+from shop.local.environment import RunSettings
+from shop.local.ports import free_ports
+from shop.local.process import POLL_SECONDS, Process, ProcessFailed, stop_processes
+from shop.local.shop_processes import ROOT, processes, steps
+
+START_SECONDS = 90.0
+BARE_SITE = "bench.measure.speed.bare_site"
+WSGI_HELLO, RSGI_HELLO, BARE_DJANGO, SHOP, STORE = "wsgi-hello", "rsgi-hello", "bare-django", "shop", "store"
+# As many processes as the shop has, and as many threads in each as requests may wait for a server.
+GRANIAN = ("-m", "granian", "--host", "127.0.0.1", "--workers", "2", "--no-ws", "--workers-kill-timeout", "3")
+WSGI = ("--interface", "wsgi", "--blocking-threads", "8")
+SHOP_KINDS = {"web": "web", "worker": "worker", "errands": "worker", "repair": "worker", "beat": "beat"}
+# Process ids of the servers that bench/measure/speed/__main__.py has started.
+SERVER_PIDS = "SPEED_SERVER_PIDS"
+
+
+@contextmanager
+def running_group(name: str, *, directory: Path, seconds: int) -> Iterator[Server]:
+    """Start the servers of a group, and stop them at the end. Raises ProcessFailed.
+
+    Call it from the main thread only, as `Process.start` asks.
+    """
+    port = free_ports(count=1)[0]
+    started = processes_of(name, port=port, directory=directory)
+    try:
+        start_all(started)
+        pids: dict[str, tuple[int, ...]] = dict(server_pids())
+        for process in started:
+            kind = SHOP_KINDS.get(process.name, "web")
+            pids[kind] = (*pids.get(kind, ()), process.pid or 0)
+        yield Server(port=port, pids=pids, seconds=seconds, directory=directory)
+    finally:
+        stop_processes(processes=started)
+
+
+def server_pids() -> dict[str, tuple[int, ...]]:
+    """The processes of PostgreSQL, the reservation store, and the cache and broker."""
+    return {kind: (pid,) for kind, pid in json.loads(os.environ[SERVER_PIDS]).items()}
+
+
+def processes_of(name: str, *, port: int, directory: Path) -> Sequence[Process]:
+    if name == WSGI_HELLO:
+        return [granian(name, f"{BARE_SITE}.hello:wsgi", WSGI, port=port, path="/", directory=directory)]
+    if name == RSGI_HELLO:
+        interface = ("--interface", "rsgi")
+        return [granian(name, f"{BARE_SITE}.hello:rsgi", interface, port=port, path="/", directory=directory)]
+    if name == BARE_DJANGO:
+        site = f"{BARE_SITE}.wsgi:application"
+        return [granian(name, site, WSGI, port=port, path="/hello/", directory=directory)]
+    if name == SHOP:
+        shop = processes(settings=run_settings(port=port, directory=directory), broker_url=settings.BROKER_URL)
+        return [process for process in shop if process.name in SHOP_KINDS]
+    return []
+
+
+def run_settings(*, port: int, directory: Path) -> RunSettings:
+    return RunSettings(host="127.0.0.1", port=port, directory=directory, own_servers=None, allowed_hosts=[])
+
+
+def granian(name: str, application: str, interface: Sequence[str], *, port: int, path: str, directory: Path) -> Process:
+    server = Server(port=port, pids={}, seconds=0, directory=directory)
+    return Process(
+        name=name,
+        title=name,
+        argv=[sys.executable, *GRANIAN, "--port", str(port), *interface, application],
+        log_path=directory / "logs" / f"{name}.log",
+        ready=lambda _: answer_to(server, Ask(path=path))[0] == 200,
+        directory=ROOT,
+    )
+
+
+def start_all(starting: Sequence[Process]) -> None:
+    """Start them at the same time, and return when all answer. Raises ProcessFailed."""
+    for process in starting:
+        process.start()
+    give_up_s = time.monotonic() + START_SECONDS
+    for process in starting:
+        while not process.answers():
+            if time.monotonic() > give_up_s:
+                raise ProcessFailed(f"{process.name} gave no answer.\n{process.last_lines()}")
+            time.sleep(POLL_SECONDS)
+
+
+def prepare_database(*, directory: Path) -> None:
+    """Migrate and collect static files. Raises ProcessFailed."""
+    preparing = steps(settings=run_settings(port=0, directory=directory))
+    try:
+        start_all(preparing)
+    finally:
+        stop_processes(processes=preparing)

@@ -1,0 +1,94 @@
+"""The results as JSON: medians with their spread, the verdicts, what a request costs, and every round."""
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+from bench.measure.harness import load_before, processor, system
+from bench.measure.speed.part import Sample
+from bench.measure.speed.ratios import Spread, Verdict, spread
+from bench.measure.speed.rounds import Outcome
+from bench.measure.speed.wrk import CONNECTIONS, find_wrk
+
+# Figures of a sample that are measured at every request.
+ANSWERS = ("per_second", "p50_ms", "p99_ms", "answer_bytes")
+
+
+def everything(
+    outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], *, measured_on: Mapping[str, str]
+) -> dict[str, Any]:
+    """All results, ready to be written as JSON."""
+    return {
+        "machine": measured_on,
+        "parts": {outcome.part.name: part_of(outcome) for outcome in outcomes},
+        "targets": [target_of(verdict) for verdict in verdicts],
+    }
+
+
+def as_json(results: Mapping[str, Any]) -> str:
+    return json.dumps(results, indent=1, ensure_ascii=False) + "\n"
+
+
+def part_of(outcome: Outcome) -> dict[str, Any]:
+    samples = list(outcome.samples.values())
+    return {
+        "title": outcome.part.title,
+        "wrong": outcome.wrong,
+        "not_here": outcome.not_here,
+        "figures": {name: asdict(found) for name, found in spreads_of(samples).items()},
+        "rounds": [asdict_of(sample) for sample in samples],
+    }
+
+
+def spreads_of(samples: Sequence[Sample]) -> dict[str, Spread]:
+    """Every figure of the samples: `cpu_us.web` is the processor time of the web server for each answer."""
+    rows = [flat(sample) for sample in samples]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: spread([row[name] for row in rows if name in row]) for name in names}
+
+
+def flat(sample: Sample) -> dict[str, float]:
+    """All figures of a sample by name."""
+    answers = {name: getattr(sample, name) for name in ANSWERS} if sample.requests else {}
+    cpu = {f"cpu_us.{kind}": value for kind, value in sample.cpu_us.items()}
+    return {**answers, **cpu, **sample.figures}
+
+
+def asdict_of(sample: Sample) -> dict[str, float]:
+    return {"requests": sample.requests, **flat(sample)}
+
+
+def target_of(verdict: Verdict) -> dict[str, Any]:
+    target = verdict.target
+    return {
+        "title": target.title,
+        "bound": target.bound,
+        "at_most": target.at_most,
+        "unit": target.unit,
+        "values": list(verdict.values),
+        "median": verdict.median,
+        "reached": verdict.reached,
+    }
+
+
+def machine(*, rounds: int, seconds: int, versions: Mapping[str, str]) -> dict[str, str]:
+    """What the figures were measured on."""
+    words = subprocess.run([find_wrk(), "--version"], capture_output=True, text=True, check=False).stdout.split()
+    return {
+        "cores": str(len(os.sched_getaffinity(0))),
+        "processor": processor(),
+        "system": system(),
+        "load before": load_before(),
+        "Python": platform.python_version(),
+        "granian": version("granian"),
+        "Django": version("django"),
+        "wrk": words[1] if len(words) > 1 else "unknown",
+        **versions,
+        "connections": str(CONNECTIONS),
+        "rounds": f"{rounds} × {seconds} s",
+    }

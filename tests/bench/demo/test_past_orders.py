@@ -1,0 +1,128 @@
+"""`load_many --orders N` makes orders as a shop would have them, and books that agree."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db.models import F, Sum
+from django.utils import timezone
+
+from bench.demo import past_orders
+from bench.demo.past_orders import NothingToSell, load_orders
+from orders.life import lifecycle, settlement
+from orders.models import SOLD, Mail, Order, OrderLine, OrderStatus, Payment, Refund
+from orders.payments import refunds
+from orders.payments.simulated.models import SimulatedSession
+from orders.repair.stock_audit import audit_stock
+from shop.demo.loading import load_goods
+from shop.models import Product, StockChange
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+COUNT = 600
+# What occurs in a shop, without what goes wrong.
+STATES = {
+    OrderStatus.AWAITING_PAYMENT,
+    OrderStatus.PAID,
+    OrderStatus.SHIPPED,
+    OrderStatus.COMPLETED,
+    OrderStatus.EXPIRED,
+    OrderStatus.CANCELLED,
+    OrderStatus.REFUNDED,
+}
+
+
+@pytest.fixture
+def _goods() -> None:
+    load_goods()
+
+
+@pytest.mark.usefixtures("_goods")
+def test_orders_of_all_states_are_spread_over_months_and_their_books_agree() -> None:
+    assert load_orders(COUNT) == COUNT
+    orders = Order.objects.all()
+    assert set(orders.values_list("status", flat=True)) == STATES
+    assert orders.filter(created_at__lt=timezone.now() - timedelta(days=120)).exists()
+    assert orders.filter(created_at__gt=timezone.now() - timedelta(days=7)).exists()
+    assert not orders.filter(created_at__gt=timezone.now()).exists()
+    assert orders.filter(buyer=None).exists()
+    assert orders.filter(buyer__isnull=False).exists()
+    assert audit_stock().differences == []
+
+
+@pytest.mark.usefixtures("_goods")
+def test_what_belongs_to_an_order_fits_its_status() -> None:
+    load_orders(COUNT)
+    goods = dict(OrderLine.objects.values_list("order").annotate(total=Sum(F("units") * F("unit_price_minor"))))
+    for order in Order.objects.select_related("shipping_address").prefetch_related("payments", "mails", "refunds"):
+        assert order.amount_minor == goods[order.pk] + order.shipping_minor
+        assert order.shipping_address.city
+        was_paid = order.status in {OrderStatus.REFUNDED, *SOLD}
+        assert [payment.amount_minor for payment in order.payments.all()] == [order.amount_minor] * was_paid
+        assert bool(order.shipped_at) == (order.status in (OrderStatus.SHIPPED, OrderStatus.COMPLETED))
+        assert order.refunds.count() == (order.status == OrderStatus.REFUNDED)
+        assert (Mail.Kind.PAID in {mail.kind for mail in order.mails.all()}) == was_paid
+
+
+@pytest.mark.usefixtures("_goods")
+def test_nothing_is_left_for_the_sweeps_to_do() -> None:
+    load_orders(COUNT)
+    before = dict(Order.objects.values_list("pk", "status"))
+    assert lifecycle.expire_overdue() == 0
+    assert settlement.settle_orders() == 0
+    assert not Mail.objects.filter(sent_at=None).exists()
+    assert dict(Order.objects.values_list("pk", "status")) == before
+
+
+@pytest.mark.usefixtures("_goods")
+def test_a_demo_order_can_be_refunded_like_any_other() -> None:
+    load_orders(COUNT)
+    order = Order.objects.filter(status=OrderStatus.COMPLETED)[0]
+    assert lifecycle.refund(order_id=order.pk, units_back=True)
+    refunds.request_due_refunds()
+    payment = Payment.objects.get(order=order)
+    assert SimulatedSession.objects.get(payment_id=payment.pk).status == SimulatedSession.Status.REFUNDED
+    assert audit_stock().differences == []
+
+
+@pytest.mark.usefixtures("_goods")
+def test_the_second_time_only_what_is_missing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past_orders, "BATCH_SIZE", 20)
+    told: list[tuple[int, int]] = []
+    assert load_orders(50, report_progress=lambda done, total: told.append((done, total))) == 50
+    assert told == [(20, 50), (40, 50), (50, 50)]
+    people = User.objects.count()
+    assert load_orders(50) == load_orders(10) == 0
+    assert load_orders(70) == 20
+    assert Order.objects.count() == 70
+    assert User.objects.count() - people < 10
+    assert audit_stock().differences == []
+
+
+@pytest.mark.usefixtures("_goods")
+def test_a_batch_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = StockChange.objects.count()
+
+    def fail(movements: object) -> None:
+        raise RuntimeError("no stock")
+
+    monkeypatch.setattr(past_orders, "record_past", fail)
+    with pytest.raises(RuntimeError):
+        load_orders(30)
+    assert not Order.objects.exists()
+    assert not Refund.objects.exists()
+    assert StockChange.objects.count() == changes
+
+
+def test_without_demo_products_there_is_nothing_to_order() -> None:
+    Product.objects.all().delete()
+    with pytest.raises(NothingToSell):
+        load_orders(1)
+
+
+@pytest.mark.parametrize("wrong", ["-5", "many", "1.5", "1000001", "９"])
+def test_a_number_of_orders_that_is_none_is_refused(wrong: str) -> None:
+    with pytest.raises(CommandError, match="is not a whole number from 1 to 1000000"):
+        call_command("load_many", f"--orders={wrong}")

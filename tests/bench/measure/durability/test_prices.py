@@ -1,0 +1,159 @@
+"""A small `make durability`: real servers are killed under load, and what is missing afterwards is counted."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.measure.durability import __main__ as command
+from bench.measure.durability import price_table, replica_table
+from bench.measure.durability.delayed_link import DelayedLink
+from bench.measure.durability.disk import NoSlowDisk, build_library
+from bench.measure.durability.prices import Price
+from bench.measure.durability.replica_prices import ReplicaPrice, ReplicaRound
+from bench.measure.durability.rounds import Round
+from shop.local.ports import free_ports
+from tests.processes import command_line
+
+ROOT = Path(__file__).resolve().parents[4]
+SMALL = "--rounds 1 --seconds 1 --processes 2 --threads 4 --delay-ms 150"
+SECONDS_MAX = 120
+
+KEPT = Round(
+    alone_ms=0.4,
+    reservations_per_second=8000.0,
+    p50_ms=2.0,
+    p99_ms=15.0,
+    unanswered=0,
+    confirmed=24_000,
+    lost_to_kill=0,
+    lost_to_power_cut=0,
+    sync_ms=0.5,
+)
+ON_BOTH = ReplicaRound(
+    alone_ms=1.0, reservations_per_second=5000.0, p50_ms=5.0, p99_ms=20.0, unanswered=0, confirmed=15_000, lost=0
+)
+MEASURED_ON = {"cores": "2"}
+
+
+def processes_in(directory: Path) -> list[str]:
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [line for line in (command_line(pid=pid) for pid in pids) if str(directory) in line]
+
+
+def has_compiler(directory: Path) -> bool:
+    try:
+        build_library(directory)
+    except NoSlowDisk:
+        return False
+    return True
+
+
+def test_the_list_counts_what_each_way_loses_and_leaves_nothing_behind(server_directory: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.measure.durability", *SMALL.split(), "--directory", str(server_directory)],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name != "SECKILL_REDIS_URL"},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    written = json.loads((server_directory / "durability.json").read_text())
+    lines: dict[Any, Any] = {(line["way"], line["delay_s"]): line["rounds"][0] for line in written["prices"]}
+
+    nothing, everysec, always = (lines[way, 0.0] for way in ("no AOF", "everysec", "always"))
+    assert nothing["lost_to_kill"] == nothing["confirmed"] > 0
+    # Most of the time none. While an fsync of a busy disk takes long, the store holds its writes back.
+    assert everysec["lost_to_kill"] < nothing["lost_to_kill"]
+    assert always["lost_to_kill"] == 0
+    if has_compiler(tmp_path):
+        slow_everysec, slow_always = lines["everysec", 0.15], lines["always", 0.15]
+        assert min(slow_everysec["sync_ms"], slow_always["sync_ms"]) >= 150
+        assert slow_everysec["lost_to_power_cut"] > slow_everysec["lost_to_kill"] > 0
+        assert (always["lost_to_power_cut"], slow_always["lost_to_power_cut"], slow_always["lost_to_kill"]) == (0, 0, 0)
+        assert slow_always["confirmed"] > 0
+    pairs = {(line["yes_replicas"], bool(line["link_delay_s"])): line for line in written["replicas"]}
+    assert set(pairs) == {(0, False), (1, False), (0, True), (1, True)}
+    for (yes_replicas, _link), pair in pairs.items():
+        (one,) = pair["rounds"]
+        assert one["confirmed"] > one["lost"]
+        assert not (yes_replicas and one["lost"])
+    # There and back, for every yes.
+    assert pairs[1, True]["rounds"][0]["alone_ms"] >= 2
+    assert (server_directory / "durability.md").read_text().startswith("| way | disk |")
+    assert {path.name for path in server_directory.iterdir()} == {"durability.json", "durability.md"}
+    assert processes_in(server_directory) == []
+
+
+@pytest.mark.parametrize(("kill", "power_cut"), [(1, 0), (0, 1)])
+def test_the_shops_own_way_may_lose_nothing(
+    kill: int, power_cut: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lost = replace(KEPT, lost_to_kill=kill, lost_to_power_cut=power_cut)
+    monkeypatch.setattr(command, "use_settings_of_the_shop", lambda address: None)
+    on = MEASURED_ON | {"file system": "ext4"}
+    for prices, code in (
+        ([Price("everysec", 0.0, [lost]), Price("always", 0.0, [KEPT])], 0),
+        ([Price("always", 0.0, [KEPT]), Price("always", 0.3, [KEPT, lost])], 1),
+    ):
+        monkeypatch.setattr(command, "measure", lambda *_, prices=prices, **__: (prices, [], on, ""))
+        assert command.main(["--directory", str(tmp_path)]) == code
+
+
+def test_a_yes_that_waited_for_a_replica_may_not_be_lost(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(command, "use_settings_of_the_shop", lambda address: None)
+    on = MEASURED_ON | {"file system": "ext4"}
+    for yes_replicas, code in ((0, 0), (1, 1)):
+        price = ReplicaPrice(yes_replicas, 0.0, [ON_BOTH, replace(ON_BOTH, lost=2)])
+        monkeypatch.setattr(command, "measure", lambda *_, price=price, **__: ([], [price], on, ""))
+        assert command.main(["--directory", str(tmp_path)]) == code
+        assert json.loads((tmp_path / "durability.json").read_text())["replicas"][0]["lost_promised"] is bool(code)
+        assert (tmp_path / "durability.md").read_text().count("| 0 to 2 |") == 1
+
+
+def test_a_link_delays_each_way_and_loses_what_is_under_way_when_it_is_cut() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        link = DelayedLink(port=free_ports(count=1)[0], target_port=server.getsockname()[1], delay_s=0.05)
+        with socket.create_connection(("127.0.0.1", link.port), timeout=10) as near:
+            far, _address = server.accept()
+            with far:
+                far.settimeout(10)
+                began_s = time.monotonic()
+                near.sendall(b"one two")
+                assert far.recv(100) == b"one two"
+                there_s = time.monotonic() - began_s
+                far.sendall(b"back")
+                assert near.recv(100) == b"back"
+                back_s = time.monotonic() - began_s - there_s
+                assert min(there_s, back_s) >= 0.05
+                near.sendall(b"too late")
+                link.cut()
+                assert far.recv(100) == b""
+
+
+def test_without_a_compiler_the_list_says_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NoSlowDisk, match="no C compiler"):
+        build_library(tmp_path)
+    prices = [Price("always", 0.0, [replace(KEPT, lost_to_power_cut=None, sync_ms=None)])]
+    said = price_table.markdown_of(prices, [], measured_on=MEASURED_ON, why_not_slowed="there is no C compiler")
+    assert "| always | as it is | – | 0.40 ms | 8,000 | 2.0 ms | 15.0 ms | 0 | 24,000 | 0 | – |" in said
+    assert "No slowed disk, and no power cuts: there is no C compiler." in said
+
+
+def test_losses_are_given_as_a_range_over_the_rounds() -> None:
+    assert [replica_table.losses(counts) for counts in ([], [3, 3], [1200, 0])] == ["–", "3", "0 to 1,200"]
+
+
+@pytest.mark.parametrize("arguments", ["--rounds 0", "--rounds 99", "--seconds 600", "--delay-ms 5000", "--threads x"])
+def test_what_would_take_too_long_is_refused(arguments: str) -> None:
+    with pytest.raises(SystemExit):
+        command.parsed(arguments.split())

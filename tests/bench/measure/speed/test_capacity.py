@@ -1,0 +1,186 @@
+"""`manage.py capacity`: a plan from the figures of the last bench, or a clear refusal."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from bench.measure.speed.capacity_plan import (
+    OTHER_WORKER_PROCESSES,
+    POOL_PER_CORE,
+    SOURCES,
+    SPARE_CONNECTIONS,
+    STAFF_LOCKS,
+    only_unit_costs,
+    unit_costs,
+)
+from web.lanes import lanes
+
+US = {
+    "refusal_web_us": 12.0,
+    "live_web_us": 6.0,
+    "page_web_us": 10.0,
+    "win_web_us": 200.0,
+    "win_store_us": 10.0,
+    "refused_store_us": 5.0,
+    "order_worker_us": 60.0,
+    "order_postgres_us": 30.0,
+    "refusal_bytes": 500.0,
+    "live_bytes": 400.0,
+    "page_bytes": 9_000.0,
+    "undrained_bytes": 250.0,
+}
+
+
+def results() -> dict[str, Any]:
+    parts: dict[str, Any] = {}
+    for name, (part, figure) in SOURCES.items():
+        measured = parts.setdefault(part, {"wrong": [], "figures": {}})
+        measured["figures"][figure] = {"low": 0.0, "median": US[name], "high": 1e9}
+    return {"machine": {"cores": "2"}, "parts": parts}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "speed.json"
+    path.write_text(json.dumps(results()))
+    return path
+
+
+def capacity(file: Path, *arguments: str) -> str:
+    out = StringIO()
+    call_command(
+        "capacity", "--results", str(file), *(arguments or ("--rps", "1000000", "--units", "10000")), stdout=out
+    )
+    return out.getvalue()
+
+
+def lines_of(file: Path, *arguments: str) -> dict[str, float]:
+    said = json.loads(capacity(file, *arguments, "--json"))
+    assert all(line["basis"] for line in said["lines"])
+    return {line["what"]: line["value"] for line in said["lines"]}
+
+
+def test_the_plan_multiplies_unit_costs(file: Path) -> None:
+    lines = lines_of(file, "--rps", "1000000", "--units", "10000", "--busy", "50")
+    assert lines["web, refusals"] == pytest.approx(400_000 * 12e-6 / 0.5)
+    assert lines["web, live figures"] == pytest.approx(500_000 * 6e-6 / 0.5)
+    assert lines["web, pages"] == pytest.approx(100_000 * 10e-6 / 0.5)
+    assert lines["web, accepted reservations"] == pytest.approx(1_000 * 200e-6 / 0.5)
+    assert lines["web, together"] == pytest.approx(9.6 + 6 + 2 + 0.4)
+    assert lines["web hosts"] == 2
+    assert lines["store, accepted reservations"] == pytest.approx(1.0)
+    assert lines["store, highest rate of one item"] == pytest.approx(100_000)
+    assert lines["store, shortest time to sell all units"] == pytest.approx(0.1)
+    assert lines["store, refusals after the last unit"] == pytest.approx(0.2)
+    assert lines["store, memory"] == pytest.approx(2.5)
+    assert lines["Celery workers"] == pytest.approx(1_000 * 60e-6 / 0.5)
+    assert lines["PostgreSQL"] == pytest.approx(1_000 * 30e-6 / 0.5)
+    assert lines["answers on the wire"] == pytest.approx(1e6 * (200 + 200 + 900) * 8 / 1e9)
+
+
+def test_connections_are_counted_with_and_without_a_pooler(file: Path) -> None:
+    lines = lines_of(file, "--rps", "1000000", "--units", "10000", "--busy", "50")
+    # 18 cores of web, so as many processes with 30 threads each; 0.12 cores of workers, so one process for orders.
+    threads = sum(lane.threads for lane in lanes() if lane.name != "health") + 2
+    assert lines["connections, web"] == 18 * threads
+    assert lines["connections, workers"] == 1 + OTHER_WORKER_PROCESSES
+    everything = 18 * threads + 1 + OTHER_WORKER_PROCESSES
+    assert lines["without a pooler, max_connections"] == everything + SPARE_CONNECTIONS
+    assert lines["PgBouncer, max_client_conn"] == everything
+    # A tenth of a core asks for less than PgBouncer's default.
+    assert lines["PgBouncer, default_pool_size"] == 20
+    assert lines["direct, for locks"] == 1 + OTHER_WORKER_PROCESSES + STAFF_LOCKS
+    assert lines["with PgBouncer, max_connections"] == 20 + lines["direct, for locks"] + SPARE_CONNECTIONS
+
+
+def test_a_larger_postgres_gets_a_larger_pool(file: Path) -> None:
+    # 200,000 orders a second at 30 µs, half busy: 12 cores.
+    lines = lines_of(file, "--rps", "1000000", "--units", "2000000", "--busy", "50")
+    assert lines["PgBouncer, default_pool_size"] == 12 * POOL_PER_CORE
+
+
+def test_the_table_names_the_assumption_of_each_line_and_the_machine(file: Path) -> None:
+    said = capacity(file)
+    assert "1,000,000 requests/s, 10,000 units in 10 s" in said
+    assert "40 % of the requests (assumed), 12.0 µs each, cores 60 % busy" in said
+    assert "one core runs the scripts of an item" in said
+    assert "cores 2" in said
+
+
+def test_the_small_file_of_unit_costs_gives_the_same_plan(file: Path) -> None:
+    whole = results()
+    whole["parts"]["idle"] = {"wrong": [], "figures": {"cpu_us.web": {"median": 3.0}}}
+    small = only_unit_costs(whole)
+    assert "idle" not in small["parts"]
+    assert unit_costs(small) == unit_costs(whole)
+    assert small["machine"] == whole["machine"]
+
+
+def test_without_a_name_it_reads_the_costs_that_the_last_whole_bench_left_in_the_tree() -> None:
+    out = StringIO()
+    call_command("capacity", "--rps", "1000000", "--units", "10000", stdout=out)
+    assert "Unit costs from" in out.getvalue()
+
+
+def test_without_a_result_it_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="There is no result of the bench at .*Run `make bench`"):
+        capacity(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"parts": []}'])
+def test_a_file_that_is_no_result_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "speed.json"
+    path.write_text(text)
+    with pytest.raises(CommandError, match="a result of `make bench`"):
+        capacity(path)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_missing_figure_is_named(file: Path, name: str) -> None:
+    part, figure = SOURCES[name]
+    changed = results()
+    del changed["parts"][part]["figures"][figure]
+    file.write_text(json.dumps(changed))
+    with pytest.raises(CommandError, match=f"did not measure {figure} of the part {part}. Run a whole"):
+        capacity(file)
+
+
+def test_a_figure_of_nothing_is_refused(file: Path) -> None:
+    changed = results()
+    changed["parts"]["refusal"]["figures"]["cpu_us.web"]["median"] = 0
+    file.write_text(json.dumps(changed))
+    with pytest.raises(CommandError, match="the run was too short"):
+        capacity(file)
+
+
+def test_figures_of_wrong_answers_are_refused(file: Path) -> None:
+    changed = results()
+    changed["parts"]["accepted"]["wrong"] = ["3 orders were lost"]
+    file.write_text(json.dumps(changed))
+    with pytest.raises(CommandError, match="accepted had wrong answers"):
+        capacity(file)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--units", "1"),
+        ("--rps", "0", "--units", "1"),
+        ("--rps", "-5", "--units", "1"),
+        ("--rps", "1.5", "--units", "1"),
+        ("--rps", "1000000001", "--units", "1"),
+        ("--rps", "9" * 5_000, "--units", "1"),
+        ("--rps", "1", "--units", "many"),
+        ("--rps", "1", "--units", "1", "--shares", "50,50"),
+        ("--rps", "1", "--units", "1", "--shares", "50,50,10"),
+        ("--rps", "1", "--units", "1", "--shares", "150,-50,0"),
+        ("--rps", "1", "--units", "1", "--busy", "101"),
+    ],
+)
+def test_impossible_arguments_are_refused(file: Path, arguments: tuple[str, ...]) -> None:
+    with pytest.raises(CommandError):
+        capacity(file, *arguments)

@@ -1,0 +1,32 @@
+"""`manage.py page_times` fills a shop and times its lists; a page that is not shown gives no figure."""
+
+import json
+
+import pytest
+
+from bench.measure.speed import page_times
+from bench.measure.speed.part import WrongAnswer
+from orders.models import Order
+from shop.models import Product
+from tests.steps.operating import run_command
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("pages", ["staff", "search"])
+def test_every_page_has_its_times_and_statements(pages: str) -> None:
+    found = json.loads(run_command("page_times", pages, *("--products", "60", "--orders", "150", "--times", "2")))
+    assert found.keys() == (page_times.staff_pages() if pages == "staff" else page_times.search_pages()).keys()
+    assert all(0 < times["median_ms"] <= times["p99_ms"] for times in found.values())
+    assert all(2 < times["statements"] < 20 for times in found.values())
+    assert Order.objects.count() == 150
+    assert Product.objects.filter(slug__startswith="many-").count() == 60
+
+
+def test_a_page_that_is_not_there_is_no_figure() -> None:
+    with pytest.raises(WrongAnswer, match="got 404"):
+        page_times.measure_once(page_times.buyer_client(), "/no-such-page/")
+
+
+def test_the_slowest_of_few_is_their_p99() -> None:
+    assert page_times.times_of([(3.0, 5), (1.0, 7), (2.0, 5)]) == page_times.PageTimes(2.0, 3.0, 7)

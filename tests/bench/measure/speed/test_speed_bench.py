@@ -1,0 +1,223 @@
+"""`make bench`: a very short run, wrong answers, and Ctrl-C. How fast anything is decides no test."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from functools import partial
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from bench.management.commands import speed_bench
+from bench.measure.speed.part import Ask, Part, Sample, WrongAnswer, check_report
+from bench.measure.speed.parts import winning_parts
+from bench.measure.speed.parts.bare_parts import ask_bare
+from bench.measure.speed.parts.winning_parts import Sold, check_sold, told_yes
+from bench.measure.speed.rounds import Outcome, run_rounds, ticks_of
+from bench.measure.speed.server_groups import SERVER_PIDS, SHOP, STORE, WSGI_HELLO
+from bench.measure.speed.speed_table import number
+from bench.measure.speed.wrk import Report
+from seckill.models import SaleItem
+from shop.local.shop_processes import ROOT
+from tests.processes import command_line, descendants, living, wait_until
+
+# Many times what it takes on an idle machine.
+SECONDS_MAX = 240
+
+
+@pytest.fixture
+def _wrk() -> None:
+    if shutil.which("wrk") is None:
+        reason = "wrk is not installed (Debian: apt-get install wrk)"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+
+
+@pytest.fixture
+def run_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """For `run_rounds` in this process, without servers that bench/measure/speed/__main__.py would have started."""
+    monkeypatch.setenv(SERVER_PIDS, "{}")
+    return tmp_path
+
+
+def bench(*arguments: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bench.measure.speed", "--directory", str(directory / "speed"), *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX,
+    )
+
+
+@pytest.mark.usefixtures("_wrk")
+def test_a_very_short_run_ends_with_a_table_a_file_and_a_picture(server_directory: Path, tmp_path: Path) -> None:
+    done = bench(
+        "--quick", "--only", "drf-post,refusal,accepted", "--results", str(tmp_path), directory=server_directory
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "accepted ÷ bare DRF POST alone" in done.stdout
+    written = json.loads((tmp_path / "speed.json").read_text())
+    assert set(written["parts"]) == {"drf-post", "refusal", "accepted"}
+    accepted = written["parts"]["accepted"]["figures"]
+    assert accepted["per_second"]["median"] > 0
+    assert accepted["orders"]["median"] > 0
+    assert {"cpu_us.web", "cpu_us.worker", "cpu_us.postgres", "cpu_us.store", "cpu_us.wrk"} <= set(accepted)
+    assert "accepted reservation" in (tmp_path / "speed.svg").read_text()
+    costs = json.loads((tmp_path / "unit_costs.json").read_text())["parts"]
+    assert set(costs) == {"refusal", "accepted"}
+    assert costs["accepted"]["figures"]["cpu_us.web"] == {"median": accepted["cpu_us.web"]["median"]}
+    page = (tmp_path / "speed.md").read_text()
+    assert f"| accepted reservation | orders | {number(accepted['orders']['median'])} |" in page
+    assert [target["title"] for target in written["targets"]] == [
+        "accepted ÷ bare DRF POST alone",
+        "web CPU of accepted ÷ that of bare DRF POST",
+    ]
+
+
+@pytest.mark.usefixtures("_wrk")
+def test_after_ctrl_c_nothing_is_left_running(server_directory: Path) -> None:
+    words = ["--directory", str(server_directory / "speed"), "--only", "wsgi-hello", "--seconds", "60"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench.measure.speed", *words], cwd=ROOT, start_new_session=True
+    ) as process:
+        try:
+            wait_until(lambda: running_wrk(process.pid), seconds_max=SECONDS_MAX)
+            family = descendants(pid=process.pid)
+            os.killpg(process.pid, signal.SIGINT)
+            assert process.wait(timeout=120) == 130
+        finally:
+            process.kill()
+    assert not living(pids=family)
+
+
+def running_wrk(pid: int) -> bool:
+    """Whether wrk has begun with the 60 seconds."""
+    return any("-d60s" in command_line(pid=child) for child in descendants(pid=pid))
+
+
+@pytest.mark.usefixtures("_wrk")
+def test_figures_of_wrong_answers_do_not_count(run_directory: Path) -> None:
+    wrong = Part(name="wrong", title="", server=WSGI_HELLO, measure=partial(ask_bare, Ask(path="/", status=201)))
+    right = Part(name="right", title="", server=WSGI_HELLO, measure=partial(ask_bare, Ask(path="/")))
+    outcomes = run_rounds([wrong, right], rounds=1, seconds=1, directory=run_directory, tick=lambda _text: None)
+    assert outcomes[0].wrong == ["GET / got 200, expected 201"]
+    assert not outcomes[0].samples
+    assert not outcomes[1].wrong
+    assert outcomes[1].samples[0].per_second > 0
+
+
+@pytest.mark.usefixtures("_wrk")
+def test_a_run_with_a_wrong_answer_fails(run_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = Part(name="live", title="live figures", server=SHOP, measure=lambda server: Sample())
+    outcome = Outcome(part, wrong=["7 of 10 answers had a status above 399"])
+    monkeypatch.setenv("SPEED_DIRECTORY", str(run_directory))
+    monkeypatch.setattr(speed_bench, "measure_all", lambda options, directory: ([outcome], {}))
+    out = StringIO()
+    with pytest.raises(CommandError, match="these figures do not count: live") as failure:
+        call_command("speed_bench", "--quick", stdout=out)
+    assert failure.value.returncode == 1
+    assert "7 of 10 answers had a status above 399" in out.getvalue()
+
+
+def report(*, requests: int = 10, above_399: int = 0, failed: int = 0) -> Report:
+    return Report(
+        requests=requests,
+        seconds=1.0,
+        bytes=1,
+        p50_ms=1.0,
+        p99_ms=1.0,
+        max_ms=1.0,
+        above_399=above_399,
+        failed=failed,
+    )
+
+
+@pytest.mark.parametrize(
+    ("heard", "refused"),
+    [(report(above_399=1), False), (report(above_399=9), True), (report(failed=1), False)],
+    ids=["one was refused", "one was not refused", "one got no answer"],
+)
+def test_one_wrong_answer_among_many_is_found(heard: Report, refused: bool) -> None:
+    with pytest.raises(WrongAnswer):
+        check_report(heard, refused=refused)
+
+
+def test_all_answers_as_expected_are_right() -> None:
+    check_report(report(), refused=False)
+    check_report(report(above_399=10), refused=True)
+
+
+@pytest.mark.parametrize(
+    ("sold", "yes", "message"),
+    [
+        (Sold(orders=6, units=6, buyers=6, lag_s=0), 6, "oversold: 6 units of 5"),
+        (Sold(orders=4, units=4, buyers=4, lag_s=0), 4, "5 reservations, but 4 orders"),
+        (Sold(orders=5, units=5, buyers=4, lag_s=0), 5, "5 orders of 4 buyers"),
+        (Sold(orders=5, units=5, buyers=5, lag_s=0), 6, "6 buyers were told yes, but there are 5 orders"),
+    ],
+    ids=["oversold", "lost", "one buyer twice", "a yes without an order"],
+)
+def test_lost_and_oversold_orders_are_wrong_answers(
+    item: SaleItem, monkeypatch: pytest.MonkeyPatch, sold: Sold, yes: int, message: str
+) -> None:
+    monkeypatch.setattr(winning_parts, "reservations_of", lambda item: 5)
+    with pytest.raises(WrongAnswer, match=message):
+        check_sold(item, sold, told_yes=yes)
+
+
+def test_orders_of_answers_that_wrk_did_not_wait_for_are_right(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(winning_parts, "reservations_of", lambda item: 5)
+    check_sold(item, Sold(orders=5, units=5, buyers=5, lag_s=0), told_yes=4)
+
+
+def test_a_refusal_where_every_buyer_must_get_a_unit_is_wrong() -> None:
+    assert told_yes(report(above_399=2), refusals_max=2) == 8
+    with pytest.raises(WrongAnswer, match="3 of 10 buyers were refused"):
+        told_yes(report(above_399=3), refusals_max=2)
+
+
+def test_a_part_that_breaks_does_not_stop_the_others(run_directory: Path) -> None:
+    def break_down(_server: object) -> Sample:
+        raise ConnectionError("nobody is there")
+
+    broken = Part(name="broken", title="", server=STORE, measure=break_down)
+    sound = Part(name="sound", title="", server=STORE, measure=lambda _server: Sample())
+    outcomes = run_rounds([broken, sound], rounds=1, seconds=1, directory=run_directory, tick=lambda _text: None)
+    assert outcomes[0].wrong == ["ConnectionError('nobody is there')"]
+    assert outcomes[1].samples
+
+
+def test_a_part_that_is_measured_once_is_so(run_directory: Path) -> None:
+    calls: list[str] = []
+    names = ("often", "once")
+
+    def measure(name: str, _server: object) -> Sample:
+        calls.append(name)
+        return Sample()
+
+    parts = [
+        Part(name=name, title=name, server=STORE, measure=partial(measure, name), once=name == "once") for name in names
+    ]
+    ticks: list[str] = []
+    run_rounds(parts, rounds=3, seconds=1, directory=run_directory, tick=ticks.append)
+    assert calls == ["often", "often", "often", "once"]
+    assert len(ticks) == ticks_of(parts, rounds=3)
+
+
+@pytest.mark.parametrize("arguments", [("--only", "none"), ("--rounds", "0"), ("--seconds", "61"), ("--rounds", "x")])
+def test_impossible_arguments_are_refused(arguments: tuple[str, ...]) -> None:
+    with pytest.raises(CommandError):
+        call_command("speed_bench", *arguments)
+
+
+def test_the_parts_are_listed_without_a_server() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.measure.speed", "--list"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "accepted" in done.stdout

@@ -1,0 +1,128 @@
+"""The load generator: its command line, its report, and what happens without it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from bench.measure.speed import wrk
+from bench.measure.speed.wrk import CONNECTIONS, Load, WrkFailed, command_of, parse_report, run_wrk
+from shop.local.shop_processes import ROOT
+
+# In CI it must be there, so the test runs and fails.
+NO_WRK = "wrk is not installed (Debian: apt-get install wrk)"
+OUTPUT = """\
+Running 2s test @ http://127.0.0.1:21999/
+  1 threads and 16 connections
+Requests/sec: 175438.19
+REPORT {"requests": 500, "seconds": 2.5, "bytes": 66000, "p50_ms": 0.075, "p99_ms": 0.320, "max_ms": 2.625, \
+"above_399": 3, "connect": 1, "read": 2, "write": 0, "timeout": 4}
+"""
+
+
+def test_a_report_is_read() -> None:
+    report = parse_report(OUTPUT)
+    assert report.per_second == 200
+    assert (report.p50_ms, report.p99_ms, report.max_ms) == (0.075, 0.32, 2.625)
+    assert report.above_399 == 3
+    assert report.failed == 7
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "",
+        "unable to connect to 127.0.0.1:1 Connection refused",
+        OUTPUT + OUTPUT,
+        OUTPUT.replace('"seconds": 2.5, ', ""),
+        OUTPUT.replace("}", ""),
+        OUTPUT.replace('"requests": 500', '"requests": 0'),
+    ],
+    ids=["nothing", "no server", "two reports", "a figure is missing", "cut off", "no answers"],
+)
+def test_output_without_a_usable_report_is_an_error(output: str) -> None:
+    with pytest.raises(WrkFailed):
+        parse_report(output)
+
+
+def test_a_load_becomes_a_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wrk, "find_wrk", lambda: "wrk")
+    load = Load(url="http://127.0.0.1:1/", script="passes", arguments=("file", "again"), headers={"Cookie": "a=b"})
+    words = command_of(load, seconds=5)
+    assert words[:5] == ["wrk", "-t1", "-c16", "-d5s", "--timeout=10s"]
+    assert words[5:7] == ["-s", str(wrk.SCRIPTS / "passes.lua")]
+    assert words[7:] == ["-H", "Cookie: a=b", "http://127.0.0.1:1/", "--", "file", "again"]
+
+
+@pytest.mark.skipif(shutil.which("wrk") is None and not os.environ.get("CI"), reason=NO_WRK)
+@pytest.mark.parametrize("mode", ["once", "again"])
+def test_each_request_has_another_pass(tmp_path: Path, mode: str) -> None:
+    file = tmp_path / "passes.txt"
+    file.write_text("\n".join(f"pass-{number}" for number in range(50)))
+    with recording_server() as (port, seen):
+        load = Load(url=f"http://127.0.0.1:{port}/", script="passes", arguments=(str(file), mode))
+        report = run_wrk(load, seconds=2)
+    # wrk asks its script for one request that it does not send, and does not wait for the last answers.
+    assert {f"Pass pass-{number}" for number in range(1, 50)} <= set(seen)
+    assert sum(seen.values()) >= report.requests > 0
+    if mode == "once":
+        assert set(seen.values()) == {1}
+        assert report.requests == 49
+    else:
+        assert max(seen.values()) - min(seen.values()) <= CONNECTIONS
+
+
+@contextmanager
+def recording_server() -> Iterator[tuple[int, Counter[str]]]:
+    """A server on this machine that counts the values of Authorization."""
+    seen: Counter[str] = Counter()
+    lock = threading.Lock()
+
+    class Recorder(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            with lock:
+                seen[self.headers["Authorization"]] += 1
+            self.send_response(201)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """wrk closes its connections without waiting for the last answers."""
+
+    with Server(("127.0.0.1", 0), Recorder) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield server.server_port, seen
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_without_wrk_the_bench_says_how_to_get_it_and_starts_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.measure.speed", "--directory", str(tmp_path / "speed")],
+        cwd=ROOT,
+        env={**os.environ, "PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "apt-get install wrk" in done.stderr
+    assert not (tmp_path / "speed").exists()
