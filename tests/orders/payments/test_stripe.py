@@ -237,8 +237,7 @@ def test_a_refund_is_asked_for_by_the_payment_intent_under_a_key_of_its_own(
     assert asked.idempotency_key == f"refund-{Refund.objects.get().pk}"
     # All that Stripe still has.
     assert "amount" not in asked.form
-    assert asked.form["metadata[payment]"] == str(payment.pk)
-    assert "amount" not in asked.form
+    assert asked.form["metadata[part_of]"] == str(payment.pk)
     assert status_of(order) == OrderStatus.REFUNDED
 
 
