@@ -60,8 +60,8 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> scheduling.WholeFiles:
-    return scheduling.WholeFiles(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return scheduling.whole_files(config, log)
 
 
 @pytest.hookimpl(trylast=True)

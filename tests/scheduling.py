@@ -2,6 +2,7 @@
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
@@ -13,12 +14,16 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED_SHOP = "the shared shop"
 
 
-class WholeFiles(LoadFileScheduling):
+def whole_files(config: pytest.Config, log: Any) -> Any:
     """As `--dist loadfile`, except for the files with the shared shop, which go together."""
+    scheduler = LoadFileScheduling(config, log)
+    scheduler._split_scope = kept_together
+    return scheduler
 
-    def _split_scope(self, nodeid: str) -> str:
-        path = nodeid.split("::", 1)[0]
-        return SHARED_SHOP if has_shared_shop(ROOT / path) else path
+
+def kept_together(nodeid: str) -> str:
+    path = nodeid.split("::", 1)[0]
+    return SHARED_SHOP if has_shared_shop(ROOT / path) else path
 
 
 @cache
