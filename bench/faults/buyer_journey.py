@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bench.faults.http_client import Answer, BuyerClient
 from bench.faults.payer import cancel, pay
+from bench.faults.wire.http_client import Answer, BuyerClient
 
 # Between two attempts of the same call.
 RETRY_SECONDS = 0.25

@@ -7,9 +7,9 @@ from functools import partial
 
 from bench.faults.buyer_journey import Demand, behaviour_from, journey
 from bench.faults.fault import TrialContext
-from bench.faults.http_client import CALL_SECONDS_MAX
 from bench.faults.shopping.shopping_trip import choose_units, shopping_trip
 from bench.faults.trial_sale import Credentials
+from bench.faults.wire.http_client import CALL_SECONDS_MAX
 
 # What one thread does; called with `started_s` and `stop`.
 Journey = Callable[..., None]

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from bench.faults.history import UNKNOWN, Action, Event
-from bench.faults.http_client import CHARGED
 from bench.faults.store_snapshot import OrderRow, StoreSnapshot
+from bench.faults.wire.http_client import CHARGED
 from orders.models import SOLD, OrderStatus
 
 # Enough to find the others in the logs.

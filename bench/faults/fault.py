@@ -13,13 +13,13 @@ from typing import ClassVar, TypeVar
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.history import History
-from bench.faults.http_client import BuyerClient
 from bench.faults.replicas.shop_kind import ShopKind
 from bench.faults.shop_under_test import SINGLE, WEBS, ShopUnderTest
 from bench.faults.shopping.goods import Goods, Shelf, shopper_credentials
 from bench.faults.shopping.shopper_client import ShopperClient
 from bench.faults.store_snapshot import reservations_in_database
 from bench.faults.trial_sale import Credentials, Stock, credentials_for, new_item
+from bench.faults.wire.http_client import BuyerClient
 from seckill.models import SaleItem
 
 Client = TypeVar("Client", bound=BuyerClient)

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from bench.faults.http_client import CHARGED, PAGE_CLOSED, Answer, BuyerClient
+from bench.faults.wire.http_client import CHARGED, PAGE_CLOSED, Answer, BuyerClient
 
 RETRY_SECONDS = 0.25
 

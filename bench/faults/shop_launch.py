@@ -8,7 +8,7 @@ from pathlib import Path
 from celery import Celery
 from kombu.exceptions import OperationalError
 
-from bench.faults.raw_valkey import ValkeyError
+from bench.faults.wire.raw_valkey import ValkeyError
 from shop.local.environment import RunSettings
 from shop.local.process import Process
 from shop.local.shop_processes import processes

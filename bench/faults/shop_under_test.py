@@ -22,10 +22,10 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from bench.faults.proxy import Proxy
-from bench.faults.raw_valkey import client_at
 from bench.faults.replicas.shop_kind import ShopKind
 from bench.faults.shop_launch import ProcessPlan, process_of
+from bench.faults.wire.proxy import Proxy
+from bench.faults.wire.raw_valkey import client_at
 from bench.postgres_copy import copy_server
 from shop.local.ports import free_ports
 from shop.local.postgres import PostgresServer

@@ -12,13 +12,13 @@ from bench.faults.buyer_threads import BuyerThreads, sale_journeys, shopping_tri
 from bench.faults.checker import Findings, check, first_yes, seconds_of_failed_calls
 from bench.faults.fault import Fault, TrialContext
 from bench.faults.history import Event, History
-from bench.faults.http_client import BuyerClient
 from bench.faults.shop_under_test import CELERY, WEBS, ShopUnderTest
 from bench.faults.shopping.goods import Goods, end_forgotten, new_goods, take_off_the_shelf
 from bench.faults.shopping.purchase_check import check_purchases, split
 from bench.faults.shopping.purchase_snapshot import PurchaseSnapshot, take_purchases
 from bench.faults.store_snapshot import StoreSnapshot, take_snapshot
 from bench.faults.trial_sale import Stock, credentials_for, retire
+from bench.faults.wire.http_client import BuyerClient
 from orders.repair.audit import audit
 from seckill.models import SaleItem
 from seckill.store.client import StoreUnreachable

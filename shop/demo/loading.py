@@ -1,6 +1,7 @@
 """Puts the demo goods into the catalogue. What is there already is not changed: a manager may have edited it."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import resvg_py
 import tablib
@@ -44,8 +45,8 @@ def load_goods() -> None:
         move(kind=StockChange.Kind.CHANGED, units_of=units_of, reason=REASON)
 
 
-def import_rows(table: ProductTable | VariantTable, rows: Sequence[dict[str, str]]) -> None:
-    """The way of a table that staff upload. Columns that it does not know are left out."""
+def import_rows(table: Any, rows: Sequence[dict[str, str]]) -> None:
+    """Import `rows` as a table that staff upload: `table` is an import-export resource. Columns that it does not know are left out."""
     if rows:
         dataset = tablib.Dataset(headers=list(rows[0]))
         dataset.extend(list(row.values()) for row in rows)

@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest import mock
 from urllib.parse import urlsplit
 
-from bench.faults.proxy import Proxy
+from bench.faults.wire.proxy import Proxy
 from orders.life import intake
 from orders.models import Order
 from orders.repair.audit import audit

@@ -21,7 +21,7 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client, override_settings
 
-from bench.faults.proxy import Proxy
+from bench.faults.wire.proxy import Proxy
 from seckill import ledger
 from seckill.items import item_state
 from seckill.store import client as store_client

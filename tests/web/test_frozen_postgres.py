@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from bench.faults.proxy import Mode, Proxy
+from bench.faults.wire.proxy import Mode, Proxy
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.live_shop import environment, live_web

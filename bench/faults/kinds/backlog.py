@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, TrialContext
-from bench.faults.http_client import request
 from bench.faults.shop_under_test import WEBS
 from bench.faults.trial_sale import Stock
+from bench.faults.wire.http_client import request
 from seckill.store.keys import keys_of
 
 LIMIT = 12

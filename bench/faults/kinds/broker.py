@@ -14,10 +14,10 @@ from django.conf import settings
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
-from bench.faults.raw_valkey import client_at
 from bench.faults.shop_under_test import answers
 from bench.faults.store_snapshot import reservations_in_database
 from bench.faults.trial_sale import Stock, new_item, retire
+from bench.faults.wire.raw_valkey import client_at
 from seckill.outbox import doorbell
 from shop.background import sweep_scheduler
 from shop.background.sweep_scheduler import SweepScheduler

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
-from bench.faults.proxy import Mode
-from bench.faults.raw_valkey import client_at
+from bench.faults.wire.proxy import Mode
+from bench.faults.wire.raw_valkey import client_at
 from seckill.store.keys import keys_of
 from shop.local.ports import free_ports
 from shop.local.valkey import STORE_FSYNC

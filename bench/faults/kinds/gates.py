@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, TrialContext
 from bench.faults.history import Action, Event
-from bench.faults.http_client import request
 from bench.faults.shop_under_test import WEBS
 from bench.faults.trial_sale import Stock
+from bench.faults.wire.http_client import request
 
 # The words by which a pass that had its yes would hear a false no.
 FALSE_NOS = {"paused", "not_open", "closed", "sold_out", "held_by_others", "limit_reached", "too_few_left"}

@@ -9,7 +9,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Concat
 
 from bench.faults.fault import Fault, TrialContext
-from bench.faults.mail_sink import MailSink
+from bench.faults.wire.mail_sink import MailSink
 from bench.load_buyers import NAME_PREFIX
 from orders.mails.sending import OVERTAKEN
 from orders.models import Mail

@@ -2,7 +2,7 @@
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
-from bench.faults.proxy import DropRule, Mode
+from bench.faults.wire.proxy import DropRule, Mode
 
 INJECT_SECONDS_MAX = 15.0
 

@@ -15,10 +15,10 @@ from django.db.models import QuerySet
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import EXTRA_BUYERS_FIRST, Fault
 from bench.faults.history import Action
-from bench.faults.http_client import CHARGED, PAGE_CLOSED, Answer, BuyerClient
 from bench.faults.payer import RETRY_SECONDS
 from bench.faults.store_snapshot import reservations_in_database
 from bench.faults.trial_sale import Stock, credentials_for
+from bench.faults.wire.http_client import CHARGED, PAGE_CLOSED, Answer, BuyerClient
 from orders.models import Order, OrderStatus, Payment
 from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable

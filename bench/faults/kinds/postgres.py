@@ -11,7 +11,7 @@ from django.utils import timezone
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
 from bench.faults.kinds.network import INJECT_SECONDS_MAX
-from bench.faults.proxy import DropRule
+from bench.faults.wire.proxy import DropRule
 from orders.models import Order
 from seckill.models import SaleItem
 from seckill.outbox.outbox import GROUP

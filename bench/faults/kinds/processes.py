@@ -10,9 +10,9 @@ from django.db import connection
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part, TrialContext
-from bench.faults.http_client import Answer, BuyerClient
-from bench.faults.proxy import Mode
 from bench.faults.trial_sale import Stock
+from bench.faults.wire.http_client import Answer, BuyerClient
+from bench.faults.wire.proxy import Mode
 from orders.life import intake
 from seckill.outbox.outbox import GROUP, TAKE_OVER_IDLE_MS
 from seckill.store.keys import keys_of

@@ -5,7 +5,7 @@ from typing import Any
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
-from bench.faults.raw_valkey import ValkeyError
+from bench.faults.wire.raw_valkey import ValkeyError
 
 FLUSH_INTERVAL_SECONDS = 0.02
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
 from bench.faults.kinds.data_loss import REPLICA_SECONDS_MAX
-from bench.faults.raw_valkey import client_at
 from bench.faults.shop_under_test import STORE_LINKS
+from bench.faults.wire.raw_valkey import client_at
 from shop.local.ports import free_ports
 from shop.local.valkey import STORE_FSYNC
 

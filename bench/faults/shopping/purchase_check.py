@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from bench.faults.checker import EXAMPLES_MAX, Findings
 from bench.faults.history import Action, Event
-from bench.faults.http_client import CHARGED
 from bench.faults.shopping.purchase_snapshot import PurchaseRow, PurchaseSnapshot
 from bench.faults.shopping.shopping_trip import RUNNING
+from bench.faults.wire.http_client import CHARGED
 from orders.models import SOLD, OrderStatus
 
 

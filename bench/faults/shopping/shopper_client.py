@@ -6,7 +6,7 @@ from typing import Self
 from uuid import uuid4
 
 from bench.faults.history import Action
-from bench.faults.http_client import Answer, BuyerClient
+from bench.faults.wire.http_client import Answer, BuyerClient
 
 ADDRESS = {"name": "Lin Wei", "line1": "1 Nanjing Road", "city": "Shanghai", "postcode": "200001", "country": "CN"}
 

@@ -9,9 +9,9 @@ import time
 from collections.abc import Mapping, Sequence
 
 from bench.faults.buyer_journey import Behaviour, FinalStep
-from bench.faults.http_client import Answer
 from bench.faults.payer import Retry, known, pay_order
 from bench.faults.shopping.shopper_client import ShopperClient
+from bench.faults.wire.http_client import Answer
 
 # The first call with the key is still under way.
 RUNNING = "idempotency_key_running"

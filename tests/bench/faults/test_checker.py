@@ -7,8 +7,8 @@ import pytest
 
 from bench.faults.checker import Findings, check, seconds_of_failed_calls
 from bench.faults.history import UNKNOWN, Action, Event
-from bench.faults.http_client import CHARGED
 from bench.faults.store_snapshot import OrderRow, StoreSnapshot
+from bench.faults.wire.http_client import CHARGED
 from seckill.ledger import Counters
 from seckill.ledger_words import Hold
 

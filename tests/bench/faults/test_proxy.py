@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from bench.faults.proxy import DropRule, Mode, Proxy
+from bench.faults.wire.proxy import DropRule, Mode, Proxy
 from shop.local.ports import free_ports
 
 SECONDS_MAX = 5.0

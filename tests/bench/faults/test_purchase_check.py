@@ -6,9 +6,9 @@ import pytest
 
 from bench.faults.checker import Findings
 from bench.faults.history import UNKNOWN, Action, Event
-from bench.faults.http_client import CHARGED
 from bench.faults.shopping.purchase_check import check_purchases, split
 from bench.faults.shopping.purchase_snapshot import GoodsRow, PurchaseRow, PurchaseSnapshot
+from bench.faults.wire.http_client import CHARGED
 
 # Ann has paid two units, Ben's one has expired, Cid was refused.
 BUYERS = {"ann-key": 1, "ben-key": 2, "cid-key": 3}

@@ -36,7 +36,7 @@ from seckill.store.client import StoreUnreachable
 from tests.orders.properties.sale_model import ENDED, OPEN, UPCOMING, Change, Kind, SaleModel, Terms
 from tests.orders.properties.world import Cast, World, commits_that_wait, later
 from tests.own_store import OwnStore
-from tests.products import variant_of
+from tests.steps.shop import variant_of
 
 # The buyers in the rules; the others buy at the end all that is left.
 REGULARS = 3

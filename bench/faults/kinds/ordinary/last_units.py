@@ -12,9 +12,9 @@ from django.db import connection, transaction
 from bench.faults.buyer_journey import Demand
 from bench.faults.checker import EXAMPLES_MAX
 from bench.faults.fault import Fault
-from bench.faults.http_client import Answer
 from bench.faults.shopping.goods import Shelf
 from bench.faults.shopping.shopper_client import ShopperClient
+from bench.faults.wire.http_client import Answer
 from orders.cart.cart_holder import Holder, open_cart
 from orders.cart.cart_lines import replace_lines
 from shop.models import Variant

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from django.db.models import QuerySet
 
-from bench.faults.http_client import BuyerClient
 from bench.faults.kinds.payment_races import PaymentAtDeadline, Race
 from bench.faults.shop_under_test import CHECKOUT_HOLD_SECONDS
 from bench.faults.shopping.goods import Shelf
 from bench.faults.shopping.shopper_client import ShopperClient
 from bench.faults.shopping.shopping_trip import order_until_known
+from bench.faults.wire.http_client import BuyerClient
 from orders.models import Attention, Order
 
 # The last must be ordered before the first deadline, on a busy machine too.

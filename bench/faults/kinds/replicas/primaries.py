@@ -6,9 +6,9 @@ So yeses that the replica did not have yet may be lost, unless they are orders a
 from collections.abc import Sequence
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.http_client import BuyerClient
 from bench.faults.kinds.replicas.replicated_fault import CLUSTER, ReplicatedFault
 from bench.faults.trial_sale import Stock, credentials_for, new_item, retire
+from bench.faults.wire.http_client import BuyerClient
 from seckill.models import SaleItem
 
 BUYERS_BESIDE = 8

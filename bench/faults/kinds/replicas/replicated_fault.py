@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, TrialContext
-from bench.faults.http_client import Answer, BuyerClient
 from bench.faults.replicas.shop_kind import ShopKind
 from bench.faults.trial_sale import Stock
+from bench.faults.wire.http_client import Answer, BuyerClient
 from seckill.models import SaleItem
 from seckill.store.keys import keys_of
 from shop.configuration.redis_address import StoreKind
