@@ -46,7 +46,10 @@ def load_goods() -> None:
 
 
 def import_rows(table: Any, rows: Sequence[dict[str, str]]) -> None:
-    """Import `rows` as a table that staff upload: `table` is an import-export resource. Columns that it does not know are left out."""
+    """Import `rows` by an import-export resource, as a table that staff upload.
+
+    Columns that it does not know are left out.
+    """
     if rows:
         dataset = tablib.Dataset(headers=list(rows[0]))
         dataset.extend(list(row.values()) for row in rows)
