@@ -14,7 +14,6 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.base import SessionBase
 from django.utils import timezone
-from django.utils.module_loading import import_string
 
 from bench import load_buyers
 from bench.load_sale import PRICE_MINOR, SLUG_PREFIX, make_load_product, open_load_sale
@@ -24,6 +23,7 @@ from seckill import ledger
 from seckill.models import Sale, SaleItem
 from seckill.passes import passes
 from seckill.publication import publish_sale
+from shop.accounts.session_store import SessionStore
 
 # Longer than any run.
 OPEN_SECONDS = 6 * 3600
@@ -150,7 +150,7 @@ def staff_session_key() -> str:
 
 
 def session_of(user: User) -> str:
-    store: SessionBase = import_string(f"{settings.SESSION_ENGINE}.SessionStore")()
+    store: SessionBase = SessionStore()
     store[SESSION_KEY] = str(user.pk)
     store[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
     store[HASH_SESSION_KEY] = user.get_session_auth_hash()
