@@ -150,7 +150,7 @@ class PaymentModel(SaleModel):
         if page.status not in (Status.REFUND_DUE, Status.CAPTURED):
             return EventOutcome.NOTHING
         status = self.orders[page.reservation].status
-        self.note(name, self.kept(name), is_surplus=status not in (*SOLD, OrderStatus.REFUND_DUE))
+        self.note_refund(name, self.kept(name), is_surplus=status not in (*SOLD, OrderStatus.REFUND_DUE))
         for refund in self.refunds_of(page=name, statuses=(Refund.Status.DUE,)):
             self.finish(refund)
         return EventOutcome.REFUNDED
@@ -167,7 +167,7 @@ class PaymentModel(SaleModel):
         elif refund_id in self.refunds:
             refund = self.refunds[refund_id]
         else:
-            refund = self.note(name, amount, refund_id=refund_id)
+            refund = self.note_refund(name, amount, refund_id=refund_id)
         if refund is None or refund.page != name:
             return EventOutcome.NOTHING
         if kind == EventKind.REFUND_PAID:
@@ -179,10 +179,10 @@ class PaymentModel(SaleModel):
         page = self.pages[name]
         if page.status != Status.CAPTURED:
             return EventOutcome.NOTHING
-        refund = self.note(name, total - (page.amount - self.kept(name)))
+        refund = self.note_refund(name, total - (page.amount - self.kept(name)))
         return EventOutcome.REFUNDED if refund and self.finish(refund) else EventOutcome.NOTHING
 
-    def note(self, name: str, amount: int, *, refund_id: str = "", is_surplus: bool = False) -> MoneyBack | None:
+    def note_refund(self, name: str, amount: int, *, refund_id: str = "", is_surplus: bool = False) -> MoneyBack | None:
         """A refund from outside the shop, of what is left at most. None if the money is not known to have come."""
         if self.pages[name].status in (Status.PENDING, Status.FAILED):
             return None

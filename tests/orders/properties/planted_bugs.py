@@ -118,7 +118,7 @@ BUGS = [
     ),
     Bug(
         "a failed refund stays counted",
-        in_function(lifecycle, "mark_refund_failed", ' - lost_minor', ""),
+        in_function(lifecycle, "mark_refund_failed", " - lost_minor", ""),
     ),
     Bug(
         "a reconcile leaves the entries of other workers where they are",
