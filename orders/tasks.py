@@ -8,7 +8,7 @@ import structlog
 from django.conf import settings
 
 from orders import idempotent_calls
-from orders.cart import old_carts
+from orders.cart import cart_holder
 from orders.life import intake, lifecycle, settlement
 from orders.mails import sending
 from orders.payments import inbox, late_money, part_refunds, refunds, sessions
@@ -228,7 +228,7 @@ def clear_old_rows() -> int:
     """Remove guests' carts and answers to repeated calls that nobody will ask for any more."""
     started, count = time.monotonic(), 0
     while time.monotonic() - started < BUDGET_SECONDS:
-        removed = old_carts.remove_old_carts() + idempotent_calls.forget_old_calls()
+        removed = cart_holder.remove_old_carts() + idempotent_calls.forget_old_calls()
         count += removed
         if not removed:
             break

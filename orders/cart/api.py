@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ErrorDetail, ValidationError
@@ -12,12 +14,13 @@ from rest_framework.response import Response
 
 from orders.cart.cart_contents import contents_of, mark_prices_seen
 from orders.cart.cart_holder import Holder, find_cart, open_cart, parse_token
-from orders.cart.cart_limit import count_cart_change
 from orders.cart.cart_lines import UNITS_MAX, replace_lines
 from orders.cart.serializers import CartSerializer, WantedCartSerializer, shown_cart
 from orders.models import Cart
 from orders.problem_codes import refusals
 from shop.http.base_view import JsonAPIView
+from shop.http.client_address import client_network
+from shop.http.rate_limits import take
 from shop.models import Variant
 
 TOKEN_HEADER = "Cart-Token"
@@ -60,6 +63,11 @@ class CartView(JsonAPIView):
             cart = open_cart(holder_of(request))
             replace_lines(cart=cart, units_of=variants_of(body.validated_data["lines"], cart=cart))
         return answer(cart)
+
+
+def count_cart_change(request: HttpRequest) -> None:
+    """Bounds how often people and programs change carts from one client address. Raises LimitReached."""
+    take(action="cart", rate=settings.CART_LIMIT, key=client_network(request))
 
 
 def holder_of(request: Request) -> Holder:

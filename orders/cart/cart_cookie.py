@@ -8,8 +8,7 @@ and of whom, since one browser may have several buyers. It proves nothing and op
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 
-from orders.cart.cart_holder import Holder, parse_token
-from orders.cart.old_carts import KEPT
+from orders.cart.cart_holder import KEPT, Holder, parse_token
 from orders.models import Cart
 from shop.accounts.sign_in_hint import hint_of
 

@@ -1,13 +1,20 @@
 """Whose cart it is: a buyer's, or that of a guest, who is known by a token alone."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from orders.cart.cart_lines import LINES_MAX
 from orders.models import Cart, CartLine
+
+# How long a guest's cart is kept after its last change; the cookie in the guest's browser lasts as long.
+KEPT = timedelta(days=60)
+# One batch of the sweep; the next one follows at once.
+OLD_CARTS_MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +105,12 @@ def merge_guest_cart(*, buyer_id: int, token: UUID) -> bool:
         guests.delete()
         mine.save(update_fields=["changed_at"])
     return True
+
+
+def remove_old_carts(*, batch_max: int = OLD_CARTS_MAX) -> int:
+    """Remove one batch of guests' carts that were not changed for as long as `KEPT`. Returns how many."""
+    old = Cart.objects.filter(buyer=None, changed_at__lt=Now() - KEPT).order_by("changed_at")
+    pks = list(old.values_list("pk", flat=True)[:batch_max])
+    # Asked again: a guest may have come back meanwhile.
+    Cart.objects.filter(pk__in=pks, changed_at__lt=Now() - KEPT).delete()
+    return len(pks)

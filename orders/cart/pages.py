@@ -12,12 +12,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from orders.cart.api import count_cart_change
 from orders.cart.cart_contents import contents_of, mark_prices_seen
 from orders.cart.cart_cookie import holder_of, keep_cookies
 from orders.cart.cart_holder import find_cart, lock_cart, open_cart
-from orders.cart.cart_limit import count_cart_change
 from orders.cart.cart_lines import LINES_MAX, UNITS_MAX, AddOutcome, add_units, set_units, sold_variant
-from orders.cart.same_origin import is_same_origin
 from orders.cart.serializers import SKU_LENGTH_MAX
 from shop.http.problems import limit_reached
 from shop.http.rate_limits import LimitReached
@@ -164,3 +163,16 @@ def why_not_all(outcome: AddOutcome) -> str:
     if outcome is AddOutcome.NOT_SOLD:
         return not_sold_text()
     return _("You can order at most %(max)d units of one product.") % {"max": UNITS_MAX}
+
+
+def is_same_origin(request: HttpRequest) -> bool:
+    """Whether a page of this shop sent the form, for forms on public pages, which cannot hold a token.
+
+    A browser says where a form comes from, in headers that no page can write: `Sec-Fetch-Site`, and before it
+    `Origin`. (Go's http.CrossOriginProtection decides in the same way.) False also where the browser does not say it;
+    then ask with a page that has a token.
+    """
+    if site := request.headers.get("Sec-Fetch-Site"):
+        return site == "same-origin"
+    origin = request.headers.get("Origin")
+    return origin == f"{request.scheme}://{request.get_host()}"

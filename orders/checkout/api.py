@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -20,7 +20,6 @@ from orders.cart.api import CART_TOKEN, holder_of
 from orders.cart.cart_contents import contents_of
 from orders.cart.cart_holder import find_cart
 from orders.cart.serializers import shown_line
-from orders.checkout.checkout_limits import count_checkout
 from orders.checkout.placement import Placement, PlaceOutcome, Wish, place_once
 from orders.checkout.serializers import CheckoutSerializer, ShippingMethodSerializer
 from orders.checkout.shipping_prices import offers_for
@@ -29,7 +28,9 @@ from orders.problem_codes import refusals
 from shop.addresses.address_checks import address_errors, tidy
 from shop.addresses.countries import country_choices
 from shop.http.base_view import JsonAPIView
+from shop.http.client_address import client_network
 from shop.http.problems import problem
+from shop.http.rate_limits import take
 from shop.languages.buyer_language import remember_language
 from shop.prices.money import to_text
 
@@ -118,6 +119,16 @@ class CheckoutView(JsonAPIView):
         if result.state is CallState.REPLAYED:
             headers[REPLAYED_HEADER] = "true"
         return Response(result.answer, status=result.status, headers=headers)
+
+
+def count_checkout(request: HttpRequest, *, buyer_id: int | None) -> None:
+    """Bounds how often an account, and a client address, may order. Call it before the cart is read.
+
+    Raises LimitReached.
+    """
+    take(action="checkout_by_address", rate=settings.CHECKOUT_LIMIT_BY_ADDRESS, key=client_network(request))
+    if buyer_id is not None:
+        take(action="checkout", rate=settings.CHECKOUT_LIMIT, key=str(buyer_id))
 
 
 def location_of(order: dict[str, Any], buyer_id: int | None) -> str:

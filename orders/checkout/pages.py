@@ -16,16 +16,14 @@ from django.views.decorators.http import require_http_methods
 from orders.cart.cart_contents import Contents, ShownLine, contents_of, mark_prices_seen
 from orders.cart.cart_cookie import holder_of, keep_cookies
 from orders.cart.cart_holder import find_cart
-from orders.checkout.api import too_many_unpaid_text
+from orders.checkout.api import count_checkout, too_many_unpaid_text
 from orders.checkout.checkout_form import CheckoutForms
-from orders.checkout.checkout_limits import count_checkout
 from orders.checkout.placement import Placement, PlaceOutcome, Wish, place_once
 from orders.checkout.shipping_prices import ShippingOffer, countries_sent_to, offers_for
 from orders.idempotent_calls import KEY_LENGTH_MAX, Call
 from orders.invoices.included_taxes import tax_shares
 from orders.models import Order
-from orders.shipping.delivery_form import as_initial
-from orders.shipping.order_address import likely_address
+from orders.shipping.order_address import as_initial, likely_address
 from shop.accounts.address_book import addresses_of
 from shop.http.problems import limit_reached
 from shop.http.rate_limits import LimitReached

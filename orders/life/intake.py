@@ -20,7 +20,7 @@ from psycopg.errors import NotNullViolation
 
 from orders.life import settlement
 from orders.models import Order, OrderLine, OrderStatus
-from orders.models.order_code import drew_known_code
+from orders.models.order import drew_known_code
 from orders.units.taken import take
 from seckill import ledger
 from seckill.ledger_words import ReleaseReason

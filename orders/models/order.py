@@ -9,12 +9,16 @@ from django.db.models import Func, Prefetch, Q
 from django.db.models.functions import Upper
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
+from psycopg.errors import UniqueViolation
 
 from orders.guest_links import guest_path
-from orders.models.order_code import CODE_LENGTH
 from seckill.models import SaleItem
 from shop.addresses.countries import country_name
 from shop.models import Product, Variant
+
+# Letters and digits that cannot be mistaken for each other: no I, O, 0 or 1. PostgreSQL draws them (orders_new_code in
+# migration 0011): with a million million codes, trying some finds no order.
+CODE_LENGTH = 8
 
 
 class OrderStatus(models.TextChoices):
@@ -171,6 +175,11 @@ class Order(models.Model):
         return reverse("order", args=[self.number]) if self.buyer_id else guest_path(self.number)
 
     @property
+    def full_url(self) -> str:
+        """The whole address of the order's page, for mails, in the language that is active."""
+        return settings.SHOP_URL + self.get_absolute_url()
+
+    @property
     def pay_path(self) -> str:
         """Where the button to pay leads."""
         return f"{self.get_absolute_url()}pay/"
@@ -236,6 +245,12 @@ class Order(models.Model):
         """Whether the order ended while the buyer's payment page was open, and the page is not known to be closed."""
         ended = self.status in (OrderStatus.EXPIRED, OrderStatus.CANCELLED)
         return ended and any(payment.page_open for payment in self.payments.all())
+
+
+def drew_known_code(error: Exception) -> bool:
+    """Whether PostgreSQL drew a short number that another order has. It draws another the next time."""
+    cause = error.__cause__
+    return isinstance(cause, UniqueViolation) and "_code_" in (cause.diag.constraint_name or "")
 
 
 class OrderLine(models.Model):

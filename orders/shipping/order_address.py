@@ -1,4 +1,4 @@
-"""The delivery address of an order: stored while nothing was sent yet, and asked for on the way to payment."""
+"""The delivery address of an order: its form, and storing it while nothing was sent yet."""
 
 from collections.abc import Mapping
 
@@ -7,10 +7,27 @@ from django.db import transaction
 
 from orders.models import Order, OrderStatus, ShippingAddress
 from shop.addresses.address_checks import ADDRESS_FIELDS
+from shop.addresses.address_form import AddressForm
 from shop.models import Address
 
 # The goods have not left, so they can still go elsewhere.
 CHANGEABLE = (OrderStatus.AWAITING_PAYMENT, OrderStatus.PAID)
+
+
+class DeliveryForm(AddressForm):
+    """The same on the way to payment and in the checkout. `form.cleaned_data` has the fields of ShippingAddress."""
+
+    class Meta(AddressForm.Meta):
+        model = ShippingAddress  # type: ignore[assignment]
+
+    def address(self) -> ShippingAddress:
+        """One without an order."""
+        return ShippingAddress(**{name: self.cleaned_data[name] for name in ADDRESS_FIELDS})
+
+
+def as_initial(address: ShippingAddress | Address | None) -> dict[str, str]:
+    """What a form begins with: a former address, or nothing."""
+    return {name: getattr(address, name) for name in ADDRESS_FIELDS} if address else {}
 
 
 def store_address(*, order_id: int, values: Mapping[str, str]) -> bool:

@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from orders.models import Order, ShippingAddress
-from orders.models.order_code import CODE_LENGTH
+from orders.models.order import CODE_LENGTH
 
 # More people than this are not one that staff mean, and each costs a look into the orders' index.
 PEOPLE_MAX = 200

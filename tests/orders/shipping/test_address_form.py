@@ -6,7 +6,7 @@ import pytest
 from django.utils import translation
 from pytest_django import Settings
 
-from orders.shipping.delivery_form import DeliveryForm
+from orders.shipping.order_address import DeliveryForm
 from shop.addresses.countries import country_choices, country_name
 
 HANGZHOU = {
