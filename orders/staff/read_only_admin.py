@@ -14,6 +14,7 @@ from shop.staff.admin_base import ModelAdmin, TabularInline
 
 
 def may_see_orders(request: HttpRequest) -> bool:
+    """Staff who may change orders may see them too, as everywhere in Django's admin."""
     return request.user.has_perm("orders.view_order") or request.user.has_perm("orders.change_order")
 
 
