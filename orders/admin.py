@@ -31,6 +31,7 @@ from orders.staff.payment_admin import PaymentEventAdmin, PaymentInline, events_
 from orders.staff.read_only_admin import ReadOnlyInline, amount_text
 from orders.staff.shipment_table import WithOrderTables
 from orders.staff.shipping_admin import ShippingMethodAdmin
+from shop.addresses.address_checks import ADDRESS_FIELDS
 
 __all__ = ["MailAdmin", "OrderAdmin", "OrderToLookAtAdmin", "PaymentEventAdmin", "ShippingMethodAdmin"]
 
@@ -94,7 +95,7 @@ class RefundInline(ReadOnlyInline):
 
 class AddressInline(ReadOnlyInline):
     model = ShippingAddress
-    fields = readonly_fields = ("name", "line1", "line2", "city", "region", "postcode", "country", "phone")
+    fields = readonly_fields = ADDRESS_FIELDS
     verbose_name_plural = _("shipping address")
 
 

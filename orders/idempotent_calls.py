@@ -51,7 +51,7 @@ REPLAYED_HEADER = "Idempotent-Replayed"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class KeyedCall:
     """`owner` is who calls; `fingerprint` a hash of what is asked."""
 
     owner: str
@@ -86,7 +86,7 @@ class Refused(Exception):
         self.refusal = refusal
 
 
-def run_once(call: Call, work: Callable[[], tuple[int, Any]], *, wait: bool = False) -> CallResult:
+def run_once(call: KeyedCall, work: Callable[[], tuple[int, Any]], *, wait: bool = False) -> CallResult:
     """Do `work` in one transaction, unless it was done before. It returns a status and an answer, or raises Refused.
 
     While another process does it, the answer is RUNNING; with `wait` this one waits and gets the first answer.
@@ -107,7 +107,7 @@ def run_once(call: Call, work: Callable[[], tuple[int, Any]], *, wait: bool = Fa
     return CallResult(CallState.NEW, status, answer)
 
 
-def lock(call: Call, *, wait: bool) -> bool:
+def lock(call: KeyedCall, *, wait: bool) -> bool:
     """Take the lock of the call's key until the transaction ends. False if somebody else has it."""
     digest = blake2b(f"{call.owner}\n{call.key}".encode(), digest_size=8, person=b"idempotent-call").digest()
     function = "pg_advisory_xact_lock" if wait else "pg_try_advisory_xact_lock"
@@ -117,7 +117,7 @@ def lock(call: Call, *, wait: bool) -> bool:
     return wait or bool(locked)
 
 
-def begin(call: Call) -> CallResult:
+def begin(call: KeyedCall) -> CallResult:
     """Note that the call is being made. NEW means: do the work, then call `finish` or `give_up`."""
     row = IdempotentCall(owner=call.owner, key=call.key, fingerprint=call.fingerprint)
     same = IdempotentCall.objects.filter(owner=call.owner, key=call.key)
@@ -144,18 +144,18 @@ def is_inserted(row: IdempotentCall) -> bool:
         return bool(cursor.rowcount)
 
 
-def finish(call: Call, *, status: int, answer: Any) -> None:
+def finish(call: KeyedCall, *, status: int, answer: Any) -> None:
     """Keep the answer for those who repeat the call."""
     rows = IdempotentCall.objects.filter(owner=call.owner, key=call.key, status=None)
     rows.update(status=status, answer=answer)
 
 
-def give_up(call: Call) -> None:
+def give_up(call: KeyedCall) -> None:
     """The call was refused: the key may be used again."""
     IdempotentCall.objects.filter(owner=call.owner, key=call.key, status=None).delete()
 
 
-def result_of(known: IdempotentCall, call: Call) -> CallResult:
+def result_of(known: IdempotentCall, call: KeyedCall) -> CallResult:
     if known.fingerprint != call.fingerprint:
         return CallResult(CallState.OTHER_PAYLOAD)
     if known.status is None:

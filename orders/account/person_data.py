@@ -14,11 +14,10 @@ from django.forms.models import model_to_dict
 from django.utils import timezone
 
 from orders.models import CartLine, Order, ShippingAddress, with_lines
+from shop.addresses.address_checks import ADDRESS_FIELDS
 from shop.languages.buyer_language import stored_language
 from shop.models import AccountMail, Address, ApiToken
 from shop.prices.money import to_text
-
-ADDRESS_FIELDS = ["name", "line1", "line2", "city", "region", "postcode", "country", "phone"]
 
 
 def person_data(user: User) -> dict[str, Any]:

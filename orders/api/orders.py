@@ -26,7 +26,7 @@ from orders.api.serializers import (
     PayRequestSerializer,
     ReservationStatusSerializer,
 )
-from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, Call, CallState
+from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, CallState, KeyedCall
 from orders.life import cancelling
 from orders.life.cancelling import CancelAnswer, CancelOutcome
 from orders.models import Order, OrderStatus, Payment, with_lines
@@ -203,13 +203,13 @@ class CancelView(JsonAPIView):
         return Response(OrderSerializer(order).data, headers={"Cache-Control": "no-store"})
 
 
-def call_of(request: Request, order: Order, key: str, *, fingerprint: str = "") -> Call:
+def call_of(request: Request, order: Order, key: str, *, fingerprint: str = "") -> KeyedCall:
     """The key is the client's; two orders may have calls with the same one."""
     owner = f"buyer:{request.user.pk}:{order.pk}:{request.path.rstrip('/').rpartition('/')[2]}"
-    return Call(owner=owner, key=key, fingerprint=fingerprint)
+    return KeyedCall(owner=owner, key=key, fingerprint=fingerprint)
 
 
-def end_call(call: Call, response: HttpResponse, *, answer: Any) -> None:
+def end_call(call: KeyedCall, response: HttpResponse, *, answer: Any) -> None:
     """Keep what was done for those who repeat the call. A refusal is not kept."""
     if response.status_code < 300:
         idempotent_calls.finish(call, status=response.status_code, answer=answer)

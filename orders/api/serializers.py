@@ -3,12 +3,12 @@
 from datetime import UTC
 from typing import Any
 
-from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from orders.invoices.included_taxes import taxes_of
-from orders.models import Order, OrderLine, OrderStatus, Payment, ShippingAddress
+from orders.models import Order, OrderLine, OrderStatus, Payment
+from orders.shipping.address_serializers import ShippingAddressSerializer
 from orders.shipping.carriers import tracking_url
 from shop.models.catalogue import split_options
 from shop.prices.money import to_text
@@ -33,12 +33,6 @@ class OrderLineSerializer(serializers.ModelSerializer[OrderLine]):
 
     def get_unit_price(self, line: OrderLine) -> str:
         return to_text(minor=line.unit_price_minor, currency=line.order.currency)
-
-
-class ShippingAddressSerializer(serializers.ModelSerializer[ShippingAddress]):
-    class Meta:
-        model = ShippingAddress
-        fields = ("name", "line1", "line2", "city", "region", "postcode", "country", "phone")
 
 
 class ShippingSerializer(serializers.Serializer[Any]):
@@ -134,7 +128,7 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
 
     def get_url(self, order: Order) -> str:
         """The page of the order, where it is paid and cancelled. Of a guest's order it is as good as a key."""
-        return f"{settings.SHOP_URL}{order.get_absolute_url()}"
+        return order.full_url
 
 
 class ReservationStatusSerializer(serializers.Serializer[Any]):

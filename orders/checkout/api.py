@@ -20,10 +20,10 @@ from orders.cart.api import CART_TOKEN, holder_of
 from orders.cart.cart_contents import contents_of
 from orders.cart.cart_holder import find_cart
 from orders.cart.serializers import shown_line
-from orders.checkout.placement import Placement, PlaceOutcome, Wish, place_once
+from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, place_once
 from orders.checkout.serializers import CheckoutSerializer, ShippingMethodSerializer
 from orders.checkout.shipping_prices import offers_for
-from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, Call, CallState
+from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, CallState, KeyedCall
 from orders.problem_codes import refusals
 from shop.addresses.address_checks import address_errors, tidy
 from shop.addresses.countries import country_choices
@@ -101,7 +101,7 @@ class CheckoutView(JsonAPIView):
             return refusal(Placement(PlaceOutcome.CART_EMPTY))
         count_checkout(request._request, buyer_id=holder.buyer_id)
         remember_language(request)
-        wish = Wish(
+        asked = CheckoutRequest(
             holder=holder,
             email=body.validated_data.get("email", ""),
             address=dict(body.validated_data["shipping_address"]),
@@ -109,8 +109,8 @@ class CheckoutView(JsonAPIView):
             language=get_language() or settings.LANGUAGE_CODE,
             note=body.validated_data["note"],
         )
-        call = Call(owner=holder.owner, key=key, fingerprint=idempotent_calls.fingerprint_of(request))
-        result = place_once(wish, call)
+        call = KeyedCall(owner=holder.owner, key=key, fingerprint=idempotent_calls.fingerprint_of(request))
+        result = place_once(asked, call)
         if result.refusal is not None:
             return refusal(result.refusal)
         if result.state in (CallState.RUNNING, CallState.OTHER_PAYLOAD):

@@ -18,9 +18,9 @@ from orders.cart.cart_cookie import holder_of, keep_cookies
 from orders.cart.cart_holder import find_cart
 from orders.checkout.api import count_checkout, too_many_unpaid_text
 from orders.checkout.checkout_form import CheckoutForms
-from orders.checkout.placement import Placement, PlaceOutcome, Wish, place_once
+from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, place_once
 from orders.checkout.shipping_prices import ShippingOffer, countries_sent_to, offers_for
-from orders.idempotent_calls import KEY_LENGTH_MAX, Call
+from orders.idempotent_calls import KEY_LENGTH_MAX, KeyedCall
 from orders.invoices.included_taxes import tax_shares
 from orders.models import Order
 from orders.shipping.order_address import as_initial, likely_address
@@ -150,7 +150,7 @@ def order_now(request: HttpRequest, forms: CheckoutForms) -> HttpResponse:
     except LimitReached as error:
         return limit_reached(request, error)
     remember_language(request)
-    wish = Wish(
+    asked = CheckoutRequest(
         holder=holder,
         email=forms.email,
         address=forms.address_values,
@@ -161,8 +161,8 @@ def order_now(request: HttpRequest, forms: CheckoutForms) -> HttpResponse:
         seen_shipping_minor=choice.seen_price_minor,
     )
     # Whatever else the form says: who has sent it gets the order that came of it.
-    call = Call(owner=f"web:{holder.owner}", key=key if is_sound(key) else str(uuid4()))
-    result = place_once(wish, call, wait=True)
+    call = KeyedCall(owner=f"web:{holder.owner}", key=key if is_sound(key) else str(uuid4()))
+    result = place_once(asked, call, wait=True)
     if result.refusal is not None:
         return show_refusal(request, forms, choice, result.refusal)
     order = get_object_or_404(Order, number=result.answer["number"])

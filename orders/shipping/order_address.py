@@ -20,10 +20,6 @@ class DeliveryForm(AddressForm):
     class Meta(AddressForm.Meta):
         model = ShippingAddress  # type: ignore[assignment]
 
-    def address(self) -> ShippingAddress:
-        """One without an order."""
-        return ShippingAddress(**{name: self.cleaned_data[name] for name in ADDRESS_FIELDS})
-
 
 def as_initial(address: ShippingAddress | Address | None) -> dict[str, str]:
     """What a form begins with: a former address, or nothing."""

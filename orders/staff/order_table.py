@@ -21,6 +21,7 @@ from import_export.widgets import Widget
 from orders.invoices.included_taxes import tax_in
 from orders.models import Order, OrderLine, RefundLine
 from orders.refund_records import USED_UP
+from shop.addresses.address_checks import ADDRESS_FIELDS
 from shop.databases.replica import may_lag, reading_alias
 from shop.prices.money import to_decimal
 
@@ -48,7 +49,7 @@ COLUMNS = [
     *("order", "status", "created_at", "ended_at", "email", "buyer"),
     *("sku", "product", "options", "units", "unit_price", "amount", "tax_percent", "tax", "refunded_units"),
     *("shipping_method", "shipping", "shipping_tax", "total", "refunded", "currency"),
-    *("name", "line1", "line2", "city", "region", "postcode", "country", "phone"),
+    *ADDRESS_FIELDS,
     *("carrier", "tracking_number", "shipped_at", "buyer_note"),
 ]
 

@@ -14,12 +14,12 @@ from queue import Empty, SimpleQueue
 import pytest
 
 from orders.cart.cart_holder import Holder
-from orders.checkout.placement import PlaceOutcome, Wish, place_once, place_order
-from orders.idempotent_calls import Call, CallState
+from orders.checkout.placement import CheckoutRequest, PlaceOutcome, place_once, place_order
+from orders.idempotent_calls import CallState, KeyedCall
 from orders.life import lifecycle
 from orders.models import Cart, CartLine, Order, OrderStatus
 from shop.models import Variant
-from tests.orders.checkout.checkout_steps import assert_stock_agrees, goods, units_in, wish_of
+from tests.orders.checkout.checkout_steps import assert_stock_agrees, checkout_request, goods, units_in
 from tests.orders.payments.payment_steps import run_and_close
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,7 +29,9 @@ LAST_UNITS = int(os.environ.get("LAST_UNIT_RACES", "25"))
 THREADS = 20
 
 
-def carts_with(count: int, lines: Sequence[tuple[Variant, int]], *, reverse_every_second: bool = True) -> list[Wish]:
+def carts_with(
+    count: int, lines: Sequence[tuple[Variant, int]], *, reverse_every_second: bool = True
+) -> list[CheckoutRequest]:
     """Guests with these lines, every second one in the opposite order."""
     carts = Cart.objects.bulk_create(Cart() for _ in range(count))
     CartLine.objects.bulk_create(
@@ -38,26 +40,26 @@ def carts_with(count: int, lines: Sequence[tuple[Variant, int]], *, reverse_ever
         for variant, units in (reversed(lines) if number % 2 and reverse_every_second else lines)
     )
     # Each with an address of their own: unpaid orders are bounded by it.
-    return [wish_of(Holder(token=cart.token), email=f"guest-{cart.pk}@example.com") for cart in carts]
+    return [checkout_request(Holder(token=cart.token), email=f"guest-{cart.pk}@example.com") for cart in carts]
 
 
-def all_at_once(work: Callable[[Wish], str], wishes: Sequence[Wish]) -> Counter[str]:
+def all_at_once(work: Callable[[CheckoutRequest], str], requests: Sequence[CheckoutRequest]) -> Counter[str]:
     """How often each answer came. An exception is an answer too, so that none is missed."""
-    waiting: SimpleQueue[Wish] = SimpleQueue()
+    waiting: SimpleQueue[CheckoutRequest] = SimpleQueue()
     answers: list[str] = []
-    barrier = threading.Barrier(min(THREADS, len(wishes)))
-    for wish in wishes:
-        waiting.put(wish)
+    barrier = threading.Barrier(min(THREADS, len(requests)))
+    for asked in requests:
+        waiting.put(asked)
 
     def take_all() -> None:
         barrier.wait(timeout=60)
         while True:
             try:
-                wish = waiting.get_nowait()
+                asked = waiting.get_nowait()
             except Empty:
                 return
             try:
-                answers.append(work(wish))
+                answers.append(work(asked))
             except Exception as error:
                 answers.append(repr(error))
 
@@ -66,12 +68,12 @@ def all_at_once(work: Callable[[Wish], str], wishes: Sequence[Wish]) -> Counter[
         thread.start()
     for thread in threads:
         thread.join(timeout=300)
-    assert len(answers) == len(wishes)
+    assert len(answers) == len(requests)
     return Counter(answers)
 
 
-def order(wish: Wish) -> str:
-    return place_order(wish).outcome
+def order(asked: CheckoutRequest) -> str:
+    return place_order(asked).outcome
 
 
 def test_two_lines_in_opposite_order_sell_exactly_what_is_there() -> None:
@@ -86,11 +88,11 @@ def test_two_lines_in_opposite_order_sell_exactly_what_is_there() -> None:
     more = carts_with(units, [(cup, 1), (tea, 1)])
     ends = list(Order.objects.values_list("pk", flat=True))
 
-    def end_or_buy(wish: Wish) -> str:
+    def end_or_buy(asked: CheckoutRequest) -> str:
         pk = ends.pop()
         ended = lifecycle.cancel(order_id=pk) if pk % 2 else lifecycle.pay(order_id=pk)
         assert ended
-        return place_order(wish).outcome
+        return place_order(asked).outcome
 
     answers = all_at_once(end_or_buy, more)
     assert set(answers) <= {PlaceOutcome.PLACED, PlaceOutcome.STOCK_CHANGED}
@@ -101,11 +103,11 @@ def test_two_lines_in_opposite_order_sell_exactly_what_is_there() -> None:
 
 
 def test_the_last_unit_is_sold_once() -> None:
-    wishes = []
+    requests = []
     variants = [goods(f"last-{number}", units=1) for number in range(LAST_UNITS)]
     for variant in variants:
-        wishes += carts_with(2, [(variant, 1)])
-    answers = all_at_once(order, wishes)
+        requests += carts_with(2, [(variant, 1)])
+    answers = all_at_once(order, requests)
     assert answers == {PlaceOutcome.PLACED: LAST_UNITS, PlaceOutcome.STOCK_CHANGED: LAST_UNITS}
     for variant in variants:
         assert units_in(variant) == (0, 1, 0)
@@ -115,13 +117,13 @@ def test_the_last_unit_is_sold_once() -> None:
 def test_calls_that_are_repeated_at_once_order_once_each() -> None:
     """A page waits for the first call and gets its answer; the API is told that it is running."""
     tea = goods("tea", units=100)
-    wishes = carts_with(5, [(tea, 1)])
+    requests = carts_with(5, [(tea, 1)])
 
-    def call(wish: Wish) -> str:
-        result = place_once(wish, Call(owner=wish.holder.owner, key="key"), wait=random.random() < 0.5)
+    def call(asked: CheckoutRequest) -> str:
+        result = place_once(asked, KeyedCall(owner=asked.holder.owner, key="key"), wait=random.random() < 0.5)
         return result.state
 
-    repeated = wishes * 8
+    repeated = requests * 8
     random.shuffle(repeated)
     answers = all_at_once(call, repeated)
     assert set(answers) <= {CallState.NEW, CallState.REPLAYED, CallState.RUNNING}

@@ -1,4 +1,4 @@
-"""Steps that the checkout's tests share: goods, carts, a wish that is complete, and whether the stock agrees."""
+"""Steps that the checkout's tests share: goods, carts, a request that is complete, and whether the stock agrees."""
 
 from typing import Any
 from uuid import uuid4
@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from orders.cart.cart_holder import Holder, open_cart
 from orders.cart.cart_lines import add_units
-from orders.checkout.placement import Wish
+from orders.checkout.placement import CheckoutRequest
 from orders.models import OrderLine, OrderStatus
 from shop.models import StockChange, Variant
 from tests.products import make_product, variant_of
@@ -46,7 +46,7 @@ def fill(holder: Holder, **units_of: int) -> Holder:
     return holder
 
 
-def wish_of(holder: Holder, **changes: Any) -> Wish:
+def checkout_request(holder: Holder, **changes: Any) -> CheckoutRequest:
     values: dict[str, Any] = {
         "holder": holder,
         "address": ADDRESS,
@@ -54,7 +54,7 @@ def wish_of(holder: Holder, **changes: Any) -> Wish:
         "language": "en",
         "email": "" if holder.buyer_id else GUEST,
     }
-    return Wish(**{**values, **changes})
+    return CheckoutRequest(**{**values, **changes})
 
 
 def units_in(variant: Variant) -> tuple[int, int, int]:
