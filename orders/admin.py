@@ -114,7 +114,7 @@ class OrderAdmin(WithOrderTables, OrderPage):
     # By their indexes. Any other order would sort all orders for each page.
     sortable_by = ("short_number", "created_at")
     list_select_related = ["buyer"]
-    # `get_search_results` looks elsewhere; without fields there would be no box.
+    # Without fields there would be no search box; `get_search_results` does the search.
     search_fields = ["code"]
     search_help_text = SEARCH_HELP
     list_max_show_all = LISTED_MAX

@@ -2,11 +2,11 @@
 
 As in draft-ietf-httpapi-idempotency-key-header: a missing key is 400, a key of another call 422, one whose first call
 is still running 409, and a repeated call gets the first answer, marked `Idempotent-Replayed: true`. Refusals are not
-kept: whoever corrects a call may send the same key again.
+kept: a corrected call may use the same key.
 
-There are two kinds. `run_once` is for work that is one transaction of PostgreSQL: the answer is written in it too, so
-a crash leaves both or neither. `begin`, `finish` and `give_up` are for work that also speaks to others, and which is
-safe to do again after a crash.
+There are two kinds. `run_once` is for work that is one transaction of PostgreSQL: the answer is written in it too, so a
+crash leaves both or neither. `begin`, `finish` and `give_up` are for work that also calls other systems, and that is
+safe to repeat after a crash.
 """
 
 import json
@@ -30,9 +30,9 @@ from shop.http.problems import problem
 
 # The length of IdempotentCall.key and of Payment.idempotency_key.
 KEY_LENGTH_MAX = 255
-# A client that repeats a call does so within minutes; a day is what others keep (Stripe).
+# A client that repeats a call does so within minutes. Stripe too keeps answers for a day.
 KEPT = timedelta(hours=24)
-# A call that was begun and has not ended by now died with its process: none may take so long.
+# A call that has not ended after this long died with its process.
 RUNNING_MAX = timedelta(seconds=30)
 # One batch of the sweep; the next one follows at once.
 BATCH_MAX = 1_000
@@ -52,7 +52,7 @@ REPLAYED_HEADER = "Idempotent-Replayed"
 
 @dataclass(frozen=True, slots=True)
 class KeyedCall:
-    """`owner` is who calls; `fingerprint` a hash of what is asked."""
+    """A call with an `Idempotency-Key`. `owner` is the caller, `fingerprint` a hash of the request."""
 
     owner: str
     key: str
@@ -60,7 +60,7 @@ class KeyedCall:
 
 
 class CallState(StrEnum):
-    """What is known of a call, in the order of the checks."""
+    """The state of a call, in the order of the checks."""
 
     RUNNING = "running"
     OTHER_PAYLOAD = "other_payload"
@@ -79,7 +79,7 @@ class CallResult:
 
 
 class Refused(Exception):
-    """The work was refused. The transaction is given up, and nothing is kept of the call."""
+    """The work was refused. The transaction is rolled back, and nothing is kept of the call."""
 
     def __init__(self, refusal: Any) -> None:
         super().__init__("refused")
@@ -108,7 +108,7 @@ def run_once(call: KeyedCall, work: Callable[[], tuple[int, Any]], *, wait: bool
 
 
 def lock(call: KeyedCall, *, wait: bool) -> bool:
-    """Take the lock of the call's key until the transaction ends. False if somebody else has it."""
+    """Take the lock of the call's key until the transaction ends. False if another call has it."""
     digest = blake2b(f"{call.owner}\n{call.key}".encode(), digest_size=8, person=b"idempotent-call").digest()
     function = "pg_advisory_xact_lock" if wait else "pg_try_advisory_xact_lock"
     with connection.cursor() as cursor:
@@ -127,7 +127,7 @@ def begin(call: KeyedCall) -> CallResult:
             # Given up a moment ago.
             return CallResult(CallState.RUNNING)
         found = result_of(known, call)
-        # The process that made it has died. Of several that repeat it, one takes it over.
+        # The process that made it has died. Of several repeated calls, one takes it over.
         dead = same.filter(status=None, fingerprint=call.fingerprint, created_at__lt=Now() - RUNNING_MAX)
         return CallResult(CallState.NEW) if dead.update(created_at=Now()) else found
     return CallResult(CallState.NEW)
@@ -145,7 +145,7 @@ def is_inserted(row: IdempotentCall) -> bool:
 
 
 def finish(call: KeyedCall, *, status: int, answer: Any) -> None:
-    """Keep the answer for those who repeat the call."""
+    """Keep the answer for repeated calls."""
     rows = IdempotentCall.objects.filter(owner=call.owner, key=call.key, status=None)
     rows.update(status=status, answer=answer)
 
@@ -164,7 +164,7 @@ def result_of(known: IdempotentCall, call: KeyedCall) -> CallResult:
 
 
 def forget_old_calls(*, batch_max: int = BATCH_MAX) -> int:
-    """Forget one batch of calls that nobody repeats any more. Returns how many."""
+    """Forget one batch of calls that are too old to be repeated. Returns how many."""
     old = IdempotentCall.objects.filter(created_at__lt=Now() - KEPT).order_by("created_at")
     pks = list(old.values_list("pk", flat=True)[:batch_max])
     IdempotentCall.objects.filter(pk__in=pks).delete()

@@ -1,4 +1,4 @@
-"""Everything that the shop keeps of a person, for the person: a copy that programs can read too.
+"""A person's copy of all that the shop keeps about them, which programs can read too.
 
 Secrets are left out: the password's hash, tokens, the keys of sessions and of the second factor.
 """
@@ -119,6 +119,6 @@ def order_data(order: Order) -> dict[str, Any]:
 
 
 def mail_addresses(user: User) -> set[str]:
-    """Those of the account, confirmed or not."""
+    """All addresses of the account, confirmed or not."""
     known = set(EmailAddress.objects.filter(user=user).values_list("email", flat=True))
     return {*known, user.email} - {""}

@@ -178,7 +178,7 @@ class CancelView(JsonAPIView):
         key = idempotent_calls.key_of(request)
         if key is None:
             return idempotent_calls.key_missing()
-        # A call without a body asks for the same whatever is sent with it.
+        # This call takes no body, so there is nothing to compare.
         call = call_of(request, order, key)
         begun = idempotent_calls.begin(call)
         if begun.state is CallState.REPLAYED:
@@ -204,13 +204,13 @@ class CancelView(JsonAPIView):
 
 
 def call_of(request: Request, order: Order, key: str, *, fingerprint: str = "") -> KeyedCall:
-    """The key is the client's; two orders may have calls with the same one."""
+    """The call about this order. The client chooses the key, and may use the same one for two orders."""
     owner = f"buyer:{request.user.pk}:{order.pk}:{request.path.rstrip('/').rpartition('/')[2]}"
     return KeyedCall(owner=owner, key=key, fingerprint=fingerprint)
 
 
 def end_call(call: KeyedCall, response: HttpResponse, *, answer: Any) -> None:
-    """Keep what was done for those who repeat the call. A refusal is not kept."""
+    """Keep the answer for repeated calls. A refusal is not kept."""
     if response.status_code < 300:
         idempotent_calls.finish(call, status=response.status_code, answer=answer)
     else:

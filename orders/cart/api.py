@@ -1,4 +1,4 @@
-"""`/api/v1/cart/`: the cart of whoever is signed in, or of a guest by the header Cart-Token."""
+"""`/api/v1/cart/`: the cart of the signed-in buyer, or of a guest by the header Cart-Token."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ CART_TOKEN = OpenApiParameter(
 
 
 class CartView(JsonAPIView):
-    """The cart of the buyer or guest, with prices of now and what has changed since it was last asked for."""
+    """The cart of the buyer or guest, with current prices and the changes since it was last read."""
 
     permission_classes = (AllowAny,)
 
@@ -40,7 +40,7 @@ class CartView(JsonAPIView):
         responses={200: CartSerializer, **refusals("authentication_failed", "not_acceptable")},
     )
     def get(self, request: Request) -> Response:
-        """The cart. It asks nothing of the stock: units are held at the checkout. Each change is told once."""
+        """Read the cart. It holds no units; only the checkout does. Each change is reported once."""
         return answer(find_cart(holder_of(request)))
 
     @extend_schema(
@@ -75,9 +75,9 @@ def holder_of(request: Request) -> Holder:
 
 
 def variants_of(lines: list[dict[str, Any]], *, cart: Cart) -> dict[Variant, int]:
-    """The units wanted of each variant; two lines of one are added up. Raises ValidationError.
+    """The wanted units of each variant; two lines of one variant are added up. Raises ValidationError.
 
-    What is no longer sold may stay in the cart, and cannot be added to one.
+    A variant that is no longer sold may stay in the cart, but cannot be added.
     """
     skus = {line["sku"] for line in lines}
     found = {variant.sku: variant for variant in Variant.objects.select_related("product").filter(sku__in=skus)}

@@ -44,7 +44,7 @@ def cart(request: HttpRequest) -> HttpResponse:
 def add(request: HttpRequest) -> HttpResponse:
     """Put units of a variant into the cart, from a form on a public page, which cannot have a token.
 
-    So the browser must say that the form is the shop's own. One that does not say it is asked with a page.
+    So the browser must say that a page of this shop sent it. If it does not, a page with a token asks the buyer.
     """
     if request.method == "POST" and is_same_origin(request):
         return put_in(request)
@@ -67,7 +67,7 @@ def confirm_add(request: HttpRequest) -> HttpResponse:
 
 
 def put_in(request: HttpRequest) -> HttpResponse:
-    """Add what the form says, and go to the cart."""
+    """Add the form's variant and units, and go to the cart."""
     try:
         count_cart_change(request)
     except LimitReached as error:
@@ -119,7 +119,7 @@ def change(request: HttpRequest) -> HttpResponse:
 
 
 def units_in_form(request: HttpRequest) -> dict[int, int | None]:
-    """The units wanted of each variant, after the button that was pressed; None for what is no number."""
+    """The units wanted of each variant, after the button that was pressed; None for a field that is not a number."""
     units_of: dict[int, int | None] = {}
     for name, text in request.POST.items():
         if name.startswith(UNITS_FIELD) and (variant_id := variant_id_from(name.removeprefix(UNITS_FIELD))) is not None:
@@ -149,7 +149,7 @@ def units_from(text: str) -> int | None:
 
 
 def sku_from(text: str) -> str:
-    """PostgreSQL takes no NUL, and no variant has one."""
+    """The SKU; empty if it is too long, or has a NUL, which PostgreSQL refuses."""
     return text if len(text) <= SKU_LENGTH_MAX and "\0" not in text else ""
 
 

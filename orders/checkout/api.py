@@ -1,4 +1,4 @@
-"""Ways of sending, and the checkout: what is in the cart becomes an order."""
+"""Ways of sending, and the checkout, which makes an order of the cart."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ from shop.prices.money import to_text
 
 
 class ShippingMethodsView(APIView):
-    """How the shop sends what is in the cart to a country, and for what price."""
+    """The ways of sending the cart to a country, with their prices."""
 
     permission_classes = (AllowAny,)
 
@@ -48,7 +48,7 @@ class ShippingMethodsView(APIView):
         responses={200: ShippingMethodSerializer(many=True), **refusals("invalid", "authentication_failed")},
     )
     def get(self, request: Request) -> Response:
-        """The ways of sending what is in the cart to a country. None: the shop does not send it there."""
+        """The ways of sending the cart to a country. An empty list means that the shop does not send it there."""
         country = tidy("country", request.query_params.get("country", ""))
         if country not in dict(country_choices()):
             raise ValidationError({"country": address_errors({"country": country or "-"})["country"]})
@@ -69,8 +69,8 @@ class ShippingMethodsView(APIView):
 class CheckoutView(JsonAPIView):
     """Order what is in the cart, once for each Idempotency-Key. The units are held until the order's deadline.
 
-    All lines or none: where stock or a price changed since the cart was last asked for, nothing is ordered, and the
-    answer lists the lines that changed. A guest pays and cancels at the page of the order's `url`.
+    All lines or none: where stock or a price changed since the cart was last read, nothing is ordered, and the answer
+    lists the lines that changed. A guest pays and cancels at the page of the order's `url`.
     """
 
     permission_classes = (AllowAny,)
@@ -132,7 +132,7 @@ def count_checkout(request: HttpRequest, *, buyer_id: int | None) -> None:
 
 
 def location_of(order: dict[str, Any], buyer_id: int | None) -> str:
-    """A guest has no orders in the API, and the page of the order instead."""
+    """The order in the API. A guest has none there, and gets the order's page instead."""
     return reverse("api-order", args=[order["number"]]) if buyer_id is not None else str(order["url"])
 
 

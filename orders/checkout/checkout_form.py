@@ -11,7 +11,7 @@ from shop.addresses.address_checks import ADDRESS_FIELDS
 
 
 class ContactForm(forms.Form):
-    """What the shop asks besides the address. Mails to an account go to the account's own address."""
+    """The fields besides the address. Mails to an account go to the account's own address."""
 
     email = forms.EmailField(
         label=_("E-mail address"),

@@ -1,7 +1,7 @@
-"""Placing an order: what is in a cart becomes an order whose units are held until its deadline.
+"""Placing an order: the lines of a cart become an order, whose units are held until its deadline.
 
-The page and the API both call `place_once`. It locks in this order, as everything does that needs several of them:
-the key of the call, the cart, a guest's mail address, the order, the variants by their ids (`shop/stock/movements.py`).
+The page and the API both call `place_once`. Everything that needs several of these locks takes them in this order: the
+key of the call, the cart, a guest's mail address, the order, the variants by their ids (`shop/stock/movements.py`).
 """
 
 import json
@@ -31,7 +31,7 @@ from shop import failpoints
 from shop.models import StockChange
 from shop.stock.movements import NotEnoughUnits
 
-# With a million orders one draw of a short number in a million is taken.
+# With a million orders, one drawn number in a million is taken already.
 DRAWS_MAX = 3
 
 
@@ -48,10 +48,10 @@ class PlaceOutcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckoutRequest:
-    """What a buyer or guest sends off. `address` has the columns of ShippingAddress.
+    """The order that a buyer or guest asks for. `address` has the columns of ShippingAddress.
 
-    `email` is a guest's. `seen_shipping_minor` and `seen_total_minor` (of the goods) are what a page showed; None means
-    that the price of the carts' lines alone is compared.
+    `email` is a guest's. `seen_shipping_minor` and `seen_total_minor` (of the goods) are the amounts that a page
+    showed. If they are None, only the prices of the cart's lines are compared.
     """
 
     holder: Holder
@@ -101,13 +101,13 @@ def place_once(asked: CheckoutRequest, call: KeyedCall, *, wait: bool = False) -
 
 
 def json_of(order: Order) -> Any:
-    """As the API shows it, in types that a JSON column holds."""
+    """The order as the API shows it, in types that a JSON column holds."""
     shown = Order.objects.prefetch_related(with_lines()).select_related("shipping_address").get(pk=order.pk)
     return json.loads(JSONRenderer().render(OrderSerializer(shown).data))
 
 
 def place_order(asked: CheckoutRequest, *, draws_max: int = DRAWS_MAX) -> Placement:
-    """All of the order or nothing. Where PostgreSQL drew a short number that is taken, it is placed anew."""
+    """Place all of the order or nothing. Try again if PostgreSQL drew a short number that is taken."""
     try:
         with transaction.atomic():
             return place(asked)
@@ -199,7 +199,7 @@ def create_order(asked: CheckoutRequest, contents: Contents, offer: ShippingOffe
 
 
 def lines_lacking(contents: Contents, lacking: NotEnoughUnits) -> list[ShownLine]:
-    """The lines that others took units of, with what is left of each."""
+    """The lines whose units others have taken, with the units that are left."""
     return [
         replace(line, left=lacking.available[line.variant.pk])
         for line in contents.lines

@@ -98,7 +98,7 @@ class StripeProvider:
                 raise
 
     def intent_of(self, payment: Payment) -> str:
-        """What Stripe calls the money of the session. Raises ProviderRefused if there is none."""
+        """The session's payment intent, by which Stripe refunds. Raises ProviderRefused if there is none."""
         with converted_errors():
             session = self.client.v1.checkout.sessions.retrieve(payment.provider_reference)
         intent = session.payment_intent
@@ -132,7 +132,7 @@ class StripeProvider:
                 # Stripe forgets idempotency keys after about a day; the list of refunds remembers.
                 made = self.client.v1.refunds.list(params={"payment_intent": intent, "limit": LISTED_REFUNDS_MAX})
         except ProviderRefused as error:
-            # Without the list, nobody knows whether an earlier call has paid.
+            # Only the list says whether an earlier call has paid.
             raise ProviderUnreachable(str(error)) from error
         found = next((it for it in made.data if is_ours(it, refund)), None)
         if found is None:
@@ -163,7 +163,7 @@ class StripeProvider:
 
 
 def is_ours(made: Any, refund: Refund) -> bool:
-    """Whether Stripe's refund is this one of the shop."""
+    """Whether Stripe's refund belongs to this refund of the shop."""
     return bool(made.metadata and "refund" in made.metadata and made.metadata["refund"] == str(refund.pk))
 
 
@@ -175,7 +175,7 @@ def answer_of(refund: Any) -> RefundAnswer:
 
 
 def kept_request(payment: Payment) -> Any:
-    """What Stripe is asked for the page, as it was first written down.
+    """The request for the page, as it was first written down.
 
     Stripe refuses a repeated call whose parameters differ. Between two calls the buyer may change the language, and the
     shop a product's name or its own address.

@@ -55,7 +55,7 @@ COLUMNS = [
 
 
 class TooManyOrders(ValueError):
-    """The page of the export shows the text."""
+    """Too many orders for one table. The page of the export shows the text."""
 
 
 class TimeCell(Cell):
@@ -167,7 +167,7 @@ class OrderLineTable(Table):
 
 
 def lines_of(order_ids: list[int]) -> "QuerySet[OrderLine]":
-    """With all that the table shows of them, the newest order first. `place` counts the lines of an order."""
+    """The lines with all that the table shows, the newest order first. `place` counts the lines of an order."""
     refunded = RefundLine.objects.filter(USED_UP, line=OuterRef("pk")).order_by().values("line")
     return (
         OrderLine.objects.using(reading_alias())

@@ -19,12 +19,12 @@ def may_see_orders(request: HttpRequest) -> bool:
 
 
 def may_manage_orders(request: HttpRequest) -> bool:
-    """Who can run the actions. Nobody can edit an order's fields."""
+    """Whether the person can run the actions. An order's fields cannot be edited."""
     return request.user.has_perm("orders.change_order")
 
 
 class ReadOnlyAdmin(ModelAdmin):
-    """A list and pages for everybody who may see orders."""
+    """A list and pages for staff who may see orders."""
 
     list_filter_sheet = False
     show_full_result_count = False

@@ -93,7 +93,7 @@ class ShippingPriceFormSet(BaseInlineFormSet):
         return {**super().get_form_kwargs(index), "basis": basis}
 
     def clean(self) -> None:
-        """Each bound once, refused at its field."""
+        """Refuse a bound that another price has, at its field."""
         seen = set()
         for form in self.forms:
             row = getattr(form, "cleaned_data", {})
@@ -107,7 +107,7 @@ class ShippingPriceFormSet(BaseInlineFormSet):
 
 
 class ShippingPriceInline(TabularInline):
-    """Whoever may change the method may change its prices."""
+    """Staff who may change the method may change its prices."""
 
     model = ShippingPrice
     form = ShippingPriceForm
@@ -200,7 +200,7 @@ class ShippingMethodAdmin(WithHistory, StaffAdmin):
 
 
 def examples_of(method: ShippingMethod) -> list[Example]:
-    """What parcels cost by the saved prices; goods below the total from which sending is free."""
+    """Examples by the saved prices, for goods below the total from which sending is free."""
     prices = list(method.prices.all())
     if method.basis == ShippingMethod.Basis.WEIGHT:
         return [Example(weight_text(grams), example_price(grams, prices)) for grams in EXAMPLE_GRAMS]
@@ -218,7 +218,7 @@ def examples_of(method: ShippingMethod) -> list[Example]:
 
 
 def example_price(measure: int, prices: list[ShippingPrice]) -> str:
-    """By the rule of the checkout."""
+    """The price by the checkout's own rule."""
     price_minor = price_for(measure, prices)
     return _("not offered") if price_minor is None else price_text(price_minor)
 

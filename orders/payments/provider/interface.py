@@ -35,7 +35,7 @@ class EventKind(StrEnum):
     """What an event of a provider reports about a payment.
 
     `part_refunded` and `part_refund_failed` are about one refund of ours, `refunded_so_far` about the sum of all
-    refunds of a payment, whoever made them.
+    refunds of a payment, with those that the shop did not request.
     """
 
     CAPTURED = "captured"
@@ -85,7 +85,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A provider's verified message about a payment. `amount_minor` and `currency` are what really changed hands."""
+    """A provider's verified message about a payment. `amount_minor` and `currency` are the money that really moved."""
 
     event_id: str
     kind: EventKind
@@ -113,7 +113,7 @@ class Provider(Protocol):
     def refund_part(self, *, refund: Refund) -> PartRefundAnswer:
         """Refund `refund.amount_minor` of `refund.payment`. Repeated calls for a refund pay it once.
 
-        Raises ProviderRefused, and then nothing has been paid for this refund, by no call before either.
+        Raises ProviderRefused: then neither this call nor an earlier one paid.
         """
 
     def read_event(self, *, body: bytes, headers: Mapping[str, str]) -> Event | None:
