@@ -24,7 +24,7 @@ FINISHED = (
     OrderStatus.REJECTED,
     OrderStatus.REFUNDED,
 )
-# Money that the shop may still have to give back. A failed or pending payment may never be made.
+# Money that the shop may still have to give back. A failed or pending payment may be one that nobody ever makes.
 MONEY_OPEN = (Payment.Status.REFUND_DUE,)
 
 

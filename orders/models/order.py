@@ -17,7 +17,7 @@ from shop.addresses.countries import country_name
 from shop.models import Product, Variant
 
 # Letters and digits that cannot be mistaken for each other: no I, O, 0 or 1. PostgreSQL draws them (orders_new_code in
-# migration 0011): with a million million codes, trying some finds no order.
+# the migrations): with a million million codes, trying some finds no order.
 CODE_LENGTH = 8
 
 

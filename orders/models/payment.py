@@ -14,8 +14,8 @@ class Payment(models.Model):
 
     A payment is `pending` from before the provider is called until an event says how it ended. At most one payment of
     an order is pending or captured; the database enforces this, so an order is never captured twice. A payment to be
-    refunded is `refund_due` until the provider has confirmed the refund. `request` is the request for the page, kept
-    where the provider wants a repeated call to be the same.
+    refunded is `refund_due` until the provider has confirmed the refund. `request` is what the provider was asked for
+    the page, if a repeated call must say the same.
     """
 
     class Status(models.TextChoices):

@@ -132,7 +132,7 @@ class StripeProvider:
                 # Stripe forgets idempotency keys after about a day; the list of refunds remembers.
                 made = self.client.v1.refunds.list(params={"payment_intent": intent, "limit": LISTED_REFUNDS_MAX})
         except ProviderRefused as error:
-            # Only the list says whether an earlier call has paid.
+            # Without the list, nobody knows whether an earlier call has paid.
             raise ProviderUnreachable(str(error)) from error
         found = next((it for it in made.data if is_ours(it, refund)), None)
         if found is None:
@@ -163,7 +163,7 @@ class StripeProvider:
 
 
 def is_ours(made: Any, refund: Refund) -> bool:
-    """Whether Stripe's refund belongs to this refund of the shop."""
+    """Whether Stripe's refund is this one of the shop."""
     return bool(made.metadata and "refund" in made.metadata and made.metadata["refund"] == str(refund.pk))
 
 

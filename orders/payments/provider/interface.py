@@ -35,7 +35,7 @@ class EventKind(StrEnum):
     """What an event of a provider reports about a payment.
 
     `part_refunded` and `part_refund_failed` are about one refund of ours, `refunded_so_far` about the sum of all
-    refunds of a payment, with those that the shop did not request.
+    refunds of a payment, whoever made them.
     """
 
     CAPTURED = "captured"
@@ -113,7 +113,7 @@ class Provider(Protocol):
     def refund_part(self, *, refund: Refund) -> PartRefundAnswer:
         """Refund `refund.amount_minor` of `refund.payment`. Repeated calls for a refund pay it once.
 
-        Raises ProviderRefused: then neither this call nor an earlier one paid.
+        Raises ProviderRefused, and then nothing has been paid for this refund, by no call before either.
         """
 
     def read_event(self, *, body: bytes, headers: Mapping[str, str]) -> Event | None:

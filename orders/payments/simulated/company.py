@@ -91,7 +91,7 @@ def refund(*, payment_id: UUID) -> bool:
 
 
 def refund_part(*, payment_id: UUID, refund_id: UUID, amount_minor: int) -> bool:
-    """Pay back a part for the shop. False if less is left. A webhook reports the refund, once."""
+    """Pay back a part for the shop. False if so much is not there. A webhook reports the refund, once."""
     with transaction.atomic(durable=True):
         session = SimulatedSession.objects.select_for_update().filter(payment_id=payment_id).first()
         if session is None:
@@ -138,7 +138,7 @@ def change_status(
 
 
 def messages_of(*, session: SimulatedSession, kind: str, part: dict[str, Any] | None = None) -> list[SimulatedMessage]:
-    """The webhooks for a change: one, due now, or as the page's `delivery` says. `part` describes a part's refund."""
+    """The webhooks for a change: one, due now, or as the page's `delivery` says. `part` is said of a part's refund."""
     now = database_now()
     later = now + timedelta(seconds=SECOND_MESSAGE_SECONDS)
     message = message_of(session=session, kind=kind, happened_at=now, deliver_at=now, part=part)
