@@ -19,7 +19,7 @@ from orders.idempotent_calls import CallState, KeyedCall
 from orders.life import lifecycle
 from orders.models import Cart, CartLine, Order, OrderStatus
 from shop.models import Variant
-from tests.orders.checkout.checkout_steps import assert_stock_agrees, checkout_request, goods, units_in
+from tests.orders.checkout.checkout_steps import assert_stock_agrees, goods, units_in, wish_of
 from tests.orders.payments.payment_steps import run_and_close
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,26 +40,26 @@ def carts_with(
         for variant, units in (reversed(lines) if number % 2 and reverse_every_second else lines)
     )
     # Each with an address of their own: unpaid orders are bounded by it.
-    return [checkout_request(Holder(token=cart.token), email=f"guest-{cart.pk}@example.com") for cart in carts]
+    return [wish_of(Holder(token=cart.token), email=f"guest-{cart.pk}@example.com") for cart in carts]
 
 
-def all_at_once(work: Callable[[CheckoutRequest], str], requests: Sequence[CheckoutRequest]) -> Counter[str]:
+def all_at_once(work: Callable[[CheckoutRequest], str], wishes: Sequence[CheckoutRequest]) -> Counter[str]:
     """How often each answer came. An exception is an answer too, so that none is missed."""
     waiting: SimpleQueue[CheckoutRequest] = SimpleQueue()
     answers: list[str] = []
-    barrier = threading.Barrier(min(THREADS, len(requests)))
-    for asked in requests:
-        waiting.put(asked)
+    barrier = threading.Barrier(min(THREADS, len(wishes)))
+    for wish in wishes:
+        waiting.put(wish)
 
     def take_all() -> None:
         barrier.wait(timeout=60)
         while True:
             try:
-                asked = waiting.get_nowait()
+                wish = waiting.get_nowait()
             except Empty:
                 return
             try:
-                answers.append(work(asked))
+                answers.append(work(wish))
             except Exception as error:
                 answers.append(repr(error))
 
@@ -68,12 +68,12 @@ def all_at_once(work: Callable[[CheckoutRequest], str], requests: Sequence[Check
         thread.start()
     for thread in threads:
         thread.join(timeout=300)
-    assert len(answers) == len(requests)
+    assert len(answers) == len(wishes)
     return Counter(answers)
 
 
-def order(asked: CheckoutRequest) -> str:
-    return place_order(asked).outcome
+def order(wish: CheckoutRequest) -> str:
+    return place_order(wish).outcome
 
 
 def test_two_lines_in_opposite_order_sell_exactly_what_is_there() -> None:
@@ -88,11 +88,11 @@ def test_two_lines_in_opposite_order_sell_exactly_what_is_there() -> None:
     more = carts_with(units, [(cup, 1), (tea, 1)])
     ends = list(Order.objects.values_list("pk", flat=True))
 
-    def end_or_buy(asked: CheckoutRequest) -> str:
+    def end_or_buy(wish: CheckoutRequest) -> str:
         pk = ends.pop()
         ended = lifecycle.cancel(order_id=pk) if pk % 2 else lifecycle.pay(order_id=pk)
         assert ended
-        return place_order(asked).outcome
+        return place_order(wish).outcome
 
     answers = all_at_once(end_or_buy, more)
     assert set(answers) <= {PlaceOutcome.PLACED, PlaceOutcome.STOCK_CHANGED}
@@ -103,11 +103,11 @@ def test_two_lines_in_opposite_order_sell_exactly_what_is_there() -> None:
 
 
 def test_the_last_unit_is_sold_once() -> None:
-    requests = []
+    wishes = []
     variants = [goods(f"last-{number}", units=1) for number in range(LAST_UNITS)]
     for variant in variants:
-        requests += carts_with(2, [(variant, 1)])
-    answers = all_at_once(order, requests)
+        wishes += carts_with(2, [(variant, 1)])
+    answers = all_at_once(order, wishes)
     assert answers == {PlaceOutcome.PLACED: LAST_UNITS, PlaceOutcome.STOCK_CHANGED: LAST_UNITS}
     for variant in variants:
         assert units_in(variant) == (0, 1, 0)
@@ -117,13 +117,13 @@ def test_the_last_unit_is_sold_once() -> None:
 def test_calls_that_are_repeated_at_once_order_once_each() -> None:
     """A page waits for the first call and gets its answer; the API is told that it is running."""
     tea = goods("tea", units=100)
-    requests = carts_with(5, [(tea, 1)])
+    wishes = carts_with(5, [(tea, 1)])
 
-    def call(asked: CheckoutRequest) -> str:
-        result = place_once(asked, KeyedCall(owner=asked.holder.owner, key="key"), wait=random.random() < 0.5)
+    def call(wish: CheckoutRequest) -> str:
+        result = place_once(wish, KeyedCall(owner=wish.holder.owner, key="key"), wait=random.random() < 0.5)
         return result.state
 
-    repeated = requests * 8
+    repeated = wishes * 8
     random.shuffle(repeated)
     answers = all_at_once(call, repeated)
     assert set(answers) <= {CallState.NEW, CallState.REPLAYED, CallState.RUNNING}

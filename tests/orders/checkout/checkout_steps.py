@@ -1,4 +1,4 @@
-"""Steps that the checkout's tests share: goods, carts, a request that is complete, and whether the stock agrees."""
+"""Steps that the checkout's tests share: goods, carts, a wish that is complete, and whether the stock agrees."""
 
 from typing import Any
 from uuid import uuid4
@@ -46,7 +46,7 @@ def fill(holder: Holder, **units_of: int) -> Holder:
     return holder
 
 
-def checkout_request(holder: Holder, **changes: Any) -> CheckoutRequest:
+def wish_of(holder: Holder, **changes: Any) -> CheckoutRequest:
     values: dict[str, Any] = {
         "holder": holder,
         "address": ADDRESS,

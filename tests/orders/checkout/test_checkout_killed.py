@@ -13,7 +13,7 @@ from orders.checkout.placement import place_once
 from orders.idempotent_calls import CallState, KeyedCall
 from orders.models import CartLine, IdempotentCall, Order
 from tests.live_shop import environment
-from tests.orders.checkout.checkout_steps import assert_stock_agrees, checkout_request, fill, goods, units_in
+from tests.orders.checkout.checkout_steps import assert_stock_agrees, fill, goods, units_in, wish_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -27,9 +27,9 @@ django.setup()
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import place_once
 from orders.idempotent_calls import KeyedCall
-from tests.orders.checkout.checkout_steps import checkout_request
+from tests.orders.checkout.checkout_steps import wish_of
 holder = Holder(token=uuid.UUID(sys.argv[1]))
-place_once(checkout_request(holder), KeyedCall(owner=holder.owner, key="key"))
+place_once(wish_of(holder), KeyedCall(owner=holder.owner, key="key"))
 """
 
 
@@ -48,7 +48,7 @@ def check_out_and_die(holder: Holder, *, at: str, directory: Path) -> None:
 
 
 def repeat(holder: Holder) -> CallState:
-    return place_once(checkout_request(holder), KeyedCall(owner=holder.owner, key="key")).state
+    return place_once(wish_of(holder), KeyedCall(owner=holder.owner, key="key")).state
 
 
 def test_killed_before_the_commit_nothing_has_happened_and_the_repeated_call_orders(tmp_path: Path) -> None:

@@ -15,15 +15,7 @@ from orders.invoices.included_taxes import TaxShare, tax_shares, taxes_of
 from orders.life import lifecycle
 from orders.models import Cart, CartLine, Order, OrderStatus, ShippingAddress, ShippingMethod, ShippingPrice
 from shop.models import Product, TaxRate, Variant
-from tests.orders.checkout.checkout_steps import (
-    ADDRESS,
-    GUEST,
-    assert_stock_agrees,
-    checkout_request,
-    fill,
-    goods,
-    units_in,
-)
+from tests.orders.checkout.checkout_steps import ADDRESS, GUEST, assert_stock_agrees, fill, goods, units_in, wish_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,7 +31,7 @@ def test_a_cart_becomes_an_order_whose_units_are_held(buyer: User) -> None:
     method = ShippingMethod.objects.create(code="post", name="Post", name_zh_hans="邮政")
     ShippingPrice.objects.create(method=method, price_minor=800)
     holder = fill(Holder(buyer_id=buyer.pk), tea=2, cup=1)
-    placement = place_order(checkout_request(holder, shipping_method="post", note="Ring twice", language="zh-hans"))
+    placement = place_order(wish_of(holder, shipping_method="post", note="Ring twice", language="zh-hans"))
     assert placement.outcome is PlaceOutcome.PLACED
     order = Order.objects.get()
     assert (order.buyer, order.email, order.status) == (buyer, "", OrderStatus.AWAITING_PAYMENT)
@@ -63,7 +55,7 @@ def test_a_cart_becomes_an_order_whose_units_are_held(buyer: User) -> None:
 
 def test_a_guests_order_has_an_address_and_no_buyer_and_its_units_come_back_when_it_expires(buyer: User) -> None:
     tea = goods("tea")
-    assert place_order(checkout_request(fill(Holder(), tea=4))).order is not None
+    assert place_order(wish_of(fill(Holder(), tea=4))).order is not None
     order = Order.objects.get()
     assert (order.buyer, order.contact_email) == (None, GUEST)
     Order.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -76,12 +68,12 @@ def test_an_empty_cart_orders_nothing(buyer: User) -> None:
     goods("tea")
     Cart.objects.create(buyer=buyer)
     for holder in (Holder(), Holder(buyer_id=buyer.pk)):
-        assert place_order(checkout_request(holder)).outcome is PlaceOutcome.CART_EMPTY
+        assert place_order(wish_of(holder)).outcome is PlaceOutcome.CART_EMPTY
 
 
 def test_too_few_units_of_one_line_order_nothing_at_all() -> None:
     tea, cup = goods("tea"), goods("cup", units=1)
-    placement = place_order(checkout_request(fill(Holder(), tea=2, cup=2)))
+    placement = place_order(wish_of(fill(Holder(), tea=2, cup=2)))
     assert placement.outcome is PlaceOutcome.STOCK_CHANGED
     assert [(line.variant, line.left) for line in placement.lines] == [(cup, 1)]
     assert nothing_happened(tea, cup, lines=2)
@@ -91,7 +83,7 @@ def test_what_is_no_longer_sold_orders_nothing() -> None:
     tea, cup = goods("tea"), goods("cup")
     holder = fill(Holder(), tea=1, cup=1)
     Product.objects.filter(slug="cup").update(is_active=False)
-    assert place_order(checkout_request(holder)).outcome is PlaceOutcome.STOCK_CHANGED
+    assert place_order(wish_of(holder)).outcome is PlaceOutcome.STOCK_CHANGED
     assert nothing_happened(tea, cup, lines=2)
 
 
@@ -99,14 +91,14 @@ def test_a_price_that_the_buyer_has_not_seen_orders_nothing() -> None:
     tea = goods("tea", price_minor=1000)
     holder = fill(Holder(), tea=1)
     Variant.objects.update(price_minor=900)
-    placement = place_order(checkout_request(holder))
+    placement = place_order(wish_of(holder))
     assert placement.outcome is PlaceOutcome.PRICE_CHANGED
     assert [(line.seen_price_minor, line.unit_price_minor) for line in placement.lines] == [(1000, 900)]
     Variant.objects.update(price_minor=1000)
     # A page of an hour ago, with another total.
-    assert place_order(checkout_request(holder, seen_total_minor=2000)).outcome is PlaceOutcome.PRICE_CHANGED
+    assert place_order(wish_of(holder, seen_total_minor=2000)).outcome is PlaceOutcome.PRICE_CHANGED
     assert nothing_happened(tea, lines=1)
-    assert place_order(checkout_request(holder, seen_total_minor=1000)).outcome is PlaceOutcome.PLACED
+    assert place_order(wish_of(holder, seen_total_minor=1000)).outcome is PlaceOutcome.PLACED
 
 
 def test_a_way_of_sending_must_be_offered_for_the_price_that_was_shown() -> None:
@@ -115,11 +107,11 @@ def test_a_way_of_sending_must_be_offered_for_the_price_that_was_shown() -> None
     price = ShippingPrice.objects.create(method=method, price_minor=800)
     holder = fill(Holder(), tea=1)
     for code in ("free", "post", ""):
-        asked = checkout_request(holder, shipping_method=code)
-        assert place_order(asked).outcome is PlaceOutcome.SHIPPING_NOT_OFFERED
+        wish = wish_of(holder, shipping_method=code)
+        assert place_order(wish).outcome is PlaceOutcome.SHIPPING_NOT_OFFERED
     there = {**ADDRESS, "country": "DE"}
-    asked = checkout_request(holder, shipping_method="post", address=there, seen_shipping_minor=700)
-    assert place_order(asked).outcome is PlaceOutcome.PRICE_CHANGED
+    wish = wish_of(holder, shipping_method="post", address=there, seen_shipping_minor=700)
+    assert place_order(wish).outcome is PlaceOutcome.PRICE_CHANGED
     assert nothing_happened(tea, lines=1)
     assert price.price_minor == 800
 
@@ -128,15 +120,12 @@ def test_nobody_holds_the_stock_with_unpaid_orders(buyer: User, settings: LazySe
     settings.CHECKOUT_UNPAID_MAX = 2
     goods("tea", units=100)
     for holder in (Holder(), Holder(buyer_id=buyer.pk)):
-        outcomes = [place_order(checkout_request(fill(holder, tea=1), email="A@example.com")).outcome for _ in range(3)]
+        outcomes = [place_order(wish_of(fill(holder, tea=1), email="A@example.com")).outcome for _ in range(3)]
         assert outcomes == [PlaceOutcome.PLACED, PlaceOutcome.PLACED, PlaceOutcome.TOO_MANY_UNPAID]
     # The address is the same, however it is written; who has paid may order again.
-    assert (
-        place_order(checkout_request(fill(Holder(), tea=1), email="a@example.com")).outcome
-        is PlaceOutcome.TOO_MANY_UNPAID
-    )
+    assert place_order(wish_of(fill(Holder(), tea=1), email="a@example.com")).outcome is PlaceOutcome.TOO_MANY_UNPAID
     lifecycle.pay(order_id=Order.objects.filter(buyer=buyer).latest("pk").pk)
-    assert place_order(checkout_request(Holder(buyer_id=buyer.pk))).outcome is PlaceOutcome.PLACED
+    assert place_order(wish_of(Holder(buyer_id=buyer.pk))).outcome is PlaceOutcome.PLACED
 
 
 def test_taxes_are_rounded_once_for_each_rate() -> None:
@@ -150,7 +139,7 @@ def test_taxes_are_rounded_once_for_each_rate() -> None:
 def test_a_short_number_that_is_drawn_twice_is_drawn_again() -> None:
     tea = goods("tea")
     for units in (1, 2):
-        assert place_order(checkout_request(fill(Holder(), tea=units))).outcome is PlaceOutcome.PLACED
+        assert place_order(wish_of(fill(Holder(), tea=units))).outcome is PlaceOutcome.PLACED
     assert len(set(Order.objects.values_list("code", flat=True))) == 2
     assert units_in(tea) == (7, 3, 0)
     assert_stock_agrees(tea)
@@ -160,12 +149,12 @@ def test_a_short_number_that_is_drawn_twice_is_drawn_again() -> None:
 @pytest.mark.usefixtures("first_number_drawn_twice")
 def test_a_number_that_is_always_drawn_again_is_an_error_and_orders_nothing() -> None:
     tea = goods("tea")
-    place_order(checkout_request(fill(Holder(), tea=1)))
+    place_order(wish_of(fill(Holder(), tea=1)))
     holder = fill(Holder(), tea=2)
     with connection.cursor() as cursor:
         cursor.execute("ALTER SEQUENCE draws MAXVALUE 2 START 1 RESTART 1 CYCLE")
     with pytest.raises(IntegrityError):
-        place_order(checkout_request(holder))
+        place_order(wish_of(holder))
     assert Order.objects.count() == 1
     assert units_in(tea) == (9, 1, 0)
     assert CartLine.objects.count() == 1
