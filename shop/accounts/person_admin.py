@@ -1,4 +1,4 @@
-"""A person in the admin: what the shop knows of them."""
+"""A person in the admin: their account, and their rights."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from shop.staff.admin_base import ModelAdmin
 
 
 class PersonForm(UserChangeForm):  # type: ignore[type-arg]
-    """Without the password's hash: staff cannot use it."""
+    """Without the password's hash, which tells staff nothing."""
 
     password = None  # type: ignore[assignment]
 
@@ -55,7 +55,7 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         people: QuerySet[User] = super().get_queryset(request)
-        # No page of the admin needs the hash.
+        # The hash is not shown.
         return people.defer("password")
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:

@@ -1,14 +1,11 @@
 """Times of payments come from PostgreSQL's clock; that of a worker or a web server may be an hour off."""
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import connection
-from django.db.models import Expression
+from django.db.models import Expression, QuerySet
 from django.db.models.functions import Now
-
-if TYPE_CHECKING:
-    from django.db.models import QuerySet
 
 # A signed message may be this old, or this far in the future: enough for clocks that drift, short enough against
 # replays of a captured message. Stripe's own default.
@@ -37,7 +34,7 @@ def next_attempt(*, attempts: int, wait_seconds_max: int = WAIT_SECONDS_MAX) -> 
     return Now() + timedelta(seconds=wait_seconds)
 
 
-def claim_attempt(rows: "QuerySet[Any]", *, attempts_before: int, column: str = "next_attempt_at") -> bool:
+def claim_attempt(rows: QuerySet[Any], *, attempts_before: int, column: str = "next_attempt_at") -> bool:
     """Count an attempt and schedule the next one, before this one is made. False if another process was faster.
 
     `rows` is one row, in the state that calls for the attempt. Of two sweeps only one makes the attempt, and after a
