@@ -1,6 +1,7 @@
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
@@ -25,12 +26,18 @@ from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
 from orders.staff.order_page import OrderPage
 from orders.staff.order_search import SEARCH_HELP, find_orders
+from orders.staff.orders_of_person import PersonWithOrdersAdmin
 from orders.staff.payment_admin import PaymentEventAdmin, PaymentInline, events_of
 from orders.staff.read_only_admin import ReadOnlyInline, amount_text
 from orders.staff.shipment_table import WithOrderTables
 from orders.staff.shipping_admin import ShippingMethodAdmin
+from shop.addresses.address_checks import ADDRESS_FIELDS
 
 __all__ = ["MailAdmin", "OrderAdmin", "OrderToLookAtAdmin", "PaymentEventAdmin", "ShippingMethodAdmin"]
+
+# In place of the page without orders, which `shop.admin` registers.
+admin.site.unregister(User)
+admin.site.register(User, PersonWithOrdersAdmin)
 
 # django-unfold's colour for each status. It shows a status that is missing here untranslated.
 LABELS = {
@@ -88,7 +95,7 @@ class RefundInline(ReadOnlyInline):
 
 class AddressInline(ReadOnlyInline):
     model = ShippingAddress
-    fields = readonly_fields = ("name", "line1", "line2", "city", "region", "postcode", "country", "phone")
+    fields = readonly_fields = ADDRESS_FIELDS
     verbose_name_plural = _("shipping address")
 
 
@@ -107,7 +114,7 @@ class OrderAdmin(WithOrderTables, OrderPage):
     # By their indexes. Any other order would sort all orders for each page.
     sortable_by = ("short_number", "created_at")
     list_select_related = ["buyer"]
-    # `get_search_results` looks elsewhere; without fields there would be no box.
+    # Without fields there would be no search box; `get_search_results` does the search.
     search_fields = ["code"]
     search_help_text = SEARCH_HELP
     list_max_show_all = LISTED_MAX

@@ -1,8 +1,14 @@
+"""The app, and its checks of `manage.py check --deploy`."""
+
+from typing import Any
+
 from django.apps import AppConfig
-from django.core.checks import register
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning, register
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
-from orders.checks import check_payments
+from orders.payments.provider.names import chosen_providers
 
 
 class OrdersConfig(AppConfig):
@@ -11,3 +17,37 @@ class OrdersConfig(AppConfig):
 
     def ready(self) -> None:
         register(check_payments, "payments", deploy=True)
+
+
+def check_payments(**_context: Any) -> list[CheckMessage]:
+    """Errors for providers that take no money or lack their keys; a warning if load tests are enabled."""
+    found: list[CheckMessage] = []
+    try:
+        chosen = chosen_providers()
+    except ImproperlyConfigured as error:
+        return [Error(str(error), id="orders.E001")]
+    if "simulated" in chosen:
+        found.append(
+            Error(
+                "The payment provider “simulated” takes no money: every buyer who presses Pay counts as having paid.",
+                hint="Choose another one in PAYMENT_PROVIDERS, or none: staff then record the payments.",
+                id="orders.E002",
+            )
+        )
+    if "stripe" in chosen and not (settings.STRIPE_SECRET_KEY and settings.STRIPE_WEBHOOK_SECRET):
+        found.append(
+            Error(
+                "Stripe is chosen, but its keys are missing: no buyer can pay.",
+                hint="Set STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET.",
+                id="orders.E003",
+            )
+        )
+    if settings.LOAD_TESTS:
+        found.append(
+            Warning(
+                "LOAD_TESTS is on: anyone who can run commands can create passes for buyers that do not exist.",
+                hint="Unset LOAD_TESTS.",
+                id="orders.W001",
+            )
+        )
+    return found

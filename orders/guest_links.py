@@ -1,7 +1,7 @@
-"""Signed links to the orders of guests: whoever has the link may see, pay and cancel the order.
+"""Signed links to the orders of guests. A person who has the link may see, pay and cancel the order.
 
-They do not expire, since a guest may come back months later with a question. They open guests' orders alone: an order
-of an account is found by signing in.
+They do not expire, since a guest may come back months later with a question. They open only guests' orders; buyers with
+an account sign in.
 """
 
 from uuid import UUID

@@ -2,11 +2,11 @@
 
 As in draft-ietf-httpapi-idempotency-key-header: a missing key is 400, a key of another call 422, one whose first call
 is still running 409, and a repeated call gets the first answer, marked `Idempotent-Replayed: true`. Refusals are not
-kept: whoever corrects a call may send the same key again.
+kept: a corrected call may use the same key.
 
-There are two kinds. `run_once` is for work that is one transaction of PostgreSQL: the answer is written in it too, so
-a crash leaves both or neither. `begin`, `finish` and `give_up` are for work that also speaks to others, and which is
-safe to do again after a crash.
+There are two kinds. `run_once` is for work that is one transaction of PostgreSQL: the answer is written in it too, so a
+crash leaves both or neither. `begin`, `finish` and `give_up` are for work that also calls other systems, and that is
+safe to repeat after a crash.
 """
 
 import json
@@ -30,9 +30,9 @@ from shop.http.problems import problem
 
 # The length of IdempotentCall.key and of Payment.idempotency_key.
 KEY_LENGTH_MAX = 255
-# A client that repeats a call does so within minutes; a day is what others keep (Stripe).
+# A client that repeats a call does so within minutes. Stripe too keeps answers for a day.
 KEPT = timedelta(hours=24)
-# A call that was begun and has not ended by now died with its process: none may take so long.
+# A call that has not ended after this long died with its process.
 RUNNING_MAX = timedelta(seconds=30)
 # One batch of the sweep; the next one follows at once.
 BATCH_MAX = 1_000
@@ -51,8 +51,8 @@ REPLAYED_HEADER = "Idempotent-Replayed"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """`owner` is who calls; `fingerprint` a hash of what is asked."""
+class KeyedCall:
+    """A call with an `Idempotency-Key`. `owner` is the caller, `fingerprint` a hash of the request."""
 
     owner: str
     key: str
@@ -60,7 +60,7 @@ class Call:
 
 
 class CallState(StrEnum):
-    """What is known of a call, in the order of the checks."""
+    """The state of a call, in the order of the checks."""
 
     RUNNING = "running"
     OTHER_PAYLOAD = "other_payload"
@@ -79,14 +79,14 @@ class CallResult:
 
 
 class Refused(Exception):
-    """The work was refused. The transaction is given up, and nothing is kept of the call."""
+    """The work was refused. The transaction is rolled back, and nothing is kept of the call."""
 
     def __init__(self, refusal: Any) -> None:
         super().__init__("refused")
         self.refusal = refusal
 
 
-def run_once(call: Call, work: Callable[[], tuple[int, Any]], *, wait: bool = False) -> CallResult:
+def run_once(call: KeyedCall, work: Callable[[], tuple[int, Any]], *, wait: bool = False) -> CallResult:
     """Do `work` in one transaction, unless it was done before. It returns a status and an answer, or raises Refused.
 
     While another process does it, the answer is RUNNING; with `wait` this one waits and gets the first answer.
@@ -107,8 +107,8 @@ def run_once(call: Call, work: Callable[[], tuple[int, Any]], *, wait: bool = Fa
     return CallResult(CallState.NEW, status, answer)
 
 
-def lock(call: Call, *, wait: bool) -> bool:
-    """Take the lock of the call's key until the transaction ends. False if somebody else has it."""
+def lock(call: KeyedCall, *, wait: bool) -> bool:
+    """Take the lock of the call's key until the transaction ends. False if another call has it."""
     digest = blake2b(f"{call.owner}\n{call.key}".encode(), digest_size=8, person=b"idempotent-call").digest()
     function = "pg_advisory_xact_lock" if wait else "pg_try_advisory_xact_lock"
     with connection.cursor() as cursor:
@@ -117,7 +117,7 @@ def lock(call: Call, *, wait: bool) -> bool:
     return wait or bool(locked)
 
 
-def begin(call: Call) -> CallResult:
+def begin(call: KeyedCall) -> CallResult:
     """Note that the call is being made. NEW means: do the work, then call `finish` or `give_up`."""
     row = IdempotentCall(owner=call.owner, key=call.key, fingerprint=call.fingerprint)
     same = IdempotentCall.objects.filter(owner=call.owner, key=call.key)
@@ -127,7 +127,7 @@ def begin(call: Call) -> CallResult:
             # Given up a moment ago.
             return CallResult(CallState.RUNNING)
         found = result_of(known, call)
-        # The process that made it has died. Of several that repeat it, one takes it over.
+        # The process that made it has died. Of several repeated calls, one takes it over.
         dead = same.filter(status=None, fingerprint=call.fingerprint, created_at__lt=Now() - RUNNING_MAX)
         return CallResult(CallState.NEW) if dead.update(created_at=Now()) else found
     return CallResult(CallState.NEW)
@@ -144,18 +144,18 @@ def is_inserted(row: IdempotentCall) -> bool:
         return bool(cursor.rowcount)
 
 
-def finish(call: Call, *, status: int, answer: Any) -> None:
-    """Keep the answer for those who repeat the call."""
+def finish(call: KeyedCall, *, status: int, answer: Any) -> None:
+    """Keep the answer for repeated calls."""
     rows = IdempotentCall.objects.filter(owner=call.owner, key=call.key, status=None)
     rows.update(status=status, answer=answer)
 
 
-def give_up(call: Call) -> None:
+def give_up(call: KeyedCall) -> None:
     """The call was refused: the key may be used again."""
     IdempotentCall.objects.filter(owner=call.owner, key=call.key, status=None).delete()
 
 
-def result_of(known: IdempotentCall, call: Call) -> CallResult:
+def result_of(known: IdempotentCall, call: KeyedCall) -> CallResult:
     if known.fingerprint != call.fingerprint:
         return CallResult(CallState.OTHER_PAYLOAD)
     if known.status is None:
@@ -164,7 +164,7 @@ def result_of(known: IdempotentCall, call: Call) -> CallResult:
 
 
 def forget_old_calls(*, batch_max: int = BATCH_MAX) -> int:
-    """Forget one batch of calls that nobody repeats any more. Returns how many."""
+    """Forget one batch of calls that are too old to be repeated. Returns how many."""
     old = IdempotentCall.objects.filter(created_at__lt=Now() - KEPT).order_by("created_at")
     pks = list(old.values_list("pk", flat=True)[:batch_max])
     IdempotentCall.objects.filter(pk__in=pks).delete()

@@ -8,7 +8,7 @@ import structlog
 from django.conf import settings
 
 from orders import idempotent_calls
-from orders.cart import old_carts
+from orders.cart import cart_holder
 from orders.life import intake, lifecycle, settlement
 from orders.mails import sending
 from orders.payments import inbox, late_money, refunds, sessions
@@ -61,7 +61,7 @@ def drain(*, item_id: int, seconds_max: float, gather_seconds: float = 0.0) -> i
             count += drain_batches(item_id=item_id, give_up_s=give_up_s, gather_seconds=gather_seconds)
         finally:
             lease.give_back(item_id)
-        # Whoever reserved after the last batch was read found the lease taken and asked nobody to drain.
+        # A reservation after the last batch found the lease taken, so no task was asked to drain it.
         late = intake.drain_once(item_id=item_id)
         count += late
         if not late or time.monotonic() >= give_up_s:
@@ -106,7 +106,7 @@ def drain_items(*, item_ids: Sequence[int], seconds_max: float) -> int:
 def sweep_outboxes() -> int:
     """Finish publications and changes that a crash interrupted, and drain outboxes without a doorbell.
 
-    Past sales are not asked: `archive_sales` drains what they may have left.
+    Past sales are left out: `archive_sales` drains their last entries.
     """
     drained = 0
     for step in (announce_pending, sweep_changes, drain_movable_items):
@@ -126,7 +126,7 @@ def drain_movable_items() -> int:
 
 @sweep(queue="drain", every_seconds=10.0)
 def return_unsold_units() -> int:
-    """Put what past sales did not sell back into the ordinary stock."""
+    """Put the unsold units of past sales back into the ordinary stock."""
     try:
         return return_unsold()
     except StoreUnreachable as error:
@@ -161,7 +161,7 @@ LONG_TASK: dict[str, Any] = {"time_limit": 900, "acks_late": False}
 # A second task finds the item locked and skips it.
 @sweep(queue="repair", every_seconds=1.0, **LONG_TASK)
 def watch_store() -> int:
-    """Find items that a store may have lost something of, and reconcile them with the orders."""
+    """Find items of which a store may have lost data, and reconcile them with the orders."""
     try:
         return len(reconcile_if_needed(item_ids=items_to_watch()))
     except StoreUnreachable as error:
@@ -225,10 +225,10 @@ def archive_sales() -> int:
 
 @sweep(queue="celery", every_seconds=3600.0)
 def clear_old_rows() -> int:
-    """Remove guests' carts and answers to repeated calls that nobody will ask for any more."""
+    """Remove old carts of guests, and old answers that were kept for repeated calls."""
     started, count = time.monotonic(), 0
     while time.monotonic() - started < BUDGET_SECONDS:
-        removed = old_carts.remove_old_carts() + idempotent_calls.forget_old_calls()
+        removed = cart_holder.remove_old_carts() + idempotent_calls.forget_old_calls()
         count += removed
         if not removed:
             break

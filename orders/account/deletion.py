@@ -16,7 +16,7 @@ from orders.mails.sending import NO_ADDRESS
 from orders.models import Cart, Mail, Order, OrderStatus, Payment, Refund, ShippingAddress
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
 
-# Nothing more happens with these by itself.
+# These orders do not change any more by themselves.
 FINISHED = (
     OrderStatus.COMPLETED,
     OrderStatus.EXPIRED,
@@ -35,7 +35,7 @@ class NotNow(Exception):
 
 
 def open_orders(user_id: int) -> QuerySet[Order]:
-    """Those that are not finished: to be paid, to be sent, on their way, or to be refunded."""
+    """The person's orders that are not finished: to be paid, to be sent, on their way, or to be refunded."""
     undecided = Q(status=OrderStatus.EXPIRED, payments__status=Payment.Status.CAPTURED)
     # Not a failed or pending payment: it may never be made.
     unfinished = ~Q(status__in=FINISHED) | Q(refunds__status=Refund.Status.DUE) | undecided
@@ -57,8 +57,8 @@ def delete_account(user_id: int) -> None:
         remove_belongings(user)
         remove_person_from_orders(user)
         anonymise(user)
-        # Nobody is signed in any more as soon as this is committed: the account is not active. So if the cache server
-        # is away at this moment, what is left of the sessions opens nothing.
+        # The commit alone signs the person out everywhere, since the account is no longer active. So sessions that
+        # remain because the cache server is away open nothing.
         transaction.on_commit(lambda: end(sessions), robust=True)
 
 
@@ -71,9 +71,9 @@ def remove_belongings(user: User) -> None:
 
 
 def remove_person_from_orders(user: User) -> None:
-    """What was bought, when and for how much stays. The buyer's note may say anything, so it goes too.
+    """Keep what the person has bought, and remove the buyer's note, which may say anything.
 
-    Answers that are kept for repeated calls have addresses, and what a mail server said may name one.
+    Answers that are kept for repeated calls have addresses, and errors of mail servers may name one, so both go too.
     """
     orders = Order.objects.filter(buyer=user)
     ShippingAddress.objects.filter(order__buyer=user).delete()

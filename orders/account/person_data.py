@@ -1,4 +1,4 @@
-"""Everything that the shop keeps of a person, for the person: a copy that programs can read too.
+"""A person's copy of all that the shop keeps about them, which programs can read too.
 
 Secrets are left out: the password's hash, tokens, the keys of sessions and of the second factor.
 """
@@ -14,11 +14,10 @@ from django.forms.models import model_to_dict
 from django.utils import timezone
 
 from orders.models import CartLine, Order, ShippingAddress, with_lines
+from shop.addresses.address_checks import ADDRESS_FIELDS
 from shop.languages.buyer_language import stored_language
 from shop.models import AccountMail, Address, ApiToken
 from shop.prices.money import to_text
-
-ADDRESS_FIELDS = ["name", "line1", "line2", "city", "region", "postcode", "country", "phone"]
 
 
 def person_data(user: User) -> dict[str, Any]:
@@ -124,6 +123,6 @@ def order_data(order: Order) -> dict[str, Any]:
 
 
 def mail_addresses(user: User) -> set[str]:
-    """Those of the account, confirmed or not."""
+    """All addresses of the account, confirmed or not."""
     known = set(EmailAddress.objects.filter(user=user).values_list("email", flat=True))
     return {*known, user.email} - {""}

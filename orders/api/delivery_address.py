@@ -1,6 +1,5 @@
 """`PUT /api/v1/orders/{number}/shipping-address/`: where the order goes, until it was sent."""
 
-from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -13,31 +12,12 @@ from rest_framework.response import Response
 
 from orders.api.orders import orders_of
 from orders.api.serializers import OrderSerializer
-from orders.models import ShippingAddress
 from orders.problem_codes import refusals
+from orders.shipping.address_serializers import NewAddressSerializer
 from orders.shipping.order_address import only_country, store_address
-from shop.addresses.address_checks import ADDRESS_FIELDS, address_errors, tidy
 from shop.http.base_view import JsonAPIView
 from shop.http.problem_codes import TOKEN_REFUSALS
 from shop.http.problems import problem
-
-
-class NewAddressSerializer(serializers.ModelSerializer[ShippingAddress]):
-    """An address as the form takes it (shop/addresses/address_form.py)."""
-
-    postcode = serializers.CharField(
-        max_length=20, required=False, allow_blank=True, default="", help_text="Empty where the country has none."
-    )
-
-    class Meta:
-        model = ShippingAddress
-        fields = ADDRESS_FIELDS
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        values = {name: tidy(name, attrs.get(name, "")) for name in ADDRESS_FIELDS}
-        if errors := address_errors(values):
-            raise serializers.ValidationError(errors)
-        return values
 
 
 class OrderAddressView(JsonAPIView):

@@ -1,4 +1,4 @@
-"""`GET /api/v1/me/`: what is personal on a public page, in one call."""
+"""`GET /api/v1/me/`: the personal parts of a public page, in one call."""
 
 from typing import Any, cast
 
@@ -22,7 +22,7 @@ from shop.http.problem_codes import TOKEN_REFUSALS
 from shop.languages.buyer_language import stored_language
 from shop.times.timestamps import rfc3339, to_ms
 
-# A page shows that there is something to pay; the list of orders shows all of it.
+# A page only says that orders await payment; the list of orders shows all of them.
 HOLDS_MAX = 20
 
 
@@ -50,7 +50,7 @@ class MeSerializer(serializers.Serializer[Any]):
 
 
 class MeView(APIView):
-    """Who is signed in, and what they hold. A web page asks only where somebody seems to be signed in."""
+    """The signed-in buyer, and what they hold. A web page asks only if somebody seems to be signed in."""
 
     @extend_schema(
         parameters=[OpenApiParameter("sale", int, description="Also what the buyer has of each item of this sale.")],
@@ -74,7 +74,7 @@ class MeView(APIView):
 
 
 def sale_asked_for(request: Request) -> int | None:
-    """The sale's id in the query; None if there is none. Raises ValidationError for what is no id."""
+    """The sale's id in the query; None if there is none. Raises ValidationError if it is not an id."""
     given = request.query_params.getlist("sale")
     if not given:
         return None
@@ -101,7 +101,7 @@ def open_holds(buyer_id: int) -> list[dict[str, Any]]:
 
 
 def units_of(buyer_id: int, sale_id: int) -> list[dict[str, int]] | None:
-    """What the buyer has of each item of the sale; None if the reservation store does not answer."""
+    """How many units of each item of the sale the buyer has; None if the reservation store does not answer."""
     item_ids = list(published_items().filter(sale_id=sale_id).order_by("pk").values_list("pk", flat=True))
     try:
         units = ledger.units_of_buyer(item_ids=item_ids, buyer_id=buyer_id) if item_ids else {}

@@ -26,7 +26,7 @@ from orders.api.serializers import (
     PayRequestSerializer,
     ReservationStatusSerializer,
 )
-from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, Call, CallState
+from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, CallState, KeyedCall
 from orders.life import cancelling
 from orders.life.cancelling import CancelAnswer, CancelOutcome
 from orders.models import Order, OrderStatus, Payment, with_lines
@@ -178,7 +178,7 @@ class CancelView(JsonAPIView):
         key = idempotent_calls.key_of(request)
         if key is None:
             return idempotent_calls.key_missing()
-        # A call without a body asks for the same whatever is sent with it.
+        # This call takes no body, so there is nothing to compare.
         call = call_of(request, order, key)
         begun = idempotent_calls.begin(call)
         if begun.state is CallState.REPLAYED:
@@ -203,14 +203,14 @@ class CancelView(JsonAPIView):
         return Response(OrderSerializer(order).data, headers={"Cache-Control": "no-store"})
 
 
-def call_of(request: Request, order: Order, key: str, *, fingerprint: str = "") -> Call:
-    """The key is the client's; two orders may have calls with the same one."""
+def call_of(request: Request, order: Order, key: str, *, fingerprint: str = "") -> KeyedCall:
+    """The call about this order. The client chooses the key, and may use the same one for two orders."""
     owner = f"buyer:{request.user.pk}:{order.pk}:{request.path.rstrip('/').rpartition('/')[2]}"
-    return Call(owner=owner, key=key, fingerprint=fingerprint)
+    return KeyedCall(owner=owner, key=key, fingerprint=fingerprint)
 
 
-def end_call(call: Call, response: HttpResponse, *, answer: Any) -> None:
-    """Keep what was done for those who repeat the call. A refusal is not kept."""
+def end_call(call: KeyedCall, response: HttpResponse, *, answer: Any) -> None:
+    """Keep the answer for repeated calls. A refusal is not kept."""
     if response.status_code < 300:
         idempotent_calls.finish(call, status=response.status_code, answer=answer)
     else:

@@ -18,13 +18,13 @@ POLL_RESERVED_MS = 500
 POLL_AWAITING_MS = 3_000
 # Statuses that always can change; see `may_change`.
 CHANGING = (OrderStatus.AWAITING_PAYMENT, OrderStatus.REFUND_DUE)
-# What is read of an order. More is read, with one query each, where it is asked for.
+# The columns of an order that a status needs. Django reads any other with a query of its own.
 FIELDS = ("id", "number", "status", "expires_at")
 
 
 def find_status(*, buyer_id: int, reservation_id: UUID) -> dict[str, Any] | None:
     """The status of the buyer's reservation; None if they have no such reservation. Raises StoreUnreachable."""
-    # Buyers who wait ask for this again and again, so it is one query.
+    # Waiting buyers ask for this again and again, so it is one query.
     row = order_of_reservation().first(buyer_id, reservation_id)
     if row is None:
         return status_of_hold(buyer_id=buyer_id, reservation_id=reservation_id)

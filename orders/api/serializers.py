@@ -3,12 +3,12 @@
 from datetime import UTC
 from typing import Any
 
-from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from orders.invoices.included_taxes import taxes_of
-from orders.models import Order, OrderLine, OrderStatus, Payment, ShippingAddress
+from orders.models import Order, OrderLine, OrderStatus, Payment
+from orders.shipping.address_serializers import ShippingAddressSerializer
 from orders.shipping.carriers import tracking_url
 from shop.models.catalogue import split_options
 from shop.prices.money import to_text
@@ -28,17 +28,11 @@ class OrderLineSerializer(serializers.ModelSerializer[OrderLine]):
         fields = ("product", "sku", "options", "name", "sale_item", "units", "unit_price")
 
     def get_options(self, line: OrderLine) -> dict[str, str]:
-        """What the buyer chose: {"Size": "M"}."""
+        """The chosen options: {"Size": "M"}."""
         return dict(zip(split_options(line.product.option_names), line.variant.option_values, strict=False))
 
     def get_unit_price(self, line: OrderLine) -> str:
         return to_text(minor=line.unit_price_minor, currency=line.order.currency)
-
-
-class ShippingAddressSerializer(serializers.ModelSerializer[ShippingAddress]):
-    class Meta:
-        model = ShippingAddress
-        fields = ("name", "line1", "line2", "city", "region", "postcode", "country", "phone")
 
 
 class ShippingSerializer(serializers.Serializer[Any]):
@@ -96,7 +90,7 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
 
     @extend_schema_field(ShippingSerializer(allow_null=True))
     def get_shipping(self, order: Order) -> dict[str, str] | None:
-        """Null where nothing was said of delivery: orders of a flash sale."""
+        """Null for orders of a flash sale, which have no delivery method."""
         if not order.shipping_name:
             return None
         return {
@@ -129,12 +123,12 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
         return dict(TrackingSerializer(shown).data)
 
     def get_refunded(self, order: Order) -> str:
-        """What the shop has refunded of the amount, or is refunding."""
+        """The part of the amount that the shop has refunded or is refunding."""
         return to_text(minor=order.refunded_minor, currency=order.currency)
 
     def get_url(self, order: Order) -> str:
-        """The page of the order, where it is paid and cancelled. Of a guest's order it is as good as a key."""
-        return f"{settings.SHOP_URL}{order.get_absolute_url()}"
+        """The page of the order, where it is paid and cancelled. The link to a guest's order is as good as a key."""
+        return order.full_url
 
 
 class ReservationStatusSerializer(serializers.Serializer[Any]):

@@ -1,8 +1,10 @@
-"""`/api/v1/cart/`: the cart of whoever is signed in, or of a guest by the header Cart-Token."""
+"""`/api/v1/cart/`: the cart of the signed-in buyer, or of a guest by the header Cart-Token."""
 
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ErrorDetail, ValidationError
@@ -12,12 +14,13 @@ from rest_framework.response import Response
 
 from orders.cart.cart_contents import contents_of, mark_prices_seen
 from orders.cart.cart_holder import Holder, find_cart, open_cart, parse_token
-from orders.cart.cart_limit import count_cart_change
 from orders.cart.cart_lines import UNITS_MAX, replace_lines
 from orders.cart.serializers import CartSerializer, WantedCartSerializer, shown_cart
 from orders.models import Cart
 from orders.problem_codes import refusals
 from shop.http.base_view import JsonAPIView
+from shop.http.client_address import client_network
+from shop.http.rate_limits import take
 from shop.models import Variant
 
 TOKEN_HEADER = "Cart-Token"
@@ -28,7 +31,7 @@ CART_TOKEN = OpenApiParameter(
 
 
 class CartView(JsonAPIView):
-    """The cart of the buyer or guest, with prices of now and what has changed since it was last asked for."""
+    """The cart of the buyer or guest, with current prices and the changes since it was last read."""
 
     permission_classes = (AllowAny,)
 
@@ -37,7 +40,7 @@ class CartView(JsonAPIView):
         responses={200: CartSerializer, **refusals("authentication_failed", "not_acceptable")},
     )
     def get(self, request: Request) -> Response:
-        """The cart. It asks nothing of the stock: units are held at the checkout. Each change is told once."""
+        """Read the cart. It holds no units; only the checkout does. Each change is reported once."""
         return answer(find_cart(holder_of(request)))
 
     @extend_schema(
@@ -62,14 +65,19 @@ class CartView(JsonAPIView):
         return answer(cart)
 
 
+def count_cart_change(request: HttpRequest) -> None:
+    """Bounds how often people and programs change carts from one client address. Raises LimitReached."""
+    take(action="cart", rate=settings.CART_LIMIT, key=client_network(request))
+
+
 def holder_of(request: Request) -> Holder:
     return Holder(buyer_id=request.user.pk, token=parse_token(request.headers.get(TOKEN_HEADER, "")))
 
 
 def variants_of(lines: list[dict[str, Any]], *, cart: Cart) -> dict[Variant, int]:
-    """The units wanted of each variant; two lines of one are added up. Raises ValidationError.
+    """The wanted units of each variant; two lines of one variant are added up. Raises ValidationError.
 
-    What is no longer sold may stay in the cart, and cannot be added to one.
+    A variant that is no longer sold may stay in the cart, but cannot be added.
     """
     skus = {line["sku"] for line in lines}
     found = {variant.sku: variant for variant in Variant.objects.select_related("product").filter(sku__in=skus)}

@@ -1,4 +1,4 @@
-"""What a cart shows: its lines with prices of now, what changed since they were last shown, and the total."""
+"""The contents of a cart: lines with current prices, changes since they were last shown, and the total."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from shop.models import Variant
 
 
 class LineChange(StrEnum):
-    """What is different from what the buyer saw, in the order of its weight."""
+    """How a line differs from what the buyer last saw, the most important first."""
 
     NO_LONGER_SOLD = "no_longer_sold"
     TOO_FEW_LEFT = "too_few_left"
@@ -111,7 +111,7 @@ def units_in_cart(buyer_id: int) -> int:
 
 
 def mark_prices_seen(cart: Cart | None, lines: Iterable[ShownLine]) -> None:
-    """The buyer is being shown these lines, with what changed: the next time, nothing will have changed."""
+    """Note that the buyer sees these prices, so that each change is reported once."""
     if cart is None:
         return
     for line in lines:

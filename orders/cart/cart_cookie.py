@@ -8,8 +8,7 @@ and of whom, since one browser may have several buyers. It proves nothing and op
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 
-from orders.cart.cart_holder import Holder, parse_token
-from orders.cart.old_carts import KEPT
+from orders.cart.cart_holder import KEPT, Holder, parse_token
 from orders.models import Cart
 from shop.accounts.sign_in_hint import hint_of
 
@@ -19,12 +18,12 @@ AGE_SECONDS = int(KEPT.total_seconds())
 
 
 def holder_of(request: HttpRequest) -> Holder:
-    """Who sends a request of the web pages."""
+    """The holder of the cart, from the session and the cookie."""
     return Holder(buyer_id=request.user.pk, token=parse_token(request.COOKIES.get(COOKIE, "")))
 
 
 def keep_cookies(response: HttpResponseBase, request: HttpRequest, *, cart: Cart | None, units: int) -> None:
-    """Set the cookies as the cart is now. Of a buyer's cart only the hint is left."""
+    """Set the cookies to match the cart. A buyer's cart needs only the hint."""
     if cart is not None and cart.buyer_id is None:
         response.set_cookie(
             COOKIE,

@@ -1,18 +1,25 @@
 """Whose cart it is: a buyer's, or that of a guest, who is known by a token alone."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from orders.cart.cart_lines import LINES_MAX
 from orders.models import Cart, CartLine
 
+# How long a guest's cart is kept after its last change; the cookie in the guest's browser lasts as long.
+KEPT = timedelta(days=60)
+# One batch of the sweep; the next one follows at once.
+OLD_CARTS_MAX = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who asks. A buyer who has just signed in may still carry the token of a guest's cart."""
+    """The buyer or guest who asks. A buyer who has just signed in may still carry the token of a guest's cart."""
 
     buyer_id: int | None = None
     token: UUID | None = None
@@ -55,7 +62,7 @@ def open_cart(holder: Holder) -> Cart:
 
 
 def lock_new_cart(holder: Holder) -> Cart:
-    """Where the cart went away between reading and locking: it was merged, or swept."""
+    """A new cart, locked, after the old one was merged or swept between reading and locking."""
     if holder.buyer_id is None:
         return Cart.objects.create()
     cart, _is_new = Cart.objects.select_for_update().get_or_create(buyer_id=holder.buyer_id)
@@ -63,25 +70,26 @@ def lock_new_cart(holder: Holder) -> Cart:
 
 
 def lock_cart(cart: Cart) -> Cart | None:
-    """The cart, locked until the transaction ends; None if it has gone. Whoever changes its lines locks it first."""
+    """The cart, locked until the transaction ends; None if it has gone. Lock it before you change its lines."""
     return Cart.objects.select_for_update().filter(pk=cart.pk, buyer_id=cart.buyer_id).first()
 
 
 def guest_cart(token: UUID | None) -> Cart | None:
-    """A buyer's cart has a token too, but nobody gets to it with that."""
+    """The guest's cart with this token. A buyer's cart has a token too, which opens nothing."""
     return Cart.objects.filter(token=token, buyer=None).first() if token else None
 
 
 def merge_guest_cart(*, buyer_id: int, token: UUID) -> bool:
-    """Move the lines of a guest's cart into the buyer's, once, and drop the guest's. Whether there was one.
+    """Move the lines of a guest's cart into the buyer's, once, and drop the guest's. False if there was none.
 
-    Of a variant in both carts the larger number of units counts, never the sum: most often it is the same wish.
+    Of a variant in both carts the larger number of units counts, never the sum: most often the buyer means the same
+    units.
     """
     if guest_cart(token) is None:
         return False
     Cart.objects.get_or_create(buyer_id=buyer_id)
     with transaction.atomic():
-        # Both at once and in the order of their ids: two merges never wait for each other in a circle.
+        # Both at once and in the order of their ids, so that two merges cannot deadlock.
         both = Q(buyer_id=buyer_id) | Q(token=token, buyer=None)
         carts = list(Cart.objects.select_for_update().filter(both).order_by("pk"))
         mine = next((cart for cart in carts if cart.buyer_id == buyer_id), None)
@@ -98,3 +106,12 @@ def merge_guest_cart(*, buyer_id: int, token: UUID) -> bool:
         guests.delete()
         mine.save(update_fields=["changed_at"])
     return True
+
+
+def remove_old_carts(*, batch_max: int = OLD_CARTS_MAX) -> int:
+    """Remove one batch of guests' carts that were not changed for as long as `KEPT`. Returns how many."""
+    old = Cart.objects.filter(buyer=None, changed_at__lt=Now() - KEPT).order_by("changed_at")
+    pks = list(old.values_list("pk", flat=True)[:batch_max])
+    # Asked again: a guest may have come back meanwhile.
+    Cart.objects.filter(pk__in=pks, changed_at__lt=Now() - KEPT).delete()
+    return len(pks)

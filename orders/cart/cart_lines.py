@@ -1,4 +1,4 @@
-"""What changes a cart: lines are set, added to, removed. The caller has locked the cart, in a transaction."""
+"""Changes of a cart: lines are added, set and removed. The caller has locked the cart, in a transaction."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -6,14 +6,14 @@ from enum import StrEnum
 from orders.models import Cart, CartLine
 from shop.models import Variant
 
-# As many different things as a person can look over on one page.
+# A person can look over so many lines on one page.
 LINES_MAX = 50
-# More of one thing is business for the shop's staff. It also bounds what one checkout can hold.
+# For more of one thing, buyers write to the shop's staff. It also bounds the units that one checkout can hold.
 UNITS_MAX = 99
 
 
 class AddOutcome(StrEnum):
-    """What became of units that were added to a cart."""
+    """The result of adding units to a cart."""
 
     NOT_SOLD = "not_sold"
     CART_FULL = "cart_full"
@@ -67,5 +67,5 @@ def replace_lines(*, cart: Cart, units_of: Mapping[Variant, int]) -> None:
 
 
 def touch(cart: Cart) -> None:
-    """Carts that nobody changes are removed after a while."""
+    """Note that the cart has changed: a guest's cart is removed some time after its last change."""
     cart.save(update_fields=["changed_at"])

@@ -12,12 +12,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from orders.cart.api import count_cart_change
 from orders.cart.cart_contents import contents_of, mark_prices_seen
 from orders.cart.cart_cookie import holder_of, keep_cookies
 from orders.cart.cart_holder import find_cart, lock_cart, open_cart
-from orders.cart.cart_limit import count_cart_change
 from orders.cart.cart_lines import LINES_MAX, UNITS_MAX, AddOutcome, add_units, set_units, sold_variant
-from orders.cart.same_origin import is_same_origin
 from orders.cart.serializers import SKU_LENGTH_MAX
 from shop.http.problems import limit_reached
 from shop.http.rate_limits import LimitReached
@@ -45,7 +44,7 @@ def cart(request: HttpRequest) -> HttpResponse:
 def add(request: HttpRequest) -> HttpResponse:
     """Put units of a variant into the cart, from a form on a public page, which cannot have a token.
 
-    So the browser must say that the form is the shop's own. One that does not say it is asked with a page.
+    So the browser must say that a page of this shop sent it. If it does not, a page with a token asks the buyer.
     """
     if request.method == "POST" and is_same_origin(request):
         return put_in(request)
@@ -68,7 +67,7 @@ def confirm_add(request: HttpRequest) -> HttpResponse:
 
 
 def put_in(request: HttpRequest) -> HttpResponse:
-    """Add what the form says, and go to the cart."""
+    """Add the form's variant and units, and go to the cart."""
     try:
         count_cart_change(request)
     except LimitReached as error:
@@ -120,7 +119,7 @@ def change(request: HttpRequest) -> HttpResponse:
 
 
 def units_in_form(request: HttpRequest) -> dict[int, int | None]:
-    """The units wanted of each variant, after the button that was pressed; None for what is no number."""
+    """The units wanted of each variant, after the button that was pressed; None for a field that is not a number."""
     units_of: dict[int, int | None] = {}
     for name, text in request.POST.items():
         if name.startswith(UNITS_FIELD) and (variant_id := variant_id_from(name.removeprefix(UNITS_FIELD))) is not None:
@@ -150,7 +149,7 @@ def units_from(text: str) -> int | None:
 
 
 def sku_from(text: str) -> str:
-    """PostgreSQL takes no NUL, and no variant has one."""
+    """The SKU; empty if it is too long, or has a NUL, which PostgreSQL refuses."""
     return text if len(text) <= SKU_LENGTH_MAX and "\0" not in text else ""
 
 
@@ -164,3 +163,16 @@ def why_not_all(outcome: AddOutcome) -> str:
     if outcome is AddOutcome.NOT_SOLD:
         return not_sold_text()
     return _("You can order at most %(max)d units of one product.") % {"max": UNITS_MAX}
+
+
+def is_same_origin(request: HttpRequest) -> bool:
+    """Whether a page of this shop sent the form, for forms on public pages, which cannot hold a token.
+
+    A browser says where a form comes from, in headers that no page can write: `Sec-Fetch-Site`, and before it
+    `Origin`. (Go's http.CrossOriginProtection decides in the same way.) False also where the browser does not say it;
+    then ask with a page that has a token.
+    """
+    if site := request.headers.get("Sec-Fetch-Site"):
+        return site == "same-origin"
+    origin = request.headers.get("Origin")
+    return origin == f"{request.scheme}://{request.get_host()}"

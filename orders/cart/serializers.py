@@ -23,7 +23,7 @@ class WantedCartSerializer(StrictSerializer):
     lines = serializers.ListField(
         child=WantedLineSerializer(),
         max_length=LINES_MAX,
-        help_text="All lines of the cart: what is not here is removed.",
+        help_text="All lines of the cart. Lines that are not sent are removed.",
     )
 
 
@@ -37,9 +37,9 @@ class CartLineSerializer(serializers.Serializer[Any]):
     amount = serializers.CharField()
     changes = serializers.ListField(
         child=serializers.ChoiceField([change.value for change in LineChange]),
-        help_text="What is different from what the cart said before.",
+        help_text="How the line differs from the last answer.",
     )
-    old_unit_price = serializers.CharField(allow_null=True, help_text="With `price_changed`: what it was before.")
+    old_unit_price = serializers.CharField(allow_null=True, help_text="With `price_changed`: the price before.")
     left = serializers.IntegerField(allow_null=True, help_text="With `too_few_left`: how many can be bought.")
 
 

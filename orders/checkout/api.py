@@ -1,9 +1,9 @@
-"""Ways of sending, and the checkout: what is in the cart becomes an order."""
+"""Ways of sending, and the checkout, which makes an order of the cart."""
 
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -20,22 +20,23 @@ from orders.cart.api import CART_TOKEN, holder_of
 from orders.cart.cart_contents import contents_of
 from orders.cart.cart_holder import find_cart
 from orders.cart.serializers import shown_line
-from orders.checkout.checkout_limits import count_checkout
-from orders.checkout.placement import Placement, PlaceOutcome, Wish, place_once
+from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, place_once
 from orders.checkout.serializers import CheckoutSerializer, ShippingMethodSerializer
 from orders.checkout.shipping_prices import offers_for
-from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, Call, CallState
+from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, CallState, KeyedCall
 from orders.problem_codes import refusals
 from shop.addresses.address_checks import address_errors, tidy
 from shop.addresses.countries import country_choices
 from shop.http.base_view import JsonAPIView
+from shop.http.client_address import client_network
 from shop.http.problems import problem
+from shop.http.rate_limits import take
 from shop.languages.buyer_language import remember_language
 from shop.prices.money import to_text
 
 
 class ShippingMethodsView(APIView):
-    """How the shop sends what is in the cart to a country, and for what price."""
+    """The ways of sending the cart to a country, with their prices."""
 
     permission_classes = (AllowAny,)
 
@@ -47,7 +48,7 @@ class ShippingMethodsView(APIView):
         responses={200: ShippingMethodSerializer(many=True), **refusals("invalid", "authentication_failed")},
     )
     def get(self, request: Request) -> Response:
-        """The ways of sending what is in the cart to a country. None: the shop does not send it there."""
+        """The ways of sending the cart to a country. An empty list means that the shop does not send it there."""
         country = tidy("country", request.query_params.get("country", ""))
         if country not in dict(country_choices()):
             raise ValidationError({"country": address_errors({"country": country or "-"})["country"]})
@@ -68,8 +69,8 @@ class ShippingMethodsView(APIView):
 class CheckoutView(JsonAPIView):
     """Order what is in the cart, once for each Idempotency-Key. The units are held until the order's deadline.
 
-    All lines or none: where stock or a price changed since the cart was last asked for, nothing is ordered, and the
-    answer lists the lines that changed. A guest pays and cancels at the page of the order's `url`.
+    All lines or none: where stock or a price changed since the cart was last read, nothing is ordered, and the answer
+    lists the lines that changed. A guest pays and cancels at the page of the order's `url`.
     """
 
     permission_classes = (AllowAny,)
@@ -100,7 +101,7 @@ class CheckoutView(JsonAPIView):
             return refusal(Placement(PlaceOutcome.CART_EMPTY))
         count_checkout(request._request, buyer_id=holder.buyer_id)
         remember_language(request)
-        wish = Wish(
+        asked = CheckoutRequest(
             holder=holder,
             email=body.validated_data.get("email", ""),
             address=dict(body.validated_data["shipping_address"]),
@@ -108,8 +109,8 @@ class CheckoutView(JsonAPIView):
             language=get_language() or settings.LANGUAGE_CODE,
             note=body.validated_data["note"],
         )
-        call = Call(owner=holder.owner, key=key, fingerprint=idempotent_calls.fingerprint_of(request))
-        result = place_once(wish, call)
+        call = KeyedCall(owner=holder.owner, key=key, fingerprint=idempotent_calls.fingerprint_of(request))
+        result = place_once(asked, call)
         if result.refusal is not None:
             return refusal(result.refusal)
         if result.state in (CallState.RUNNING, CallState.OTHER_PAYLOAD):
@@ -120,8 +121,18 @@ class CheckoutView(JsonAPIView):
         return Response(result.answer, status=result.status, headers=headers)
 
 
+def count_checkout(request: HttpRequest, *, buyer_id: int | None) -> None:
+    """Bounds how often an account, and a client address, may order. Call it before the cart is read.
+
+    Raises LimitReached.
+    """
+    take(action="checkout_by_address", rate=settings.CHECKOUT_LIMIT_BY_ADDRESS, key=client_network(request))
+    if buyer_id is not None:
+        take(action="checkout", rate=settings.CHECKOUT_LIMIT, key=str(buyer_id))
+
+
 def location_of(order: dict[str, Any], buyer_id: int | None) -> str:
-    """A guest has no orders in the API, and the page of the order instead."""
+    """The order in the API. A guest has none there, and gets the order's page instead."""
     return reverse("api-order", args=[order["number"]]) if buyer_id is not None else str(order["url"])
 
 

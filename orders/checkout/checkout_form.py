@@ -6,12 +6,12 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from orders.checkout.serializers import EMAIL_LENGTH_MAX, NOTE_LENGTH_MAX
-from orders.shipping.delivery_form import DeliveryForm
+from orders.shipping.order_address import DeliveryForm
 from shop.addresses.address_checks import ADDRESS_FIELDS
 
 
 class ContactForm(forms.Form):
-    """What the shop asks besides the address. Mails to an account go to the account's own address."""
+    """The fields besides the address. Mails to an account go to the account's own address."""
 
     email = forms.EmailField(
         label=_("E-mail address"),

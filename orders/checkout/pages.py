@@ -16,16 +16,14 @@ from django.views.decorators.http import require_http_methods
 from orders.cart.cart_contents import Contents, ShownLine, contents_of, mark_prices_seen
 from orders.cart.cart_cookie import holder_of, keep_cookies
 from orders.cart.cart_holder import find_cart
-from orders.checkout.api import too_many_unpaid_text
+from orders.checkout.api import count_checkout, too_many_unpaid_text
 from orders.checkout.checkout_form import CheckoutForms
-from orders.checkout.checkout_limits import count_checkout
-from orders.checkout.placement import Placement, PlaceOutcome, Wish, place_once
+from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, place_once
 from orders.checkout.shipping_prices import ShippingOffer, countries_sent_to, offers_for
-from orders.idempotent_calls import KEY_LENGTH_MAX, Call
+from orders.idempotent_calls import KEY_LENGTH_MAX, KeyedCall
 from orders.invoices.included_taxes import tax_shares
 from orders.models import Order
-from orders.shipping.delivery_form import as_initial
-from orders.shipping.order_address import likely_address
+from orders.shipping.order_address import as_initial, likely_address
 from shop.accounts.address_book import addresses_of
 from shop.http.problems import limit_reached
 from shop.http.rate_limits import LimitReached
@@ -34,7 +32,7 @@ from shop.languages.buyer_language import remember_language
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the form says of delivery: the country, and an offer with the price that was shown."""
+    """The delivery that the form asks for: the country, and an offer with the price that was shown."""
 
     country: str
     shipping: str
@@ -52,7 +50,7 @@ class Choice:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def checkout(request: HttpRequest) -> HttpResponse:
-    """The page, and placing the order. `refresh` shows delivery and summary anew, for what the form says."""
+    """The page, and placing the order. `refresh` shows delivery and summary again, for the address in the form."""
     if request.method == "POST" and "refresh" not in request.POST:
         forms = forms_of(request, data=request.POST)
         return order_now(request, forms) if forms.is_valid() else show(request, forms, choice_in(request.POST))
@@ -97,7 +95,7 @@ def show(
     changed: tuple[ShownLine, ...] = (),
     status: int = 200,
 ) -> HttpResponse:
-    """The page with prices of now. A cart that cannot be bought as it is goes back to the cart, which says why."""
+    """The page with current prices. A cart that cannot be bought as it is goes back to the cart, which says why."""
     cart = find_cart(holder_of(request))
     contents = contents_of(cart)
     if not contents.can_be_bought:
@@ -129,7 +127,7 @@ def show(
 
 
 def offers_of(contents: Contents, country: str) -> list[ShippingOffer]:
-    """None while no country is chosen."""
+    """The offers for the country; none while it is not chosen."""
     if not country:
         return []
     return offers_for(country=country, weight_grams=contents.weight_grams, total_minor=contents.total_minor)
@@ -144,7 +142,7 @@ def taxes_in(contents: Contents, offer: ShippingOffer | None) -> list[Any]:
 
 
 def order_now(request: HttpRequest, forms: CheckoutForms) -> HttpResponse:
-    """Place the order and go to it. The form's key makes one order of a form that is sent twice."""
+    """Place the order and go to it. A form that is sent twice makes one order, by its key."""
     holder = holder_of(request)
     choice, key, seen = choice_in(request.POST), request.POST.get("key", ""), request.POST.get("seen_total", "")
     try:
@@ -152,7 +150,7 @@ def order_now(request: HttpRequest, forms: CheckoutForms) -> HttpResponse:
     except LimitReached as error:
         return limit_reached(request, error)
     remember_language(request)
-    wish = Wish(
+    asked = CheckoutRequest(
         holder=holder,
         email=forms.email,
         address=forms.address_values,
@@ -162,9 +160,9 @@ def order_now(request: HttpRequest, forms: CheckoutForms) -> HttpResponse:
         seen_total_minor=int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 16 else None,
         seen_shipping_minor=choice.seen_price_minor,
     )
-    # Whatever else the form says: who has sent it gets the order that came of it.
-    call = Call(owner=f"web:{holder.owner}", key=key if is_sound(key) else str(uuid4()))
-    result = place_once(wish, call, wait=True)
+    # The same key returns the same order, even if the form says something else.
+    call = KeyedCall(owner=f"web:{holder.owner}", key=key if is_sound(key) else str(uuid4()))
+    result = place_once(asked, call, wait=True)
     if result.refusal is not None:
         return show_refusal(request, forms, choice, result.refusal)
     order = get_object_or_404(Order, number=result.answer["number"])
@@ -175,7 +173,7 @@ def order_now(request: HttpRequest, forms: CheckoutForms) -> HttpResponse:
 
 
 def show_refusal(request: HttpRequest, forms: CheckoutForms, choice: Choice, placement: Placement) -> HttpResponse:
-    """What was wrong, with what the buyer has typed still in the form. Nothing has changed."""
+    """Say what was wrong, and keep the buyer's entries in the form. Nothing was ordered."""
     if placement.outcome is PlaceOutcome.CART_EMPTY:
         messages.warning(request, _("Your cart is empty. If you have just ordered, your order is placed once."))
         return redirect("cart")

@@ -1,7 +1,7 @@
-"""Placing an order: what is in a cart becomes an order whose units are held until its deadline.
+"""Placing an order: the lines of a cart become an order, whose units are held until its deadline.
 
-The page and the API both call `place_once`. It locks in this order, as everything does that needs several of them:
-the key of the call, the cart, a guest's mail address, the order, the variants by their ids (`shop/stock/movements.py`).
+The page and the API both call `place_once`. Everything that needs several of these locks takes them in this order: the
+key of the call, the cart, a guest's mail address, the order, the variants by their ids (`shop/stock/movements.py`).
 """
 
 import json
@@ -22,16 +22,16 @@ from orders.cart.cart_contents import Contents, ShownLine, contents_of
 from orders.cart.cart_holder import Holder, find_cart, lock_cart
 from orders.cart.cart_lines import touch
 from orders.checkout.shipping_prices import ShippingOffer, offers_for
-from orders.idempotent_calls import Call, CallResult, Refused, run_once
+from orders.idempotent_calls import CallResult, KeyedCall, Refused, run_once
 from orders.models import Cart, Order, OrderLine, OrderStatus, ShippingAddress, with_lines
-from orders.models.order_code import drew_known_code
+from orders.models.order import drew_known_code
 from orders.payments.provider.timing import database_now
 from orders.units.in_stock import move_units
 from shop import failpoints
 from shop.models import StockChange
 from shop.stock.movements import NotEnoughUnits
 
-# With a million orders one draw of a short number in a million is taken.
+# With a million orders, one drawn number in a million is taken already.
 DRAWS_MAX = 3
 
 
@@ -47,11 +47,11 @@ class PlaceOutcome(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
-    """What a buyer or guest sends off. `address` has the columns of ShippingAddress.
+class CheckoutRequest:
+    """The order that a buyer or guest asks for. `address` has the columns of ShippingAddress.
 
-    `email` is a guest's. `seen_shipping_minor` and `seen_total_minor` (of the goods) are what a page showed; None means
-    that the price of the carts' lines alone is compared.
+    `email` is a guest's. `seen_shipping_minor` and `seen_total_minor` (of the goods) are the amounts that a page
+    showed. If they are None, only the prices of the cart's lines are compared.
     """
 
     holder: Holder
@@ -81,14 +81,14 @@ class GivenUp(Exception):
         self.lines = lines
 
 
-def place_once(wish: Wish, call: Call, *, wait: bool = False) -> CallResult:
+def place_once(asked: CheckoutRequest, call: KeyedCall, *, wait: bool = False) -> CallResult:
     """Place the order of a call that may be repeated, once: order and answer are one transaction.
 
     The answer is the order's JSON; the refusal is a Placement. With `wait`, a repeated call waits for the first one.
     """
 
     def work() -> tuple[int, Any]:
-        placement = place_order(wish)
+        placement = place_order(asked)
         if placement.order is None:
             raise Refused(placement)
         answer = json_of(placement.order)
@@ -101,42 +101,42 @@ def place_once(wish: Wish, call: Call, *, wait: bool = False) -> CallResult:
 
 
 def json_of(order: Order) -> Any:
-    """As the API shows it, in types that a JSON column holds."""
+    """The order as the API shows it, in types that a JSON column holds."""
     shown = Order.objects.prefetch_related(with_lines()).select_related("shipping_address").get(pk=order.pk)
     return json.loads(JSONRenderer().render(OrderSerializer(shown).data))
 
 
-def place_order(wish: Wish, *, draws_max: int = DRAWS_MAX) -> Placement:
-    """All of the order or nothing. Where PostgreSQL drew a short number that is taken, it is placed anew."""
+def place_order(asked: CheckoutRequest, *, draws_max: int = DRAWS_MAX) -> Placement:
+    """Place all of the order or nothing. Try again if PostgreSQL drew a short number that is taken."""
     try:
         with transaction.atomic():
-            return place(wish)
+            return place(asked)
     except GivenUp as given_up:
         return Placement(PlaceOutcome.STOCK_CHANGED, lines=given_up.lines)
     except IntegrityError as error:
         if draws_max > 1 and drew_known_code(error):
-            return place_order(wish, draws_max=draws_max - 1)
+            return place_order(asked, draws_max=draws_max - 1)
         raise
 
 
-def place(wish: Wish) -> Placement:
-    found = find_cart(wish.holder)
+def place(asked: CheckoutRequest) -> Placement:
+    found = find_cart(asked.holder)
     cart = lock_cart(found) if found else None
     contents = contents_of(cart)
     if cart is None or not contents.lines:
         return Placement(PlaceOutcome.CART_EMPTY)
     if not contents.can_be_bought:
         return Placement(PlaceOutcome.STOCK_CHANGED, lines=contents.changed)
-    if contents.changed or wish.seen_total_minor not in (None, contents.total_minor):
+    if contents.changed or asked.seen_total_minor not in (None, contents.total_minor):
         return Placement(PlaceOutcome.PRICE_CHANGED, lines=contents.changed)
-    offer = offer_wished(wish, contents)
+    offer = chosen_offer(asked, contents)
     if offer is None:
         return Placement(PlaceOutcome.SHIPPING_NOT_OFFERED)
-    if wish.seen_shipping_minor not in (None, offer.price_minor):
+    if asked.seen_shipping_minor not in (None, offer.price_minor):
         return Placement(PlaceOutcome.PRICE_CHANGED)
-    if unpaid_orders(wish) >= settings.CHECKOUT_UNPAID_MAX:
+    if unpaid_orders(asked) >= settings.CHECKOUT_UNPAID_MAX:
         return Placement(PlaceOutcome.TOO_MANY_UNPAID)
-    order = create_order(wish, contents, offer)
+    order = create_order(asked, contents, offer)
     try:
         move_units(order_ids=[order.pk], kind=StockChange.Kind.HELD)
     except NotEnoughUnits as lacking:
@@ -145,34 +145,34 @@ def place(wish: Wish) -> Placement:
     return Placement(PlaceOutcome.PLACED, order=order)
 
 
-def offer_wished(wish: Wish, contents: Contents) -> ShippingOffer | None:
+def chosen_offer(asked: CheckoutRequest, contents: Contents) -> ShippingOffer | None:
     offers = offers_for(
-        country=wish.address["country"], weight_grams=contents.weight_grams, total_minor=contents.total_minor
+        country=asked.address["country"], weight_grams=contents.weight_grams, total_minor=contents.total_minor
     )
-    return next((offer for offer in offers if offer.code == wish.shipping_method), None)
+    return next((offer for offer in offers if offer.code == asked.shipping_method), None)
 
 
-def unpaid_orders(wish: Wish) -> int:
+def unpaid_orders(asked: CheckoutRequest) -> int:
     """How many ordinary orders of this buyer, or of this guest's mail address, await payment.
 
     A buyer's checkouts come one after the other, since they lock the same cart. Guests with one address may have
     several carts, so the address is locked.
     """
     unpaid = Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, reservation_id=None)
-    if wish.holder.buyer_id is not None:
-        return unpaid.filter(buyer_id=wish.holder.buyer_id).count()
-    digest = blake2b(wish.email.lower().encode(), digest_size=8, person=b"guest-checkout").digest()
+    if asked.holder.buyer_id is not None:
+        return unpaid.filter(buyer_id=asked.holder.buyer_id).count()
+    digest = blake2b(asked.email.lower().encode(), digest_size=8, person=b"guest-checkout").digest()
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [int.from_bytes(digest, signed=True)])
-    return unpaid.filter(buyer=None, email__iexact=wish.email).count()
+    return unpaid.filter(buyer=None, email__iexact=asked.email).count()
 
 
-def create_order(wish: Wish, contents: Contents, offer: ShippingOffer) -> Order:
+def create_order(asked: CheckoutRequest, contents: Contents, offer: ShippingOffer) -> Order:
     """The order with its lines and its address. Names and prices of delivery are kept as they were."""
     order = Order(
-        buyer_id=wish.holder.buyer_id,
-        email="" if wish.holder.buyer_id is not None else wish.email,
-        language=wish.language,
+        buyer_id=asked.holder.buyer_id,
+        email="" if asked.holder.buyer_id is not None else asked.email,
+        language=asked.language,
         amount_minor=contents.total_minor + offer.price_minor,
         currency=settings.CURRENCY,
         shipping_name=offer.name,
@@ -181,7 +181,7 @@ def create_order(wish: Wish, contents: Contents, offer: ShippingOffer) -> Order:
         reserved_at=timezone.now(),
         # Deadlines are compared with PostgreSQL's clock.
         expires_at=database_now() + timedelta(seconds=settings.CHECKOUT_HOLD_SECONDS),
-        buyer_note=wish.note,
+        buyer_note=asked.note,
     )
     order.save(force_insert=True)
     OrderLine.objects.bulk_create(
@@ -194,12 +194,12 @@ def create_order(wish: Wish, contents: Contents, offer: ShippingOffer) -> Order:
         )
         for line in contents.lines
     )
-    ShippingAddress.objects.create(order=order, **wish.address)
+    ShippingAddress.objects.create(order=order, **asked.address)
     return order
 
 
 def lines_lacking(contents: Contents, lacking: NotEnoughUnits) -> list[ShownLine]:
-    """The lines that others took units of, with what is left of each."""
+    """The lines whose units others have taken, with the units that are left."""
     return [
         replace(line, left=lacking.available[line.variant.pk])
         for line in contents.lines

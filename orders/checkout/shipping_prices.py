@@ -1,4 +1,4 @@
-"""Which ways of sending a shop offers for a parcel, and what each costs."""
+"""The ways of sending that a shop offers for a parcel, with their prices."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -23,14 +23,14 @@ class ShippingOffer:
 
     @property
     def choice(self) -> str:
-        """The offer in a form: also with its price, so that the buyer pays what was shown."""
+        """The offer's value in a form. It has the price too, so that the buyer pays the price that was shown."""
         return f"{self.code}:{self.price_minor}"
 
 
 def offers_for(*, country: str, weight_grams: int, total_minor: int) -> list[ShippingOffer]:
-    """What is offered for goods of this weight and total, sent to `country` (ISO 3166), in the order of the admin.
+    """The offers for goods of this weight and total, sent to `country` (ISO 3166), in the order of the admin.
 
-    A method is left out where it does not go to the country, or has no price for so heavy or so dear a parcel.
+    A method is left out if it does not go to the country, or has no price for this weight or total.
     """
     methods = list(active_methods().prefetch_related("prices").select_related("tax_rate"))
     if not methods:

@@ -10,7 +10,7 @@ from orders.models import Order
 
 @dataclass(frozen=True, slots=True)
 class TaxShare:
-    """What is taxed at one rate: `gross_minor` includes `tax_minor`."""
+    """The amount that is taxed at one rate: `gross_minor` includes `tax_minor`."""
 
     percent: Decimal
     gross_minor: int
@@ -27,7 +27,7 @@ def shown_percent(percent: Decimal) -> str:
 
 
 def tax_shares(amounts: Iterable[tuple[int, Decimal | None]]) -> list[TaxShare]:
-    """The taxes in gross amounts (minor units, percent), the highest rate first. What has no rate is left out.
+    """The taxes in gross amounts (minor units, percent), the highest rate first. Amounts without a rate are left out.
 
     All amounts of one rate are added up and the tax is rounded once, half up: gross × percent / (100 + percent).
     """

@@ -1,4 +1,4 @@
-"""What an invoice says. The page and the PDF show the same."""
+"""The contents of an invoice, the same on its page and in its PDF."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,7 +33,7 @@ class InvoiceLine:
 class Invoice:
     """Amounts are minor units of `currency` and include the tax. `date` is when the order was paid.
 
-    `refunded_minor` is what has been refunded of the total, or is being refunded.
+    `refunded_minor` is the part of the total that was refunded or is being refunded.
     """
 
     number: str
@@ -90,7 +90,7 @@ def shipping_of(order: Order) -> InvoiceLine:
 
 
 def buyer_of(order: Order) -> list[str]:
-    """Name and address, as far as the shop still has them: a person who has left is not named any more."""
+    """Name and address, as far as the shop still has them. It forgets them when the person deletes the account."""
     address = ShippingAddress.objects.filter(order=order).first()
     if address:
         city = " ".join(filter(None, [address.postcode, address.city, address.region]))

@@ -1,6 +1,6 @@
-"""A buyer cancels an order. Whoever cancels again and again has to wait: each time, others see the units come and go.
+"""A buyer cancels an order. Buyers who cancel again and again have to wait, since others see the units come and go.
 
-Cancels are counted for each buyer and item in the cache server; while it is away, everybody is let through. An order
+Cancels are counted for each buyer and item in the cache server; while it is away, cancels are not limited. An order
 that cannot be cancelled now ends by itself at its deadline.
 """
 
@@ -18,7 +18,7 @@ from shop.times.time_left import duration
 
 
 class CancelOutcome(StrEnum):
-    """What became of a cancellation, in the order of the checks."""
+    """The result of a cancellation, in the order of the checks."""
 
     NOT_AWAITING_PAYMENT = "not_awaiting_payment"
     TOO_OFTEN = "cancelled_too_often"
@@ -50,7 +50,7 @@ def cancel(*, order: Order) -> CancelAnswer:
 
 
 def too_often_text(answer: CancelAnswer) -> str:
-    """For the buyer: what to do instead."""
+    """The text for the buyer, with another way out."""
     return _(
         "You have cancelled orders for this item several times. You can cancel again in %(time)s. You do not have to "
         "do anything: an order that is not paid ends at its payment deadline, and nothing is charged."

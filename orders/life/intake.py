@@ -20,7 +20,7 @@ from psycopg.errors import NotNullViolation
 
 from orders.life import settlement
 from orders.models import Order, OrderLine, OrderStatus
-from orders.models.order_code import drew_known_code
+from orders.models.order import drew_known_code
 from orders.units.taken import take
 from seckill import ledger
 from seckill.ledger_words import ReleaseReason
@@ -109,7 +109,7 @@ def drain_once(*, item_id: int, batch_max: int = BATCH_MAX, consumer: str = outb
 def drain_all(*, item_id: int) -> int:
     """Bring in every entry, including those that another consumer has read but not acknowledged. Returns how many.
 
-    Ends only if nobody adds entries meanwhile. It is safe for two consumers to handle one entry: the second inserts
+    It does not end while entries are added faster. It is safe for two consumers to handle one entry: the second inserts
     nothing.
     """
     count = 0
@@ -246,7 +246,7 @@ def insert_orders(*, item_id: int, new_orders: Sequence[NewOrder], status: Order
 
 
 class ItemOfBatch(NamedTuple):
-    """What a batch needs to know of its item, and how many of its buyers exist. `now` is PostgreSQL's clock."""
+    """The item of a batch, and how many of the batch's buyers exist. `now` is PostgreSQL's clock."""
 
     variant_id: int
     price_minor: int
@@ -263,7 +263,7 @@ def find_item(*, item_id: int, buyer_ids: list[int]) -> ItemOfBatch | None:
 
 
 def clock_offset(*, item_id: int, new_orders: Sequence[NewOrder], now: datetime) -> timedelta:
-    """What to add to a time of the store's clock to get PostgreSQL's time, which decides when orders expire. Usually 0.
+    """How far PostgreSQL's clock, which decides when orders expire, is ahead of the store's clock. Usually 0.
 
     The store is asked for its time only if a reservation looks too old or too new: either it waited long, or the clocks
     differ. Without this, a store whose clock is an hour behind would make every order expire at once.

@@ -36,7 +36,7 @@ from shop.models import StockChange
 # One batch of a sweep: long enough to share the cost of a commit, short enough not to hold row locks for long.
 BATCH_MAX = 500
 
-# Once an order is paid or has ended, nobody has to look for its payment any more.
+# Once an order is paid or has ended, staff need not look for its payment any more.
 PAYMENT_FOUND = Case(When(attention=Attention.PAYMENT_LOST, then=Value("")), default=F("attention"))
 
 

@@ -12,7 +12,6 @@ from django.utils.translation import gettext as _
 
 from orders.mails.mail_parts import contents, facts_of, lines_of, sums_of, time_text
 from orders.models import SOLD, Mail, Order, OrderStatus
-from orders.order_link import order_link
 from shop.languages.buyer_language import language_of
 from shop.templatetags.amounts import money
 
@@ -44,7 +43,7 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
             "lines": lines_of(order),
             "sums": list(sums_of(order)),
             "facts": list(facts_of(order)),
-            "url": order_link(order),
+            "url": order.full_url,
             "shop_name": settings.SHOP_NAME,
             "shop_url": settings.SHOP_URL,
         }

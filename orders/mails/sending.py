@@ -29,15 +29,15 @@ from shop.mails.outgoing_mail import (
 
 log = structlog.get_logger(__name__)
 
-# A guest sits before the screen and waits for the link; a buyer who has paid waits for the confirmation; that an order
-# expired can be heard later.
+# A guest waits at the screen for the link, and a buyer who paid waits for the confirmation. A mail about an expiry is
+# not urgent.
 SENT_FIRST = (Mail.Kind.LINK, Mail.Kind.PAID, Mail.Kind.REFUNDED, Mail.Kind.SHIPPED, Mail.Kind.EXPIRED)
 # The pauses between 12 attempts are 15 hours together.
 ATTEMPTS_MAX = 12
 ERROR_LENGTH_MAX = 500
 
-# An address is not verified, and anybody can let reservations expire under it. More mails about that in a day would
-# flood somebody who has no part in it; mails about money are not counted.
+# Addresses are not verified, so anybody can let reservations expire under another person's address. More mails about
+# that in a day would flood that person. Mails about money are not counted.
 EXPIRIES_PER_DAY_MAX = 3
 
 NO_ADDRESS = "no address"
@@ -75,7 +75,7 @@ def send_due(*, seconds_max: float) -> int:
 
 
 def claim_next() -> Mail | None:
-    """Claim a mail: of the first kind of which one is due, the one that has been due the longest. None if none is."""
+    """Claim a mail: the one due the longest, of the first kind in SENT_FIRST that has any. None if none is due."""
     unsent = Mail.objects.filter(sent_at=None)
     # A query for each kind: each reads a few entries of the index, however many mails are due.
     pk = claim(unsent, (candidate for kind in SENT_FIRST for candidate in candidates_of(unsent.filter(kind=kind))))
@@ -114,7 +114,7 @@ def deliver(mail: Mail, server: Any) -> Delivery:
 
 
 def expiry_count_name(mail: Mail) -> str:
-    """What the mails about expired orders are counted under: the address, since one person may have many accounts."""
+    """The key that counts mails about expired orders. It is the address, since one person may have many accounts."""
     address = mail.order.contact_email.strip().lower()
     return f"expiry-mails:{sha256(address.encode()).hexdigest()}"
 

@@ -1,4 +1,4 @@
-"""What somebody means to buy. A cart asks nothing of the stock."""
+"""Carts. A cart holds no units of the stock."""
 
 import uuid
 

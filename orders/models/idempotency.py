@@ -5,9 +5,9 @@ from django.utils.translation import gettext_lazy as _
 
 
 class IdempotentCall(models.Model):
-    """A call with an `Idempotency-Key`. `owner` is who made it: keys of two callers are two things.
+    """A call with an `Idempotency-Key`. `owner` is the caller: two callers may use the same key.
 
-    `fingerprint` is a hash of what was asked. `status` and `answer` are null while the first call is running.
+    `fingerprint` is a hash of the request. `status` and `answer` are null while the first call is running.
     """
 
     owner = models.CharField(_("caller"), max_length=64)

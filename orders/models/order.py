@@ -9,12 +9,16 @@ from django.db.models import Func, Prefetch, Q
 from django.db.models.functions import Upper
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
+from psycopg.errors import UniqueViolation
 
 from orders.guest_links import guest_path
-from orders.models.order_code import CODE_LENGTH
 from seckill.models import SaleItem
 from shop.addresses.countries import country_name
 from shop.models import Product, Variant
+
+# Letters and digits that cannot be mistaken for each other: no I, O, 0 or 1. PostgreSQL draws them (orders_new_code in
+# the migrations): with a million million codes, trying some finds no order.
+CODE_LENGTH = 8
 
 
 class OrderStatus(models.TextChoices):
@@ -74,7 +78,7 @@ class Order(models.Model):
     pay. Columns that intake does not name also have defaults in the database, so that a worker of the previous release
     can still insert orders while a new release is rolled out.
 
-    `code` is the short number that people see and say on the phone; `number` is the one of the API and of addresses.
+    `code` is the short number that people see and say on the phone; `number` identifies it in the API and in links.
     `amount_minor` is what the buyer pays: the lines and the shipping. A guest's order has no `buyer` but an `email`.
     `refunded_minor` is what staff have refunded of it or are refunding; the database keeps it within `amount_minor`.
 
@@ -167,8 +171,13 @@ class Order(models.Model):
         return self.shown_code
 
     def get_absolute_url(self) -> str:
-        """Of a guest's order the signed link, which is as good as a key: it goes to the guest alone."""
+        """For a guest's order this is the signed link. It is as good as a key, so only the guest gets it."""
         return reverse("order", args=[self.number]) if self.buyer_id else guest_path(self.number)
+
+    @property
+    def full_url(self) -> str:
+        """The whole address of the order's page, for mails and the API, in the active language."""
+        return settings.SHOP_URL + self.get_absolute_url()
 
     @property
     def pay_path(self) -> str:
@@ -194,7 +203,7 @@ class Order(models.Model):
 
     @property
     def goods_minor(self) -> int:
-        """What the lines cost, without delivery."""
+        """The price of the lines, without delivery."""
         return self.amount_minor - self.shipping_minor
 
     @property
@@ -204,7 +213,7 @@ class Order(models.Model):
 
     @property
     def contact_email(self) -> str:
-        """Where mails about the order go: a guest's address, or the buyer's present one. Empty if there is none."""
+        """The address for mails about the order: a guest's, or the buyer's present one. Empty if there is none."""
         return self.buyer.email if self.buyer else self.email
 
     @property
@@ -238,8 +247,14 @@ class Order(models.Model):
         return ended and any(payment.page_open for payment in self.payments.all())
 
 
+def drew_known_code(error: Exception) -> bool:
+    """Whether PostgreSQL drew a short number that another order has. It draws another the next time."""
+    cause = error.__cause__
+    return isinstance(cause, UniqueViolation) and "_code_" in (cause.diag.constraint_name or "")
+
+
 class OrderLine(models.Model):
-    """What was bought: `units` of `variant` at `unit_price_minor` each. Lines from a flash sale have a `sale_item`.
+    """`units` of `variant`, bought at `unit_price_minor` each. Lines from a flash sale have a `sale_item`.
 
     `tax_percent` is the tax that the price included when it was bought; null where the product has no tax rate.
     """
@@ -320,7 +335,7 @@ class ShippingAddress(models.Model):
 
     @property
     def place_lines(self) -> list[str]:
-        """What stands under the name on a parcel; a Chinese address goes from the large to the small."""
+        """The lines under the name on a parcel. A Chinese address goes from the large to the small."""
         if self.country in ("CN", "TW", "HK", "MO"):
             lines = [f"{self.region} {self.city}".strip(), self.line1, self.line2, self.postcode]
         else:

@@ -1,4 +1,4 @@
-"""How orders are sent, and what that costs."""
+"""Shipping methods and their prices."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MinValueValidator

@@ -12,8 +12,15 @@ from django.views.decorators.http import require_http_methods
 
 from orders.models import Order, OrderStatus
 from orders.pages.my_orders import orders_of, start_payment
-from orders.shipping.delivery_form import DeliveryForm, as_initial
-from orders.shipping.order_address import CHANGEABLE, address_of, likely_address, only_country, store_address
+from orders.shipping.order_address import (
+    CHANGEABLE,
+    DeliveryForm,
+    address_of,
+    as_initial,
+    likely_address,
+    only_country,
+    store_address,
+)
 
 
 @never_cache

@@ -20,14 +20,14 @@ from shop.http.client_address import client_network
 from shop.http.problems import limit_reached
 from shop.http.rate_limits import LimitReached, take
 
-# Eight letters and digits, and what people write between them.
+# Eight letters and digits, with room for spaces and dashes.
 CODE_TEXT_MAX = 20
 
 READ_OR_SEND = require_http_methods(["GET", "HEAD", "POST"])
 
 
 def guests_own(view: Callable[[HttpRequest, Order], HttpResponse]) -> Callable[..., HttpResponse]:
-    """Find the order of a signed link. The address is a key: no cache keeps it, and no other site hears of it."""
+    """Find the order of a signed link. The address is a key: caches do not keep it, and other sites do not see it."""
 
     @never_cache
     @wraps(view)
@@ -68,7 +68,7 @@ class FindForm(forms.Form):
     email = forms.EmailField(label=gettext_lazy("E-mail address"), max_length=254)
 
     def clean_code(self) -> str:
-        """As the shop writes it: people write small letters, and gaps where they like."""
+        """The code as the shop writes it. People type small letters and gaps."""
         return "".join(letter for letter in self.cleaned_data["code"].upper() if letter.isalnum())
 
 

@@ -108,7 +108,7 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
         "changing": awaiting or deciding or unknown or refunding or other is not None,
         "reload_seconds": reload_seconds(soon=confirming or deciding or unknown, later=refunding),
         "came_late": order.paid_late,
-        # An order that was paid late and kept, and that staff refunded later, is none of these.
+        # Not if staff refunded a late order that was kept.
         "too_late": order.paid_late and not order.refunded_minor,
         "other_amount": order.attention == Attention.AMOUNT_DIFFERS,
         "paid_twice": order.attention == Attention.PAID_TWICE,
@@ -118,14 +118,14 @@ def state_of(order: Order, *, way: WayBack | None = None) -> dict[str, Any]:
 
 
 def reload_seconds(*, soon: bool, later: bool) -> int | None:
-    """How often the page is loaded again without JavaScript; None where it does not say that it updates itself."""
+    """How often the page is loaded again without JavaScript; None if nothing on it will change."""
     return RELOAD_SOON_SECONDS if soon else RELOAD_LATER_SECONDS if later else None
 
 
 def next_to_pay(order: Order) -> Order | None:
     """Of the buyer's other orders that await payment, the one whose deadline is next."""
     if order.buyer_id is None:
-        # Of guests, only the link of each order says whose it is.
+        # A guest is known only by the link to one order, so there are no others.
         return None
     others = Order.objects.filter(buyer_id=order.buyer_id, status=OrderStatus.AWAITING_PAYMENT).exclude(pk=order.pk)
     return others.prefetch_related(with_lines()).order_by("expires_at").first()
@@ -237,10 +237,10 @@ def orders_of(request: HttpRequest) -> QuerySet[Order]:
 
 
 def with_all_shown(orders: QuerySet[Order]) -> QuerySet[Order]:
-    """With what the page of an order shows, in a constant number of queries."""
+    """The orders with all that an order's page shows, in a constant number of queries."""
     return with_pictures(orders).select_related("shipping_address").prefetch_related("payments", "refunds")
 
 
 def with_pictures(orders: QuerySet[Order]) -> QuerySet[Order]:
-    """With what a list shows of each order."""
+    """The orders with all that a list shows of them."""
     return orders.prefetch_related(with_lines(), "lines__variant__product__pictures")

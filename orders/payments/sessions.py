@@ -19,7 +19,7 @@ from orders.payments import provider_choice
 from orders.payments.provider.call_bound import web_calls
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable
 from orders.payments.provider.names import chosen_providers
-from orders.payments.provider.timing import next_attempt
+from orders.payments.provider.timing import claim_attempt
 from orders.units.lost_payments import sold_in_the_store
 
 log = structlog.get_logger(__name__)
@@ -130,7 +130,10 @@ def close_sessions(*, batch_max: int = BATCH_MAX) -> int:
     )
     closed, unreachable = 0, set()
     for payment in due:
-        if payment.provider in unreachable or not claim_attempt(payment=payment):
+        if payment.provider in unreachable:
+            continue
+        unclosed = Payment.objects.filter(pk=payment.pk, status=payment.status)
+        if not claim_attempt(unclosed, attempts_before=payment.attempts):
             continue
         try:
             close_page(payment=payment)
@@ -145,13 +148,6 @@ def close_sessions(*, batch_max: int = BATCH_MAX) -> int:
         mark_closed(payment=payment)
         closed += 1
     return closed
-
-
-def claim_attempt(*, payment: Payment) -> bool:
-    """Schedule the next attempt before this one, so that two sweeps do not both call the provider."""
-    attempts = payment.attempts + 1
-    unclaimed = Payment.objects.filter(pk=payment.pk, status=payment.status, attempts=payment.attempts)
-    return unclaimed.update(attempts=attempts, next_attempt_at=next_attempt(attempts=attempts)) == 1
 
 
 def close_page(*, payment: Payment) -> None:

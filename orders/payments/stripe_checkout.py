@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -29,7 +30,7 @@ from orders.payments.provider.interface import (
     path_back,
 )
 from orders.payments.provider.timing import is_current
-from orders.payments.stripe_amounts import from_stripe, to_stripe
+from shop.prices.money import to_decimal, to_minor
 
 try:
     import stripe
@@ -54,6 +55,13 @@ SESSION_EVENTS = {
     "checkout.session.async_payment_failed": EventKind.DECLINED,
     "checkout.session.expired": EventKind.EXPIRED,
 }
+
+# Stripe's decimals are not always those of the shop, which takes them from Babel: ISK and UGX have none, but Stripe
+# wants them with two, which must be 00. https://docs.stripe.com/currencies#minor-units
+WITHOUT_DECIMALS = frozenset(
+    ("BIF", "CLP", "DJF", "GNF", "JPY", "KMF", "KRW", "MGA", "PYG", "RWF", "VND", "VUV", "XAF", "XOF", "XPF")
+)
+WITH_THREE_DECIMALS = frozenset(("BHD", "JOD", "KWD", "OMR", "TND"))
 
 
 class StripeProvider:
@@ -90,7 +98,7 @@ class StripeProvider:
                 raise
 
     def intent_of(self, payment: Payment) -> str:
-        """What Stripe calls the money of the session. Raises ProviderRefused if there is none."""
+        """The session's payment intent, by which Stripe refunds. Raises ProviderRefused if there is none."""
         with converted_errors():
             session = self.client.v1.checkout.sessions.retrieve(payment.provider_reference)
         intent = session.payment_intent
@@ -170,7 +178,7 @@ def answer_of(refund: Any) -> RefundAnswer:
 
 
 def kept_request(payment: Payment) -> Any:
-    """What Stripe is asked for the page, as it was first written down.
+    """The request for the page, as it was first written down.
 
     Stripe refuses a repeated call whose parameters differ. Between two calls the buyer may change the language, and the
     shop a product's name or its own address.
@@ -271,3 +279,22 @@ def converted_errors() -> Iterator[None]:
         if error.http_status is None or error.http_status >= 500 or error.http_status == 409:
             raise ProviderUnreachable(str(error)) from error
         raise ProviderRefused(str(error)) from error
+
+
+def stripe_decimals(currency: str) -> int:
+    if currency in WITHOUT_DECIMALS:
+        return 0
+    return 3 if currency in WITH_THREE_DECIMALS else 2
+
+
+def to_stripe(*, minor: int, currency: str) -> int:
+    """The shop's minor units as Stripe's. Raises ValueError if Stripe has fewer decimals."""
+    amount = to_decimal(minor=minor, currency=currency).scaleb(stripe_decimals(currency))
+    if amount != amount.to_integral_value():
+        raise ValueError(f"Stripe has {stripe_decimals(currency)} decimals for {currency}")
+    return int(amount)
+
+
+def from_stripe(*, amount: int, currency: str) -> int:
+    """Stripe's minor units as the shop's. Raises ValueError if the shop has fewer decimals."""
+    return to_minor(amount=Decimal(amount).scaleb(-stripe_decimals(currency)), currency=currency)

@@ -1,4 +1,4 @@
-"""Archives items: takes out of the reservation store what was over long ago, once both stores agree about it.
+"""Archives items: removes sales that ended long ago from the reservation store, once both stores agree about them.
 
 In one transaction the item is marked as archived and its keys are removed (archive.lua). If the process dies before
 the commit, the item is not archived; if its keys are gone by then, the next attempt rebuilds it from the orders and
@@ -31,7 +31,7 @@ AUDIT_PATIENCE_SECONDS = 0.0
 
 
 class ArchiveOutcome(StrEnum):
-    """What became of an attempt to archive an item, in the order of the checks."""
+    """The result of an attempt to archive an item, in the order of the checks."""
 
     BUSY = "busy"
     DIFFERS = "differs"
@@ -43,7 +43,7 @@ class ArchiveOutcome(StrEnum):
 def archive_due(*, seconds_max: float) -> int:
     """Archive the items that are due, for at most about `seconds_max`. Returns how many were archived.
 
-    In no particular order, so that items that cannot be archived do not keep the others waiting for ever. Raises
+    The order is random, so that items that cannot be archived do not keep the others waiting for ever. Raises
     StoreUnreachable.
     """
     ends_s = time.monotonic() + seconds_max
@@ -74,7 +74,7 @@ def archive(*, item_id: int) -> ArchiveOutcome:
 def mark_and_remove(*, item_id: int) -> ArchiveOutcome:
     """Mark the item as archived and remove it from the store, both or neither."""
     with transaction.atomic():
-        # Changes of a sale lock its row first: from here on none can be made, and one that was made is seen.
+        # Changes of a sale lock its row first: from here on no change can begin, and earlier ones are visible.
         Sale.objects.select_for_update(no_key=True).get(items=item_id)
         due = archivable_items().filter(pk=item_id).exists()
         if not due or SaleItem.objects.filter(pk=item_id, archived_at=None).update(archived_at=Now()) != 1:

@@ -35,7 +35,7 @@ SETTLED_WITHIN = timedelta(seconds=60)
 BATCH_MAX = 500
 # The fields that a comparison reads.
 COMPARED = ("reservation_id", "status", "units_back", "settled_at", "ended_at")
-# How many buyers and reservations are named at most, so that the memory does not grow with what is wrong.
+# How many buyers and reservations are named at most, so that the memory does not grow with the number of differences.
 NAMED_MAX = 10
 DIFFERENCES_MAX = 1_000
 # The id of an outbox entry and the deadline of its hold come from two readings of the store's clock.

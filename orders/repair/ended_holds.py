@@ -22,15 +22,14 @@ from seckill.passes import passes
 
 log = structlog.get_logger(__name__)
 
-# An item whose holds nobody has looked through for this long is begun anew.
+# After this long without a run, an item's holds are looked through from the start.
 CURSOR_KEPT_SECONDS = 24 * 3600
 
 
 def forget_ended_holds(*, seconds_max: float) -> int:
     """Look through one portion of the holds of each item that can change. Returns how many were forgotten.
 
-    In no particular order, so that all items have their turn where the time is too short for all. Raises
-    StoreUnreachable.
+    The order is random, so that every item has its turn even if the time is too short for all. Raises StoreUnreachable.
     """
     ends_s = time.monotonic() + seconds_max
     item_ids = list(movable_items().order_by("?").values_list("pk", flat=True))
@@ -55,7 +54,7 @@ def cursor_key(item_id: int) -> str:
 
 
 def forget_portion(*, item_id: int, cursor: int) -> tuple[int, int]:
-    """Forget what can be forgotten in one portion of the item's holds. Returns how many, and the next cursor."""
+    """Forget those holds of one portion that can be forgotten. Returns how many, and the next cursor."""
     next_cursor, holds = item_state.portion_of_holds(item_id=item_id, cursor=cursor)
     ended = {
         UUID(name)

@@ -5,7 +5,7 @@ Until the item is reconciled, its buyers get `unavailable` (reserve.lua compares
 the running server). Payments and expired orders change PostgreSQL meanwhile, and wait to be settled with the store
 (confirm.lua and release.lua answer `unavailable` too), so nothing moves while the totals are added up:
 
-1. mark the item as unverified: from now on nobody can reserve. If another PostgreSQL server has taken over since the
+1. mark the item as unverified: from now on buyers cannot reserve. If another PostgreSQL server has taken over since the
    item was verified, the orders whose holds have ended are ended first (orders/repair/replaced_database.py);
 2. collect: every outbox entry, and every hold that has neither entry nor order, becomes an order. Changes of the item
    that the store has applied, and whose process died before PostgreSQL knew it, are finished;
@@ -15,7 +15,7 @@ the running server). Payments and expired orders change PostgreSQL meanwhile, an
 4. mark it as verified, with the store's incarnation and PostgreSQL's timeline that were read before step 1. If a server
    has changed since, one of them does not match, and the item is reconciled again.
 
-If the process dies anywhere, the next reconcile starts again and finds less to do. Nobody can reserve meanwhile.
+If the process dies anywhere, the next reconcile starts again and finds less to do. Buyers cannot reserve meanwhile.
 """
 
 import time
@@ -57,14 +57,14 @@ ReportProgress = Callable[[int, int], None]
 
 
 class StillDiffers(Exception):
-    """A rebuilt item still does not agree with its orders, so it is not verified. The log has what was refused."""
+    """A rebuilt item still does not agree with its orders, so it is not verified. The log has the refused repairs."""
 
 
 @dataclass(slots=True)
 class Reconciled:
-    """What a reconcile found and did, in reservations. `refused`: differences that could not be repaired.
+    """The counts of a reconcile, in reservations. `refused`: differences that could not be repaired.
 
-    `ended`: orders that PostgreSQL had lost the end of, with the server before this one.
+    `ended`: orders whose end PostgreSQL lost with its previous server.
     """
 
     item_id: int
@@ -86,7 +86,7 @@ class Reconciled:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedHold:
-    """What the store's hold of an order should be, according to PostgreSQL."""
+    """The hold that an order should have in the store, according to PostgreSQL."""
 
     order_id: int
     reservation_id: UUID
@@ -110,13 +110,13 @@ def reconcile(
         incarnation = item_state.incarnation(item_id=item_id)
         timeline = database_timeline()
         noted = item_state.terms(item_id=item_id).get("timeline")
-        # An item that was verified by a release before has noted none.
+        # An item that an earlier release verified has no timeline.
         replaced = bool(noted and timeline) and noted != timeline
         item_state.mark_unverified(item_id=item_id)
         if replaced:
             # First, since others may have their units.
             result.ended = replaced_database.end_what_ended_in_the_store(item_id=item_id)
-            # What is collected then are orders that PostgreSQL had.
+            # Drain the outbox first, so that `collected` counts only orders that PostgreSQL once had.
             intake.drain_all(item_id=item_id)
         result.collected = collect_reservations(item_id=item_id)
         if replaced:
@@ -335,13 +335,13 @@ def expected_state(order: Order) -> RestoreAs:
 
 def state_for(status: str, units_back: bool, attention: str = "") -> RestoreAs:
     if status == OrderStatus.AWAITING_PAYMENT:
-        # Not even a rebuild forgets who has paid.
+        # A rebuild must not forget a payment.
         return RestoreAs.SOLD if attention == Attention.PAYMENT_LOST else RestoreAs.HELD
     return RestoreAs.SOLD if status in SOLD or not units_back else RestoreAs.ENDED
 
 
 def repair_batch(*, item_id: int, pairs: Sequence[tuple[ExpectedHold, Hold | None]], result: Reconciled) -> None:
-    """Make the store's holds what they should be. Releases come first: restored holds may need the units they free."""
+    """Repair the store's holds. Releases come first: restored holds may need the units they free."""
     released = [
         expected.reservation_id for expected, hold in pairs if expected.state is RestoreAs.ENDED and is_live(hold)
     ]

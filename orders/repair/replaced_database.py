@@ -1,10 +1,11 @@
-"""What PostgreSQL has lost of an item because another server took over, judged by the reservation store.
+"""Finds the data of an item that PostgreSQL lost when another server took over, by what the reservation store knows.
 
 A standby that replicates asynchronously lacks the last commits of its primary when it is promoted; a server that was
-restored from a backup lacks all since then. The store is told of an order's end only after the commit, so what it knows
-better has happened: holds without an order were told yes, ended holds had ended, and sold ones were paid.
+restored from a backup lacks all since then. The store is told of an order's end only after the commit, so where the two
+differ, the store is right: a hold without an order was promised to its buyer, an ended hold had ended, and a sold one
+was paid.
 
-What it does not know is lost: orders of the ordinary shop, accounts, carts, and what staff have changed.
+Other data is lost: orders of the ordinary shop, accounts, carts, and changes by staff.
 """
 
 from collections.abc import Iterator

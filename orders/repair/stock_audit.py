@@ -13,8 +13,8 @@ from shop.models import StockChange, Variant
 
 Kind = StockChange.Kind
 
-# Units of a paid order stay sold until they come back with a refund. A refunded order whose lines no refund names is
-# one that was never sold, such as one that was paid too late, or it came back as a whole before refunds had lines.
+# Units of a paid order stay sold until they come back with a refund. A refunded order without refund lines was never
+# sold, for example because it was paid too late, or was refunded as a whole before refunds had lines.
 FIGURES = f"""
 WITH refunded AS (
     SELECT line_id, coalesce(sum(units) FILTER (WHERE is_returned), 0) AS returned
@@ -67,7 +67,7 @@ class StockDifference:
 
 @dataclass(frozen=True, slots=True)
 class StockAudit:
-    """How many variants were compared, and what differs."""
+    """How many variants were compared, and the differences."""
 
     variants: int
     differences: list[StockDifference]

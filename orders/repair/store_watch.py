@@ -1,6 +1,6 @@
-"""Finds the items of which a store may have lost something, and reconciles them, as the sweep `watch_store`.
+"""Finds the items of which a store may have lost data, and reconciles them, as the sweep `watch_store`.
 
-Either store may be the one: the reservation store restarted or failed over (the item's `incarnation`), or another
+Either store may have lost it: the reservation store restarted or failed over (the item's `incarnation`), or another
 PostgreSQL server took over, which may lack the last commits (its `timeline`). Until an item is reconciled its buyers
 get `unavailable`.
 """
@@ -54,7 +54,7 @@ def reconcile_if_needed(*, item_ids: Sequence[int]) -> list[Reconciled]:
 
 def reconcile_if_free(item_id: int) -> Reconciled | None:
     with item_lock(item_id=item_id, wait=False) as mine:
-        # It may have been archived since the items were listed; nobody can archive it under the lock.
+        # It may have been archived since the items were listed. Under the lock it cannot be archived.
         if mine and SaleItem.objects.filter(pk=item_id, archived_at=None).exists():
             result = reconcile(item_id=item_id)
             log_result(result)

@@ -1,4 +1,4 @@
-"""The delivery address of an order: stored while nothing was sent yet, and asked for on the way to payment."""
+"""The delivery address of an order: its form, and storing it while nothing was sent yet."""
 
 from collections.abc import Mapping
 
@@ -7,10 +7,23 @@ from django.db import transaction
 
 from orders.models import Order, OrderStatus, ShippingAddress
 from shop.addresses.address_checks import ADDRESS_FIELDS
+from shop.addresses.address_form import AddressForm
 from shop.models import Address
 
-# The goods have not left, so they can still go elsewhere.
+# The goods have not left, so the address can still change.
 CHANGEABLE = (OrderStatus.AWAITING_PAYMENT, OrderStatus.PAID)
+
+
+class DeliveryForm(AddressForm):
+    """The same on the way to payment and in the checkout. `form.cleaned_data` has the fields of ShippingAddress."""
+
+    class Meta(AddressForm.Meta):
+        model = ShippingAddress  # type: ignore[assignment]
+
+
+def as_initial(address: ShippingAddress | Address | None) -> dict[str, str]:
+    """The first values of a form: a former address, or nothing."""
+    return {name: getattr(address, name) for name in ADDRESS_FIELDS} if address else {}
 
 
 def store_address(*, order_id: int, values: Mapping[str, str]) -> bool:
@@ -43,7 +56,7 @@ def must_ask(order: Order) -> bool:
 
 
 def likely_address(*, buyer_id: int | None) -> ShippingAddress | Address | None:
-    """What the form begins with: where the buyer's last order went, or else an address of the account's book."""
+    """The address to begin a form with: that of the buyer's last order, or else one from the account's address book."""
     if buyer_id is None:
         return None
     former = ShippingAddress.objects.filter(order__buyer_id=buyer_id)

@@ -83,7 +83,7 @@ class MailAdmin(ReadOnlyAdmin):
     list_select_related = ["order__buyer"]
     # Newest first. Any other order would sort all mails for each page.
     sortable_by = ()
-    # `get_search_results` looks elsewhere; without fields there would be no box.
+    # Without fields there would be no search box; `get_search_results` does the search.
     search_fields = ["order__code"]
     search_help_text = SEARCH_HELP
     actions = ["send_again"]

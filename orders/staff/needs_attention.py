@@ -96,7 +96,7 @@ class OrderToLookAtAdmin(ReadOnlyAdmin):
     list_display_links = None
     list_filter = [ToDoFilter, "attention"]
     list_select_related = ["buyer"]
-    # `get_search_results` looks elsewhere; without fields there would be no box.
+    # Without fields there would be no search box; `get_search_results` does the search.
     search_fields = ["code"]
     search_help_text = SEARCH_HELP
     actions = ["mark_resolved"]

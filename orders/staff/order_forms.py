@@ -1,4 +1,4 @@
-"""What staff enter on the page of an order: how it was sent, and their notes."""
+"""The forms on the page of an order: the parcel's tracking, and notes of staff."""
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -10,7 +10,7 @@ NOTE_LENGTH_MAX = 5000
 
 
 class TrackingForm(forms.Form):
-    """Who carries the parcel, and its number there. Both may be empty: not every parcel has one."""
+    """The parcel's carrier and its number there. Both may be empty: not every parcel has one."""
 
     carrier = forms.CharField(
         label=_("Carrier"),
@@ -27,7 +27,7 @@ class TrackingForm(forms.Form):
 
 
 class NoteForm(forms.Form):
-    """For the staff alone."""
+    """Only staff see the note."""
 
     staff_note = forms.CharField(
         label=_("Notes"),

@@ -8,11 +8,11 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from orders.models import Order, ShippingAddress
-from orders.models.order_code import CODE_LENGTH
+from orders.models.order import CODE_LENGTH
 
-# More people than this are not one that staff mean, and each costs a look into the orders' index.
+# If more people match, staff mean none of them, and each costs a look into the orders' index.
 PEOPLE_MAX = 200
-# Nobody reads through more; who looks for older ones types more of the name.
+# Staff do not read more. To find older orders, they type more of the name.
 FOUND_MAX = 1_000
 SEARCH_HELP = _("Order number, mail address, user name or name on the parcel")
 NUMBER_START = re.compile(r"[0-9a-f]{4,32}")
@@ -30,7 +30,7 @@ def find_orders(orders: QuerySet[Order], text: str) -> QuerySet[Order]:
 
 
 def with_code(text: str) -> Q:
-    """The short number, or its beginning."""
+    """Orders whose short number begins with the text."""
     code = code_in(text)
     if not 3 <= len(code) <= CODE_LENGTH:
         return Q(pk__in=[])
@@ -51,18 +51,18 @@ def of_buyers(text: str) -> Q:
 
 
 def sent_to(name: str) -> list[int]:
-    """The latest orders that go to somebody whose name begins so."""
+    """The latest orders to people whose names begin with the text."""
     addresses = ShippingAddress.objects.filter(name__istartswith=name).order_by("-order")
     return list(addresses.values_list("order", flat=True)[:FOUND_MAX])
 
 
 def with_number(text: str) -> Q:
-    """The beginning of a number, or all of it."""
+    """Orders whose number begins with the text."""
     return Q(number__range=bounds) if (bounds := uuids_from(text)) else Q(pk__in=[])
 
 
 def uuids_from(text: str) -> tuple[UUID, UUID] | None:
-    """The first and the last UUID that begins so: a range, so that an index is used. None if none does."""
+    """The first and the last UUID that begin with the text: a range, so that an index is used. None if none do."""
     digits = text.lower().replace("-", "")
     if not NUMBER_START.fullmatch(digits):
         return None

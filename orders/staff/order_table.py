@@ -21,6 +21,7 @@ from import_export.widgets import Widget
 from orders.invoices.included_taxes import tax_in
 from orders.models import Order, OrderLine, RefundLine
 from orders.refund_records import USED_UP
+from shop.addresses.address_checks import ADDRESS_FIELDS
 from shop.databases.replica import may_lag, reading_alias
 from shop.prices.money import to_decimal
 
@@ -48,13 +49,13 @@ COLUMNS = [
     *("order", "status", "created_at", "ended_at", "email", "buyer"),
     *("sku", "product", "options", "units", "unit_price", "amount", "tax_percent", "tax", "refunded_units"),
     *("shipping_method", "shipping", "shipping_tax", "total", "refunded", "currency"),
-    *("name", "line1", "line2", "city", "region", "postcode", "country", "phone"),
+    *ADDRESS_FIELDS,
     *("carrier", "tracking_number", "shipped_at", "buyer_note"),
 ]
 
 
 class TooManyOrders(ValueError):
-    """The page of the export shows the text."""
+    """Too many orders for one table. The page of the export shows the text."""
 
 
 class TimeCell(Cell):
@@ -166,7 +167,7 @@ class OrderLineTable(Table):
 
 
 def lines_of(order_ids: list[int]) -> "QuerySet[OrderLine]":
-    """With all that the table shows of them, the newest order first. `place` counts the lines of an order."""
+    """The lines with all that the table shows, the newest order first. `place` counts the lines of an order."""
     refunded = RefundLine.objects.filter(USED_UP, line=OuterRef("pk")).order_by().values("line")
     return (
         OrderLine.objects.using(reading_alias())

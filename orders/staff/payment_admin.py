@@ -86,7 +86,7 @@ class PaymentEventAdmin(ReadOnlyAdmin):
     list_filter = [WaitingFilter, "provider"]
     # Newest first. Any other order would sort all events for each page.
     sortable_by = ()
-    # `get_search_results` looks elsewhere; without fields there would be no box.
+    # Without fields there would be no search box; `get_search_results` does the search.
     search_fields = ["event_id"]
     search_help_text = _("Payment, order number, or the whole event or reference at the provider")
     fields = [
@@ -108,7 +108,7 @@ class PaymentEventAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[PaymentEvent], search_term: str
     ) -> tuple[QuerySet[PaymentEvent], bool]:
-        """By indexes: nobody looks for the middle of a reference."""
+        """Search by whole references and beginnings of numbers, which have indexes."""
         text = search_term.strip()
         if not text:
             return queryset, False

@@ -1,4 +1,4 @@
-"""What staff enter about a payment that they received: for each order its amount and a reference."""
+"""The form for payments that staff received: for each order the amount and a reference."""
 
 from collections.abc import Iterable
 from decimal import Decimal

@@ -14,16 +14,17 @@ from shop.staff.admin_base import ModelAdmin, TabularInline
 
 
 def may_see_orders(request: HttpRequest) -> bool:
+    """Staff who may change orders may see them too, as everywhere in Django's admin."""
     return request.user.has_perm("orders.view_order") or request.user.has_perm("orders.change_order")
 
 
 def may_manage_orders(request: HttpRequest) -> bool:
-    """Who can run the actions. Nobody can edit an order's fields."""
+    """Whether the person can run the actions. An order's fields cannot be edited."""
     return request.user.has_perm("orders.change_order")
 
 
 class ReadOnlyAdmin(ModelAdmin):
-    """A list and pages for everybody who may see orders."""
+    """A list and pages for staff who may see orders."""
 
     list_filter_sheet = False
     show_full_result_count = False

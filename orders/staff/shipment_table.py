@@ -1,7 +1,7 @@
-"""The table with which staff say that many orders have left, and with which numbers their parcels travel.
+"""The table with which staff mark many orders as shipped, with carriers and tracking numbers.
 
 It reads `order`, `carrier`, `tracking_number` and `status` of the exported table, and no other column: money, goods and
-addresses of an order change by its own pages alone. A line moves its order as the buttons of its page do.
+addresses of an order change by its own pages alone. A line changes its order as the buttons on the order's page do.
 """
 
 import re
@@ -48,7 +48,7 @@ class CodeCell(Cell):
 
 class ShipmentTable(Table):
     """A paid order with a carrier, a tracking number or the status `shipped` is marked as shipped; of one that has
-    left, carrier and number are corrected. Empty cells change nothing, so lines that say nothing are skipped.
+    left, carrier and number are corrected. Empty cells change nothing, so lines without an entry are skipped.
     """
 
     order = Field("code", "order", CodeCell())
@@ -67,14 +67,14 @@ class ShipmentTable(Table):
     made_by: Any = None
 
     def before_import(self, dataset: Any, **options: Any) -> None:
-        """The orders are locked by their ids, so that two imports never wait for each other in a circle."""
+        """Lock the orders in the order of their ids, so that two imports cannot deadlock."""
         self.made_by = options.get("user")
         self.said: dict[str, dict[str, str]] = {}
         codes = {code_in(str(cell or "")) for cell in dataset["order"]} if "order" in (dataset.headers or []) else set()
         list(Order.objects.select_for_update(no_key=True).filter(code__in=codes).order_by("pk").values_list("pk"))
 
     def before_import_row(self, row: Any, **options: Any) -> None:
-        """An order is never made here. An order with several lines stands in several lines of the exported table."""
+        """Check that the order exists, and that all of its lines in the table say the same."""
         code = code_in(str(row.get("order") or ""))
         if not Order.objects.filter(code=code).exists():
             raise ValidationError(_("There is no order “%(order)s”.") % {"order": row.get("order") or ""})
@@ -88,7 +88,7 @@ class ShipmentTable(Table):
         return is_silent(row) or (instance.shipped_at is not None and merged(instance, row) == parcel_of(instance))
 
     def save_instance(self, instance: Order, is_create: bool, row: Any, **options: Any) -> None:
-        """In a preview too: it is rolled back, with the mail."""
+        """Change the order, in a preview too: it is rolled back, with the mail."""
         parcel = merged(instance, row)
         if instance.shipped_at is not None:
             lifecycle.correct_tracking(order_id=instance.pk, **parcel)
@@ -110,7 +110,7 @@ def is_silent(row: Any) -> bool:
 
 
 def shipment_in(row: Any) -> dict[str, str]:
-    """The cells, by the rules of the form on the order's page. Raises ValidationError."""
+    """The cells, checked by the form on the order's page. Raises ValidationError."""
     form = TrackingForm({name: text_of(row.get(name)) for name in ("carrier", "tracking_number")})
     if not form.is_valid():
         raise ValidationError([str(error) for errors in form.errors.values() for error in errors])
@@ -132,12 +132,12 @@ def parcel_of(order: Order) -> dict[str, str]:
 
 
 def merged(order: Order, row: Any) -> dict[str, str]:
-    """What the order has, with what the line says."""
+    """The order's carrier and number, replaced where the line has others."""
     return parcel_of(order) | {name: said for name, said in shipment_in(row).items() if said}
 
 
 class WithOrderTables(WithTables):
-    """Out go the lines of orders, in come the parcels."""
+    """Exports order lines, imports shipments."""
 
     import_permissions = ("orders.change_order",)
 

@@ -1,30 +1,39 @@
 """Shipping methods in the admin: where to, at what price, and examples of what a parcel costs."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelect2MultipleWidget
 
 from orders.checkout.shipping_prices import price_for
 from orders.models import ShippingMethod, ShippingPrice
-from orders.staff.shipping_form import ShippingMethodForm, ShippingPriceForm, ShippingPriceFormSet
-from shop.addresses.countries import country_name
+from shop.addresses.countries import country_choices, country_name
 from shop.languages.columns import in_all_languages
 from shop.prices.money import decimals_of
-from shop.prices.price_field import price_text
+from shop.prices.price_field import PriceField, price_text
 from shop.staff.admin_base import StaffAdmin, TabularInline
 from shop.staff.history_pages import WithHistory
+
+if TYPE_CHECKING:
+    # django-unfold has no types; its formset extends this one.
+    BaseInlineFormSet = forms.BaseInlineFormSet[Any, Any, Any]
+else:
+    from unfold.forms import PaginationInlineFormSet as BaseInlineFormSet
 
 EXAMPLE_GRAMS = (100, 500, 1_000, 2_000, 5_000, 10_000, 30_000)
 # In whole units of the currency.
 EXAMPLE_TOTALS = (10, 50, 100, 200, 500, 1_000)
 # In the list; a method may go to two hundred.
 COUNTRIES_SHOWN = 4
+# No parcel is heavier than this; PostgreSQL's column could hold more.
+GRAMS_MAX = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +42,72 @@ class Example:
     price: str
 
 
+class ShippingMethodForm(forms.ModelForm):  # type: ignore[type-arg]
+    free_from_minor = PriceField(
+        label=gettext_lazy("Free from"),
+        required=False,
+        help_text=gettext_lazy("Goods of this total or more are sent free of charge. Empty means never."),
+    )
+    countries = forms.MultipleChoiceField(
+        label=gettext_lazy("Countries"),
+        required=False,
+        choices=country_choices,
+        widget=UnfoldAdminSelect2MultipleWidget,
+        help_text=gettext_lazy("Empty means all countries."),
+    )
+
+    class Meta:
+        model = ShippingMethod
+        fields = "__all__"  # noqa: DJ007 the admin's fieldsets choose
+
+
+class ShippingPriceForm(forms.ModelForm):  # type: ignore[type-arg]
+    """The bound is a weight or an amount, as the method says."""
+
+    price_minor = PriceField(label=gettext_lazy("Price"), free=True)
+
+    class Meta:
+        model = ShippingPrice
+        fields = ["up_to", "price_minor"]
+
+    def __init__(self, *args: Any, basis: str = ShippingMethod.Basis.WEIGHT, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        no_limit = {"placeholder": str(_("no limit"))}
+        if basis == ShippingMethod.Basis.TOTAL:
+            self.fields["up_to"] = PriceField(label=gettext_lazy("Up to"), required=False)
+            self.fields["up_to"].widget.attrs.update(no_limit)
+        else:
+            self.fields["up_to"] = forms.IntegerField(
+                label=gettext_lazy("Up to"),
+                required=False,
+                min_value=1,
+                max_value=GRAMS_MAX,
+                widget=UnfoldAdminIntegerFieldWidget(attrs=no_limit),
+            )
+
+
+class ShippingPriceFormSet(BaseInlineFormSet):
+    def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
+        """The basis as posted: the admin makes these forms before it has read the method's own."""
+        basis = self.data.get("basis", self.instance.basis) if self.is_bound else self.instance.basis
+        return {**super().get_form_kwargs(index), "basis": basis}
+
+    def clean(self) -> None:
+        """Refuse a bound that another price has, at its field."""
+        seen = set()
+        for form in self.forms:
+            row = getattr(form, "cleaned_data", {})
+            if not row or row.get("DELETE") or "up_to" not in row:
+                continue
+            bound = row["up_to"]
+            if bound in seen:
+                form.add_error("up_to", _("There is a price for this already."))
+            seen.add(bound)
+        super().clean()
+
+
 class ShippingPriceInline(TabularInline):
-    """Whoever may change the method may change its prices."""
+    """Staff who may change the method may change its prices."""
 
     model = ShippingPrice
     form = ShippingPriceForm
@@ -127,7 +200,7 @@ class ShippingMethodAdmin(WithHistory, StaffAdmin):
 
 
 def examples_of(method: ShippingMethod) -> list[Example]:
-    """What parcels cost by the saved prices; goods below the total from which sending is free."""
+    """Examples by the saved prices, for goods below the total from which sending is free."""
     prices = list(method.prices.all())
     if method.basis == ShippingMethod.Basis.WEIGHT:
         return [Example(weight_text(grams), example_price(grams, prices)) for grams in EXAMPLE_GRAMS]
@@ -145,7 +218,7 @@ def examples_of(method: ShippingMethod) -> list[Example]:
 
 
 def example_price(measure: int, prices: list[ShippingPrice]) -> str:
-    """By the rule of the checkout."""
+    """The price by the checkout's own rule."""
     price_minor = price_for(measure, prices)
     return _("not offered") if price_minor is None else price_text(price_minor)
 

@@ -1,7 +1,7 @@
 """The ordinary stock behind orders that came from a cart: held, sold, released or returned with the order's status.
 
 Lines of a flash sale have their units in the sale (`orders/units/taken.py`). Call these in the transaction that moves
-the orders, with their rows locked: orders first, then variants, so nobody waits in a circle.
+the orders, with their rows locked: orders first, then variants, so that there is no deadlock.
 """
 
 from collections import defaultdict
@@ -17,7 +17,7 @@ Kind = StockChange.Kind
 
 
 def move_units(*, order_ids: Sequence[int], kind: StockChange.Kind) -> None:
-    """Move the units of each order. Raises NotEnoughUnits, and the caller's transaction must then be given up."""
+    """Move the units of each order. Raises NotEnoughUnits, and the caller must then roll back the transaction."""
     units_of_order: defaultdict[str, dict[int, int]] = defaultdict(dict)
     lines = OrderLine.objects.filter(order_id__in=order_ids, sale_item=None).order_by("order_id")
     for code, variant_id, units in lines.values_list("order__code", "variant_id", "units"):
@@ -31,7 +31,7 @@ def move_units(*, order_ids: Sequence[int], kind: StockChange.Kind) -> None:
 
 
 def return_to_stock(*, order: Order, units_of_line: Mapping[int, int], made_by: User | None = None) -> None:
-    """Refunded units are back on the shelf: by line id, how many. None of the lines is from a flash sale."""
+    """Put refunded units back on the shelf: how many, by line id. Lines of a flash sale are left out."""
     lines = OrderLine.objects.filter(order=order, sale_item=None, pk__in=units_of_line)
     units_of = {variant_id: units_of_line[pk] for pk, variant_id in lines.values_list("pk", "variant_id")}
     if units_of:

@@ -14,7 +14,7 @@ from seckill.store.client import StoreUnreachable
 
 
 def sold_in_the_store(*, reservation_ids: Iterable[UUID | None]) -> set[UUID]:
-    """Those of the reservations whose holds are sold. None of an item for which the store does not answer."""
+    """The reservations whose holds are sold. Items for which the store does not answer are left out."""
     of_item: defaultdict[int, list[UUID]] = defaultdict(list)
     for reservation_id in reservation_ids:
         if reservation_id is not None:

@@ -1,4 +1,4 @@
-"""`SaleItem.taken`: how many units live orders have. By it PostgreSQL itself refuses to oversell."""
+"""`SaleItem.taken`: how many units live orders have. PostgreSQL itself refuses to oversell by this number."""
 
 from collections.abc import Sequence
 

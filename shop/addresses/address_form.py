@@ -37,7 +37,7 @@ CHINESE_ORDER = ("name", "phone", "country", "region", "city", "line1", "line2",
 
 
 class AddressForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Of an address in the account; `orders/shipping/delivery_form.py` has that of an order."""
+    """The form for an address in the account. The form for an order's address extends it."""
 
     country = forms.ChoiceField(label=_("Country or region"), choices=[])
 

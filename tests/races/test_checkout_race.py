@@ -14,8 +14,8 @@ from queue import Empty, SimpleQueue
 import pytest
 
 from orders.cart.cart_holder import Holder
-from orders.checkout.placement import PlaceOutcome, Wish, place_once, place_order
-from orders.idempotent_calls import Call, CallState
+from orders.checkout.placement import CheckoutRequest, PlaceOutcome, place_once, place_order
+from orders.idempotent_calls import CallState, KeyedCall
 from orders.life import lifecycle
 from orders.models import Cart, CartLine, Order, OrderStatus
 from shop.models import Variant
@@ -30,7 +30,9 @@ LAST_UNITS = int(os.environ.get("LAST_UNIT_RACES", "25"))
 THREADS = 20
 
 
-def carts_with(count: int, lines: Sequence[tuple[Variant, int]], *, reverse_every_second: bool = True) -> list[Wish]:
+def carts_with(
+    count: int, lines: Sequence[tuple[Variant, int]], *, reverse_every_second: bool = True
+) -> list[CheckoutRequest]:
     """Guests with these lines, every second one in the opposite order."""
     carts = Cart.objects.bulk_create(Cart() for _ in range(count))
     CartLine.objects.bulk_create(
@@ -42,9 +44,9 @@ def carts_with(count: int, lines: Sequence[tuple[Variant, int]], *, reverse_ever
     return [wish_of(Holder(token=cart.token), email=f"guest-{cart.pk}@example.com") for cart in carts]
 
 
-def all_at_once(work: Callable[[Wish], str], wishes: Sequence[Wish]) -> Counter[str]:
+def all_at_once(work: Callable[[CheckoutRequest], str], wishes: Sequence[CheckoutRequest]) -> Counter[str]:
     """How often each answer came. An exception is an answer too, so that none is missed."""
-    waiting: SimpleQueue[Wish] = SimpleQueue()
+    waiting: SimpleQueue[CheckoutRequest] = SimpleQueue()
     answers: list[str] = []
     barrier = threading.Barrier(min(THREADS, len(wishes)))
     for wish in wishes:
@@ -71,7 +73,7 @@ def all_at_once(work: Callable[[Wish], str], wishes: Sequence[Wish]) -> Counter[
     return Counter(answers)
 
 
-def order(wish: Wish) -> str:
+def order(wish: CheckoutRequest) -> str:
     return place_order(wish).outcome
 
 
@@ -87,7 +89,7 @@ def test_two_lines_in_opposite_order_sell_exactly_what_is_there() -> None:
     more = carts_with(units, [(cup, 1), (tea, 1)])
     ends = list(Order.objects.values_list("pk", flat=True))
 
-    def end_or_buy(wish: Wish) -> str:
+    def end_or_buy(wish: CheckoutRequest) -> str:
         pk = ends.pop()
         ended = lifecycle.cancel(order_id=pk) if pk % 2 else lifecycle.pay(order_id=pk)
         assert ended
@@ -118,8 +120,8 @@ def test_calls_that_are_repeated_at_once_order_once_each() -> None:
     tea = goods("tea", units=100)
     wishes = carts_with(5, [(tea, 1)])
 
-    def call(wish: Wish) -> str:
-        result = place_once(wish, Call(owner=wish.holder.owner, key="key"), wait=random.random() < 0.5)
+    def call(wish: CheckoutRequest) -> str:
+        result = place_once(wish, KeyedCall(owner=wish.holder.owner, key="key"), wait=random.random() < 0.5)
         return result.state
 
     repeated = wishes * 8

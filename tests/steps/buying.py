@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 
 from orders.cart.cart_holder import Holder, open_cart
 from orders.cart.cart_lines import add_units
-from orders.checkout.placement import Wish
+from orders.checkout.placement import CheckoutRequest
 from orders.life import intake
 from orders.models import Order, OrderLine, OrderStatus
 from seckill import ledger
@@ -142,7 +142,7 @@ def fill(holder: Holder, **units_of: int) -> Holder:
     return holder
 
 
-def wish_of(holder: Holder, **changes: Any) -> Wish:
+def wish_of(holder: Holder, **changes: Any) -> CheckoutRequest:
     values: dict[str, Any] = {
         "holder": holder,
         "address": ADDRESS,
@@ -150,7 +150,7 @@ def wish_of(holder: Holder, **changes: Any) -> Wish:
         "language": "en",
         "email": "" if holder.buyer_id else GUEST,
     }
-    return Wish(**{**values, **changes})
+    return CheckoutRequest(**{**values, **changes})
 
 
 def assert_stock_agrees(variant: Variant) -> None:

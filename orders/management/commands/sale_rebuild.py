@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
 from orders.management.commands.sale_audit import away, items_named, show_progress
-from orders.repair.lost_orders import bring_back_orders
-from orders.repair.reconcile import StillDiffers, reconcile
+from orders.repair.reconcile import StillDiffers, collect_reservations, reconcile
+from orders.repair.replaced_database import end_what_ended_in_the_store
 from seckill.items.archive import bring_back
+from seckill.items.lock import item_lock
 from seckill.store.client import StoreUnreachable
 
 
@@ -55,8 +56,8 @@ class Command(BaseCommand):
 
     def bring_back_orders(self, *, item_ids: list[int]) -> None:
         for item in items_named(item_ids):
-            found = bring_back_orders(item_id=item.pk)
-            self.stdout.write(f"item {item.pk}: {found.orders} orders brought back, {found.ended} had ended meanwhile")
+            orders, ended = bring_back_lost_orders(item_id=item.pk)
+            self.stdout.write(f"item {item.pk}: {orders} orders brought back, {ended} had ended meanwhile")
 
     def rebuild(self, *, item_ids: list[int], from_nothing: bool) -> None:
         console = Console(stderr=True)
@@ -82,3 +83,16 @@ class Command(BaseCommand):
                     f"{result.collected} collected from the store, {result.compared} orders compared, "
                     f"{result.restored} restored, {result.confirmed} confirmed, {result.released} released"
                 )
+
+
+def bring_back_lost_orders(*, item_id: int) -> tuple[int, int]:
+    """Bring back the item's orders that PostgreSQL has lost, and return how many were missing and how many had ended.
+
+    The store keeps every hold that still counts. Holds without an order become orders. Those that are sold stay sold:
+    their orders await the provider's event, or staff who record the payment, however late (units/lost_payments.py).
+    Nothing changes in the store, and the sale may go on. Safe to repeat. Raises StoreUnreachable and database errors.
+    """
+    with item_lock(item_id=item_id):
+        # First, since others may have their units.
+        ended = end_what_ended_in_the_store(item_id=item_id)
+        return collect_reservations(item_id=item_id), ended

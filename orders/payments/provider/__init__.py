@@ -1,1 +1,1 @@
-"""What the shop asks of a payment provider, whatever company it is. Nothing here knows one of them."""
+"""The interface of payment providers, and what all of them share. Nothing here depends on one of them."""

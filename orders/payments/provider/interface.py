@@ -84,7 +84,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A provider's verified message about a payment. `amount_minor` and `currency` are what really changed hands."""
+    """A provider's verified message about a payment. `amount_minor` and `currency` are the money that really moved."""
 
     event_id: str
     kind: EventKind

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
 
-from orders.payments.provider.timing import database_now, next_attempt
+from orders.payments.provider.timing import claim_attempt, database_now
 from orders.payments.simulated import company
 from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
@@ -55,11 +55,10 @@ def deliver_now(*, session: SimulatedSession) -> None:
 def deliver(*, message: SimulatedMessage) -> bool:
     """Send the message once. False if another worker sends it, or the shop did not accept it. Raises OSError."""
     attempts = message.attempts + 1
-    # Schedule the next attempt before this one, so that two sweeps do not both send it, and a crash leads to a retry.
-    unclaimed = SimulatedMessage.objects.filter(pk=message.pk, attempts=message.attempts, delivered_at=None)
-    if unclaimed.update(attempts=attempts, deliver_at=next_attempt(attempts=attempts)) != 1:
-        return False
     claimed = SimulatedMessage.objects.filter(pk=message.pk)
+    undelivered = claimed.filter(delivered_at=None)
+    if not claim_attempt(undelivered, attempts_before=message.attempts, column="deliver_at"):
+        return False
     try:
         post(body=message.body.encode())
     except (NotDelivered, http.client.HTTPException, OSError) as error:

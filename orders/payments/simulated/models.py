@@ -33,7 +33,7 @@ class SimulatedSession(models.Model):
     amount_minor = models.PositiveBigIntegerField()
     currency = models.CharField(max_length=3)
     return_url = models.CharField(max_length=500)
-    # Where a buyer goes who has not paid. Pages of an older release have only the other address.
+    # The address for buyers who have not paid. Pages of an older release have only the other address.
     cancel_url = models.CharField(max_length=500, blank=True, default="", db_default="")
     status = models.CharField(max_length=20, choices=Status, default=Status.OPEN)
     delivery = models.CharField(max_length=20, choices=Delivery, default=Delivery.ONCE)
@@ -50,7 +50,7 @@ class SimulatedSession(models.Model):
 
     @property
     def way_back(self) -> str:
-        """Where the page leads now: a payment that may yet come is not “left”."""
+        """The address that the page leads to now. A payment that may still come does not count as “left”."""
         paid = self.status in (self.Status.PROCESSING, self.Status.CAPTURED, self.Status.REFUNDED)
         return self.return_url if paid else self.cancel_url or self.return_url
 

@@ -1,4 +1,4 @@
-"""The simulated company's payment page. As with real companies, whoever has its address can pay."""
+"""The simulated company's payment page. As with real companies, anyone with its address can pay."""
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -11,7 +11,7 @@ from orders.payments.simulated import company
 from orders.payments.simulated.delivery import deliver_now
 from orders.payments.simulated.models import SimulatedSession
 
-# What the buttons do. Leaving without paying is a link and not a button.
+# The actions of the buttons. Leaving without paying is a link and not a button.
 ACTIONS = {
     "pay": company.pay,
     "decline": company.decline,

@@ -11,8 +11,8 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from orders import tasks
+from orders.cart.cart_holder import KEPT
 from orders.cart.cart_lines import LINES_MAX, UNITS_MAX
-from orders.cart.old_carts import KEPT
 from orders.models import Cart, CartLine
 from shop.models import Product, StockChange, Variant
 from shop.stock.movements import move

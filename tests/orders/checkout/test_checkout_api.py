@@ -13,7 +13,7 @@ from django.db.models import F
 from rest_framework.test import APIClient
 
 from orders import idempotent_calls, tasks
-from orders.idempotent_calls import Call, CallState
+from orders.idempotent_calls import CallState, KeyedCall
 from orders.models import IdempotentCall, Order, OrderStatus
 from shop.models import Variant
 from tests.steps.at_once import at_once, run_and_close
@@ -160,7 +160,7 @@ def test_while_the_first_call_runs_the_second_is_told_so(buyer: User) -> None:
 
     def hold_the_key() -> None:
         with transaction.atomic():
-            idempotent_calls.lock(Call(owner=f"buyer:{buyer.pk}", key="key"), wait=True)
+            idempotent_calls.lock(KeyedCall(owner=f"buyer:{buyer.pk}", key="key"), wait=True)
             key_taken.set()
             asked.wait(timeout=30)
 
@@ -246,6 +246,6 @@ def test_nothing_of_a_refused_call_is_kept() -> None:
             cursor.execute("CREATE TEMPORARY TABLE half_done (n int) ON COMMIT DROP")
         raise idempotent_calls.Refused("no")
 
-    result = idempotent_calls.run_once(Call(owner="o", key="k"), refuse)
+    result = idempotent_calls.run_once(KeyedCall(owner="o", key="k"), refuse)
     assert (result.state, result.refusal) == (CallState.NEW, "no")
     assert not IdempotentCall.objects.exists()

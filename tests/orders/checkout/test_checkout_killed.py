@@ -10,7 +10,7 @@ import pytest
 
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import place_once
-from orders.idempotent_calls import Call, CallState
+from orders.idempotent_calls import CallState, KeyedCall
 from orders.models import CartLine, IdempotentCall, Order
 from tests.live_shop import environment
 from tests.steps.buying import assert_stock_agrees, fill, wish_of
@@ -27,10 +27,10 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "shop.settings"
 django.setup()
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import place_once
-from orders.idempotent_calls import Call
+from orders.idempotent_calls import KeyedCall
 from tests.steps.buying import wish_of
 holder = Holder(token=uuid.UUID(sys.argv[1]))
-place_once(wish_of(holder), Call(owner=holder.owner, key="key"))
+place_once(wish_of(holder), KeyedCall(owner=holder.owner, key="key"))
 """
 
 
@@ -49,7 +49,7 @@ def check_out_and_die(holder: Holder, *, at: str, directory: Path) -> None:
 
 
 def repeat(holder: Holder) -> CallState:
-    return place_once(wish_of(holder), Call(owner=holder.owner, key="key")).state
+    return place_once(wish_of(holder), KeyedCall(owner=holder.owner, key="key")).state
 
 
 def test_killed_before_the_commit_nothing_has_happened_and_the_repeated_call_orders(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from django.conf import LazySettings
 
-from orders.checks import check_payments
+from orders.apps import check_payments
 
 
 def ids(**context: object) -> list[str | None]:

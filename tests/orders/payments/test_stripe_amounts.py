@@ -2,7 +2,7 @@
 
 import pytest
 
-from orders.payments.stripe_amounts import from_stripe, to_stripe
+from orders.payments.stripe_checkout import from_stripe, to_stripe
 
 
 @pytest.mark.parametrize(

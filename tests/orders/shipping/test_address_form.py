@@ -6,7 +6,7 @@ import pytest
 from django.utils import translation
 from pytest_django import Settings
 
-from orders.shipping.delivery_form import DeliveryForm
+from orders.shipping.order_address import DeliveryForm
 from shop.addresses.countries import country_choices, country_name
 
 HANGZHOU = {
@@ -32,7 +32,7 @@ def errors(**changes: Any) -> dict[str, list[str]]:
 def test_a_whole_address_is_taken_as_it_is() -> None:
     filled = form()
     assert filled.is_valid(), filled.errors
-    address = filled.address()
+    address = filled.instance
     assert {name: getattr(address, name) for name in HANGZHOU} == HANGZHOU
 
 
@@ -61,7 +61,7 @@ def test_phone_numbers_are_taken_as_people_write_them(phone: str) -> None:
 def test_full_width_digits_and_needless_blanks_become_plain() -> None:
     filled = form(postcode="３１００１２", phone="＋８６ １３８００１３８０００", name="  Wang   Xiaoming ")
     assert filled.is_valid(), filled.errors
-    address = filled.address()
+    address = filled.instance
     assert (address.postcode, address.phone, address.name) == ("310012", "+86 13800138000", "Wang Xiaoming")
 
 

@@ -1,0 +1,60 @@
+"""An address in the API: as the checkout takes it, as a new address of an order is sent, and as an order shows it."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from orders.models import ShippingAddress
+from shop.addresses.address_checks import ADDRESS_FIELDS, address_errors, tidy
+from shop.http.serializers import StrictSerializer, StringField
+
+
+def length_max(name: str) -> int:
+    return int(getattr(ShippingAddress._meta.get_field(name), "max_length", 0))
+
+
+def checked(values: dict[str, Any]) -> dict[str, str]:
+    """All fields of the address, tidied. Raises ValidationError."""
+    tidied = {name: tidy(name, values.get(name, "")) for name in ADDRESS_FIELDS}
+    if errors := address_errors(tidied):
+        raise serializers.ValidationError(errors)
+    return tidied
+
+
+class ShippingAddressSerializer(serializers.ModelSerializer[ShippingAddress]):
+    class Meta:
+        model = ShippingAddress
+        fields = ADDRESS_FIELDS
+
+
+class NewAddressSerializer(ShippingAddressSerializer):
+    """An address as the form takes it (shop/addresses/address_form.py)."""
+
+    postcode = serializers.CharField(
+        max_length=length_max("postcode"),
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Empty where the country has none.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return checked(attrs)
+
+
+class AddressSerializer(StrictSerializer):
+    name = StringField(max_length=length_max("name"))
+    line1 = StringField(max_length=length_max("line1"), help_text="Street and house number.")
+    line2 = StringField(max_length=length_max("line2"), required=False, allow_blank=True, default="")
+    city = StringField(max_length=length_max("city"))
+    region = StringField(max_length=length_max("region"), required=False, allow_blank=True, default="")
+    postcode = StringField(
+        max_length=length_max("postcode"), allow_blank=True, help_text="Empty where the country has none."
+    )
+    country = StringField(max_length=length_max("country"), help_text="ISO 3166, two letters: CN.")
+    phone = StringField(
+        max_length=length_max("phone"), required=False, allow_blank=True, default="", help_text="For the courier."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return checked(attrs)
