@@ -8,12 +8,11 @@ from django.conf import settings
 
 from web.application import FrontDoor
 from web.lanes import lanes
-from web.open_sales import connect_to_database, connect_to_store, read_open_sales
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers
 from web.reservations.hot_lane import HotLane
 from web.shells import Shells
-from web.warm_start import WarmStart
+from web.warm_start import WarmStart, connect_to_database, connect_to_store, read_open_sales
 
 views = ViewAnswers()
 gate = Gate(views=views) if settings.GATE else None

@@ -75,7 +75,7 @@ class SaleLiveView(APIView):
         body = sale_live_body(
             [(item.pk, counters.get(item.pk)) for item in items],
             now_ms=now_ms(),
-            opening_spread_ms=waiting_pages.spread_ms(sale_id),
+            opening_spread_ms=waiting_pages.opening_spread_ms(sale_id),
         )
         return unless_known(request, body)
 

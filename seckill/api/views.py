@@ -30,8 +30,8 @@ from seckill.api.serializers import (
     ReservationSerializer,
     SaleSerializer,
 )
+from seckill.live.answer import jitter_seconds
 from seckill.live.page_texts import refusal_detail
-from seckill.live.spread import spread_seconds
 from seckill.models import Sale, listed_sales, published_items, published_sales, with_products
 from seckill.outcomes import HTTP, Outcome
 from seckill.passes import passes
@@ -109,7 +109,7 @@ def refusal(reservation: ledger.Reservation) -> HttpResponse:
     answer = HTTP[outcome]
     retry_after_seconds = None
     if answer.retry_after_seconds is not None:
-        retry_after_seconds = spread_seconds(answer.retry_after_seconds, now_ms=reservation.now_ms)
+        retry_after_seconds = jitter_seconds(answer.retry_after_seconds, now_ms=reservation.now_ms)
     more: dict[str, Any] = {"server_time": rfc3339(reservation.now_ms)}
     if outcome is Outcome.NOT_OPEN:
         retry_after_seconds = math.ceil(reservation.retry_ms / 1000)

@@ -41,7 +41,7 @@ class WaitingPages:
     def count(self, sale_id: int, *, calls: int = 1) -> None:
         self._second(sale_id).calls += calls
 
-    def spread_ms(self, sale_id: int) -> int:
+    def opening_spread_ms(self, sale_id: int) -> int:
         """Over how many milliseconds the pages of this process should spread their calls."""
         second = self._second(sale_id)
         pages = max(second.calls, second.before)

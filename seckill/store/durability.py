@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
+from django.core.checks import CheckMessage, Error, Warning
+from django.db import OperationalError, connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from seckill.store.client import StoreUnreachable, all_members, ask_member
-from seckill.store.members import Member, online_replicas
+from seckill.store.client import Member, StoreUnreachable, all_members, ask_member, online_replicas
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,24 @@ DATABASE_RULES = {
         ),
     ),
 }
+
+
+def check_durability(**_context: Any) -> list[CheckMessage]:
+    """The check of `manage.py check --deploy`: one error per weakness, or a warning if weak stores are allowed.
+
+    Other commands do not run it, since it needs both stores.
+    """
+    try:
+        weaknesses = find_weaknesses()
+    except StoreUnreachable as error:
+        return [Error(f"The reservation store does not answer: {error}", id="seckill.E002")]
+    except OperationalError as error:
+        return [Error(f"PostgreSQL does not answer: {error}", id="seckill.E003")]
+    if settings.SECKILL_ALLOW_WEAK_DURABILITY:
+        allowed = "Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set."
+        return [Warning(weakness.text, hint=allowed, id="seckill.W001") for weakness in weaknesses]
+    refused = "Until then no sale can be published."
+    return [Error(weakness.text, hint=refused, id="seckill.E001") for weakness in weaknesses]
 
 
 def reason_to_refuse() -> str:

@@ -17,8 +17,7 @@ from tests.conftest import make_item
 from tests.live_shop import SEVERAL_WEB_PROCESSES, live_processes, live_web, status_of
 from tests.own_store import as_reservation_store, free_port, running
 from web.lanes import Lane
-from web.open_sales import OpenSales
-from web.warm_start import WarmStart, own_host, pages_in_all_languages
+from web.warm_start import OpenSales, WarmStart, own_host, pages_in_all_languages
 
 # With a margin for a busy machine.
 SOON_SECONDS = 5.0

@@ -110,8 +110,8 @@ class Gate:
             items.append((item_id, None if snapshot is AWAY else snapshot.counters_at(now_s)))
         if call.kind is Kind.ITEM_LIVE:
             return live_body(items[0][1], now_ms=now_ms())
-        spread_ms = waiting_pages.spread_ms(call.object_id)
-        return sale_live_body(items, now_ms=now_ms(), opening_spread_ms=spread_ms)
+        opening_spread_ms = waiting_pages.opening_spread_ms(call.object_id)
+        return sale_live_body(items, now_ms=now_ms(), opening_spread_ms=opening_spread_ms)
 
     def _refuse(
         self, item_id: int, pass_: Pass, *, language: str, templates: Mapping[tuple[Kind, str], HeaderTemplate]
