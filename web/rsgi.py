@@ -1,4 +1,4 @@
-"""What the web server calls: `granian --interface rsgi web.rsgi:application`. One object a web process."""
+"""The web server's entry point: `granian --interface rsgi web.rsgi:application`. One object a web process."""
 
 # First, since it loads the settings and the apps.
 from shop.wsgi import application as wsgi_application
@@ -32,7 +32,7 @@ application = FrontDoor(
         connect_to_store=connect_to_store,
         read_sales=read_open_sales,
         gate=gate,
-        # Rendering loads Django's parts, also where the pages are not kept.
+        # Rendering loads Django's parts, even where pages are not kept.
         pages=shells,
     ),
 )

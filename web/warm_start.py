@@ -1,12 +1,12 @@
-"""What a web process does before it is asked the first time, so that its first callers need not wait for it.
+"""Warms up a web process before its first request, so that its first callers need not wait.
 
 It opens connections to the stores, reads the sales that are open or open soon, and renders the home page and the pages
 of these sales, for which Django loads the whole shop. The process takes connections only afterwards: granian binds its
 port when `__rsgi_init__` has returned.
 
 A store that is away must not keep a host out: after a power failure all hosts start at once, perhaps before the stores,
-and orders, payments and pages go on without the store of a sale. So it all ends after WARM_SECONDS_MAX, and whatever is
-missing then is done when somebody asks, as it always was.
+and orders, payments and pages go on without the store of a sale. So the warm-up ends after WARM_SECONDS_MAX, and
+requests do the rest when they need it.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ T = TypeVar("T")
 WARM_SECONDS_MAX = 6.0
 # How long the gate may take to read the items. It asks every 50 ms.
 GATE_SECONDS_MAX = 1.0
-# Each may take tens of milliseconds. The others are rendered when somebody asks.
+# Each may take tens of milliseconds. Other pages are rendered at their first request.
 PAGES_MAX = 20
 # One page may show many items, and the gate reads all that are asked for every 50 ms.
 ITEMS_MAX = 200
@@ -48,14 +48,14 @@ CONNECTIONS = 9
 
 @dataclass(frozen=True, slots=True)
 class OpenSales:
-    """The first calls will be for these: items of sales that are open or open soon, and the paths of their pages."""
+    """The targets of the first calls: items of sales that are open or open soon, and the paths of their pages."""
 
     item_ids: Sequence[int]
     paths: Sequence[str]
 
 
 class WarmStart:
-    """All of it. The functions are called in threads and may fail; `gate` is None where it is turned off."""
+    """The steps of the warm-up. The functions are called in threads and may fail; `gate` is None where it is off."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class WarmStart:
         self._seconds_max = seconds_max
 
     async def run(self) -> None:
-        """Do all of it, for at most `seconds_max`. Raises nothing: what fails is logged and left out."""
+        """Take all steps, in at most `seconds_max`. Raises nothing: a step that fails is logged and left out."""
         try:
             async with asyncio.timeout(self._seconds_max):
                 await asyncio.gather(*map(self._connect, self._lanes), self._read())
@@ -131,13 +131,13 @@ def pages_in_all_languages(paths: Sequence[str]) -> list[str]:
 
 
 def own_host() -> str:
-    """A Host header that the shop takes for its own, if it says one."""
+    """A Host header that the shop accepts: that of SHOP_URL, else the first of ALLOWED_HOSTS."""
     named = urlsplit(settings.SHOP_URL).netloc
     return named if is_own_host(named) else next(iter(settings.ALLOWED_HOSTS), named)
 
 
 def read_open_sales() -> OpenSales:
-    """The items that are on sale or soon will be, those that opened last first. Raises database errors."""
+    """The items of sales that are open or open soon, the latest opening first. Raises database errors."""
     try:
         soon = timezone.now() + timedelta(seconds=settings.SECKILL_PASS_LEAD_SECONDS)
         found = published_items().filter(sale__opens_at__lte=soon, sale__closes_at__gt=timezone.now())
@@ -161,7 +161,7 @@ def connect_to_store(item_ids: Sequence[int]) -> None:
         scripts.connect(client, count=CONNECTIONS)
         return dict.fromkeys(item_ids)
 
-    # One item that need not exist, where nothing is on sale: a Cluster is then known, and so is a single server.
+    # Without a sale, ask for an item that need not exist: the process then knows the Cluster or the single server.
     ask_each(connect, item_ids=item_ids or [0])
 
 

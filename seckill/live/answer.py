@@ -16,7 +16,7 @@ POLL_MS = 1_000
 POLL_SLOWLY_MS = 10_000
 # A prime: consecutive milliseconds are spread over the whole range of a jitter.
 JITTER_STEP = 7919
-# While the opening is further away than this, a page can ask slowly: nothing changes that it must know quickly.
+# While the opening is further away than this, a page asks slowly: no figure changes soon.
 FAR_FROM_OPENING_MS = 60_000
 
 
@@ -52,7 +52,7 @@ def waits_for_opening(items: Sequence[tuple[int, Counters | None]]) -> bool:
 
 
 def item_figures(counters: Counters | None) -> dict[str, Any]:
-    """What only a change of the item or of its phase changes."""
+    """The figures, which stay the same until the item or its phase changes."""
     if counters is None:
         unknown = dict.fromkeys(("quantity", "left", "held", "sold", "opens_at", "closes_at"))
         return {"phase": None, "availability": "unavailable", **unknown}
@@ -76,7 +76,7 @@ def live_etag(body: dict[str, Any]) -> str:
 
 
 def availability_of(counters: Counters) -> str:
-    """Whether units are left, regardless of the phase. Where a yes cannot be given for a moment, that is said."""
+    """Whether units are left, regardless of the phase; `unavailable` while the store refuses new reservations."""
     if counters.left is not None and counters.left <= 0:
         return "held_by_others" if counters.held > 0 else "sold_out"
     if counters.backlog_full:

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 from redis import Redis
 
-# How long nobody asks a store that did not answer in time. Then one call tries again.
+# How long calls fail at once after a store did not answer in time. Then one call tries again.
 PROBE_INTERVAL_SECONDS = 0.25
 # The longest that a call may take (CACHES in shop/settings.py). Only then may another one try.
 PROBE_SECONDS_MAX = 2.0

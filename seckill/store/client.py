@@ -1,7 +1,7 @@
 """Asking the reservation store: the server that has an item, or each server that has some of several items.
 
 The address of the store decides what a server is (shop/configuration/redis_address.py): the only one, the primary that
-the sentinels name now, or one of the primaries of a Cluster. Whoever asks gets an ordinary client of that server.
+the sentinels name now, or one of the primaries of a Cluster. Each caller gets an ordinary client of that server.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 # What a replica's client takes over from that of its primary.
 SAME = ("username", "password", "db", "socket_timeout", "socket_connect_timeout", "socket_keepalive", "retry")
 
-# The settings by which `reservation_servers` has made its client, since tests change them, and the client.
+# The client of `reservation_servers`, and the settings that it was made with, since tests change them.
 _found: dict[str, tuple[object, Any]] = {}
 
 
@@ -164,7 +164,7 @@ def _replica_client(primary: Redis, host: str, port: int) -> Redis:
 
 
 def ask_member(step: Callable[[Redis], Result], *, client: Redis) -> Result:
-    """Call `step` with the client of one server, whatever it has. Raises StoreUnreachable."""
+    """Call `step` with the client of one server, for questions about the server itself. Raises StoreUnreachable."""
     try:
         return _call(step, client=client)
     except MovedError as error:
@@ -172,7 +172,7 @@ def ask_member(step: Callable[[Redis], Result], *, client: Redis) -> Result:
 
 
 def answers_of(pipeline: Any) -> list[Any]:
-    """The answers of a pipeline, errors among them, but for that of a key that another node has: it is raised."""
+    """The answers of a pipeline, with its errors. MovedError is raised: another node has the key."""
     answers: list[Any] = pipeline.execute(raise_on_error=False)
     for answer in answers:
         if isinstance(answer, MovedError):
@@ -201,7 +201,7 @@ def _node_of(item_id: int, *, nodes: ClusterNodes) -> Redis:
 
 
 def _groups(item_ids: Sequence[int]) -> list[list[int]]:
-    """The items by the node that has them; those whose node is not known together in one."""
+    """The items by the node that has them; the items of unknown nodes in one group."""
     groups: dict[object, list[int]] = {}
     for item_id in item_ids:
         groups.setdefault(server_of(item_id), []).append(item_id)
@@ -231,7 +231,7 @@ def _call(step: Callable[[Redis], Result], *, client: Redis) -> Result:
 
 
 def _failure(error: RedisError) -> StoreUnreachable:
-    """Noted for the log and the metrics."""
+    """The error to raise, after noting it for the log and the metrics."""
     cause = cause_of(error)
     report_failure(cause, str(error))
     return StoreUnreachable(str(error), cause=cause)

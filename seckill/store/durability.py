@@ -2,8 +2,8 @@
 
 A sale can be published or resumed only on servers without a weakness (seckill/publication.py,
 seckill/changes/journal.py); `manage.py check --deploy` names each weakness.
-Every server of the reservation store is checked, replicas too, since each of them may become a primary. Of PostgreSQL
-only the server, role and database of this process's connection are.
+Every server of the reservation store is checked, replicas too, since each of them may become a primary. Of PostgreSQL,
+only the server, role and database of this process's connection are checked.
 """
 
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ STORE_RULES = {
         ),
     ),
 }
-# Read too, for weaknesses_of_promises.
+# These are read too, for `weaknesses_of_promises`.
 REPLICA_SETTINGS = ("min-replicas-to-write", "repl-backlog-ttl")
 DATABASE_RULES = {
     # All of these wait for this server's disk; they differ in what they require of standbys.
@@ -160,7 +160,7 @@ def weaknesses_of_store() -> list[Weakness]:
             found += [of_node(member, weakness) for weakness in weaknesses_of_member(member)]
         except StoreUnreachable as error:
             silent.append(error)
-            # A replica that is away loses nothing. Whether enough of them are there is asked of the primary.
+            # A replica that is away loses nothing. The primary says whether enough replicas are connected.
             if member.primary:
                 found.append(of_node(member, silent_node()))
     if len(silent) == len(members):
@@ -177,7 +177,7 @@ def of_node(member: Member, weakness: Weakness) -> Weakness:
 
 
 def weaknesses_of_member(member: Member) -> list[Weakness]:
-    """Those of one server of the reservation store. Raises StoreUnreachable."""
+    """The weaknesses of one server of the reservation store. Raises StoreUnreachable."""
 
     def read(client: Redis) -> Any:
         try:
@@ -198,7 +198,7 @@ def weaknesses_of_member(member: Member) -> list[Weakness]:
 
 
 def weaknesses_of_promises(member: Member, values: Mapping[str, str]) -> list[Weakness]:
-    """What would lose a yes that waited for SECKILL_YES_REPLICAS replicas, or refuse each one."""
+    """Settings that lose a yes which waited for SECKILL_YES_REPLICAS replicas, or that make each yes fail."""
     wanted = settings.SECKILL_YES_REPLICAS
     found = []
     for setting, needed in (("min-replicas-to-write", str(wanted)), ("repl-backlog-ttl", "0")):
