@@ -24,7 +24,7 @@ LONGEST_HOLD = timedelta(days=8)
 
 
 class LatePayment(models.TextChoices):
-    """What happens with a payment that arrives after its hold has ended."""
+    """The ways to treat a payment that arrives after its hold has ended."""
 
     TAKE_AGAIN = "take_again", _("complete the purchase if units are left, otherwise refund")
     REFUND = "refund", _("always refund")

@@ -47,7 +47,7 @@ ROW_COUNTS = [
     ),
     RowCount(
         name="stampede_orders_unsettled",
-        help_text="Orders whose end the store has not been told",
+        help_text="Ended orders that are not settled in the reservation store",
         rows=Order.objects.filter(~AWAITING_PAYMENT, settled_at=None),
     ),
     RowCount(

@@ -40,8 +40,8 @@ STILL_GOOD_SECONDS = 2.0
 # How long a visitor waits for a page that is being rendered, if there is a last one, and if there is none.
 WAIT_SECONDS = 0.5
 FIRST_WAIT_SECONDS = 2.0
-# How long the last good page is served while Django cannot render it, usually because PostgreSQL is away. Nothing that
-# PostgreSQL knows can change meanwhile, and stock and phase come by the page's scripts from the reservation store.
+# How long the last good page is served while Django cannot render it, usually because PostgreSQL is away. The data
+# in PostgreSQL cannot change meanwhile, and stock and phase come by the page's scripts from the reservation store.
 LAST_GOOD_SECONDS = 600.0
 # Pages kept by one process; the longest unused goes first. A page has some tens of kilobytes.
 PAGES_MAX = 200

@@ -241,7 +241,7 @@ def all_holds(*, item_id: int) -> Iterator[dict[str, Hold | None]]:
     """All holds of the item in portions. Holds added meanwhile may be missed.
 
     A hold may come twice while the hash shrinks; remembering all of them would take as much memory as the item. None
-    means that one cannot be read. Only then may its name be no reservation id.
+    stands for a hold that cannot be read; its name may then be no reservation id.
     """
     for portion in scan(keys_of(item_id).holds, item_id=item_id):
         yield named_holds(portion)
@@ -296,7 +296,7 @@ def buyers_that_differ(*, item_id: int, totals: Totals, count_max: int) -> list[
     groups = totals.buyers.groups_that_differ(totals.buyers_counted)
     if not groups:
         return []
-    # Only so many groups: memory must stay small even if everything is broken.
+    # Compare only some groups: memory must stay small even if everything is broken.
     groups = set(sorted(groups)[:count_max])
     in_holds: Counter[str] = Counter()
     counted: Counter[str] = Counter()

@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 Result = TypeVar("Result")
 
-# What this process has logged: (event, item) -> the kind of error.
+# The failures that this process has logged: (event, item) -> the kind of error.
 _logged: dict[tuple[str, int], str] = {}
 
 

@@ -69,7 +69,7 @@ def item_figures(counters: Counters | None) -> dict[str, Any]:
 
 
 def live_etag(body: dict[str, Any]) -> str:
-    """The ETag of a body of `live`. Only the figures count: otherwise two answers would never have the same."""
+    """The ETag of a body of `live`. It depends on the figures alone: with the times, no two would be the same."""
     other = ("server_time", "poll_after_ms", "opening_spread_ms")
     figures = {name: value for name, value in body.items() if name not in other}
     return quote_etag(blake2b(json.dumps(figures).encode(), digest_size=12).hexdigest())

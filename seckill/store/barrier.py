@@ -20,7 +20,7 @@ KEY_LIFE_MS = 1_000
 
 
 class TooFewReplicas(RedisError):
-    """Fewer replicas than SECKILL_YES_REPLICAS have confirmed in time. What was written may be there or not."""
+    """Fewer replicas than SECKILL_YES_REPLICAS have confirmed in time. The write may survive or not."""
 
 
 class PinnedConnection:

@@ -35,7 +35,7 @@ from seckill.store.failures import Cause, report_failure
 
 Result = TypeVar("Result")
 
-# What a replica's client takes over from that of its primary.
+# The options that a replica's client takes over from the client of its primary.
 SAME = ("username", "password", "db", "socket_timeout", "socket_connect_timeout", "socket_keepalive", "retry")
 
 # The client of `reservation_servers`, and the settings that it was made with, since tests change them.

@@ -84,7 +84,7 @@ class ClusterNodes:
         return all(self._client(cluster, node).ping() for node in primaries)
 
     def moved(self, error: MovedError) -> None:
-        """A node has answered that another one has the slot."""
+        """Update the map: a node has answered that another one has the slot."""
         with suppress(KeyError):
             # A slot that the map does not have is not moved in it; the next map has it.
             self._read_cluster().nodes_manager.move_slot(error)
@@ -152,7 +152,7 @@ class ClusterNodes:
     def _connect(self) -> RedisCluster:
         return RedisCluster(
             startup_nodes=[ClusterNode(host, port) for host, port in self._address.hosts],  # type: ignore[no-untyped-call]
-            # The addresses of the setting are asked too, always: all others may change, as in Kubernetes.
+            # Always ask the addresses of the setting too: all others may change, as in Kubernetes.
             dynamic_startup_nodes=False,
             require_full_coverage=False,
             username=self._address.username,
@@ -165,7 +165,7 @@ class ClusterNodes:
 
 
 class ClusterFactory(ConnectionFactory):  # type: ignore[misc]
-    """What django-redis asks for the client of a Cluster: one ClusterNodes for each address and process."""
+    """Gives django-redis the client of a Cluster: one ClusterNodes for each address and process."""
 
     _clusters: dict[str, ClusterNodes] = {}
     _clusters_lock = threading.Lock()

@@ -2,8 +2,8 @@
 
 A sale can be published or resumed only on servers without a weakness (seckill/publication.py,
 seckill/changes/journal.py); `manage.py check --deploy` names each weakness.
-Every server of the reservation store is checked, replicas too, since each of them may become a primary. Of PostgreSQL,
-only the server, role and database of this process's connection are checked.
+Every server of the reservation store is checked, replicas too, since each of them may become a primary. For PostgreSQL,
+the server, role and database of this process's connection are checked.
 """
 
 from collections.abc import Mapping

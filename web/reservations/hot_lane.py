@@ -50,7 +50,7 @@ class HotLane:
         return None if template is None or content is None else answer_of(template, rendered(content), {})
 
     def _reserve(self, pass_: Pass, units: int, known: LearntHeaders) -> RawAnswer | None:
-        # Only with the headers for a yes: asked again by the view, a pass gets `already_reserved`.
+        # Reserve only if the headers for a yes are known: the view, asked afterwards, would answer `already_reserved`.
         if (Kind.RESERVATION, Outcome.RESERVED) not in known.templates:
             return None
         reservation = reserve(pass_=pass_, units=units)

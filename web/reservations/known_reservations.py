@@ -10,7 +10,7 @@ from uuid import UUID
 
 # Half of an id, random but for two bits. If two ids have the same half, the view decides about the pass.
 MASK = 2**64 - 1
-# An id takes some 80 bytes here. Of an item with more reservations, the view decides.
+# An id takes some 80 bytes here. For an item with more reservations, the view decides.
 RESERVATIONS_MAX = 2_000_000
 # How many entries of the list are fetched: a few while none is missing, or all (reserve.lua keeps 128 to 191).
 LATEST_FEW, LATEST_ALL = 16, 200

@@ -31,7 +31,7 @@ AGE_SECONDS_MAX = 0.09
 ASKED_SECONDS = 10.0
 # How long a failure counts. The next attempt may take two seconds (PROBE_SECONDS_MAX), and decides again.
 AWAY_SECONDS = 3.0
-# Of each interval, this much may go into reading the ids of reservations.
+# The part of each interval that may go into reading the ids of reservations.
 READING_SECONDS_MAX = 0.02
 
 
@@ -72,7 +72,7 @@ class Snapshot:
     clock: Clock
     counters: Counters | None
     known: KnownReservations | None
-    # Since when units can be had, as far as this process has seen. None while they cannot, or only by the clock.
+    # Since when units can be reserved, as far as this process has seen. None while `is_refusing`.
     open_since_s: float | None = None
 
     def counters_at(self, now_s: float) -> Counters | None:
@@ -270,7 +270,7 @@ class Snapshots:
             snapshot, known = self._snapshots.get(item_id), self._known.get(item_id)
             if snapshot is None or known is None or snapshot.counters is None:
                 continue
-            # While units can be had, the ids are not needed, and there are more of them every moment.
+            # While units can be reserved, the ids are not needed, and their number grows every moment.
             if snapshot.counters.phase is Phase.OPEN and not is_refusing(snapshot.counters):
                 continue
             while known.must_be_read and self.clock_s() < until_s:
