@@ -2,7 +2,7 @@ from django.apps import AppConfig
 from django.core.checks import register
 from django.utils.translation import gettext_lazy as _
 
-from seckill.store.checks import check_durability
+from seckill.store.durability import check_durability
 
 
 class SeckillConfig(AppConfig):

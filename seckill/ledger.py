@@ -36,13 +36,13 @@ from seckill.store.barrier import PinnedConnection, wait_for_replicas, wait_for_
 from seckill.store.client import answers_of, ask, ask_each
 from seckill.store.keys import keys_of
 
-# The answers with the units and the deadline of a hold.
+# These answers contain the units and the deadline of a hold.
 WITH_HOLD = (Outcome.RESERVED, Outcome.ALREADY_RESERVED, Outcome.HOLD_ENDED)
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the store needs to know of an item. Times are milliseconds since 1970; `quantity` None means unlimited."""
+    """An item's terms, as the store keeps them. Times are milliseconds since 1970; `quantity` None means unlimited."""
 
     quantity: int | None
     opens_ms: int
@@ -123,7 +123,7 @@ class Counters:
 
     @property
     def backlog_full(self) -> bool:
-        """Whether so many reservations wait to become orders that reserve.lua tells nobody else yes."""
+        """Whether so many reservations wait to become orders that reserve.lua refuses new ones."""
         return self.backlog >= settings.SECKILL_BACKLOG_MAX
 
     @property
@@ -176,7 +176,7 @@ def reservation_from(answer: Sequence[str]) -> Reservation:
 
 
 def publish(*, item_id: int, terms: Terms, paused: bool = False, verified: bool = True) -> Published:
-    """Put an item on sale with these terms. A second publish changes nothing, whatever its terms.
+    """Put an item on sale with these terms. A second publish changes nothing, even with other terms.
 
     If not `verified`, buyers get `unavailable` until `item_state.mark_verified`: a rebuild restores the orders first.
     """
@@ -310,7 +310,7 @@ def read_counters(client: Redis, item_ids: Sequence[int]) -> dict[int, Counters 
     now_ms = seconds * 1000 + microseconds // 1000
     incarnation = str(replication["master_replid"]).encode()
     return {
-        # An outbox of the wrong type is no matter of those who read the counters.
+        # A damaged outbox must not hide the counters.
         item_id: counters_from(item, now_ms=now_ms, backlog=backlog if isinstance(backlog, int) else 0)
         if item.get(b"incarnation") == incarnation
         else None
@@ -377,7 +377,7 @@ def find_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
 
 
 def find_promised_hold(*, item_id: int, reservation_id: UUID) -> Hold | None:
-    """`find_hold` for telling the buyer, which is a yes too: not before enough replicas have the hold."""
+    """`find_hold` for an answer to the buyer. Waits until enough replicas have the hold: the answer is a yes too."""
     if not settings.SECKILL_YES_REPLICAS:
         return find_hold(item_id=item_id, reservation_id=reservation_id)
 

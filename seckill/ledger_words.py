@@ -1,8 +1,7 @@
-"""The words that the scripts answer with, in the order of the checks in their Lua files, and the words that they take.
+"""The words of the scripts, and how they write a hold and a number.
 
-And how the store writes a hold and a number.
-
-The answers of `reserve` are in seckill/outcomes.py, since buyers see them.
+Answers are in the order of the checks in their Lua files. The answers of `reserve` are in seckill/outcomes.py,
+since buyers see them.
 """
 
 import re
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
-# What the function `counter` of the scripts accepts.
+# The numbers that the function `counter` of the scripts accepts.
 NUMBER = re.compile(rb"0|-?[1-9][0-9]{0,13}|[1-9][0-9]{14}")
 HOLD = re.compile(rb"(held|sold|ended):([0-9]+):(0|[1-9][0-9]{0,14}):([0-9]+)")
 

@@ -1,5 +1,6 @@
 import uuid
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from django.conf import settings
@@ -23,10 +24,17 @@ LONGEST_HOLD = timedelta(days=8)
 
 
 class LatePayment(models.TextChoices):
-    """What happens with a payment that arrives after its hold has ended."""
+    """The ways to treat a payment that arrives after its hold has ended."""
 
     TAKE_AGAIN = "take_again", _("complete the purchase if units are left, otherwise refund")
     REFUND = "refund", _("always refund")
+
+
+class NoPass(StrEnum):
+    """Why buyers get no pass for a sale, in the words of the API."""
+
+    TOO_EARLY = "too_early"
+    CLOSED = "closed"
 
 
 class Sale(models.Model):
@@ -96,6 +104,15 @@ class Sale(models.Model):
     def passes_open_at(self) -> datetime:
         """Buyers can get passes from this time until the sale closes."""
         return self.opens_at - timedelta(seconds=settings.SECKILL_PASS_LEAD_SECONDS)
+
+    def why_no_pass(self, now: datetime) -> NoPass | None:
+        """Why buyers get no pass at `now`; None while they get one.
+
+        The clock is the web server's: a pass only permits to ask, and the store's clock opens and closes the sale.
+        """
+        if now < self.passes_open_at:
+            return NoPass.TOO_EARLY
+        return NoPass.CLOSED if now >= self.closes_at else None
 
     def phase_at(self, now: datetime) -> Phase:
         """The phase according to PostgreSQL. Pending changes do not count yet."""
@@ -267,9 +284,8 @@ def published_items() -> models.QuerySet[SaleItem]:
 def movable_items() -> models.QuerySet[SaleItem]:
     """The items whose counters can still change: announced, and not closed for longer than a hold can last.
 
-    Also those for which a change waits: the end of an old sale may be moved, which the store takes only for an item
-    that was compared with its orders since the store started. And those that were brought back from the archive lately:
-    a rebuild that was interrupted must be repeated.
+    Items with a pending change count too: staff may move the end of an old sale, and the store accepts that only for a
+    verified item. So do items brought back from the archive lately: an interrupted rebuild must be repeated.
     """
     since = Now() - LONGEST_HOLD
     recent = Q(sale__closes_at__gt=since) | Q(announced_at__gt=since)

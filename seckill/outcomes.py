@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Outcome(StrEnum):
-    """What `ledger.reserve` answers. Refusal is the usual answer, so it is a value and not an exception."""
+    """The answers of `ledger.reserve`. A refusal is the usual answer, so it is a value and not an exception."""
 
     UNAVAILABLE = "unavailable"
     ALREADY_RESERVED = "already_reserved"

@@ -18,10 +18,9 @@ from django.views.decorators.http import require_http_methods
 from seckill import ledger
 from seckill.live.offers import Offer, offers_of
 from seckill.live.page_texts import phase_texts, refusal_detail, sale_page_texts
-from seckill.models import Sale, SaleItem, listed_sales, published_items, published_sales
+from seckill.models import NoPass, Sale, SaleItem, listed_sales, published_items, published_sales
 from seckill.outcomes import HTTP, Outcome
 from seckill.passes import passes
-from seckill.passes.limit import count_pass
 from seckill.phase import Phase
 from seckill.reservation import ACCEPTED
 from seckill.reservation import reserve as reserve_units
@@ -47,7 +46,7 @@ class SaleCard:
 
 @public_page
 def home(request: HttpRequest) -> HttpResponse:
-    """The next sales. Who has chosen another language is led to the home page in it; other pages stay as addressed."""
+    """The next sales. A visitor who has chosen another language is redirected; other pages stay as addressed."""
     chosen = chosen_language(request)
     if language_of_path(request.path) == settings.LANGUAGE_CODE != (chosen or settings.LANGUAGE_CODE):
         home_there = path_in(str(chosen), request.path)
@@ -68,7 +67,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @public_page
 def sale(request: HttpRequest, pk: int) -> HttpResponse:
-    """A sale as everybody sees it. What the buyer has of it comes by the page's scripts (`GET /api/v1/me/`)."""
+    """A sale as all visitors see it. The page's scripts fetch the buyer's own units (`GET /api/v1/me/`)."""
     shown = get_object_or_404(with_items(published_sales()), pk=pk)
     now = timezone.now()
     offers = offers_of(shown.items.all(), now=now)
@@ -109,7 +108,7 @@ def reserve(request: HttpRequest, item_id: int) -> HttpResponse:
     back = redirect("reserve", item.pk)
     pass_ = pass_from(request.POST.get("pass", ""), buyer_id=request.user.pk, item_id=item_id)
     units = units_from(request.POST.get("units", "1"))
-    if pass_ is None and (why_not := closed_at_present(item.sale)):
+    if pass_ is None and (why_not := refusal_without_pass(item.sale)):
         messages.error(request, refusal_text(ledger.Reservation(why_not, now_ms=now_ms())))
         return back
     if pass_ is None:
@@ -142,10 +141,10 @@ def show_item(request: HttpRequest, item: SaleItem) -> HttpResponse:
     return render(request, "seckill/reserve.html", context)
 
 
-def closed_at_present(sale: Sale) -> Outcome | None:
-    """Why a page of this sale has no pass, however new it is; None while the sale gives passes."""
+def refusal_without_pass(sale: Sale) -> Outcome | None:
+    """Why a page with a new pass would not help either: the sale is over, or has not opened. None while it would."""
     now = timezone.now()
-    if now >= sale.closes_at:
+    if sale.why_no_pass(now) is NoPass.CLOSED:
         return Outcome.CLOSED
     return Outcome.NOT_OPEN if now < sale.opens_at else None
 
@@ -158,15 +157,11 @@ def refusal_text(reservation: ledger.Reservation) -> str:
 
 
 def pass_for(request: HttpRequest, sale: Sale, item_id: int) -> str:
-    """A pass for the form in the page, by the same rules as in the API; empty if the buyer cannot have one now.
-
-    Raises LimitReached.
-    """
-    now = timezone.now()
-    if not request.user.is_authenticated or not sale.passes_open_at <= now < sale.closes_at:
+    """A pass for the form in the page; empty if the buyer cannot have one now. Raises LimitReached."""
+    if not request.user.is_authenticated or sale.why_no_pass(timezone.now()):
         return ""
-    count_pass(buyer_id=request.user.pk)
-    return passes.issue(item_id=item_id, buyer_id=request.user.pk, expires_s=passes.expiry_s())
+    text, _expires_s = passes.give(item_id=item_id, buyer_id=request.user.pk)
+    return text
 
 
 def pass_from(text: str, *, buyer_id: int | None, item_id: int) -> passes.Pass | None:

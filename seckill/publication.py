@@ -56,7 +56,7 @@ def publish_sale(*, sale_id: int) -> bool:
             published = bool(Sale.objects.filter(pk=sale_id, published_at=None).update(published_at=timezone.now()))
             failpoints.reach("publication.before_commit")
     failpoints.reach("publication.after_commit")
-    # Only this sale: an item of another sale that cannot be announced is not this manager's concern.
+    # Only this sale's items: a broken item of another sale must not fail this manager's request.
     announce(list(unannounced_items().filter(sale_id=sale_id)))
     return published
 
@@ -97,7 +97,7 @@ def take_out_of_stock(sale: Sale) -> None:
 
 
 def announce_pending() -> int:
-    """Announce what a crash or an unreachable store has left. Returns the number of items.
+    """Announce the items that a crash or an unreachable store has left unannounced. Returns their number.
 
     An item that cannot be announced is logged and does not stop the others. Raises StoreUnreachable.
     """
@@ -115,7 +115,7 @@ def unannounced_items() -> QuerySet[SaleItem]:
 def announce(pending: Sequence[SaleItem]) -> int:
     """Send the terms of these items to the store. Returns the number of items.
 
-    None are sent while a store is weak and that is not allowed. Raises StoreUnreachable.
+    Sends none while a store is weak and SECKILL_ALLOW_WEAK_DURABILITY is off. Raises StoreUnreachable.
     """
     if not pending:
         return 0

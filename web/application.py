@@ -4,8 +4,8 @@ Public pages and certain refusals are answered from memory (web/shells.py, web/r
 to threads, which answer ordinary calls by the hot lane and give the rest to Django's WSGI application.
 
 A thread gets a request when its whole body is there. As WSGI, granian gives a request to a thread as soon as its
-headers are there: sixteen sockets that announced a body and sent none held all threads for as long as they liked, and
-WSGI has no way to stop waiting.
+headers are there: sixteen sockets that announced a body and sent none held all threads without a limit, and WSGI has
+no way to stop waiting.
 """
 
 import asyncio
@@ -24,19 +24,19 @@ from granian.rsgi import HTTPProtocol, ProtocolClosed, Scope  # type: ignore[att
 from shop.http.problems import OUTAGE, problem
 from web.bodies import Bodies, BodyRefused
 from web.lanes import Lane, LaneFull
-from web.reservations.calls import Call, read_call
+from web.reservations.calls import OrdinaryCall, read_call
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers
 from web.reservations.hot_lane import HotLane
 from web.shells import Shells
 from web.warm_start import WarmStart
-from web.wsgi_request import Answer, call_wsgi, environ_of
+from web.wsgi_request import RawAnswer, call_wsgi, environ_of
 
 log = structlog.get_logger(__name__)
 
 
 class FrontDoor:
-    """Answers requests. Used from one event loop, but for what its threads do."""
+    """Answers requests. Used from one event loop; its lanes have the threads."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class FrontDoor:
         shells: Shells | None,
         warm_start: WarmStart,
     ) -> None:
-        """`gate` and `shells` are None where nothing is answered from memory. `warm_start` runs before all requests."""
+        """`gate` and `shells` are None where all answers come from Django. `warm_start` runs before all requests."""
         self._wsgi = wsgi
         self._lanes = lanes
         self._views = views
@@ -73,11 +73,11 @@ class FrontDoor:
                 asked: Any = {"method": method, "path": path, "host": host, "headers": headers}
                 asked["query"] = scope.query_string
                 answer = self._shells.find(**asked)
-                # A page that is not in memory, or too old, has to be waited for.
+                # A page that is not in memory or too old must be rendered first.
                 answer = answer or await self._shells.answer(**asked)
             protocol.response_bytes(*(answer or await self._answer(scope, protocol)))
 
-    async def _answer(self, scope: Scope, protocol: HTTPProtocol) -> Answer:
+    async def _answer(self, scope: Scope, protocol: HTTPProtocol) -> RawAnswer:
         """Raises ProtocolClosed."""
         text = scope.headers.get("content-length", "")
         length = int(text) if text.isdecimal() else 0
@@ -100,8 +100,8 @@ class FrontDoor:
             await asyncio.sleep(seconds)
         return answer
 
-    def _answer_in_thread(self, call: Call | None, scope: Scope, body: bytes) -> Answer:
-        """Raises whatever the WSGI application raises."""
+    def _answer_in_thread(self, call: OrdinaryCall | None, scope: Scope, body: bytes) -> RawAnswer:
+        """Raises the errors of the WSGI application."""
         if call is not None and (answer := self._hot_lane.answer(call)):
             return answer
         environ = environ_of(scope)
@@ -112,7 +112,7 @@ class FrontDoor:
         return answer
 
 
-def refusal(environ: dict[str, Any], *, status: int) -> Answer:
+def refusal(environ: dict[str, Any], *, status: int) -> RawAnswer:
     """The answer to a request that was not given to Django."""
     with override(language_of(environ)):
         response = refusal_of(status)

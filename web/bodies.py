@@ -11,8 +11,8 @@ BODY_SECONDS_MAX = 10.0
 BODY_BYTES_MAX = 10_000_000
 # For all bodies together that one process is receiving.
 BODIES_BYTES_MAX = 64_000_000
-# How often the waits are looked at, for each of their limits: one ends up to a tenth late.
-LOOKS_PER_LIMIT = 10
+# How often the timer checks the waits within one limit: a wait ends up to a tenth late.
+CHECKS_PER_LIMIT = 10
 
 
 class BodyRefused(Exception):
@@ -57,16 +57,16 @@ class Patience:
 
     def __init__(self, *, seconds_max: float) -> None:
         self._seconds_max = seconds_max
-        # When each task's wait must end, in the order in which they began. None: it was ended.
+        # When each task's wait must end, in the order in which they began. None: the timer has ended it.
         self._ends_s: dict[asyncio.Task[object], float | None] = {}
-        self._is_looking = False
+        self._is_checking = False
 
     def __enter__(self) -> None:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         self._ends_s[task] = loop.time() + self._seconds_max
-        if not self._is_looking:
-            self._look_later(loop)
+        if not self._is_checking:
+            self._check_later(loop)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -74,16 +74,16 @@ class Patience:
         task = asyncio.current_task()
         assert task is not None
         was_ended = self._ends_s.pop(task) is None
-        # Somebody else may have cancelled the task too, and that counts more.
+        # If another caller has cancelled the task too, that cancellation goes on.
         if was_ended and task.uncancel() == 0 and isinstance(error, asyncio.CancelledError):
             raise TimeoutError from error
 
-    def _look_later(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._is_looking = True
-        loop.call_later(self._seconds_max / LOOKS_PER_LIMIT, self._look, loop)
+    def _check_later(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._is_checking = True
+        loop.call_later(self._seconds_max / CHECKS_PER_LIMIT, self._check, loop)
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._is_looking = False
+    def _check(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._is_checking = False
         now_s = loop.time()
         for task, end_s in self._ends_s.items():
             if end_s is not None and end_s > now_s:
@@ -92,4 +92,4 @@ class Patience:
                 self._ends_s[task] = None
                 task.cancel()
         if self._ends_s:
-            self._look_later(loop)
+            self._check_later(loop)

@@ -1,8 +1,8 @@
-"""Threads for requests, in lanes: requests that wait for a slow server fill their own lane and no other.
+"""Lanes of threads for requests: requests that wait for a slow server fill only their own lane.
 
 Reserving with a pass asks the reservation store alone, so it has a lane that PostgreSQL and the payment providers
 cannot fill. Buyers who pay, messages of payment providers and staff have lanes that a crowd at an opening cannot fill.
-Health checks have one that nothing fills.
+Health checks have a lane of their own.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ class WaitingCall:
         self._claims = [None]
 
     def claim(self) -> bool:
-        """True for the first who asks. Of two threads that take from a list at once, one gets the entry."""
+        """True for the first caller. If two threads take from the list at once, one gets the entry."""
         try:
             self._claims.pop()
         except IndexError:
@@ -109,7 +109,7 @@ def lanes() -> list[Lane]:
         Lane("reserve", path=r"/api/v1/sale-items/\d+/reservations/", threads=8, waiting_seconds_max=5),
         # Open pages ask every second. An id that the store does not know is looked up in PostgreSQL.
         Lane("live", path=r"/api/v1/(sale-items|sales)/\d+/live/", threads=2, waiting_seconds_max=2),
-        # Payment providers that report money. No message needs an answer of a provider, so a slow one fills nothing.
+        # Messages of payment providers about money. Handling one asks no provider, so a slow provider cannot fill it.
         Lane("webhooks", path=r"/api/v1/payments/[^/]+/webhook/", threads=2, waiting_seconds_max=5),
         # Checkouts and orders. More threads than may wait for a slow payment provider (CALLS_MAX of call_bound.py).
         Lane(

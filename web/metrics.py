@@ -1,8 +1,8 @@
-"""What Prometheus reads at /metrics: figures that must be 0, or small, while the shop keeps its promises.
+"""The figures of /metrics for Prometheus. They are 0, or small, while the shop keeps its promises.
 
-The processes of a shop are started and stopped all the time, so none of them counts anything. Each figure is read from
-PostgreSQL, from an index that holds only what is outstanding, from the outboxes in the reservation store, or from the
-cache: the last audit, and how often the reservation store failed.
+Processes of a shop start and stop all the time, so none of them keeps a counter. Each figure comes from PostgreSQL (an
+index of the outstanding rows alone), from the outboxes in the reservation store, or from the cache: the last audit, and
+how often the reservation store failed.
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ ROW_COUNTS = [
     ),
     RowCount(
         name="stampede_orders_unsettled",
-        help_text="Orders whose end the store has not been told",
+        help_text="Ended orders that are not settled in the reservation store",
         rows=Order.objects.filter(~AWAITING_PAYMENT, settled_at=None),
     ),
     RowCount(

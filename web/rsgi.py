@@ -1,4 +1,4 @@
-"""What the web server calls: `granian --interface rsgi web.rsgi:application`. One object a web process."""
+"""The web server's entry point: `granian --interface rsgi web.rsgi:application`. One object a web process."""
 
 # First, since it loads the settings and the apps.
 from shop.wsgi import application as wsgi_application
@@ -8,12 +8,11 @@ from django.conf import settings
 
 from web.application import FrontDoor
 from web.lanes import lanes
-from web.open_sales import connect_to_database, connect_to_store, read_open_sales
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers
 from web.reservations.hot_lane import HotLane
 from web.shells import Shells
-from web.warm_start import WarmStart
+from web.warm_start import WarmStart, connect_to_database, connect_to_store, read_open_sales
 
 views = ViewAnswers()
 gate = Gate(views=views) if settings.GATE else None
@@ -33,7 +32,7 @@ application = FrontDoor(
         connect_to_store=connect_to_store,
         read_sales=read_open_sales,
         gate=gate,
-        # Rendering loads Django's parts, also where the pages are not kept.
+        # Rendering loads Django's parts, even where pages are not kept.
         pages=shells,
     ),
 )

@@ -1,7 +1,7 @@
 """Public pages from memory, in the event loop of a web process, before Django is entered.
 
-Django renders a page (shop/http/public_page.py) at most once a second for each process, whoever asks and however many.
-So a crowd that opens a sale's page costs what comparing a path costs.
+Django renders a page (shop/http/public_page.py) at most once a second for each process, for any number of visitors. So
+each visitor in a crowd costs a comparison of paths.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from django.http.request import split_domain_port, validate_host
 
 from shop.http.public_page import CACHE_CONTROL
 from shop.languages.page_language import OTHER_LANGUAGES
-from web.wsgi_request import Answer, bare_environ, call_wsgi
+from web.wsgi_request import RawAnswer, bare_environ, call_wsgi
 
 log = structlog.get_logger(__name__)
 
@@ -33,23 +33,23 @@ PATH = re.compile(
     rf"(?:sales/[1-9][0-9]{{0,17}}/|products/(?:{SLUG}/)?|categories/{SLUG}/)?"
 )
 LIST = re.compile(rf"/(?:(?:{'|'.join(OTHER_LANGUAGES)})/)?(?:products/|categories/{SLUG}/)")
-# How old a page may be that is served without asking Django.
+# A page up to this age is served without asking Django.
 FRESH_SECONDS = 1.0
 # While one thread renders a page, others get the last one if it is not older than this. Rendering takes milliseconds.
 STILL_GOOD_SECONDS = 2.0
 # How long a visitor waits for a page that is being rendered, if there is a last one, and if there is none.
 WAIT_SECONDS = 0.5
 FIRST_WAIT_SECONDS = 2.0
-# How long the last good page is served while Django cannot render it, usually because PostgreSQL is away. Nothing that
-# PostgreSQL knows can change meanwhile, and stock and phase come by the page's scripts from the reservation store.
+# How long the last good page is served while Django cannot render it, usually because PostgreSQL is away. The data
+# in PostgreSQL cannot change meanwhile, and stock and phase come by the page's scripts from the reservation store.
 LAST_GOOD_SECONDS = 600.0
 # Pages kept by one process; the longest unused goes first. A page has some tens of kilobytes.
 PAGES_MAX = 200
-# That render public pages. They have a connection to PostgreSQL each.
+# Threads that render public pages. Each has a connection to PostgreSQL.
 RENDERING_THREADS = 2
-# Rendered at the same time or waiting for it. Beyond it, Django's own threads answer.
+# Pages that are being rendered or wait for a thread. Beyond it, Django's own threads answer.
 RENDERINGS_MAX = 50
-# Said about one request only, so not repeated to others.
+# These headers belong to one request, so they are not repeated to others.
 OWN_HEADERS = ("X-Request-ID", "X-Correlation-ID")
 
 
@@ -63,16 +63,16 @@ class Headers(Protocol):
 class Shell:
     """One page in the forms in which it is served."""
 
-    plain: Answer
-    zipped: Answer
-    not_modified: Answer
+    plain: RawAnswer
+    zipped: RawAnswer
+    not_modified: RawAnswer
     # Part of each ETag of the page; empty for a redirect.
     digest: str
     rendered_s: float
     # By the monotonic clock: until then it is served, and Django is not asked again.
     ask_again_s: float
 
-    def answer(self, headers: Headers) -> Answer:
+    def answer(self, headers: Headers) -> RawAnswer:
         known = headers.get("if-none-match")
         if known and self.digest and self.digest in known:
             return self.not_modified
@@ -87,9 +87,9 @@ class Shells:
         self._wsgi = wsgi
         self._threads = ThreadPoolExecutor(RENDERING_THREADS, thread_name_prefix="shells")
         self._kept: dict[str, Shell] = {}
-        self._renderings: dict[str, asyncio.Future[Answer]] = {}
+        self._renderings: dict[str, asyncio.Future[RawAnswer]] = {}
 
-    def find(self, *, method: str, path: str, host: str, headers: Headers, query: str = "") -> Answer | None:
+    def find(self, *, method: str, path: str, host: str, headers: Headers, query: str = "") -> RawAnswer | None:
         """The page, if it need not be rendered now; else None, and `answer` says more."""
         if query and LIST.fullmatch(path):
             return None
@@ -98,7 +98,7 @@ class Shells:
             return None
         return shell.answer(headers)
 
-    async def answer(self, *, method: str, path: str, host: str, headers: Headers, query: str = "") -> Answer | None:
+    async def answer(self, *, method: str, path: str, host: str, headers: Headers, query: str = "") -> RawAnswer | None:
         """The page; None if Django must answer: no public page, another method, a host that is not ours, no TLS."""
         # There are too many parts of lists to keep them.
         if PATH.fullmatch(path) is None or (query and LIST.fullmatch(path)) or not is_for_memory(method, host, headers):
@@ -108,7 +108,7 @@ class Shells:
         key = key_of(path, headers.get("cookie") if path == "/" else None)
         return await self._renewed(key, host=host, headers=headers)
 
-    async def _renewed(self, key: str, *, host: str, headers: Headers) -> Answer | None:
+    async def _renewed(self, key: str, *, host: str, headers: Headers) -> RawAnswer | None:
         shell = self._kept.get(key)
         age_seconds = time.monotonic() - shell.rendered_s if shell else None
         rendering = self._renderings.get(key)
@@ -123,9 +123,9 @@ class Shells:
             async with asyncio.timeout(WAIT_SECONDS if last_good else FIRST_WAIT_SECONDS):
                 rendered = await asyncio.shield(rendering)
         except Exception:
-            # It takes too long, or failed, which `_end` has logged.
+            # Rendering takes too long, or has failed, which `_end` has logged.
             rendered = None
-        # A page that was rendered is kept by now. Anything else is an error page, or something that is not for all.
+        # A rendered page is kept by now. Otherwise Django gave an error page, or a page for one visitor.
         kept = self._kept.get(key)
         if kept is not None and kept is not shell:
             return kept.answer(headers)
@@ -134,15 +134,15 @@ class Shells:
             return last_good.answer(headers)
         return rendered if rendered and is_for_all(rendered) else None
 
-    def _begin(self, key: str, host: str) -> "asyncio.Future[Answer]":
+    def _begin(self, key: str, host: str) -> "asyncio.Future[RawAnswer]":
         loop = asyncio.get_running_loop()
         rendering = loop.run_in_executor(self._threads, render, self._wsgi, key, host)
         self._renderings[key] = rendering
         rendering.add_done_callback(lambda done: self._end(key, done))
         return rendering
 
-    def _end(self, key: str, rendering: "asyncio.Future[Answer]") -> None:
-        """Runs before those that wait for the rendering go on."""
+    def _end(self, key: str, rendering: "asyncio.Future[RawAnswer]") -> None:
+        """Runs before the callers that wait for the rendering go on."""
         del self._renderings[key]
         if rendering.cancelled():
             return
@@ -160,7 +160,7 @@ class Shells:
 
 
 def key_of(path: str, cookies: str | None) -> str:
-    """The path; for the home page with the language that the visitor chose, since it leads on to that language."""
+    """The path; for the home page with the language that the visitor chose, since it redirects to that language."""
     if cookies is None or settings.LANGUAGE_COOKIE_NAME not in cookies:
         return path
     try:
@@ -170,7 +170,7 @@ def key_of(path: str, cookies: str | None) -> str:
     return f"{path} {chosen.value}" if chosen and chosen.value in OTHER_LANGUAGES else path
 
 
-def render(wsgi: Callable[..., Any], key: str, host: str) -> Answer:
+def render(wsgi: Callable[..., Any], key: str, host: str) -> RawAnswer:
     """The page as Django gives it to a visitor without cookies, except for the language in `key`."""
     path, _space, language = key.partition(" ")
     name, port = split_domain_port(host)
@@ -184,18 +184,18 @@ def render(wsgi: Callable[..., Any], key: str, host: str) -> Answer:
     return status, [(name, value) for name, value in headers if name not in OWN_HEADERS], body
 
 
-def is_for_all(answer: Answer) -> bool:
+def is_for_all(answer: RawAnswer) -> bool:
     return not any(name == "Set-Cookie" for name, _value in answer[1])
 
 
-def may_be_kept(answer: Answer) -> bool:
+def may_be_kept(answer: RawAnswer) -> bool:
     """A public page, or the home page's redirect, which is kept under the language that it leads to."""
     status, headers, _body = answer
     public = status == 200 and dict(headers).get("Cache-Control") == CACHE_CONTROL
     return is_for_all(answer) and (public or status == 302)
 
 
-def shell_of(answer: Answer) -> Shell:
+def shell_of(answer: RawAnswer) -> Shell:
     status, headers, body = answer
     now_s = time.monotonic()
     values = dict(headers)

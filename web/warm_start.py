@@ -1,27 +1,34 @@
-"""What a web process does before it is asked the first time, so that its first callers need not wait for it.
+"""Warms up a web process before its first request, so that its first callers need not wait.
 
 It opens connections to the stores, reads the sales that are open or open soon, and renders the home page and the pages
 of these sales, for which Django loads the whole shop. The process takes connections only afterwards: granian binds its
 port when `__rsgi_init__` has returned.
 
 A store that is away must not keep a host out: after a power failure all hosts start at once, perhaps before the stores,
-and orders, payments and pages go on without the store of a sale. So it all ends after WARM_SECONDS_MAX, and whatever is
-missing then is done when somebody asks, as it always was.
+and orders, payments and pages go on without the store of a sale. So the warm-up ends after WARM_SECONDS_MAX, and
+requests do the rest when they need it.
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from threading import Barrier
 from typing import TypeVar
 from urllib.parse import urlsplit
 
 import structlog
 from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+from redis import Redis
 
+from seckill.models import SaleItem, published_items
+from seckill.store import scripts
+from seckill.store.client import ask_each
 from shop.languages.page_language import OTHER_LANGUAGES
 from web.lanes import Lane
-from web.open_sales import OpenSales
 from web.reservations.gate import Gate
 from web.shells import Shells, is_own_host
 
@@ -31,12 +38,24 @@ T = TypeVar("T")
 WARM_SECONDS_MAX = 6.0
 # How long the gate may take to read the items. It asks every 50 ms.
 GATE_SECONDS_MAX = 1.0
-# Each may take tens of milliseconds. The others are rendered when somebody asks.
+# Each may take tens of milliseconds. Other pages are rendered at their first request.
 PAGES_MAX = 20
+# One page may show many items, and the gate reads all that are asked for every 50 ms.
+ITEMS_MAX = 200
+# As many as threads that reserve (web/lanes.py), and one for the gate.
+CONNECTIONS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSales:
+    """The targets of the first calls: items of sales that are open or open soon, and the paths of their pages."""
+
+    item_ids: Sequence[int]
+    paths: Sequence[str]
 
 
 class WarmStart:
-    """All of it. The functions are called in threads and may fail; `gate` is None where it is turned off."""
+    """The steps of the warm-up. The functions are called in threads and may fail; `gate` is None where it is off."""
 
     def __init__(
         self,
@@ -59,7 +78,7 @@ class WarmStart:
         self._seconds_max = seconds_max
 
     async def run(self) -> None:
-        """Do all of it, for at most `seconds_max`. Raises nothing: what fails is logged and left out."""
+        """Take all steps, in at most `seconds_max`. Raises nothing: a step that fails is logged and left out."""
         try:
             async with asyncio.timeout(self._seconds_max):
                 await asyncio.gather(*map(self._connect, self._lanes), self._read())
@@ -112,6 +131,40 @@ def pages_in_all_languages(paths: Sequence[str]) -> list[str]:
 
 
 def own_host() -> str:
-    """A Host header that the shop takes for its own, if it says one."""
+    """A Host header that the shop accepts: that of SHOP_URL, else the first of ALLOWED_HOSTS."""
     named = urlsplit(settings.SHOP_URL).netloc
     return named if is_own_host(named) else next(iter(settings.ALLOWED_HOSTS), named)
+
+
+def read_open_sales() -> OpenSales:
+    """The items of sales that are open or open soon, the latest opening first. Raises database errors."""
+    try:
+        soon = timezone.now() + timedelta(seconds=settings.SECKILL_PASS_LEAD_SECONDS)
+        found = published_items().filter(sale__opens_at__lte=soon, sale__closes_at__gt=timezone.now())
+        items: list[SaleItem] = list(found.order_by("-sale__opens_at", "pk")[:ITEMS_MAX])
+    finally:
+        # This thread is not needed again.
+        connection.close()
+    # A sale has several items.
+    paths = dict.fromkeys(f"/sales/{item.sale_id}/" for item in items)
+    return OpenSales([item.pk for item in items], list(paths))
+
+
+def connect_to_store(item_ids: Sequence[int]) -> None:
+    """Open connections to each server of the store that has one of the items, and give it the scripts.
+
+    Raises StoreUnreachable if none of them answers.
+    """
+
+    def connect(client: Redis, item_ids: Sequence[int]) -> dict[int, None]:
+        scripts.load(client)
+        scripts.connect(client, count=CONNECTIONS)
+        return dict.fromkeys(item_ids)
+
+    # Without a sale, ask for an item that need not exist: the process then knows the Cluster or the single server.
+    ask_each(connect, item_ids=item_ids or [0])
+
+
+def connect_to_database() -> None:
+    """Open this thread's connection to PostgreSQL. Raises database errors."""
+    connection.ensure_connection()

@@ -7,7 +7,8 @@ from typing import Any
 
 from granian.rsgi import Scope
 
-Answer = tuple[int, list[tuple[str, str]], bytes]
+# Status, headers and body.
+RawAnswer = tuple[int, list[tuple[str, str]], bytes]
 
 
 def bare_environ(*, method: str, path: str, server_name: str, server_port: str) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def environ_of(scope: Scope) -> dict[str, Any]:
     return environ
 
 
-def call_wsgi(wsgi: Callable[..., Any], environ: dict[str, Any]) -> Answer:
+def call_wsgi(wsgi: Callable[..., Any], environ: dict[str, Any]) -> RawAnswer:
     """The application's whole answer."""
     started: list[tuple[str, list[tuple[str, str]]]] = []
 

@@ -75,7 +75,7 @@ class SaleLiveView(APIView):
         body = sale_live_body(
             [(item.pk, counters.get(item.pk)) for item in items],
             now_ms=now_ms(),
-            opening_spread_ms=waiting_pages.spread_ms(sale_id),
+            opening_spread_ms=waiting_pages.opening_spread_ms(sale_id),
         )
         return unless_known(request, body)
 
@@ -83,7 +83,7 @@ class SaleLiveView(APIView):
 def unless_known(request: Request, body: dict[str, Any]) -> HttpResponse:
     """200 with the body, or 304 if the client has these figures.
 
-    `no-store`: a browser's cache would give pages an old `server_time`. Who wants a 304 keeps the ETag itself.
+    `no-store`: a browser's cache would give pages an old `server_time`. Clients keep the ETag for a 304 themselves.
     """
     etag = live_etag(body)
     response: HttpResponse = Response(body, headers={"ETag": etag, "Cache-Control": "no-store"})
@@ -98,6 +98,6 @@ def require_published(item_id: int) -> None:
 
 @lru_cache(maxsize=1000)
 def find_published(item_id: int, *, period: int) -> None:
-    """Raises Http404. A find is remembered for a `period`: while a store is lost, open pages ask once a second each."""
+    """Raises Http404. Remembered for a `period`: while a store is lost, each open page asks once a second."""
     if not published_items().filter(pk=item_id).exists():
         raise Http404

@@ -30,13 +30,12 @@ from seckill.api.serializers import (
     ReservationSerializer,
     SaleSerializer,
 )
+from seckill.live.answer import jitter_seconds
 from seckill.live.page_texts import refusal_detail
-from seckill.live.spread import spread_seconds
-from seckill.models import Sale, listed_sales, published_items, published_sales, with_products
+from seckill.models import NoPass, Sale, listed_sales, published_items, published_sales, with_products
 from seckill.outcomes import HTTP, Outcome
 from seckill.passes import passes
 from seckill.passes.authentication import PassAuthentication, PassRefused
-from seckill.passes.limit import count_pass
 from seckill.phase import Phase, in_phase
 from seckill.reservation import ACCEPTED, reserve
 from shop.http.base_view import JsonAPIView
@@ -109,7 +108,7 @@ def refusal(reservation: ledger.Reservation) -> HttpResponse:
     answer = HTTP[outcome]
     retry_after_seconds = None
     if answer.retry_after_seconds is not None:
-        retry_after_seconds = spread_seconds(answer.retry_after_seconds, now_ms=reservation.now_ms)
+        retry_after_seconds = jitter_seconds(answer.retry_after_seconds, now_ms=reservation.now_ms)
     more: dict[str, Any] = {"server_time": rfc3339(reservation.now_ms)}
     if outcome is Outcome.NOT_OPEN:
         retry_after_seconds = math.ceil(reservation.retry_ms / 1000)
@@ -146,17 +145,17 @@ class PassView(JsonAPIView):
             raise ValidationError({name: _("Unknown field.") for name in request.data})
         item = get_object_or_404(published_items(), pk=item_id)
         now = timezone.now()
-        wait_seconds = (item.sale.passes_open_at - now).total_seconds()
-        if wait_seconds > 0:
+        why_not = item.sale.why_no_pass(now)
+        if why_not is NoPass.TOO_EARLY:
             return problem(
                 status=409,
-                code="too_early",
+                code=why_not.value,
                 title=_("Too early for a pass"),
                 detail=_("Passes are issued from a few minutes before the sale opens. Try again then."),
-                retry_after_seconds=math.ceil(wait_seconds),
+                retry_after_seconds=math.ceil((item.sale.passes_open_at - now).total_seconds()),
                 server_time=rfc3339(to_ms(now)),
             )
-        if now >= item.sale.closes_at:
+        if why_not is NoPass.CLOSED:
             return refusal(ledger.Reservation(Outcome.CLOSED, now_ms=now_ms()))
         body = pass_body(item_id=item.pk, buyer_id=cast(int, request.user.pk))
         # Here and not in ReservationView, which makes no query.
@@ -165,13 +164,9 @@ class PassView(JsonAPIView):
 
 
 def pass_body(*, item_id: int, buyer_id: int) -> dict[str, Any]:
-    """A new pass, which counts against the buyer's limit. Raises LimitReached."""
-    count_pass(buyer_id=buyer_id)
-    expires_s = passes.expiry_s()
-    return {
-        "pass": passes.issue(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s),
-        "expires_at": rfc3339(expires_s * 1000),
-    }
+    """A new pass in the form of the API. Raises LimitReached."""
+    text, expires_s = passes.give(item_id=item_id, buyer_id=buyer_id)
+    return {"pass": text, "expires_at": rfc3339(expires_s * 1000)}
 
 
 class SaleListView(ListAPIView[Sale]):

@@ -1,4 +1,4 @@
-"""What a change does in the reservation store, and after the store's answer in PostgreSQL."""
+"""The effect of a change: first in the reservation store, then, after the store's answer, in PostgreSQL."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -77,7 +77,7 @@ def update_item(change: SaleChange, *, applied: bool) -> None:
         return
     added = change.kind == Kind.ADD_UNITS
     if added != applied:
-        # Withdrawn, or not added after all.
+        # The units were withdrawn, or the store refused to add them.
         item.update(quantity=F("quantity") - change.units)
         give_back_to_stock(change)
 

@@ -155,7 +155,10 @@ def apply_now(changes: Sequence[SaleChange]) -> list[SaleChange]:
 
 
 def sweep_changes() -> int:
-    """Apply what a crash or an unreachable store left pending. Returns how many; one query where nothing is pending."""
+    """Apply changes that a crash or an unreachable store left pending. Returns how many.
+
+    One query where nothing is pending.
+    """
     waiting = SaleChange.objects.filter(status=Status.PENDING).order_by("item_id").values_list("item_id", flat=True)
     counts, _ = for_each_item(
         lambda item_id: apply_pending(item_id=item_id, wait=False),
@@ -193,7 +196,7 @@ def apply_next(*, item_id: int) -> bool:
     try:
         finish(change, answer)
     except IntegrityError as error:
-        # The store withdrew units that PostgreSQL counts as taken, so it has lost data. A reconcile finds out what.
+        # The store withdrew units that PostgreSQL counts as taken, so it has lost data. A reconcile finds and mends it.
         log.error("change_differs_from_orders", item_id=item_id, change=change.pk, error=str(error))
         return False
     return True

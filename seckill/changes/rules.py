@@ -1,4 +1,4 @@
-"""What may be changed of a running sale. Whether enough units are left to withdraw is for the store to decide."""
+"""The rules for changing a running sale. Only the store knows whether enough units are left to withdraw."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Kind = SaleChange.Kind
 OF_ITEM = frozenset({Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.RETURN_UNSOLD, Kind.UNITS_PER_BUYER})
 
 REASON_LENGTH_MAX = 300
-# An emergency pause must not wait until somebody has found the words.
+# In an emergency, the pause comes first and the explanation later.
 REASON_OPTIONAL = frozenset({Kind.PAUSE})
 
 
@@ -24,7 +24,7 @@ class CannotChange(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChangeRequest:
-    """A change that somebody asks for.
+    """A change that a shop manager or the shop itself asks for.
 
     `reason` may be empty for a pause. `units` is how many to add or withdraw, or the new limit per buyer.
     """
@@ -37,7 +37,7 @@ class ChangeRequest:
 
 @dataclass(frozen=True, slots=True)
 class SaleState:
-    """What pending changes can alter of a sale."""
+    """The fields of a sale that pending changes can alter."""
 
     paused: bool
     closes_at: datetime

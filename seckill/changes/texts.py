@@ -1,4 +1,4 @@
-"""A change as text for staff: what was requested, and the result. The journal itself keeps words and figures."""
+"""A change as text for staff: the request and the result. The journal itself keeps words and figures."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def journal_outcome(answer: AdjustAnswer) -> str:
 
 
 def request_text(change: SaleChange) -> str:
-    """What was requested: “add 50 units”."""
+    """The request: “add 50 units”."""
     units = change.units or 0
     match change.kind:
         case Kind.ADD_UNITS:
@@ -64,7 +64,7 @@ def outcome_sentence(change: SaleChange) -> str:
 
 
 def entry_to_report(changes: Sequence[SaleChange]) -> SaleChange:
-    """Of the entries of one change, the one to show to staff: a refused one first, then a pending one."""
+    """The entry of a change to show to staff: a refused one first, then a pending one."""
     order = [Status.REFUSED, Status.PENDING, Status.APPLIED]
     return min(changes, key=lambda change: order.index(Status(change.status)))
 

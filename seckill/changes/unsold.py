@@ -1,7 +1,7 @@
-"""What a flash sale did not sell goes back to the ordinary stock once the sale is over.
+"""Returns the unsold units of a flash sale to the ordinary stock once the sale is over.
 
-It is a change like those that staff make: written to the journal, applied once in the store and in PostgreSQL. Units
-that are still held stay; those whose hold ends unpaid are returned by a later sweep.
+The return is a change like those of staff: written to the journal, then applied once in the store and in PostgreSQL.
+Held units stay; if their hold ends unpaid, a later sweep returns them.
 """
 
 import structlog
@@ -32,7 +32,7 @@ def return_unsold() -> int:
 
 
 def return_unsold_of(item_id: int) -> int:
-    """Return the item's free units. Returns how many. Nothing is free where the store has not closed the sale yet."""
+    """Return the item's free units. Returns how many. None are free while the store has not closed the sale."""
     figures = ledger.read(item_id=item_id)
     if figures is None or not figures.left or figures.now_ms < figures.closes_ms:
         return 0
@@ -41,7 +41,7 @@ def return_unsold_of(item_id: int) -> int:
             kind=Kind.RETURN_UNSOLD, item_id=item_id, units=figures.left, reason=REASON, made_by=None
         )
     except CannotChange as refusal:
-        # Archived, for example, since it was listed.
+        # For example, the item was archived after the query.
         log.warning("unsold_units_stay", item_id=item_id, reason=str(refusal))
         return 0
     return figures.left if change.status == SaleChange.Status.APPLIED else 0

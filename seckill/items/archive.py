@@ -1,8 +1,8 @@
 """Archived items: sales that were over long ago leave the reservation store, and PostgreSQL alone has their figures.
 
 `orders/repair/archiving.py` archives them; `manage.py sale_rebuild` brings one back. `SaleItem.archived_at` says which
-items are archived. Whoever sets or clears it holds the row of the item, and for setting that of the sale too, so a
-change of the sale is either seen by the archiving or refused because of it.
+items are archived. Setting or clearing it locks the row of the item; setting it also locks the row of the sale. So the
+archiving either sees a change of the sale, or the change is refused.
 """
 
 import time
@@ -55,8 +55,8 @@ def bring_back(*, item_id: int) -> bool:
 
 
 def counters_of(items: Sequence[SaleItem]) -> dict[int, Counters | None]:
-    """Each item's terms and counters: those of archived items from PostgreSQL, the others from the store, in one round
-    trip for each server. The items need their sale.
+    """Each item's terms and counters: for archived items from PostgreSQL, for others from the store in one round trip
+    for each server. The items need their sale.
 
     Items of a server that is silent are missing; None means that the item is not there or not verified. Raises
     StoreUnreachable if no server answers that has one of them.
@@ -84,7 +84,7 @@ def find_archived(*, item_id: int) -> Counters | None:
 def archived_item(item_id: int, *, period: int) -> SaleItem | None:
     """Remembered for a `period`: while a store is lost, open pages must not ask PostgreSQL once a second each.
 
-    PostgreSQL is not asked about items that the store has, which are only not verified at the moment.
+    An item that the store has is only unverified at the moment, so PostgreSQL is not asked about it.
     """
     if item_state.terms(item_id=item_id):
         return None

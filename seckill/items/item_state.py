@@ -23,7 +23,7 @@ from seckill.ledger_words import Hold, hold_from
 from seckill.store.client import answers_of, ask, ask_each
 from seckill.store.keys import keys_of
 
-# Those of an item that are compared with its holds. `forgotten` is missing until the first hold is forgotten.
+# The counters that are compared with an item's holds. `forgotten` is missing until the first hold is forgotten.
 COUNTERS = {"quantity", "left", "held", "sold", "reservations", "forgotten"}
 
 # Entries per HSCAN: some hundred microseconds of the server's time.
@@ -33,9 +33,9 @@ SCAN_COUNT = 1_000
 class Condition(StrEnum):
     """Whether buyers can reserve.
 
-    `lost`: a part is missing. `unverified`: complete, but not compared with the orders. `outdated`: compared with those
-    of a PostgreSQL server that another one has replaced. `verified`: buyers can reserve; of an outdated item too, until
-    it is marked as unverified.
+    `lost`: a part is missing. `unverified`: complete, but not compared with the orders. `outdated`: compared with the
+    orders of a PostgreSQL server that another one has replaced; buyers can reserve until it is marked as unverified.
+    `verified`: buyers can reserve.
     """
 
     LOST = "lost"
@@ -82,8 +82,8 @@ class Totals:
     """An item's totals, added up from its holds, beside the counters that the store keeps (`counted`).
 
     `malformed` are reservations and buyers whose entry cannot be read. Counters that cannot be read are left out.
-    `buyers` are the units in the holds, `buyers_counted` those that the store counts. However large the item is, this
-    takes the same memory.
+    `buyers` are the units in the holds, `buyers_counted` the units that the store counts. The memory does not grow with
+    the item.
     """
 
     counted: dict[str, int]
@@ -162,7 +162,7 @@ def condition_of(
         return Condition.LOST
     if item.get(b"incarnation") != now:
         return Condition.UNVERIFIED
-    # Where none is noted, the release before has verified the item.
+    # An item without one was verified by an older release.
     is_outdated = timeline and item.get(b"timeline", timeline) != timeline
     return Condition.OUTDATED if is_outdated else Condition.VERIFIED
 
@@ -176,9 +176,10 @@ def mark_verified(*, item_id: int, incarnation: str, timeline: str = "") -> None
     """Let buyers reserve again: the item agrees with the orders.
 
     `incarnation` must have been read before the comparison began. If the server has restarted since, it does not match,
-    and the item stays unavailable. So must PostgreSQL's `timeline` (shop/databases/timeline.py), empty if unknown.
+    and the item stays unavailable. PostgreSQL's `timeline` (shop/databases/timeline.py), empty if unknown, must have
+    been read before it too.
     """
-    # Whoever remembers the item's reservations sees by the `verification` that some may have come back.
+    # Web processes remember the item's reservations. A new `verification` tells them that some may have come back.
     fields: dict[Any, Any] = {"incarnation": incarnation, "verification": secrets.token_hex(8)}
     if timeline:
         fields["timeline"] = timeline
@@ -198,7 +199,7 @@ def wipe(*, item_id: int) -> None:
 
 
 def remove(*, item_id: int) -> None:
-    """Delete all that the store has of the item, with its outbox. For items whose rows are removed too."""
+    """Delete the item from the store with its outbox. Call it for items whose rows are deleted too."""
     ask(lambda client: client.unlink(*astuple(keys_of(item_id))), item_id=item_id)
 
 
@@ -240,7 +241,7 @@ def all_holds(*, item_id: int) -> Iterator[dict[str, Hold | None]]:
     """All holds of the item in portions. Holds added meanwhile may be missed.
 
     A hold may come twice while the hash shrinks; remembering all of them would take as much memory as the item. None
-    means that one cannot be read. Only then may its name be no reservation id.
+    stands for a hold that cannot be read; its name may then be no reservation id.
     """
     for portion in scan(keys_of(item_id).holds, item_id=item_id):
         yield named_holds(portion)
@@ -262,7 +263,7 @@ def portion_of_holds(*, item_id: int, cursor: int) -> tuple[int, dict[str, Hold 
 
 
 def totals(*, item_id: int) -> Totals:
-    """Add up the item. It is not read at one instant, so a difference is an error only if nothing changed meanwhile."""
+    """Add up the item. This takes many calls, so a difference is an error only if nothing changed meanwhile."""
     keys = keys_of(item_id)
     found = Totals(counted={})
     for portion in all_holds(item_id=item_id):
@@ -291,11 +292,11 @@ def note_malformed(found: Totals, name: str) -> None:
 
 
 def buyers_that_differ(*, item_id: int, totals: Totals, count_max: int) -> list[tuple[str, int, int]]:
-    """Buyers whose units in holds differ from those counted, with both figures, for a person to look at."""
+    """Buyers whose units in holds differ from their counted units, with both figures, for a person to look at."""
     groups = totals.buyers.groups_that_differ(totals.buyers_counted)
     if not groups:
         return []
-    # At most so many groups: what is remembered must stay small whatever is broken.
+    # Compare only some groups: memory must stay small even if everything is broken.
     groups = set(sorted(groups)[:count_max])
     in_holds: Counter[str] = Counter()
     counted: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""A lock for each item: its changes, its reconcile and its rebuild run one at a time, in whatever process.
+"""A lock for each item: its changes, its reconcile and its rebuild run one at a time, across all processes.
 
 It is a session-level advisory lock of PostgreSQL. The connection holds it, so it is released when the process dies.
 A pooler in transaction mode would break it, so it is on the direct connection where there is one (DIRECT_DATABASE_URL).

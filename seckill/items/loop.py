@@ -18,14 +18,14 @@ log = structlog.get_logger(__name__)
 
 Result = TypeVar("Result")
 
-# What this process has logged: (event, item) -> the kind of error.
+# The failures that this process has logged: (event, item) -> the kind of error.
 _logged: dict[tuple[str, int], str] = {}
 
 
 def for_each_item(
     step: Callable[[int], Result], *, item_ids: Iterable[int], event: str
 ) -> tuple[dict[int, Result], list[int]]:
-    """Call `step` with each item. Returns the results, and the items for which it failed; those are logged as `event`.
+    """Call `step` with each item. Returns the results, and the items that failed, which are logged as `event`.
 
     Items of a server of the store that does not answer are not tried one by one, since each would wait for it. They
     count as failed. Raises StoreUnreachable where no server answers that has one of the items, and DatabaseError where
@@ -58,7 +58,7 @@ def for_each_item(
 
 
 def answers(item_id: int) -> bool:
-    """Whether the item's server does. Then the fault is in the item: a damaged value, or a key of the wrong type."""
+    """Whether the item's server answers. If so, the item itself is broken: a damaged value or a wrong key."""
     try:
         ledger.clock_ms(item_id=item_id)
     except StoreUnreachable:
@@ -67,7 +67,7 @@ def answers(item_id: int) -> bool:
 
 
 def until(ends_s: float, item_ids: Iterable[int]) -> Iterator[int]:
-    """The items, as long as `time.monotonic()` is before `ends_s`: the rest is left to the next sweep."""
+    """The items, until `time.monotonic()` reaches `ends_s`. The next sweep does the rest."""
     for item_id in item_ids:
         if time.monotonic() >= ends_s:
             break

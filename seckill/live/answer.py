@@ -8,14 +8,15 @@ from typing import Any
 from django.utils.http import quote_etag
 
 from seckill.ledger import Counters
-from seckill.live.spread import spread_ms
 from seckill.phase import Phase
 from shop.times.timestamps import rfc3339
 
 # How often a page should ask again. Most pages are open around the opening, so not more often than this.
 POLL_MS = 1_000
 POLL_SLOWLY_MS = 10_000
-# While the opening is further away than this, a page can ask slowly: nothing changes that it must know quickly.
+# A prime: consecutive milliseconds are spread over the whole range of a jitter.
+JITTER_STEP = 7919
+# While the opening is further away than this, a page asks slowly: no figure changes soon.
 FAR_FROM_OPENING_MS = 60_000
 
 
@@ -28,7 +29,7 @@ def live_body(counters: Counters | None, *, now_ms: int) -> dict[str, Any]:
     return {
         **item_figures(counters),
         "server_time": rfc3339(now_ms),
-        "poll_after_ms": spread_ms(poll_ms(counters), now_ms=now_ms),
+        "poll_after_ms": jitter_ms(poll_ms(counters), now_ms=now_ms),
     }
 
 
@@ -41,7 +42,7 @@ def sale_live_body(
     return {
         "items": [{"id": item_id, **item_figures(counters)} for item_id, counters in items],
         "server_time": rfc3339(now_ms),
-        "poll_after_ms": spread_ms(shortest_ms, now_ms=now_ms),
+        "poll_after_ms": jitter_ms(shortest_ms, now_ms=now_ms),
         "opening_spread_ms": opening_spread_ms if waits_for_opening(items) else 0,
     }
 
@@ -51,7 +52,7 @@ def waits_for_opening(items: Sequence[tuple[int, Counters | None]]) -> bool:
 
 
 def item_figures(counters: Counters | None) -> dict[str, Any]:
-    """What only a change of the item or of its phase changes."""
+    """The figures, which stay the same until the item or its phase changes."""
     if counters is None:
         unknown = dict.fromkeys(("quantity", "left", "held", "sold", "opens_at", "closes_at"))
         return {"phase": None, "availability": "unavailable", **unknown}
@@ -68,14 +69,14 @@ def item_figures(counters: Counters | None) -> dict[str, Any]:
 
 
 def live_etag(body: dict[str, Any]) -> str:
-    """The ETag of a body of `live`. Only the figures count: otherwise two answers would never have the same."""
+    """The ETag of a body of `live`. It depends on the figures alone: with the times, no two would be the same."""
     other = ("server_time", "poll_after_ms", "opening_spread_ms")
     figures = {name: value for name, value in body.items() if name not in other}
     return quote_etag(blake2b(json.dumps(figures).encode(), digest_size=12).hexdigest())
 
 
 def availability_of(counters: Counters) -> str:
-    """Whether units are left, regardless of the phase. Where a yes cannot be given for a moment, that is said."""
+    """Whether units are left, regardless of the phase; `unavailable` while the store refuses new reservations."""
     if counters.left is not None and counters.left <= 0:
         return "held_by_others" if counters.held > 0 else "sold_out"
     if counters.backlog_full:
@@ -91,3 +92,17 @@ def poll_ms(counters: Counters | None) -> int:
     if phase is Phase.ENDED or (phase is Phase.UPCOMING and counters.opens_ms - counters.now_ms > FAR_FROM_OPENING_MS):
         return POLL_SLOWLY_MS
     return POLL_MS
+
+
+def jitter_ms(wait_ms: int, *, now_ms: int) -> int:
+    """`wait_ms`, or up to a quarter more, so that clients who asked together do not come back together.
+
+    The wait depends on the millisecond of the answer, which is in the answer too: so the gate and the views give the
+    same wait for the same time, and a test can compute it.
+    """
+    return wait_ms + now_ms * JITTER_STEP % (wait_ms // 4)
+
+
+def jitter_seconds(wait_seconds: int, *, now_ms: int) -> int:
+    """`wait_seconds`, or up to a half more, in whole seconds as Retry-After has them. Otherwise as `jitter_ms`."""
+    return wait_seconds + now_ms * JITTER_STEP // 1000 % (wait_seconds // 2 + 1)

@@ -32,7 +32,7 @@ class Offer:
 
     @property
     def unit_choices(self) -> range | None:
-        """1 to what the buyer can still take; None if that is too many for a list."""
+        """The numbers of units that the buyer can choose; None if they are too many for a list."""
         most = max(self.remaining, 1)
         return range(1, most + 1) if self.per_buyer_max <= CHOICES_MAX else None
 
@@ -70,7 +70,7 @@ class Offer:
 
 
 def offers_of(items: Iterable[SaleItem], *, now: datetime, buyer_id: int | None = None) -> list[Offer]:
-    """The items with their figures, and with what the buyer has of them, each in one round trip.
+    """The items with their figures, and with the buyer's units of them, each in one round trip.
 
     If the store is unreachable, the figures are unknown.
     """

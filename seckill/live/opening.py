@@ -1,9 +1,9 @@
 """How the pages that wait for an opening spread their calls, so that they come as fast as they can be answered.
 
-Sent all in one millisecond, the calls would queue in the web server: the last would be answered after
-`pages / calls per second`, in an order of chance. A page that chooses its moment by chance within just that time is
-answered no later, and the server answers what else comes meanwhile. So the time is measured and not a fixed delay:
-where few pages wait, it is nothing.
+If all pages called in one millisecond, the calls would queue in the web server, in a random order; the last would be
+answered after `pages / calls per second`. If each page picks a random moment within that time instead, the last answer
+comes no later, and the server can answer other calls meanwhile. So the spread follows from the number of pages: where
+few pages wait, it is 0.
 """
 
 import time
@@ -41,7 +41,7 @@ class WaitingPages:
     def count(self, sale_id: int, *, calls: int = 1) -> None:
         self._second(sale_id).calls += calls
 
-    def spread_ms(self, sale_id: int) -> int:
+    def opening_spread_ms(self, sale_id: int) -> int:
         """Over how many milliseconds the pages of this process should spread their calls."""
         second = self._second(sale_id)
         pages = max(second.calls, second.before)

@@ -1,6 +1,6 @@
 """The figures of an item for staff: left, held and sold from the reservation store, `taken` from PostgreSQL.
 
-Those of an archived item are all from PostgreSQL.
+All figures of an archived item are from PostgreSQL.
 """
 
 from collections.abc import Sequence

@@ -5,7 +5,7 @@
 --   2 holds  hash reservation id -> 'state:buyer:units:deadline_ms'
 -- ARGV
 --   1 reservation_id   the id given to reserve; repeating the call with it is safe
---   2 even_unverified  1 = also while the item is not verified, for those who repair it; empty = not then
+--   2 even_unverified  1 = also while the item is not verified, for a repair; empty = not then
 -- RETURNS {word}
 --   unavailable        the item, or a part of it, is missing, or the item is not verified
 --   unknown_hold       the store has no such hold
@@ -26,7 +26,7 @@ local held, sold, incarnation = unpack(redis.call('HMGET', item, 'held', 'sold',
 if not (countable(held) and countable(sold)) then
   return {'unavailable'}
 end
--- While a reconcile compares the item with its orders, nobody else may move its units: the totals would never agree.
+-- While a reconcile compares the item with its orders, only the reconcile may move units: else totals never agree.
 if not even_unverified and incarnation ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then
   return {'unavailable'}
 end

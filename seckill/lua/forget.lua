@@ -31,7 +31,7 @@ local forgotten, incarnation = unpack(redis.call('HMGET', item, 'forgotten', 'in
 if not countable(forgotten or '0') then
   return {'unavailable'}
 end
--- While an item is compared with its orders, nothing may change its holds.
+-- While a reconcile compares the item with its orders, its holds must stay as they are.
 if incarnation ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then
   return {'unavailable'}
 end

@@ -41,6 +41,6 @@ end
 if verified ~= '' then
   redis.call('HSET', item, 'incarnation', incarnation)
 end
--- If the item was lost and the stream was not, the group exists, and its entries are still to become orders.
+-- If the store has lost the item but not the stream, the group exists, and its entries must still become orders.
 redis.pcall('XGROUP', 'CREATE', outbox, 'intake', '0', 'MKSTREAM')
 return {'published'}

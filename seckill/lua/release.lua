@@ -7,7 +7,7 @@
 -- ARGV
 --   1 reservation_id   the id given to reserve; repeating the call with it is safe
 --   2 reason           expired, cancelled or rejected release held units; refunded also releases sold ones
---   3 even_unverified  1 = also while the item is not verified, for those who repair it; empty = not then
+--   3 even_unverified  1 = also while the item is not verified, for a repair; empty = not then
 -- RETURNS {word}
 --   unavailable        the item, or a part of it, is missing, or the item is not verified
 --   unknown_hold       the store has no such hold
@@ -30,7 +30,7 @@ local limited = quantity or left
 if not (countable(held) and countable(sold)) or limited and not (countable(quantity) and countable(left)) then
   return {'unavailable'}
 end
--- While a reconcile compares the item with its orders, nobody else may move its units: the totals would never agree.
+-- While a reconcile compares the item with its orders, only the reconcile may move units: else totals never agree.
 if not even_unverified and incarnation ~= string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') then
   return {'unavailable'}
 end

@@ -10,7 +10,7 @@
 --   1 reservation_id  the random id in the pass; repeating the call with it is safe
 --   2 buyer           user id
 --   3 units           whole units, 1 or more
---   4 backlog_max     if so many entries are in the outbox, nobody else is told yes
+--   4 backlog_max     with so many entries in the outbox, the script refuses new reservations
 -- RETURNS {word, now_ms, left, units, deadline_ms, price_minor, currency}; left is '' if unlimited, a refusal ends after it
 --   unavailable       a part of the item is missing, or it is not verified; or, after held_by_others, the backlog is full
 --   already_reserved  this reservation was made before; its units and deadline are returned again
@@ -47,7 +47,7 @@ local limited = quantity or left
 quantity, left = counter(quantity), counter(left)
 held, sold, reservations = counter(held), counter(sold), counter(reservations)
 
--- If a part of the item is missing, a field or a whole key, nothing is assumed about it.
+-- If a field or a key of the item is missing, the script refuses: the rest may be wrong too.
 if not (state and price_minor and currency and incarnation and opens_ms and closes_ms and hold_ms and per_buyer_max) then
   return {'unavailable', now_ms}
 end
@@ -84,14 +84,14 @@ end
 if now_ms >= closes_ms then
   return {'closed', now_ms, shown_left}
 end
--- What depends only on the item is checked before what depends on the buyer: it can be answered from the figures alone.
+-- Checks of the item come before checks of the buyer: web processes answer them from the item's figures alone.
 if left and left <= 0 and held <= 0 then
   return {'sold_out', now_ms, left}
 end
 if left and left <= 0 then
   return {'held_by_others', now_ms, left}
 end
--- A yes that cannot become an order soon is not given. Only calls that would get one pay for this check.
+-- Refuse a reservation that cannot become an order soon. Only calls that would get a yes pay for this check.
 if redis.call('XLEN', outbox) >= backlog_max then
   return {'unavailable', now_ms}
 end
@@ -119,7 +119,7 @@ if left then
 else
   redis.call('HSET', item, 'held', held + units, 'reservations', reservations)
 end
--- The web processes learn from this list which passes have had their yes. It keeps the latest 128 to 191.
+-- The web processes learn from this list which passes already have a reservation. It keeps the latest 128 to 191.
 redis.call('LPUSH', latest, string.format('%.0f:%s', reservations, reservation_id))
 if reservations % 64 == 0 then
   redis.call('LTRIM', latest, 0, 127)

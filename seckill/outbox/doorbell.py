@@ -78,8 +78,8 @@ def send(item_id: int) -> None:
 
     Raises what the clients of the broker and of the cache raise.
     """
-    # Under load the message costs the worker more than the drain. Whoever has the lease reads the outbox again at the
-    # end, and finds what was reserved until now.
+    # Under load the message costs the worker more than the drain. The process with the lease reads the outbox again at
+    # the end, and finds all reservations made until now.
     if lease.is_taken(item_id):
         return
     if messages_waiting(current_app, QUEUE) >= WAITING_MAX:

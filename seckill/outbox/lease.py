@@ -4,8 +4,8 @@ Two at once would do no harm (seckill/outbox/outbox.py gives each entry to one o
 entries, and an order costs less in a full batch. So nothing depends on the lease: it ends by itself if its
 process dies, and while the cache server is away every process may drain.
 
-Whoever gives the lease back must read the outbox once more. A reservation that was made shortly before found the item
-taken, so nobody else was asked to drain it.
+After giving the lease back, read the outbox once more. A reservation made shortly before saw the lease taken, so it
+asked no other process to drain the item.
 """
 
 import structlog

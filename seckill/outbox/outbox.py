@@ -15,7 +15,8 @@ from seckill.store.client import answers_of, ask, ask_each
 from seckill.store.keys import keys_of
 
 GROUP = "intake"
-# The same after a restart, so that consumers do not pile up. Dead consumers are found by idle time, not by name.
+# The name stays the same after a restart, so that consumers do not pile up. Dead consumers are
+# found by idle time, not by name.
 CONSUMER = socket.gethostname()
 # If an entry was read and not acknowledged for this long, its consumer is taken to be dead or hanging. If it is only
 # slow, no harm is done: inserting is idempotent by reservation id. Short, since promise P5 allows 60 s in all.
@@ -56,7 +57,7 @@ def read_batch(*, item_id: int, count_max: int, consumer: str = CONSUMER) -> lis
 
 
 def read_all(*, item_id: int, count_max: int) -> list[Entry]:
-    """The oldest entries, even those that another consumer has read: a reconcile must process all of them."""
+    """The oldest entries, read by another consumer or not: a reconcile must process all of them."""
     entries: Any = ask(lambda client: client.xrange(keys_of(item_id).outbox, count=count_max), item_id=item_id)
     return [entry_from(entry_id, fields) for entry_id, fields in entries]
 
@@ -114,7 +115,7 @@ def backlogs(*, item_ids: Sequence[int]) -> dict[int, int]:
 
 
 def waiting(*, item_ids: Sequence[int]) -> dict[int, Waiting]:
-    """What waits in each item's outbox, empty or not. One round trip for each server."""
+    """The waiting entries of each item, also of items without any. One round trip for each server."""
     return ask_each(read_waiting, item_ids=item_ids)
 
 

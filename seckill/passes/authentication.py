@@ -40,7 +40,7 @@ class PassRefused(APIException):
 
 
 class PassHolder:
-    """The buyer of a pass. Only the id is known without a database."""
+    """The buyer of a pass. Without a database, only the id is known."""
 
     is_authenticated = True
 

@@ -16,6 +16,7 @@ from uuid import UUID
 from django.conf import settings
 from django.core.signing import b64_encode
 
+from shop.http.rate_limits import take
 from shop.times.timestamps import now_ms
 
 # The pass as text: version, item id, buyer id, expiry in seconds since 1970, reservation id, signature.
@@ -45,6 +46,17 @@ class Pass:
     item_id: int
     buyer_id: int
     reservation_id: UUID
+
+
+def give(*, item_id: int, buyer_id: int) -> tuple[str, int]:
+    """A new pass for a buyer, and when it expires, in seconds since 1970. Raises LimitReached.
+
+    One account may ask only so often (PASS_LIMIT), since each pass is checked, signed and may become a reservation. The
+    cache server counts, in one round trip; while it is away, all buyers are let through.
+    """
+    take(action="pass", rate=settings.PASS_LIMIT, key=str(buyer_id))
+    expires_s = expiry_s()
+    return issue(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s), expires_s
 
 
 def issue(*, item_id: int, buyer_id: int, expires_s: int) -> str:

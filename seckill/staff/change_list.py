@@ -4,7 +4,6 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.html import format_html
@@ -14,9 +13,8 @@ from unfold.decorators import display
 
 from seckill.changes.texts import outcome_sentence, reason_text, request_text
 from seckill.models import Sale, SaleChange
-from seckill.staff.permissions import may_see_sales
+from seckill.staff.permissions import ReadOnlySaleAdmin
 from shop.languages.columns import in_all_languages
-from shop.staff.admin_base import ModelAdmin
 
 # How many the page of a sale shows; the list has all of them.
 ENTRIES_SHOWN = 20
@@ -29,11 +27,9 @@ LABEL_COLOURS = {
 
 
 @admin.register(SaleChange)
-class SaleChangeAdmin(ModelAdmin):
+class SaleChangeAdmin(ReadOnlySaleAdmin):
     list_display = ["when", "who", "sale_link", "product", "what", "reason_given", "status_label", "outcome_text"]
-    list_display_links = None
     list_filter = ["status", "kind", "made_at"]
-    list_filter_sheet = False
     list_select_related = ["made_by", "item__sale", "item__variant__product"]
     search_fields = [
         "reason",
@@ -41,22 +37,6 @@ class SaleChangeAdmin(ModelAdmin):
         *in_all_languages("item__sale__name", "item__variant__product__name"),
         "item__variant__sku",
     ]
-    actions = None
-
-    def has_view_permission(self, request: HttpRequest, obj: SaleChange | None = None) -> bool:
-        return may_see_sales(request)
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return may_see_sales(request)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: SaleChange | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: SaleChange | None = None) -> bool:
-        return False
 
     @admin.display(description=_("made at"), ordering="made_at")
     def when(self, change: SaleChange) -> str:

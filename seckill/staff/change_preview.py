@@ -1,4 +1,4 @@
-"""What a change would do, shown before it is made; seckill/change-preview.js updates it while staff type."""
+"""The preview of a change, before it is made. seckill/change-preview.js updates it while staff type."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Preview:
 
 
 def preview_of(form: ChangeForm, *, kind: SaleChange.Kind, sale: Sale, items: Sequence[SaleItem]) -> Preview:
-    """The preview of what was entered; the present figures alone if the form is empty or invalid."""
+    """The preview of the entered change; the present figures alone if the form is empty or invalid."""
     rows = figures_of(items)
     entered = getattr(form, "cleaned_data", {}) if form.is_bound else {}
     if kind == Kind.MOVE_END:

@@ -14,8 +14,8 @@ WEEK = timedelta(weeks=1)
 def duplicate(*, sale_id: int) -> Sale:
     """A new draft with the names, terms and items of the sale, at the same hour one week later.
 
-    Of a sale long ago the week is the first that is still to come, since a sale in the past cannot be published.
-    Quantities are those of now, with the unsold units that have gone back to the stock. Raises Sale.DoesNotExist.
+    A draft of an old sale gets the first week that is still to come, since a sale in the past cannot be published.
+    Quantities are the present ones plus the unsold units that have gone back to the stock. Raises Sale.DoesNotExist.
     """
     with transaction.atomic():
         draft = Sale.objects.get(pk=sale_id)
@@ -36,14 +36,14 @@ def duplicate(*, sale_id: int) -> Sale:
 
 
 def returned_units(item: SaleItem) -> int:
-    """How many units have left the sale after its end."""
+    """How many unsold units went back to the stock after the sale's end."""
     returned = item.changes.filter(kind=SaleChange.Kind.RETURN_UNSOLD, status=SaleChange.Status.APPLIED)
     units: int = returned.aggregate(units=Sum("units", default=0))["units"]
     return units
 
 
 def weeks_until_future(opens_at: datetime) -> int:
-    """At least one."""
+    """How many weeks later the draft opens: the fewest that put it into the future, at least one."""
     passed = timezone.now() - opens_at
     return max(1, passed // WEEK + 1)
 

@@ -14,29 +14,25 @@ from unfold.decorators import display
 
 from seckill.live.staff_figures import figures_of
 from seckill.models import SaleItem
-from seckill.staff.permissions import may_see_sales
+from seckill.staff.permissions import ReadOnlySaleAdmin
 from seckill.staff.phase_filter import LABEL_COLOURS, ItemPhaseFilter, labelled_phase, state_of
 from shop.languages.columns import in_all_languages
-from shop.staff.admin_base import ModelAdmin
 
 # One page of the list: as many items as one request may ask the store for.
 ITEMS_MAX = 100
 
 
 @admin.register(SaleItem)
-class SaleItemAdmin(ModelAdmin):
+class SaleItemAdmin(ReadOnlySaleAdmin):
     """Shows figures only. Items are edited on the page of their sale."""
 
     list_display = ["variant", "sale_link", "phase", "quantity_text", "left", "held", "sold", "taken_now", "note"]
-    list_display_links = None
     list_filter = [ItemPhaseFilter]
-    list_filter_sheet = False
     list_select_related = ["sale", "variant__product"]
     list_per_page = ITEMS_MAX
     list_max_show_all = ITEMS_MAX
     search_fields = [*in_all_languages("variant__product__name", "sale__name"), "variant__sku"]
     ordering = ["-sale__opens_at", "pk"]
-    actions = None
     list_before_template = "admin/seckill/saleitem/live.html"
 
     class Media:
@@ -45,21 +41,6 @@ class SaleItemAdmin(ModelAdmin):
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.figures_view)
         return [path("figures/", view, name="seckill_saleitem_figures"), *super().get_urls()]
-
-    def has_view_permission(self, request: HttpRequest, obj: SaleItem | None = None) -> bool:
-        return may_see_sales(request)
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return may_see_sales(request)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: SaleItem | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: SaleItem | None = None) -> bool:
-        return False
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         """The page of the list, with the figures of its items from one round trip."""

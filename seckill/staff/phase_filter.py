@@ -39,7 +39,7 @@ def labelled_phase(sale: Sale) -> tuple[str, str]:
 
 
 def state_of(sale: Sale) -> str:
-    """What buttons and phase depend on. If it changes, seckill/static/seckill/live-figures.js renews them."""
+    """Phase and end in one text. When it changes, seckill/static/seckill/live-figures.js renews buttons and phase."""
     return f"{labelled_phase(sale)[0]} {sale.closes_at.isoformat()}"
 
 

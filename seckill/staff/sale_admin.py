@@ -159,7 +159,7 @@ class SaleAdmin(WithHistory, StaffAdmin):
         description=_("Publish …"), permissions=["change"], icon="bolt", variant=ActionVariant.PRIMARY
     )
     def publish(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show what can no longer be edited afterwards, and ask for confirmation; only a POST publishes."""
+        """Show the terms that can no longer be edited afterwards, and ask for confirmation; only a POST publishes."""
         with transaction.atomic():
             sale = self.get_object(request, unquote(object_id))
         if sale is None:

@@ -46,7 +46,7 @@ class SaleItemFormSet(BaseInlineFormSet):
 
 
 class SaleItemInline(TabularInline):
-    """The items of a draft sale. Whoever may change the sale may change its items."""
+    """The items of a draft sale. The permission to change the sale covers its items."""
 
     model = SaleItem
     form = SaleItemForm

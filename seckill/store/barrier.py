@@ -1,4 +1,4 @@
-"""Waiting until replicas have what a buyer is told: a yes then survives the loss of the primary.
+"""Waits until replicas have a reservation before the buyer is told: a yes then survives the loss of the primary.
 
 WAIT counts from the last write of its own connection. So the call and its WAIT go over one connection, and where the
 call has only read something that another connection wrote, a write of our own comes in between.
@@ -15,12 +15,12 @@ from redis.exceptions import RedisError, ResponseError
 
 from seckill.store.keys import barrier_key
 
-# The key that is written is of no use once WAIT has answered.
+# The key of `wait_for_what_was_read` has no use once WAIT has answered.
 KEY_LIFE_MS = 1_000
 
 
 class TooFewReplicas(RedisError):
-    """Fewer replicas than SECKILL_YES_REPLICAS have confirmed in time. What was written may be there or not."""
+    """Fewer replicas than SECKILL_YES_REPLICAS have confirmed in time. The write may survive or not."""
 
 
 class PinnedConnection:
@@ -39,8 +39,8 @@ class PinnedConnection:
         return self._connection
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _traceback: object) -> None:
-        # An error that the server has answered is an answer, so nothing else is on its way. After any other, whoever
-        # has this connection next must not read what comes late.
+        # After an error that the server itself has sent, no other answer is on its way. After any other error a late
+        # answer may come, and the next user of this connection must not read it.
         if error is not None and not isinstance(error, ResponseError):
             self._connection.disconnect()
         self._pool.release(self._connection)
@@ -55,7 +55,7 @@ def wait_for_replicas(connection: Any) -> None:
 
 
 def wait_for_what_was_read(connection: Any, *, item_id: int) -> None:
-    """The same for all that this connection has read of the item. Raises TooFewReplicas."""
+    """Until as many replicas have everything that this connection has read of the item. Raises TooFewReplicas."""
     connection.send_command("SET", barrier_key(item_id), "", "PX", KEY_LIFE_MS)
     connection.read_response()
     wait_for_replicas(connection)

@@ -7,9 +7,9 @@ from weakref import WeakKeyDictionary
 
 from redis import Redis
 
-# How long nobody asks a store that did not answer in time. Then one call tries again.
+# How long calls fail at once after a store did not answer in time. Then one call tries again.
 PROBE_INTERVAL_SECONDS = 0.25
-# The longest that a call may take (CACHES in shop/settings.py). Only then may another one try.
+# The longest that a call may take (CACHES in shop/settings.py). After that, another one may try.
 PROBE_SECONDS_MAX = 2.0
 
 
@@ -60,6 +60,6 @@ def breaker_of(client: Redis) -> CircuitBreaker:
     breaker = _breakers.get(client.connection_pool)
     if breaker is None:
         new = CircuitBreaker(probe_interval_seconds=PROBE_INTERVAL_SECONDS, probe_seconds_max=PROBE_SECONDS_MAX)
-        # Of several threads that come here at once, all get the first one's.
+        # Several threads may come here at once: all get the first one's breaker.
         breaker = _breakers.setdefault(client.connection_pool, new)
     return breaker

@@ -1,15 +1,17 @@
 """Asking the reservation store: the server that has an item, or each server that has some of several items.
 
 The address of the store decides what a server is (shop/configuration/redis_address.py): the only one, the primary that
-the sentinels name now, or one of the primaries of a Cluster. Whoever asks gets an ordinary client of that server.
+the sentinels name now, or one of the primaries of a Cluster. Each caller gets an ordinary client of that server.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from django.core.cache import caches
 from django_redis import get_redis_connection
 from redis import Redis
+from redis.cluster import PRIMARY
 from redis.exceptions import (
     AskError,
     AuthenticationError,
@@ -30,11 +32,13 @@ from seckill.store.barrier import TooFewReplicas
 from seckill.store.breaker import breaker_of
 from seckill.store.cluster import ClusterNodes
 from seckill.store.failures import Cause, report_failure
-from seckill.store.members import Member, cluster_members, members_of
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
-# The settings by which `reservation_servers` has made its client, since tests change them, and the client.
+# The options that a replica's client takes over from the client of its primary.
+SAME = ("username", "password", "db", "socket_timeout", "socket_connect_timeout", "socket_keepalive", "retry")
+
+# The client of `reservation_servers`, and the settings that it was made with, since tests change them.
 _found: dict[str, tuple[object, Any]] = {}
 
 
@@ -46,7 +50,7 @@ class StoreUnreachable(Exception):
         self.cause = cause
 
 
-def ask(step: Callable[[Redis], Answer], *, item_id: int) -> Answer:
+def ask(step: Callable[[Redis], Result], *, item_id: int) -> Result:
     """Call `step` with the client of the server that has the item. Every RedisError becomes StoreUnreachable.
 
     Where the item has moved to another node of a Cluster, `step` is called a second time, with that node's client: the
@@ -70,8 +74,8 @@ def ask(step: Callable[[Redis], Answer], *, item_id: int) -> Answer:
 
 
 def ask_each(
-    step: Callable[[Redis, Sequence[int]], dict[int, Answer]], *, item_ids: Sequence[int]
-) -> dict[int, Answer]:
+    step: Callable[[Redis, Sequence[int]], dict[int, Result]], *, item_ids: Sequence[int]
+) -> dict[int, Result]:
     """Call `step` with each server and the items that it has: the answers, by item.
 
     Items of a server that does not answer are missing. Raises StoreUnreachable if none answers.
@@ -79,7 +83,7 @@ def ask_each(
     servers = reservation_servers()
     if not isinstance(servers, ClusterNodes):
         return ask_member(lambda client: step(client, item_ids), client=servers)
-    found: dict[int, Answer] = {}
+    found: dict[int, Result] = {}
     failure: StoreUnreachable | None = None
     answered = False
     for item_ids_of_one in _groups(item_ids):
@@ -114,19 +118,53 @@ def server_of(item_id: int) -> object:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One server of the store with a client of its own, for checking its settings.
+
+    `name` is host:port; `primary` for a primary that the address names, empty if it is the only server.
+    """
+
+    name: str
+    primary: bool
+    client: Redis
+
+
 def all_members() -> list[Member]:
     """Every server of the store, replicas too. Raises StoreUnreachable."""
     servers = reservation_servers()
     if not isinstance(servers, ClusterNodes):
-        return members_of(servers, ask_member(lambda client: client.info("replication"), client=servers))
+        return _members_of(servers, ask_member(lambda client: client.info("replication"), client=servers))
     try:
-        return cluster_members(servers)
+        nodes = servers.all_nodes()
     except RedisError as error:
         raise _failure(error) from error
+    return [Member(node.name, node.server_type == PRIMARY, client) for node, client in nodes]
 
 
-def ask_member(step: Callable[[Redis], Answer], *, client: Redis) -> Answer:
-    """Call `step` with the client of one server, whatever it has. Raises StoreUnreachable."""
+def _members_of(primary: Redis, replication: dict[str, Any]) -> list[Member]:
+    """The primary and its replicas, by its INFO replication."""
+    found = online_replicas(replication)
+    replicas = [Member(f"{host}:{port}", False, _replica_client(primary, host, port)) for host, port in found]
+    return [Member("primary" if replicas else "", True, primary), *replicas]
+
+
+def online_replicas(replication: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    """Where the replicas of a primary are that are online."""
+    for name, value in replication.items():
+        if name.startswith("slave") and name[5:].isdigit() and value.get("state") == "online":
+            yield str(value["ip"]), int(value["port"])
+
+
+def _replica_client(primary: Redis, host: str, port: int) -> Redis:
+    given = primary.connection_pool.connection_kwargs
+    same = {name: given[name] for name in SAME if name in given}
+    secured = "ssl" in primary.connection_pool.connection_class.__name__.lower()
+    return Redis(host=host, port=port, ssl=secured, **same)
+
+
+def ask_member(step: Callable[[Redis], Result], *, client: Redis) -> Result:
+    """Call `step` with the client of one server, for questions about the server itself. Raises StoreUnreachable."""
     try:
         return _call(step, client=client)
     except MovedError as error:
@@ -134,7 +172,7 @@ def ask_member(step: Callable[[Redis], Answer], *, client: Redis) -> Answer:
 
 
 def answers_of(pipeline: Any) -> list[Any]:
-    """The answers of a pipeline, errors among them, but for that of a key that another node has: it is raised."""
+    """The answers of a pipeline, with its errors. MovedError is raised: another node has the key."""
     answers: list[Any] = pipeline.execute(raise_on_error=False)
     for answer in answers:
         if isinstance(answer, MovedError):
@@ -163,14 +201,14 @@ def _node_of(item_id: int, *, nodes: ClusterNodes) -> Redis:
 
 
 def _groups(item_ids: Sequence[int]) -> list[list[int]]:
-    """The items by the node that has them; those whose node is not known together in one."""
+    """The items by the node that has them; the items of unknown nodes in one group."""
     groups: dict[object, list[int]] = {}
     for item_id in item_ids:
         groups.setdefault(server_of(item_id), []).append(item_id)
     return list(groups.values())
 
 
-def _call(step: Callable[[Redis], Answer], *, client: Redis) -> Answer:
+def _call(step: Callable[[Redis], Result], *, client: Redis) -> Result:
     """Raises StoreUnreachable, and MovedError."""
     breaker = breaker_of(client)
     if not breaker.may_call():
@@ -193,7 +231,7 @@ def _call(step: Callable[[Redis], Answer], *, client: Redis) -> Answer:
 
 
 def _failure(error: RedisError) -> StoreUnreachable:
-    """Noted for the log and the metrics."""
+    """The error to raise, after noting it for the log and the metrics."""
     cause = cause_of(error)
     report_failure(cause, str(error))
     return StoreUnreachable(str(error), cause=cause)

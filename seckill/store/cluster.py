@@ -32,7 +32,7 @@ REFRESH_SECONDS = 5.0
 # worker that calls every few seconds would fail once more before it learns of the new primary.
 REFRESH_SECONDS_MIN = 0.25
 UNSETTLED_SECONDS = 15.0
-# The thread ends when nobody has asked for so long, and starts again with the next call.
+# After so long without a call the thread ends. The next call starts it again.
 ASKED_SECONDS = 60.0
 # How long the first calls of a process wait for the map. With the call itself it stays below two seconds.
 FIRST_MAP_SECONDS = 0.9
@@ -69,7 +69,7 @@ class ClusterNodes:
         return [(node, self._client(cluster, node)) for node in known_nodes(cluster)]
 
     def close(self) -> None:
-        """End the thread, whoever still asks: the next call starts another one."""
+        """End the thread. If a call still comes, it starts another one."""
         with self._lock:
             thread, self._thread = self._thread, None
             self._closed.set()
@@ -84,20 +84,20 @@ class ClusterNodes:
         return all(self._client(cluster, node).ping() for node in primaries)
 
     def moved(self, error: MovedError) -> None:
-        """A node has answered that another one has the slot."""
+        """Update the map: a node has answered that another one has the slot."""
         with suppress(KeyError):
             # A slot that the map does not have is not moved in it; the next map has it.
             self._read_cluster().nodes_manager.move_slot(error)
         self.refresh_soon()
 
     def refresh_soon(self) -> None:
-        """Read the map again, in the thread, and for a while often: somebody may be about to take over."""
+        """Read the map again, in the thread, and for a while often: a replica may be about to take over."""
         self._unsettled_until_s = time.monotonic() + UNSETTLED_SECONDS
         self._wanted.set()
 
     def _client(self, cluster: RedisCluster, node: ClusterNode) -> Redis:
         if node.redis_connection is None:
-            # A node of which MOVED was the first news.
+            # A node that only MOVED has named so far.
             return cluster.get_redis_connection(node)
         return cast(Redis, node.redis_connection)
 
@@ -124,7 +124,7 @@ class ClusterNodes:
     def _refresh_while_asked(self, closed: threading.Event) -> None:
         failed = False
         while time.monotonic() - self._asked_s < ASKED_SECONDS and not closed.is_set():
-            # Cleared before the map is read: who fails meanwhile wants it once more.
+            # Cleared before the map is read: a call that fails meanwhile must cause another reading.
             self._wanted.clear()
             try:
                 self._refresh()
@@ -152,7 +152,7 @@ class ClusterNodes:
     def _connect(self) -> RedisCluster:
         return RedisCluster(
             startup_nodes=[ClusterNode(host, port) for host, port in self._address.hosts],  # type: ignore[no-untyped-call]
-            # The addresses of the setting are asked too, always: all others may change, as in Kubernetes.
+            # Always ask the addresses of the setting too: all others may change, as in Kubernetes.
             dynamic_startup_nodes=False,
             require_full_coverage=False,
             username=self._address.username,
@@ -165,7 +165,7 @@ class ClusterNodes:
 
 
 class ClusterFactory(ConnectionFactory):  # type: ignore[misc]
-    """What django-redis asks for the client of a Cluster: one ClusterNodes for each address and process."""
+    """Gives django-redis the client of a Cluster: one ClusterNodes for each address and process."""
 
     _clusters: dict[str, ClusterNodes] = {}
     _clusters_lock = threading.Lock()

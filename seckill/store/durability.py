@@ -2,8 +2,8 @@
 
 A sale can be published or resumed only on servers without a weakness (seckill/publication.py,
 seckill/changes/journal.py); `manage.py check --deploy` names each weakness.
-Every server of the reservation store is checked, replicas too, since each of them may become a primary. Of PostgreSQL
-only the server, role and database of this process's connection are.
+Every server of the reservation store is checked, replicas too, since each of them may become a primary. For PostgreSQL,
+the server, role and database of this process's connection are checked.
 """
 
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
+from django.core.checks import CheckMessage, Error, Warning
+from django.db import OperationalError, connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from seckill.store.client import StoreUnreachable, all_members, ask_member
-from seckill.store.members import Member, online_replicas
+from seckill.store.client import Member, StoreUnreachable, all_members, ask_member, online_replicas
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ STORE_RULES = {
         ),
     ),
 }
-# Read too, for weaknesses_of_promises.
+# These are read too, for `weaknesses_of_promises`.
 REPLICA_SETTINGS = ("min-replicas-to-write", "repl-backlog-ttl")
 DATABASE_RULES = {
     # All of these wait for this server's disk; they differ in what they require of standbys.
@@ -99,6 +99,24 @@ DATABASE_RULES = {
         ),
     ),
 }
+
+
+def check_durability(**_context: Any) -> list[CheckMessage]:
+    """The check of `manage.py check --deploy`: one error per weakness, or a warning if weak stores are allowed.
+
+    Other commands do not run it, since it needs both stores.
+    """
+    try:
+        weaknesses = find_weaknesses()
+    except StoreUnreachable as error:
+        return [Error(f"The reservation store does not answer: {error}", id="seckill.E002")]
+    except OperationalError as error:
+        return [Error(f"PostgreSQL does not answer: {error}", id="seckill.E003")]
+    if settings.SECKILL_ALLOW_WEAK_DURABILITY:
+        allowed = "Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set."
+        return [Warning(weakness.text, hint=allowed, id="seckill.W001") for weakness in weaknesses]
+    refused = "Until then no sale can be published."
+    return [Error(weakness.text, hint=refused, id="seckill.E001") for weakness in weaknesses]
 
 
 def reason_to_refuse() -> str:
@@ -142,7 +160,7 @@ def weaknesses_of_store() -> list[Weakness]:
             found += [of_node(member, weakness) for weakness in weaknesses_of_member(member)]
         except StoreUnreachable as error:
             silent.append(error)
-            # A replica that is away loses nothing. Whether enough of them are there is asked of the primary.
+            # A replica that is away loses nothing. The primary says whether enough replicas are connected.
             if member.primary:
                 found.append(of_node(member, silent_node()))
     if len(silent) == len(members):
@@ -159,7 +177,7 @@ def of_node(member: Member, weakness: Weakness) -> Weakness:
 
 
 def weaknesses_of_member(member: Member) -> list[Weakness]:
-    """Those of one server of the reservation store. Raises StoreUnreachable."""
+    """The weaknesses of one server of the reservation store. Raises StoreUnreachable."""
 
     def read(client: Redis) -> Any:
         try:
@@ -180,7 +198,7 @@ def weaknesses_of_member(member: Member) -> list[Weakness]:
 
 
 def weaknesses_of_promises(member: Member, values: Mapping[str, str]) -> list[Weakness]:
-    """What would lose a yes that waited for SECKILL_YES_REPLICAS replicas, or refuse each one."""
+    """Settings that lose a yes which waited for SECKILL_YES_REPLICAS replicas, or that make each yes fail."""
     wanted = settings.SECKILL_YES_REPLICAS
     found = []
     for setting, needed in (("min-replicas-to-write", str(wanted)), ("repl-backlog-ttl", "0")):

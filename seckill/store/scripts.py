@@ -32,7 +32,7 @@ class Script:
         return as_text(reply)
 
     def run_packed(self, connection: Any, *, keys: tuple[str, ...], args: Sequence[Argument]) -> list[str]:
-        """As `run`, for the calls of a stampede: the bytes are put together here, and mostly only once for each item.
+        """As `run`, but faster, for the calls of a stampede: most bytes are put together only once for each item.
 
         `connection` is one of the client's pool (seckill/store/barrier.py), so time limits, sign-in, TLS and Sentinel
         are those of the client.
@@ -92,13 +92,13 @@ ALL = (PUBLISH, RESERVE, CONFIRM, RELEASE, ADJUST, RESTORE, FORGET, ARCHIVE)
 
 
 def load(client: Redis) -> None:
-    """Give the store all scripts, so that the first call of each need not."""
+    """Load all scripts into the store before their first calls."""
     for script in ALL:
         client.script_load(script.source)
 
 
 def connect(client: Redis, *, count: int) -> None:
-    """Open so many connections of the client's pool, so that the first calls need not."""
+    """Open `count` connections of the client's pool before the first calls."""
     pool = client.connection_pool
     taken: list[Any] = []
     try:

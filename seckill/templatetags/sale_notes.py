@@ -41,7 +41,7 @@ def sale_note(product: Product) -> dict[str, Any]:
 def cards_of(offerings: Iterable[Offering]) -> list[Card]:
     """The products of a list with their next sale, in one query: the cheapest item of it that is not sold out.
 
-    A sale that is paused is left out: nobody knows when it goes on.
+    A paused sale is left out: its restart has no time that a card could show.
     """
     now, offerings = timezone.now(), list(offerings)
     items = (
@@ -64,6 +64,6 @@ def card_of(offering: Offering, item: SaleItem | None, now: datetime) -> Card:
 
 
 def items_on_sale(now: datetime) -> QuerySet[SaleItem]:
-    """Those of published and listed sales that are not over."""
+    """The items of published and listed sales that are not over."""
     listed = SaleItem.objects.filter(sale__published_at__isnull=False, sale__listed=True, sale__closes_at__gt=now)
     return listed.select_related("sale", "variant")

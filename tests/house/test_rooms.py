@@ -1,8 +1,11 @@
-"""The names of modules and the size of folders: a stranger finds a rule by its path alone."""
+"""The names of modules, the size of folders and the arrows between them: a stranger finds a rule by its path alone."""
 
+import ast
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 # The shop itself. The bench may have a `ledger` among its strategies.
@@ -58,6 +61,49 @@ def crowded_folders(paths: Iterable[str], *, files_max: int = FILES_MAX) -> dict
     return {folder: count for folder, count in files.items() if count > files_max}
 
 
+def imported_names(source: str) -> Iterator[str]:
+    """The dotted names in the imports of a module, wherever they stand."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def arrows_of(app: str) -> dict[str, set[str]]:
+    """For each folder and each loose module of the app: which others of them it imports."""
+    arrows = defaultdict(set)
+    for path in (ROOT / app).rglob("*.py"):
+        importer = path.relative_to(ROOT / app).with_suffix("").parts[0]
+        for name in imported_names(path.read_text()):
+            package, *rest = name.split(".")
+            if package == app and rest and rest[0] != importer:
+                arrows[importer].add(rest[0])
+    return arrows
+
+
+def reached_from(name: str, arrows: Mapping[str, set[str]]) -> set[str]:
+    """What `name` imports, directly or through others."""
+    reached: set[str] = set()
+    waiting = {name}
+    while waiting:
+        new = arrows.get(waiting.pop(), set()) - reached
+        reached |= new
+        waiting |= new
+    return reached
+
+
+def ways_back(arrows: Mapping[str, set[str]], *, folders: Iterable[str]) -> list[tuple[str, str]]:
+    """Folders that import a loose module which needs them, with that module."""
+    modules = arrows.keys() - set(folders)
+    return [
+        (folder, module)
+        for folder in sorted(folders)
+        for module in sorted(arrows.get(folder, set()) & modules)
+        if folder in reached_from(module, arrows)
+    ]
+
+
 def test_the_modules_are_found() -> None:
     assert {"seckill/ledger.py", "orders/payments/inbox.py", "shop/local/run.py"} <= set(modules_in(*SHOP))
 
@@ -73,6 +119,22 @@ def test_no_folder_is_crowded() -> None:
 def test_an_app_has_rooms_and_few_loose_modules() -> None:
     loose = [path for path in modules_in(*SHOP) if path.count("/") == 1]
     assert not crowded_folders(loose, files_max=LOOSE_MODULES_MAX)
+
+
+# `make lint` forbids all cycles (pyproject.toml). This is the one that a stranger would meet first.
+@pytest.mark.parametrize("app", SHOP)
+def test_no_folder_imports_back_into_the_top_level_of_its_app(app: str) -> None:
+    arrows = arrows_of(app)
+    assert arrows
+    assert not ways_back(arrows, folders={folder.name for folder in (ROOT / app).iterdir() if folder.is_dir()})
+
+
+def test_a_way_back_is_found() -> None:
+    folders = {"live", "store"}
+    down = {"pages": {"live", "ledger"}, "live": {"ledger"}, "ledger": {"store"}}
+    assert not ways_back(down, folders=folders)
+    assert ways_back({**down, "store": {"ledger"}}, folders=folders) == [("store", "ledger")]
+    assert ways_back({**down, "store": {"pages"}}, folders=folders) == [("live", "ledger"), ("store", "pages")]
 
 
 def test_a_name_that_stands_for_two_modules_is_found() -> None:

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from seckill import ledger
-from seckill.live.spread import spread_ms, spread_seconds
+from seckill.live.answer import jitter_ms, jitter_seconds
 from seckill.models import Sale, SaleItem
 from seckill.passes import passes
 from seckill.store.keys import keys_of
@@ -177,10 +177,10 @@ def test_nothing_is_404_while_a_server_is_away(item: SaleItem, store: Any, monke
 
 def test_waits_are_spread_by_the_time_and_never_shorter() -> None:
     for wait in (1_000, 2_000, 10_000):
-        waits = {spread_ms(wait, now_ms=1_767_225_600_000 + ms) for ms in range(wait // 4)}
+        waits = {jitter_ms(wait, now_ms=1_767_225_600_000 + ms) for ms in range(wait // 4)}
         assert waits == set(range(wait, wait + wait // 4))
     for seconds, most in ((1, 1), (2, 3), (5, 7)):
-        spread = {spread_seconds(seconds, now_ms=1_767_225_600_000 + ms) for ms in range(100)}
+        spread = {jitter_seconds(seconds, now_ms=1_767_225_600_000 + ms) for ms in range(100)}
         assert spread == set(range(seconds, most + 1))
 
 

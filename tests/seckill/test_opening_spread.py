@@ -26,9 +26,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_few_pages_do_not_wait_at_all(clock: Any) -> None:
     pages = WaitingPages()
-    assert pages.spread_ms(7) == 0
+    assert pages.opening_spread_ms(7) == 0
     pages.count(7, calls=9)
-    assert pages.spread_ms(7) == 0
+    assert pages.opening_spread_ms(7) == 0
 
 
 @pytest.mark.parametrize(("pages", "spread_ms"), [(50, 100), (500, 1000), (1000, 2000), (50_000, SPREAD_MS_MAX)])
@@ -36,14 +36,14 @@ def test_many_wait_as_long_as_the_process_needs_for_them(clock: Any, settings: A
     settings.SECKILL_CALLS_PER_SECOND = 500
     waiting = WaitingPages()
     waiting.count(7, calls=pages)
-    assert waiting.spread_ms(7) == spread_ms
+    assert waiting.opening_spread_ms(7) == spread_ms
     # The figure of a whole second counts while the next one has only begun, and each sale has its own.
     clock.now_s += 1
-    assert waiting.spread_ms(7) == spread_ms
-    assert waiting.spread_ms(8) == 0
+    assert waiting.opening_spread_ms(7) == spread_ms
+    assert waiting.opening_spread_ms(8) == 0
     # Pages that have gone are not waited for.
     clock.now_s += 2
-    assert waiting.spread_ms(7) == 0
+    assert waiting.opening_spread_ms(7) == 0
 
 
 def test_the_sales_that_are_counted_are_bounded(clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +59,7 @@ def test_the_page_hears_it_with_the_figures(api: APIClient, item: SaleItem, monk
     tea = make_product(name="Teapot", slug="teapot", price_minor=9900)
     coming = make_item(tea, opens_in_seconds=60)
     assert api.get(f"/api/v1/sales/{coming.sale_id}/live/").json()["opening_spread_ms"] == 0
-    monkeypatch.setattr(opening.waiting_pages, "spread_ms", lambda sale_id: 1234)
+    monkeypatch.setattr(opening.waiting_pages, "opening_spread_ms", lambda sale_id: 1234)
     assert api.get(f"/api/v1/sales/{coming.sale_id}/live/").json()["opening_spread_ms"] == 1234
     # Nobody waits for an opening that is over.
     assert api.get(f"/api/v1/sales/{item.sale_id}/live/").json()["opening_spread_ms"] == 0

@@ -12,7 +12,7 @@ import pytest
 from shop.http.public_page import CACHE_CONTROL
 from web import shells as shells_module
 from web.shells import FRESH_SECONDS, LAST_GOOD_SECONDS, STILL_GOOD_SECONDS, Shells
-from web.wsgi_request import Answer
+from web.wsgi_request import RawAnswer
 
 HOST = "localhost:8000"
 
@@ -59,12 +59,12 @@ def django() -> Iterator[Django]:
 
 async def get(
     shells: Shells, path: str = "/", *, method: str = "GET", host: str = HOST, **headers: str
-) -> Answer | None:
+) -> RawAnswer | None:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return await shells.answer(method=method, path=path, host=host, headers=named)
 
 
-def body_of(answer: Answer | None) -> str:
+def body_of(answer: RawAnswer | None) -> str:
     assert answer is not None
     return answer[2].decode()
 
@@ -85,7 +85,7 @@ def test_a_page_is_rendered_once_a_second(django: Django, clock: Clock) -> None:
 
 
 def test_a_crowd_waits_for_one_rendering(django: Django) -> None:
-    async def visit() -> list[Answer | None]:
+    async def visit() -> list[RawAnswer | None]:
         shells = Shells(django)
         django.may_answer.clear()
         crowd = [asyncio.create_task(get(shells)) for _ in range(50)]

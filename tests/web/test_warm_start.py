@@ -17,8 +17,7 @@ from tests.live_shop import SEVERAL_WEB_PROCESSES, live_processes, live_web, sta
 from tests.own_store import as_reservation_store, free_port, running
 from tests.steps.shop import make_item
 from web.lanes import Lane
-from web.open_sales import OpenSales
-from web.warm_start import WarmStart, own_host, pages_in_all_languages
+from web.warm_start import OpenSales, WarmStart, own_host, pages_in_all_languages
 
 # With a margin for a busy machine.
 SOON_SECONDS = 5.0

@@ -1,14 +1,14 @@
 """The calls of the API as /api/docs/ shows them: in the order of a purchase, with a short name and an example.
 
-The examples are commands for a shell with curl. A test runs them in this order against a running shop. What a call does
-is written at its view, what refusals mean in the `problem_codes.py` of its app.
+The examples are commands for a shell with curl. A test runs them in this order against a running shop. The view of
+a call says what it does, the `problem_codes.py` of its app what refusals mean.
 """
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallExample:
     chapter: str
     method: str
     path: str
@@ -23,7 +23,7 @@ field() { python3 -c "import json, sys; print(json.load(sys.stdin)$1)"; }
 """
 
 CALLS = [
-    Call(
+    CallExample(
         "Sign in",
         "POST",
         "/api/v1/auth/token/",
@@ -33,45 +33,47 @@ TOKEN=$(curl -s $API/auth/token/ -H "$JSON" \\
   -d "{\\"username\\": \\"$BUYER\\", \\"password\\": \\"$PASSWORD\\"}" | field "['token']")
 """,
     ),
-    Call("Sign in", "GET", "/api/v1/me/", "Who is signed in", 'curl -s $API/me/ -H "Authorization: Bearer $TOKEN"'),
-    Call(
+    CallExample(
+        "Sign in", "GET", "/api/v1/me/", "Who is signed in", 'curl -s $API/me/ -H "Authorization: Bearer $TOKEN"'
+    ),
+    CallExample(
         "Catalogue",
         "GET",
         "/api/v1/products/",
         "List or search products",
         'PRODUCT=$(curl -s "$API/products/?search=tea&ordering=price" | field "[0][\'slug\']")',
     ),
-    Call("Catalogue", "GET", "/api/v1/products/{slug}/", "A product", "curl -s $API/products/$PRODUCT/"),
-    Call("Catalogue", "GET", "/api/v1/categories/", "List the categories", "curl -s $API/categories/"),
-    Call(
+    CallExample("Catalogue", "GET", "/api/v1/products/{slug}/", "A product", "curl -s $API/products/$PRODUCT/"),
+    CallExample("Catalogue", "GET", "/api/v1/categories/", "List the categories", "curl -s $API/categories/"),
+    CallExample(
         "Sales",
         "GET",
         "/api/v1/sales/",
         "List the sales",
         'SALE=$(curl -s "$API/sales/?phase=open" | field "[0][\'id\']")',
     ),
-    Call(
+    CallExample(
         "Sales",
         "GET",
         "/api/v1/sales/{id}/",
         "A sale with its items",
         "ITEM=$(curl -s $API/sales/$SALE/ | field \"['items'][0]['id']\")",
     ),
-    Call(
+    CallExample(
         "Sales",
         "GET",
         "/api/v1/sales/{sale_id}/live/",
         "Live figures of a sale",
         "curl -s $API/sales/$SALE/live/",
     ),
-    Call(
+    CallExample(
         "Sales",
         "GET",
         "/api/v1/sale-items/{item_id}/live/",
         "Live figures of an item",
         "curl -s $API/sale-items/$ITEM/live/",
     ),
-    Call(
+    CallExample(
         "Reserve",
         "POST",
         "/api/v1/sale-items/{item_id}/passes/",
@@ -81,7 +83,7 @@ PASS=$(curl -s -X POST $API/sale-items/$ITEM/passes/ -H "Authorization: Bearer $
   | field "['pass']")
 """,
     ),
-    Call(
+    CallExample(
         "Reserve",
         "POST",
         "/api/v1/sale-items/{item_id}/reservations/",
@@ -91,7 +93,7 @@ RESERVATION=$(curl -s $API/sale-items/$ITEM/reservations/ -H "Authorization: Pas
   -H "$JSON" -d '{"units": 1}' | field "['id']")
 """,
     ),
-    Call(
+    CallExample(
         "Reserve",
         "GET",
         "/api/v1/reservations/{reservation_id}/",
@@ -104,14 +106,14 @@ until [ "$ORDER" != None ]; do
 done
 """,
     ),
-    Call(
+    CallExample(
         "Cart and checkout",
         "GET",
         "/api/v1/cart/",
         "The cart",
         'curl -s $API/cart/ -H "Authorization: Bearer $TOKEN" | field "[\'units\']"',
     ),
-    Call(
+    CallExample(
         "Cart and checkout",
         "PUT",
         "/api/v1/cart/",
@@ -122,7 +124,7 @@ curl -s -X PUT $API/cart/ -H "Authorization: Bearer $TOKEN" -H "$JSON" \\
   -d "{\\"lines\\": [{\\"sku\\": \\"$SKU\\", \\"units\\": 2}]}" | field "['total']"
 """,
     ),
-    Call(
+    CallExample(
         "Cart and checkout",
         "GET",
         "/api/v1/shipping-methods/",
@@ -132,7 +134,7 @@ METHOD=$(curl -s "$API/shipping-methods/?country=CN" -H "Authorization: Bearer $
   | field "[0]['code']")
 """,
     ),
-    Call(
+    CallExample(
         "Cart and checkout",
         "POST",
         "/api/v1/checkout/",
@@ -145,21 +147,21 @@ curl -s $API/checkout/ -H "Authorization: Bearer $TOKEN" -H "Idempotency-Key: ch
        \\"country\\": \\"CN\\"}}" | field "['code']"
 """,
     ),
-    Call(
+    CallExample(
         "Orders",
         "GET",
         "/api/v1/orders/",
         "List your orders",
         'curl -s $API/orders/ -H "Authorization: Bearer $TOKEN"',
     ),
-    Call(
+    CallExample(
         "Orders",
         "GET",
         "/api/v1/orders/{number}/",
         "An order",
         'curl -s $API/orders/$ORDER/ -H "Authorization: Bearer $TOKEN"',
     ),
-    Call(
+    CallExample(
         "Orders",
         "PUT",
         "/api/v1/orders/{number}/shipping-address/",
@@ -171,7 +173,7 @@ curl -s -X PUT $API/orders/$ORDER/shipping-address/ -H "Authorization: Bearer $T
   | field "['shipping_address']"
 """,
     ),
-    Call(
+    CallExample(
         "Orders",
         "POST",
         "/api/v1/orders/{number}/pay/",
@@ -182,7 +184,7 @@ curl -s -X POST $API/orders/$ORDER/pay/ -H "Authorization: Bearer $TOKEN" \\
   -H "Idempotency-Key: pay-$ORDER" | field "['url']"
 """,
     ),
-    Call(
+    CallExample(
         "Orders",
         "POST",
         "/api/v1/orders/{number}/cancel/",
@@ -193,14 +195,14 @@ curl -s -X POST $API/orders/$ORDER/cancel/ -H "Authorization: Bearer $TOKEN" \\
   -H "Idempotency-Key: cancel-$ORDER" | field "['status']"
 """,
     ),
-    Call(
+    CallExample(
         "Sign out",
         "DELETE",
         "/api/v1/auth/token/",
         "Revoke a token",
         'curl -s -X DELETE $API/auth/token/ -H "Authorization: Bearer $TOKEN"',
     ),
-    Call(
+    CallExample(
         "For payment companies",
         "POST",
         "/api/v1/payments/{provider}/webhook/",
@@ -218,7 +220,7 @@ PLACES = {operation: place for place, operation in enumerate(BY_OPERATION)}
 
 
 def place_of(endpoint: tuple[str, str, str, object]) -> tuple[int, str, str]:
-    """drf-spectacular's setting SORT_OPERATIONS: the order above; what is not there comes last."""
+    """drf-spectacular's setting SORT_OPERATIONS: the order above; other calls come last."""
     path, _regex, method, _view = endpoint
-    # The file calls a row's key `id`.
+    # The OpenAPI file names a row's key `id`.
     return PLACES.get((method, path.replace("{pk}", "{id}")), len(PLACES)), path, method

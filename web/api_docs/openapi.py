@@ -1,4 +1,4 @@
-"""What the OpenAPI file says beyond the views' own decorators: chapters, examples, and refusals with their meaning."""
+"""Adds to the OpenAPI file chapters, examples, and refusals with their meaning; the views' decorators give the rest."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ the address of the shop, so with the setting SHOP_URL the page is at SHOP_URL fo
 
 
 def document_calls(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
-    """A drf-spectacular hook. The file is in English, whatever the reader's language."""
+    """A drf-spectacular hook. The file is always in English."""
     with translation.override("en"):
         rows = [f"| [`{it.code}`]({it.address}) | {it.status} | {it.meaning} | {it.to_do} |" for it in PROBLEMS]
         address = request.build_absolute_uri("/")[:-1] if request else "http://127.0.0.1:8000"
@@ -59,7 +59,7 @@ def describe_call(method: str, path: str, operation: dict[str, Any]) -> None:
 
 
 def explain_refusals(responses: dict[str, Any]) -> None:
-    """Each code with its meaning. Every error is `application/problem+json`, named or not."""
+    """Each code with its meaning. Every error is `application/problem+json`, also the errors without a named code."""
     for status, response in responses.items():
         if int(status) >= 400:
             response["content"] = PROBLEM_CONTENT

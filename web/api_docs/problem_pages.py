@@ -18,7 +18,7 @@ def all_problems(request: HttpRequest) -> HttpResponse:
 
 
 def one_problem(request: HttpRequest, code: str) -> HttpResponse:
-    """What one code means, and what to do."""
+    """The meaning of one code, and the advice."""
     if code not in BY_CODE:
         raise Http404
     return render(request, "shop/problem.html", {"problem": BY_CODE[code]})

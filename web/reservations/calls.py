@@ -1,8 +1,8 @@
-"""Which calls the gate and the hot lane can answer: ordinary ones. All others are for the views.
+"""Recognizes ordinary calls, which the gate and the hot lane can answer. All other calls are for the views.
 
-A call is ordinary if there is nothing in it on which a view or the middleware could act in another way: for a
-reservation a valid pass, a small JSON body or none, and no session. Whether somebody is signed in, who asks for a pass
-or for the status of a reservation, is found out later, in a thread (shop/accounts/caller.py).
+A call is ordinary if it contains nothing that a view or the middleware could treat in a special way: a reservation has
+a valid pass, a small JSON body or none, and no session. For a pass or the status of a reservation, a thread finds out
+later whether the caller is signed in (shop/accounts/caller.py).
 """
 
 import re
@@ -20,11 +20,11 @@ from seckill.passes.passes import item_id_of
 
 PATH = re.compile(r"/api/v1/(sale-items|sales)/([1-9][0-9]{0,14})/(live|reservations|passes)/")
 STATUS_PATH = re.compile(r"/api/v1/reservations/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/")
-# What a program writes for `{}` and `{"units": 1}`. Any other valid JSON is for the view.
+# `{}` and `{"units": 1}` as programs write them. Any other valid JSON is for the view.
 BODY = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*(?:"units"[ \t\r\n]*:[ \t\r\n]*([1-9][0-9]{0,8})[ \t\r\n]*)?\}[ \t\r\n]*')
 BODY_BYTES_MAX = 100
 CONTENT_TYPES = {"application/json", "application/json; charset=utf-8", "application/json;charset=utf-8"}
-# What clients send who want JSON or do not care. Others may want something that the views refuse.
+# The values of clients that want JSON or take any type. Other values may ask for a type that the views refuse.
 ACCEPT = {None, "*/*", "application/json", "application/json, text/plain, */*"}
 # Headers on which a view or the middleware may act in ways that the gate does not know.
 UNUSUAL = {"transfer-encoding", "if-match", "if-modified-since", "if-unmodified-since", "range", "expect", "upgrade"}
@@ -49,11 +49,11 @@ KINDS = {
 
 
 @dataclass(slots=True)
-class Call:
+class OrdinaryCall:
     """An ordinary call. `object_id` is the item, or the sale for SALE_LIVE; a reservation has `pass_` and `units`.
 
-    `context` is all that the middleware looks at: calls with the same context get the same headers and language.
-    Calls of people who are signed in have the `scope`, with what says who they are.
+    `context` has all values that the middleware reads: calls with the same context get the same headers and language.
+    Calls that need a signed-in caller have the `scope`, whose headers identify the caller.
     """
 
     kind: Kind
@@ -66,7 +66,7 @@ class Call:
     scope: Any = None
 
 
-def read_call(scope: Any, body: bytes) -> Call | None:
+def read_call(scope: Any, body: bytes) -> OrdinaryCall | None:
     """The call, or None if it is not an ordinary one. `scope` is that of RSGI."""
     match = PATH.fullmatch(scope.path)
     if match is None:
@@ -83,13 +83,13 @@ def read_call(scope: Any, body: bytes) -> Call | None:
     if kind is Kind.PASS:
         who = ordinary_sign_in(headers)
         fine = who and is_json(headers, body) and read_units(body) == 0
-        return Call(kind, object_id, (*context, who), scope=scope) if fine else None
-    return None if body else Call(kind, object_id, context, headers.get("if-none-match"))
+        return OrdinaryCall(kind, object_id, (*context, who), scope=scope) if fine else None
+    return None if body else OrdinaryCall(kind, object_id, context, headers.get("if-none-match"))
 
 
 def read_reservation_call(
     item_id: int, headers: dict[str, str], context: tuple[str | None, ...], body: bytes
-) -> Call | None:
+) -> OrdinaryCall | None:
     # The view compares the pass with the session.
     if headers.get("accept") not in ACCEPT or settings.SESSION_COOKIE_NAME in headers.get("cookie", ""):
         return None
@@ -99,10 +99,10 @@ def read_reservation_call(
     pass_ = read_pass(headers.get("authorization", ""))
     if pass_ is None or pass_.item_id != item_id:
         return None
-    return Call(Kind.RESERVATION, item_id, context, pass_=pass_, units=units or 1)
+    return OrdinaryCall(Kind.RESERVATION, item_id, context, pass_=pass_, units=units or 1)
 
 
-def read_status_call(scope: Any, body: bytes) -> Call | None:
+def read_status_call(scope: Any, body: bytes) -> OrdinaryCall | None:
     match = STATUS_PATH.fullmatch(scope.path)
     headers = ordinary_headers(scope) if match and scope.method == "GET" and not body else None
     context = context_of(scope, headers) if headers is not None else None
@@ -110,7 +110,9 @@ def read_status_call(scope: Any, body: bytes) -> Call | None:
     if match is None or context is None or who is None:
         return None
     reservation_id = UUID(match[1])
-    return Call(Kind.STATUS, item_id_of(reservation_id), (*context, who), reservation_id=reservation_id, scope=scope)
+    return OrdinaryCall(
+        Kind.STATUS, item_id_of(reservation_id), (*context, who), reservation_id=reservation_id, scope=scope
+    )
 
 
 def ordinary_headers(scope: Any) -> dict[str, str] | None:
@@ -124,7 +126,7 @@ def ordinary_headers(scope: Any) -> dict[str, str] | None:
 
 
 def ordinary_sign_in(headers: dict[str, str]) -> str | None:
-    """By what the caller may be signed in. None with both or neither, and for what only the views can read."""
+    """The kind of sign-in. None with both kinds or neither, and for headers that only the views can read."""
     cookies, authorization = headers.get("cookie"), headers.get("authorization")
     if headers.get("accept") not in ACCEPT or not (cookies or authorization or "").isascii():
         return None
@@ -134,7 +136,7 @@ def ordinary_sign_in(headers: dict[str, str]) -> str | None:
 
 
 def context_of(scope: Any, headers: dict[str, str]) -> tuple[str | None, ...] | None:
-    """None if it is too long to be remembered."""
+    """The call's context; None if it is too long to be remembered."""
     name, cookies = settings.LANGUAGE_COOKIE_NAME, headers.get("cookie")
     context = (
         headers.get("host") or scope.authority,
@@ -168,7 +170,7 @@ def is_json(headers: dict[str, str], body: bytes) -> bool:
 
 
 def read_units(body: bytes) -> int | None:
-    """The units asked for, 0 if the body does not say; None where the view would refuse the body, or might."""
+    """The requested units, 0 if the body does not say; None where the view would refuse the body, or might."""
     if not body:
         return 0
     match = BODY.fullmatch(body) if len(body) <= BODY_BYTES_MAX else None

@@ -1,9 +1,9 @@
 """The gate: answers certain refusals and live figures in the event loop of a web process, before Django is entered.
 
-It answers byte for byte as the views would. The bodies come from the functions that the views use, the headers and the
-language that a client gets from real answers of the views (web/reservations/headers.py).
+It answers byte for byte as the views would: bodies come from the functions of the views, headers and language from real
+answers of the views (web/reservations/headers.py).
 
-Whatever the gate does not know for certain, it leaves to the views, by answering None.
+Where the gate is not certain, it returns None, and a view answers.
 """
 
 import json
@@ -22,11 +22,12 @@ from seckill.outcomes import Outcome
 from seckill.passes.passes import Pass
 from shop.times.timestamps import now_ms
 from web.reservations.answer_counts import AnswerCounts
-from web.reservations.calls import Call, Kind
-from web.reservations.headers import LIVE, NOT_MODIFIED, UNREPEATABLE, Answer, HeaderTemplate, Rendered, ViewAnswers
+from web.reservations.calls import Kind, OrdinaryCall
+from web.reservations.headers import LIVE, NOT_MODIFIED, UNREPEATABLE, HeaderTemplate, Rendered, ViewAnswers
 from web.reservations.snapshots import AWAY, Away, Clock, Snapshot, Snapshots
+from web.wsgi_request import RawAnswer
 
-# How long the same bytes are given to everybody who asks: rendering takes ten times as long as answering.
+# How long all clients get the same bytes: rendering takes ten times as long as answering.
 RENDERED_SECONDS = 0.01
 # How long the gate remembers which items a sale has. A published sale keeps its items.
 SALE_REMEMBERED_SECONDS = 10.0
@@ -34,9 +35,9 @@ SALE_REMEMBERED_SECONDS = 10.0
 RENDERED_MAX = 10_000
 SALES_MAX = 1_000
 
-# After these answers it is worth while to know the item.
+# After these answers the gate begins to watch the item.
 WATCHED_STATUSES = {200, 201, 304, 409, 410, 503}
-# A yes that was given before.
+# The header of a repeated yes.
 REPLAYED = ("Idempotent-Replayed", "true")
 LIVE_KINDS = {Kind.ITEM_LIVE, Kind.SALE_LIVE}
 OUR_ETAG = re.compile(r'"[0-9a-f]{24}"')
@@ -48,7 +49,7 @@ class Gate:
     def __init__(
         self, *, views: ViewAnswers, snapshots: Snapshots | None = None, counts: AnswerCounts | None = None
     ) -> None:
-        """The web server gives `views` alone; tests give the others too, which they drive by hand."""
+        """The web server passes only `views`; tests pass the others too and drive them by hand."""
         self._views = views
         self._snapshots = snapshots or Snapshots()
         self._counts = counts or AnswerCounts()
@@ -56,7 +57,7 @@ class Gate:
         self._rendered: dict[tuple[object, ...], Rendered] = {}
 
     def watch(self, item_ids: Sequence[int]) -> None:
-        """Read these items, although nobody has asked for them yet."""
+        """Read these items before the first call for them."""
         for item_id in item_ids:
             self._snapshots.watch(item_id)
 
@@ -64,7 +65,7 @@ class Gate:
         """Whether there is a recent snapshot of each, or the store is known to be away."""
         return all(self._snapshots.find(item_id) is not None for item_id in item_ids)
 
-    def answer(self, call: Call) -> Answer | None:
+    def answer(self, call: OrdinaryCall) -> RawAnswer | None:
         """The answer, or None if a view must give it; then tell the gate by `learn` what it was."""
         known = self._views.find(call)
         if known is None:
@@ -73,7 +74,7 @@ class Gate:
             return self._refuse(call.object_id, call.pass_, language=known.language, templates=known.templates)
         return self._live(call, templates=known.templates) if call.kind in LIVE_KINDS else None
 
-    def _live(self, call: Call, *, templates: Mapping[tuple[Kind, str], HeaderTemplate]) -> Answer | None:
+    def _live(self, call: OrdinaryCall, *, templates: Mapping[tuple[Kind, str], HeaderTemplate]) -> RawAnswer | None:
         if call.kind is Kind.SALE_LIVE:
             waiting_pages.count(call.object_id)
         now_s = self._snapshots.clock_s()
@@ -94,7 +95,7 @@ class Gate:
         self._counts.add(word)
         return rendered.answer(template, empty=unchanged)
 
-    def _live_body(self, call: Call, *, now_s: float) -> dict[str, Any] | None:
+    def _live_body(self, call: OrdinaryCall, *, now_s: float) -> dict[str, Any] | None:
         """The body that the view would give; None if the view might ask PostgreSQL for it."""
         if call.kind is Kind.ITEM_LIVE:
             item_ids = [call.object_id]
@@ -110,12 +111,12 @@ class Gate:
             items.append((item_id, None if snapshot is AWAY else snapshot.counters_at(now_s)))
         if call.kind is Kind.ITEM_LIVE:
             return live_body(items[0][1], now_ms=now_ms())
-        spread_ms = waiting_pages.spread_ms(call.object_id)
-        return sale_live_body(items, now_ms=now_ms(), opening_spread_ms=spread_ms)
+        opening_spread_ms = waiting_pages.opening_spread_ms(call.object_id)
+        return sale_live_body(items, now_ms=now_ms(), opening_spread_ms=opening_spread_ms)
 
     def _refuse(
         self, item_id: int, pass_: Pass, *, language: str, templates: Mapping[tuple[Kind, str], HeaderTemplate]
-    ) -> Answer | None:
+    ) -> RawAnswer | None:
         now_s = self._snapshots.clock_s()
         snapshot = self._snapshots.find(item_id)
         if snapshot is None:
@@ -141,8 +142,8 @@ class Gate:
         self._rendered[key] = rendered
         return rendered
 
-    def learn(self, call: Call, answer: Answer) -> float:
-        """Take in the answer to a call that the gate could not answer.
+    def learn(self, call: OrdinaryCall, answer: RawAnswer) -> float:
+        """Learn from the answer to a call that the gate could not answer.
 
         Returns for how many seconds the answer must be held back: 0, but for a yes just after units came back.
         """
@@ -172,7 +173,7 @@ def certain_refusal(snapshot: Snapshot | Away, *, pass_: Pass, now_s: float) -> 
     # As `reservation.reserve` answers when the store does not.
     if isinstance(snapshot, Away) or snapshot.counters is None:
         return Outcome.UNAVAILABLE
-    # Before anything else the script looks whether this pass has had its answer.
+    # The script first looks whether this pass already has a reservation.
     if snapshot.known is None or snapshot.known.has(pass_.reservation_id):
         return None
     return certain_outcome(snapshot.counters, clock=snapshot.clock, now_s=now_s)
@@ -188,7 +189,7 @@ def refused(snapshot: Snapshot | Away, outcome: Outcome, *, now_s: float) -> Res
 
 
 def certain_outcome(counters: Counters, *, clock: Clock, now_s: float) -> Outcome | None:
-    """The refusal of any new reservation, whoever asks. The checks are in the order of the script.
+    """The refusal that any new reservation of the item gets now. The checks are in the order of the script.
 
     None also around the opening and the end, where the store's clock is not known to the millisecond.
     """

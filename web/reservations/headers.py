@@ -1,7 +1,7 @@
-"""What the views' answers look like: their headers, and the language that a client gets.
+"""Learns the headers of the views' answers, and the language that a client gets.
 
-Gate and hot lane make bodies and take the rest from here, so what the middleware adds is written nowhere a second time:
-the first answer of each kind to calls with the same context is a view's, and the next ones look like it.
+Gate and hot lane make bodies and take status and headers from here, so the work of the middleware is not repeated: a
+view gives the first answer of each kind to calls with the same context, and the next answers copy its headers.
 """
 
 import json
@@ -11,17 +11,16 @@ from types import MappingProxyType
 
 from seckill.outcomes import Outcome
 from shop.http.problems import CONTENT_TYPE
-from web.reservations.calls import Call, Kind
-
-Answer = tuple[int, list[tuple[str, str]], bytes]
+from web.reservations.calls import Kind, OrdinaryCall
+from web.wsgi_request import RawAnswer
 
 # Their values differ between answers of one template.
 VALUES = {"Content-Length", "ETag", "Location", "Retry-After"}
-# Figures, and 304 for who has them.
+# Figures, and 304 for clients that have them.
 LIVE, NOT_MODIFIED = "live", "not_modified"
 # A pass, or the status of a reservation. The hot lane gives these.
 GIVEN = "given"
-# What depends on the item alone. Never a yes, and nothing that depends on the buyer.
+# Refusals that depend on the item alone. Never a yes, and no refusal that depends on the buyer.
 REFUSALS = (
     Outcome.UNAVAILABLE,
     Outcome.PAUSED,
@@ -33,7 +32,7 @@ REFUSALS = (
 WORDS = (LIVE, NOT_MODIFIED, *REFUSALS)
 # Clients choose the headers that make a context. With more of them, all are learnt again.
 CONTEXTS_MAX = 1_000
-# What is meant for one client, or was encoded for it, is not given to others.
+# Answers with these headers are meant for one client, or encoded for it: other clients must not get them.
 UNREPEATABLE = {"Set-Cookie", "Content-Encoding"}
 
 
@@ -49,7 +48,7 @@ def template_of(status: int, headers: Iterable[tuple[str, str]]) -> HeaderTempla
     return HeaderTemplate(status, tuple((name, "" if name in VALUES else value) for name, value in headers))
 
 
-def answer_of(template: HeaderTemplate, body: bytes, values: dict[str, str]) -> Answer:
+def answer_of(template: HeaderTemplate, body: bytes, values: dict[str, str]) -> RawAnswer:
     """The answer with this body, and with these values of headers besides the length."""
     values = {**values, "Content-Length": str(len(body))}
     return template.status, [(name, values.get(name, value)) for name, value in template.headers], body
@@ -63,9 +62,9 @@ class Rendered:
     body: bytes
     values: dict[str, str]
     # By the identity of the template: hashing all headers takes longer. It is kept here, so it stays the only one.
-    answers: dict[int, tuple[HeaderTemplate, Answer]] = field(default_factory=dict)
+    answers: dict[int, tuple[HeaderTemplate, RawAnswer]] = field(default_factory=dict)
 
-    def answer(self, template: HeaderTemplate, *, empty: bool = False) -> Answer:
+    def answer(self, template: HeaderTemplate, *, empty: bool = False) -> RawAnswer:
         """The answer in this template; `empty`: without the body. The same object each time, so leave it as it is."""
         kept = self.answers.get(id(template))
         if kept is None:
@@ -78,23 +77,23 @@ NONE: Mapping[tuple[Kind, str], HeaderTemplate] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class LearntHeaders:
-    """What is known of the answers in one context: the language, and the templates by kind of call and word."""
+    """The answers in one context: the language, and the templates by kind of call and word."""
 
     language: str
     templates: Mapping[tuple[Kind, str], HeaderTemplate] = field(default=NONE)
 
 
 class ViewAnswers:
-    """Used by the event loop and by many threads. What is known is replaced as a whole, so none sees a half of it."""
+    """Used by the event loop and by many threads. Entries are replaced as a whole, so no thread sees half of one."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str | None, ...], LearntHeaders] = {}
         self._templates: dict[HeaderTemplate, HeaderTemplate] = {}
 
-    def find(self, call: Call) -> LearntHeaders | None:
+    def find(self, call: OrdinaryCall) -> LearntHeaders | None:
         return self._known.get(call.context)
 
-    def learn(self, call: Call, answer: Answer) -> None:
+    def learn(self, call: OrdinaryCall, answer: RawAnswer) -> None:
         """Remember the template of a view's answer to the call."""
         status, header_list, body = answer
         headers = dict(header_list)
@@ -114,7 +113,7 @@ class ViewAnswers:
 
 
 def word_of(kind: Kind, status: int, headers: dict[str, str], body: bytes) -> str | None:
-    """The word for a view's answer; None for those that are left to the views."""
+    """The word for a view's answer; None for answers that only views give."""
     if kind is Kind.RESERVATION:
         return outcome_of(status, headers, body)
     if kind in (Kind.PASS, Kind.STATUS):
@@ -123,7 +122,7 @@ def word_of(kind: Kind, status: int, headers: dict[str, str], body: bytes) -> st
 
 
 def outcome_of(status: int, headers: dict[str, str], body: bytes) -> Outcome | None:
-    """Which outcome the view answered with; None if it did not come to ask the store."""
+    """Which outcome the view answered with; None if the view did not ask the store."""
     if status == 201:
         return Outcome.ALREADY_RESERVED if "Idempotent-Replayed" in headers else Outcome.RESERVED
     if headers.get("Content-Type") != CONTENT_TYPE:

@@ -1,10 +1,10 @@
 """The hot lane: answers ordinary calls without Django's middleware and without DRF, as the views would.
 
-Reservations, passes and the status of reservations are asked for by everybody at once. A web process asks the hot lane
+At an opening, all buyers ask at once for passes, reservations and their status. A web process asks the hot lane
 in a thread, after the gate could not answer and before Django is entered. Every call that is not ordinary
-(web/reservations/calls.py) goes to its view, which decides about all that is wrong with it.
+(web/reservations/calls.py) goes to its view, which finds out what is wrong with it.
 
-The bodies come from the functions of the views, the headers from the views' own answers (view_answers.py).
+The bodies come from the functions of the views, the headers from the views' own answers (web/reservations/headers.py).
 """
 
 import json
@@ -19,9 +19,10 @@ from seckill.ledger import Reservation
 from seckill.outcomes import Outcome
 from seckill.passes.passes import Pass
 from seckill.reservation import ACCEPTED, reserve
-from web.reservations.calls import Call, Kind
-from web.reservations.headers import GIVEN, Answer, HeaderTemplate, LearntHeaders, ViewAnswers, answer_of
+from web.reservations.calls import Kind, OrdinaryCall
+from web.reservations.headers import GIVEN, HeaderTemplate, LearntHeaders, ViewAnswers, answer_of
 from web.reservations.signed_in import SignedInCalls
+from web.wsgi_request import RawAnswer
 
 # The logger of the middleware's lines about requests.
 REQUEST_LOG = "django_structlog.middlewares.request"
@@ -31,25 +32,25 @@ class HotLane:
     """Called from many threads."""
 
     def __init__(self, *, views: ViewAnswers) -> None:
-        # The middleware writes a line for each request at this level. Who wants them gets them all.
+        # At this level, the middleware writes a line for each request, so every request must reach it.
         self._is_off = logging.getLogger(REQUEST_LOG).isEnabledFor(logging.INFO)
         self._views = views
         self._signed_in_calls = SignedInCalls()
 
-    def answer(self, call: Call) -> Answer | None:
+    def answer(self, call: OrdinaryCall) -> RawAnswer | None:
         """The answer, or None if the view must give it. The view may then repeat what was done, which is safe."""
         known = None if self._is_off else self._views.find(call)
         if known is None:
             return None
         if call.pass_ is not None:
             return self._reserve(call.pass_, call.units, known)
-        # The views answer these calls alone where they have not answered one like it.
+        # Without a template, no view has answered such a call yet: this one is for the view.
         template = known.templates.get((call.kind, GIVEN))
         content = self._signed_in_calls.content(call, language=known.language) if template else None
         return None if template is None or content is None else answer_of(template, rendered(content), {})
 
-    def _reserve(self, pass_: Pass, units: int, known: LearntHeaders) -> Answer | None:
-        # Only with the headers for a yes: asked again by the view, a pass gets `already_reserved`.
+    def _reserve(self, pass_: Pass, units: int, known: LearntHeaders) -> RawAnswer | None:
+        # Reserve only if the headers for a yes are known: the view, asked afterwards, would answer `already_reserved`.
         if (Kind.RESERVATION, Outcome.RESERVED) not in known.templates:
             return None
         reservation = reserve(pass_=pass_, units=units)
@@ -58,7 +59,7 @@ class HotLane:
 
 def answer_to(
     pass_: Pass, reservation: Reservation, *, templates: Mapping[tuple[Kind, str], HeaderTemplate], language: str
-) -> Answer | None:
+) -> RawAnswer | None:
     """The view's answer; None if the view has not given one with this outcome yet."""
     template = templates.get((Kind.RESERVATION, reservation.outcome))
     if template is None:

@@ -1,16 +1,16 @@
-"""Which reservations of an item there are, so that a pass that had its yes is never told no.
+"""Remembers the reservations of an item, so that a pass with a reservation is never refused.
 
-While nothing is left, or the sale is paused or over, hardly a reservation is added. So the ids are read once, in
-portions. The few that are added later, when units come back, are in the list of the latest ones: its entries are
-numbered by the counter `reservations`, so a missing one is noticed, and then all ids are read again.
+While no units are left, or the sale is paused or over, hardly a reservation is added. So the ids are read once, in
+portions. The few that are added later, when units come back, are in the list of the latest ones. Its entries are
+numbered by the counter `reservations`; a gap shows that one is missing, and then all ids are read again.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 
-# Half of an id, random but for two bits. Two ids with the same half would only send a pass to the view.
+# Half of an id, random but for two bits. If two ids have the same half, the view decides about the pass.
 MASK = 2**64 - 1
-# An id takes some 80 bytes here. Of an item with more reservations, the view decides.
+# An id takes some 80 bytes here. For an item with more reservations, the view decides.
 RESERVATIONS_MAX = 2_000_000
 # How many entries of the list are fetched: a few while none is missing, or all (reserve.lua keeps 128 to 191).
 LATEST_FEW, LATEST_ALL = 16, 200
@@ -24,7 +24,7 @@ class KnownReservations:
         self.verification = verification
         # How many entries of the list `follow` wants next time.
         self.latest_count = LATEST_FEW
-        # Where the reading of all ids goes on. 0: it has not begun, or is done.
+        # Where the next portion begins. 0: the reading has not begun, or is done.
         self.cursor = 0
         self._ids: set[int] = set()
         # All reservations up to this number are known. None: not all ids have been read.
@@ -43,7 +43,7 @@ class KnownReservations:
         """
         entries = dict(parsed(latest))
         if self._known_to is not None and reservations < self._known_to:
-            # This is not the item that was read.
+            # The item was replaced since it was read.
             self._known_to = None
         self._ids.update(entries.values())
         if self._known_to is None:
@@ -73,7 +73,7 @@ class KnownReservations:
 
 
 def parsed(latest: Iterable[bytes]) -> Iterator[tuple[int, int]]:
-    """Entries of the list: the number of a reservation, and its id. Those that cannot be read are left out."""
+    """Entries of the list: the number of a reservation, and its id. Unreadable entries are left out."""
     for entry in latest:
         number, _colon, name = entry.partition(b":")
         id_number = number_of(name)

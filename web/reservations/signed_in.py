@@ -1,12 +1,11 @@
 """Ordinary calls of people who are signed in: passes, and the status of a reservation.
 
-Who calls is found by shop/accounts/caller.py, with the checks of the views. Of a pass, opening and end of the sale are
+shop/accounts/caller.py finds the caller, with the checks of the views. For passes, opening and end of the sale are
 remembered for a second. That is safe: a pass only permits to ask, and the script decides.
 """
 
 import time
 from collections.abc import Callable
-from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -24,7 +23,7 @@ from shop.databases.prepared import Prepared
 from shop.http.problems import is_outage
 from shop.http.rate_limits import LimitReached
 from shop.languages.buyer_language import is_language_chosen
-from web.reservations.calls import Call
+from web.reservations.calls import OrdinaryCall
 from web.wsgi_request import environ_of
 
 log = structlog.get_logger(__name__)
@@ -39,10 +38,10 @@ class SignedInCalls:
 
     def __init__(self, *, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._clock_s = clock_s
-        # For each item: until when it is remembered, and from when until when passes can be had.
-        self._times: dict[int, tuple[float, datetime, datetime]] = {}
+        # For each item: its sale, and until when that is remembered. The sale has no other fields than its times.
+        self._sales: dict[int, tuple[float, Sale]] = {}
 
-    def content(self, call: Call, *, language: str) -> dict[str, Any] | None:
+    def content(self, call: OrdinaryCall, *, language: str) -> dict[str, Any] | None:
         """The body of the view's answer; None if the view must decide. `language` is that of the client."""
         if is_connection_old():
             return None
@@ -57,33 +56,35 @@ class SignedInCalls:
         except (StoreUnreachable, LimitReached):
             return None
         except Exception as error:
-            # The view meets the same, and answers it.
+            # The view meets the same error, and answers it.
             if not is_outage(error):
                 log.exception("hot_lane_failed", kind=call.kind)
             return None
 
-    def _pass(self, call: Call, request: WSGIRequest, caller: Caller, *, language: str) -> dict[str, Any] | None:
+    def _pass(
+        self, call: OrdinaryCall, request: WSGIRequest, caller: Caller, *, language: str
+    ) -> dict[str, Any] | None:
         # The view remembers the language of the client for mails.
         if is_language_chosen(request) and caller.language != language:
             return None
-        times = self._times_of(call.object_id)
-        if times is None or not times[0] <= timezone.now() < times[1]:
+        sale = self._sale_of(call.object_id)
+        if sale is None or sale.why_no_pass(timezone.now()):
             return None
         return pass_body(item_id=call.object_id, buyer_id=caller.user_id)
 
-    def _times_of(self, item_id: int) -> tuple[datetime, datetime] | None:
-        """From when until when passes can be had. None if buyers may not see the item."""
-        now_s, remembered = self._clock_s(), self._times.get(item_id)
+    def _sale_of(self, item_id: int) -> Sale | None:
+        """The item's sale with its times alone. None if buyers may not see the item."""
+        now_s, remembered = self._clock_s(), self._sales.get(item_id)
         if remembered is not None and now_s < remembered[0]:
-            return remembered[1], remembered[2]
+            return remembered[1]
         row = sale_times().first(item_id)
         if row is None:
             return None
-        if len(self._times) >= ITEMS_MAX:
-            self._times = {}
+        if len(self._sales) >= ITEMS_MAX:
+            self._sales = {}
         sale = Sale(opens_at=row[0], closes_at=row[1])
-        self._times[item_id] = now_s + REMEMBERED_SECONDS, sale.passes_open_at, sale.closes_at
-        return sale.passes_open_at, sale.closes_at
+        self._sales[item_id] = now_s + REMEMBERED_SECONDS, sale
+        return sale
 
 
 @lru_cache(maxsize=1)

@@ -1,6 +1,6 @@
-"""What the gate knows of the items: read from the reservation store every 50 ms, by a thread for each of its servers.
+"""The gate's snapshots of items: a thread for each server of the reservation store reads them every 50 ms.
 
-One request at a time, for all items of the server that were asked for lately. If it hangs, this thread alone waits.
+It makes one request at a time, for all items of its server with recent calls. If the server hangs, only it waits.
 """
 
 import math
@@ -27,11 +27,11 @@ log = structlog.get_logger(__name__)
 INTERVAL_SECONDS = 0.05
 # An older snapshot is not used: units that come back are on sale again after at most this, and one interval.
 AGE_SECONDS_MAX = 0.09
-# An item for which nobody has asked for so long is no longer read.
+# An item without a call for so long is no longer read.
 ASKED_SECONDS = 10.0
-# How long a failure counts. The next attempt may take two seconds (store.PROBE_SECONDS_MAX), and says anew.
+# How long a failure counts. The next attempt may take two seconds (PROBE_SECONDS_MAX), and decides again.
 AWAY_SECONDS = 3.0
-# Of each interval, this much may go into reading the ids of reservations.
+# The part of each interval that may go into reading the ids of reservations.
 READING_SECONDS_MAX = 0.02
 
 
@@ -72,7 +72,7 @@ class Snapshot:
     clock: Clock
     counters: Counters | None
     known: KnownReservations | None
-    # Since when units can be had, as far as this process has seen. None while they cannot, or only by the clock.
+    # Since when units can be reserved, as far as this process has seen. None while `is_refusing`.
     open_since_s: float | None = None
 
     def counters_at(self, now_s: float) -> Counters | None:
@@ -102,7 +102,7 @@ class Snapshots:
         self._lock = threading.Lock()
 
     def watch(self, item_id: int) -> None:
-        """Read the item from now on, as long as somebody asks for it."""
+        """Read the item from now on, as long as calls for it come."""
         self._asked_s[item_id] = self.clock_s()
         self._wake_reader(server_of(item_id))
 
@@ -213,7 +213,7 @@ class Snapshots:
                 raise answer
         (seconds, microseconds), replication = answers[:2]
         if replication["role"] != "master":
-            # The primary was demoted. It lags, and nobody would notice, since the gate only reads.
+            # The primary was demoted. It lags, and reading alone would not show that.
             raise ReadOnlyError("a replica has answered")
         incarnation = str(replication["master_replid"]).encode()
         clock = Clock(sent_s, received_s, now_ms=seconds * 1000 + microseconds // 1000)
@@ -244,7 +244,7 @@ class Snapshots:
             return None
         known = self._known[item_id]
         if known.verification != item.get(b"verification"):
-            # It was compared with its orders in between, and reservations may have come back.
+            # A reconcile has compared the item with its orders in between, and reservations may have come back.
             known = self._known[item_id] = KnownReservations(verification=item.get(b"verification"))
         complete = known.follow(reservations=counters.reservations, latest=latest) or counters.reservations == 0
         return Snapshot(
@@ -259,7 +259,7 @@ class Snapshots:
             return None
         before = self._snapshots.get(item_id)
         if before is None:
-            # Nothing is known of the time before. To hold back then would slow down the first calls of every sale.
+            # There is no snapshot of the time before. Holding back now would slow down the first calls of every sale.
             return clock.received_s - AGE_SECONDS_MAX
         return clock.received_s if before.open_since_s is None else before.open_since_s
 
@@ -270,7 +270,7 @@ class Snapshots:
             snapshot, known = self._snapshots.get(item_id), self._known.get(item_id)
             if snapshot is None or known is None or snapshot.counters is None:
                 continue
-            # While units can be had, the ids are not needed, and there are more of them every moment.
+            # While units can be reserved, the ids are not needed, and their number grows every moment.
             if snapshot.counters.phase is Phase.OPEN and not is_refusing(snapshot.counters):
                 continue
             while known.must_be_read and self.clock_s() < until_s:
@@ -279,7 +279,7 @@ class Snapshots:
 
 
 def is_refusing(counters: Counters) -> bool:
-    """Whether every new reservation is refused until somebody changes that. A sale opens by itself, so that is none."""
+    """Whether the store refuses every new reservation. A sale that has not opened is not meant: it opens by itself."""
     if counters.phase in (Phase.PAUSED, Phase.ENDED) or counters.state == "paused":
         return True
     return counters.left is not None and counters.left <= 0

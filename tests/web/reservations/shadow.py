@@ -15,10 +15,11 @@ from django.test.client import ClientHandler
 
 from seckill.store.client import StoreUnreachable
 from web.reservations.answer_counts import AnswerCounts
-from web.reservations.calls import Call, read_call
+from web.reservations.calls import OrdinaryCall, read_call
 from web.reservations.gate import Gate
-from web.reservations.headers import Answer, ViewAnswers
+from web.reservations.headers import ViewAnswers
 from web.reservations.snapshots import Snapshot, Snapshots
+from web.wsgi_request import RawAnswer
 
 TIMES = re.compile(rb'"(server_time|poll_after_ms|retry_after)": ?("[^"]*"|[0-9]+)')
 # What reserve.lua, or the view for a store that is away, is certain to say of an item.
@@ -99,7 +100,7 @@ class Shadow:
         # For how long the view's answer to the last call would have been held back.
         self.held_back_seconds = 0.0
 
-    def follow(self, scope: Scope, body: bytes, view: Answer) -> None:
+    def follow(self, scope: Scope, body: bytes, view: RawAnswer) -> None:
         call = read_call(scope, body)
         if call is None:
             self.answered.append(False)
@@ -115,14 +116,14 @@ class Shadow:
         else:
             assert not any(f'"code": "{word}"'.encode() in view[2] for word in self.certain(call))
 
-    def certain(self, call: Call) -> set[str]:
+    def certain(self, call: OrdinaryCall) -> set[str]:
         """The refusals that the gate must give. A full backlog may be shorter in the next millisecond."""
         snapshot = self.snapshots.find(call.object_id)
         full = isinstance(snapshot, Snapshot) and snapshot.counters is not None and snapshot.counters.backlog_full
         return CERTAIN - {"unavailable"} if full else CERTAIN
 
 
-def without_times(answer: Answer) -> Answer:
+def without_times(answer: RawAnswer) -> RawAnswer:
     status, headers, body = answer
     volatile = {"Retry-After", "Content-Length"}
     return (
