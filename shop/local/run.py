@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.markup import escape
 
-from shop.configuration.trying_out import LOOPBACK, OPEN_TO_OTHERS, RUN_VARIABLE
+from shop.configuration.demo_guard import LOOPBACK, OPEN_TO_OTHERS, RUN_VARIABLE
 from shop.languages.translations import compile_translations
 from shop.local.directory_lock import DirectoryInUse, lock_directory
 from shop.local.environment import BadEnvironment, RunSettings, last_store, read_settings, write_environment
