@@ -21,6 +21,7 @@ from orders.models import (
     with_lines,
 )
 from orders.staff.bounded_choice import LISTED_MAX
+from orders.staff.buyer_admin import BuyerAdmin
 from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
 from orders.staff.order_page import OrderPage
@@ -30,7 +31,7 @@ from orders.staff.read_only_admin import ReadOnlyInline, amount_text
 from orders.staff.shipment_table import WithOrderTables
 from orders.staff.shipping_admin import ShippingMethodAdmin
 
-__all__ = ["MailAdmin", "OrderAdmin", "OrderToLookAtAdmin", "PaymentEventAdmin", "ShippingMethodAdmin"]
+__all__ = ["BuyerAdmin", "MailAdmin", "OrderAdmin", "OrderToLookAtAdmin", "PaymentEventAdmin", "ShippingMethodAdmin"]
 
 # django-unfold's colour for each status. It shows a status that is missing here untranslated.
 LABELS = {

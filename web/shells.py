@@ -1,7 +1,7 @@
 """Public pages from memory, in the event loop of a web process, before Django is entered.
 
-Django renders a page (shop/http/public_page.py) at most once a second for each process, whoever asks and however many.
-So a crowd that opens a sale's page costs what comparing a path costs.
+Django renders a page (shop/http/public_answers.py) at most once a second for each process, however
+many ask. So a crowd that opens a sale's page costs what comparing a path costs.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ import structlog
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
-from shop.http.public_page import CACHE_CONTROL
+from shop.http.public_answers import CACHE_CONTROL
 from shop.languages.page_language import OTHER_LANGUAGES
 from web.wsgi_request import Answer, bare_environ, call_wsgi
 

@@ -1,16 +1,17 @@
-"""A person in the admin: what the shop knows of them, and their orders."""
+"""A person in the admin: their account, and their rights."""
 
 from typing import Any
 
+from allauth.account.models import EmailAddress
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.forms import UserChangeForm
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -18,17 +19,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.forms import AdminPasswordChangeForm, UserCreationForm
 
-from shop.accounts.staff_address import follow_staff
 from shop.languages.buyer_language import stored_language
 from shop.models import ApiToken
 from shop.staff.admin_base import ModelAdmin
 
-# The latest ones; a link leads to all of them.
-ORDERS_SHOWN = 20
-
 
 class PersonForm(UserChangeForm):  # type: ignore[type-arg]
-    """Without the password's hash, which is of no use to anybody who looks at it."""
+    """Without the password's hash, which tells staff nothing."""
 
     password = None  # type: ignore[assignment]
 
@@ -43,7 +40,7 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
     ordering = ["-pk"]
     search_help_text = _("User name, mail address or name")
     fieldsets = None
-    readonly_fields = ["latest_orders", "language", "second_factor", "tokens", "password_set", "last_login"]
+    readonly_fields = ["language", "second_factor", "tokens", "password_set", "last_login"]
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
         if obj is None:
@@ -52,7 +49,6 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
         rights = ["is_staff", "is_superuser", "groups", "user_permissions"]
         return [
             (None, {"fields": person}),
-            *([(_("Orders"), {"fields": ["latest_orders"]})] if may_see_orders(request) else []),
             (_("Account"), {"fields": [("date_joined", "last_login"), "language", "second_factor", "tokens"]}),
             (_("Password"), {"fields": ["password_set"]}),
             (_("Permissions"), {"fields": rights, "classes": ["collapse"]}),
@@ -60,20 +56,13 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         people: QuerySet[User] = super().get_queryset(request)
-        # The hash is read by nobody here.
+        # The hash is not shown.
         return people.defer("password")
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         if "email" in form.changed_data:
             follow_staff(person=obj)
-
-    @admin.display(description=_("latest orders"))
-    def latest_orders(self, person: User) -> SafeString:
-        orders = list(person.orders.prefetch_related("lines__variant__product")[: ORDERS_SHOWN + 1])
-        all_url = f"{reverse('admin:orders_order_changelist')}?buyer__id__exact={person.pk}"
-        context = {"orders": orders[:ORDERS_SHOWN], "all_url": all_url if len(orders) > ORDERS_SHOWN else ""}
-        return render_to_string("admin/auth/user/orders.html", context)
 
     @admin.display(description=_("language of mails"))
     def language(self, person: User) -> str:
@@ -95,5 +84,14 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
         return format_html('{} · <a href="{}" class="text-link">{}</a>', state, url, _("Set another password"))
 
 
-def may_see_orders(request: HttpRequest) -> bool:
-    return request.user.has_perm("orders.view_order")
+def follow_staff(*, person: User) -> None:
+    """Make allauth's table of addresses agree with `person.email`. Former addresses go, and sign in no more.
+
+    The new one is not confirmed, since only staff have typed it. One that was confirmed before stays so, as where staff
+    only write it in small letters.
+    """
+    email = person.email.lower()
+    with transaction.atomic():
+        EmailAddress.objects.filter(user=person).exclude(email=email).delete()
+        if email:
+            EmailAddress.objects.update_or_create(user=person, email=email, defaults={"primary": True})

@@ -20,7 +20,7 @@ from shop.catalogue.serializers import CategorySerializer, ProductListParameters
 from shop.databases.replica import may_lag, reading_alias
 from shop.http.link_pages import link_header
 from shop.http.problem_codes import refusals
-from shop.http.public_answer import public_answer
+from shop.http.public_answers import public_answer
 from shop.models import Category, Product
 
 PAGE_SIZE = 20

@@ -14,7 +14,7 @@ from shop.catalogue.linked_data import product_data
 from shop.catalogue.listing import find_page, visible_products, with_parts
 from shop.catalogue.offering import offerings_of
 from shop.databases.replica import may_lag, reading_alias
-from shop.http.public_page import public_page
+from shop.http.public_answers import public_page
 from shop.models import Category
 from shop.search.query import QUERY_CHARACTERS_MAX
 

@@ -17,11 +17,11 @@ from rest_framework.test import APIClient
 from orders.life import intake
 from orders.models import Order, Payment
 from orders.payments import sessions
-from orders.payments.provider.timing import database_now
 from orders.payments.simulated.adapter import signature_header
 from seckill import ledger
 from seckill.models import SaleItem
 from seckill.passes import passes
+from shop.databases.database_clock import database_now
 
 WEBHOOK = "/api/v1/payments/simulated/webhook/"
 
