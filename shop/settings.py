@@ -24,7 +24,7 @@ from shop.configuration.typed_readers import at_least, currency, languages, rate
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
-# Where `make run` keeps what it made: servers' data, logs, collected static files.
+# Where `make run` keeps its files: servers' data, logs, collected static files.
 STAMPEDE_DIRECTORY = Path(env.str("STAMPEDE_DIRECTORY", default=str(BASE_DIR / ".stampede")))
 given_environment = dict(os.environ)
 environ.Env.read_env(STAMPEDE_DIRECTORY / "env")
@@ -45,7 +45,7 @@ REPLICA_DATABASE_URL: str = env.str("REPLICA_DATABASE_URL", default="")
 SECKILL_REDIS_URL: str = env.str("SECKILL_REDIS_URL")
 REDIS_URL: str = env.str("REDIS_URL")
 BROKER_URL: str = env.str("CELERY_BROKER_URL", default="") or REDIS_URL
-# While this file exists, /healthz answers 503, so that balancers send nobody new; everything is served as before.
+# While this file exists, /healthz answers 503, so that balancers send no new clients; everything is served as before.
 DRAIN_FILE: str = env.str("DRAIN_FILE", default="")
 
 # --- The catalogue -----------------------------------------------------------------------------------------------
@@ -64,11 +64,11 @@ SECKILL_PASS_LEAD_SECONDS: int = env.int("SECKILL_PASS_LEAD_SECONDS", default=60
 # A pass lives longer than the lead, so that one taken at the first moment is still good at the opening.
 SECKILL_PASS_LIFE_SECONDS: int = env.int("SECKILL_PASS_LIFE_SECONDS", default=900)
 # While so many reservations of an item are not orders yet, its buyers get `unavailable`: half a minute for the workers.
-SECKILL_BACKLOG_MAX: int = at_least(1, env, "SECKILL_BACKLOG_MAX", default=100_000, why="with 0 nobody could reserve")
+SECKILL_BACKLOG_MAX: int = at_least(1, env, "SECKILL_BACKLOG_MAX", default=100_000, why="0 would refuse all")
 # How many replicas of the store must have a yes before the buyer hears it, so that it survives the loss of the primary.
 SECKILL_YES_REPLICAS: int = env.int("SECKILL_YES_REPLICAS", default=0)
 SECKILL_YES_WAIT_MS: int = env.int("SECKILL_YES_WAIT_MS", default=500)
-# A managed store that hides its settings and keeps what it has confirmed, by name.
+# A managed store that hides its settings and keeps confirmed writes, by name.
 SECKILL_STORE_DURABILITY: str = env.str("SECKILL_STORE_DURABILITY", default="")
 check_promises(SECKILL_YES_REPLICAS, wait_ms=SECKILL_YES_WAIT_MS, durability=SECKILL_STORE_DURABILITY)
 # A sale leaves the reservation store this long after its last hold can have ended, eight days after its end. Tasks that
@@ -81,9 +81,9 @@ SECKILL_CALLS_PER_SECOND: int = at_least(1, env, "SECKILL_CALLS_PER_SECOND", def
 # Certain refusals, live figures and public pages are answered before Django is entered. Everything works without it.
 GATE: bool = env.bool("GATE", default=True)
 # How long units are held for an order of the ordinary shop that is not paid yet.
-CHECKOUT_HOLD_SECONDS: int = at_least(60, env, "CHECKOUT_HOLD_SECONDS", default=1800, why="nobody can pay faster")
+CHECKOUT_HOLD_SECONDS: int = at_least(60, env, "CHECKOUT_HOLD_SECONDS", default=1800, why="paying takes time")
 # How many orders of the ordinary shop one buyer, or one mail address, may have unpaid at a time.
-CHECKOUT_UNPAID_MAX: int = at_least(1, env, "CHECKOUT_UNPAID_MAX", default=3, why="with 0 nobody could order")
+CHECKOUT_UNPAID_MAX: int = at_least(1, env, "CHECKOUT_UNPAID_MAX", default=3, why="0 would refuse all orders")
 # Sales open only on stores that keep what buyers are told (seckill/store/durability.py). This permits weaker ones.
 SECKILL_ALLOW_WEAK_DURABILITY: bool = env.bool("SECKILL_ALLOW_WEAK_DURABILITY", default=False)
 # Installs `bench`, whose commands make buyers, passes and sales for load tests. Never on in a real shop.

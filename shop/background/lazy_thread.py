@@ -11,8 +11,8 @@ log = structlog.get_logger(__name__)
 class LazyThread:
     """Calls `step` in its thread after each `wake`; calls of `wake` that come meanwhile are one.
 
-    A forked process has none of its parent's threads: there, the next `wake` starts one. So it does where `step` has
-    raised, and where the process could start no thread before.
+    A forked process has none of its parent's threads: there, the next `wake` starts one. It does so too after an error
+    in `step`, and after an attempt for which the process had no room.
     """
 
     def __init__(self, step: Callable[[], object], *, name: str) -> None:

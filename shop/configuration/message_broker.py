@@ -77,7 +77,7 @@ def refuse_cluster(url: str, *, setting: str) -> None:
 
 
 def sentinel_settings(address: RedisAddress, options: dict[str, Any]) -> dict[str, Any]:
-    """Kombu wants one address for each sentinel, each of them with what the primary wants to know."""
+    """Kombu wants one address for each sentinel, each with the user and password of the primary."""
     user, password = quote(address.username or "", safe=""), quote(address.password or "", safe="")
     sign_in = f"{user}:{password}@" if user or password else ""
     url = ";".join(

@@ -10,7 +10,7 @@ from shop.configuration.redis_address import RedisAddress, StoreKind, read_addre
 
 # How long one sentinel may take to say where the primary is.
 SENTINEL_SECONDS = 0.2
-# Managed stores that keep what they have confirmed through a failover, and hide their settings.
+# Managed stores that keep confirmed writes through a failover, and hide their settings.
 MANAGED_STORES = ("memorydb", "elasticache-synchronous")
 
 

@@ -137,7 +137,7 @@ def _welcome(*, settings: RunSettings, values: Mapping[str, str], servers: Embed
 
 
 def _failover_hint(*, store: ReplicatedStore) -> str:
-    """Which processes to kill, for somebody who wants to see a failover."""
+    """The processes to kill in order to see a failover."""
     primaries = [f"{node.name} (process {node.process.pid})" for node in store.nodes if node.is_primary]
     return f"{store.title}; kill -9 a primary to see a failover: {', '.join(primaries)}"
 

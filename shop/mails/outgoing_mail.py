@@ -55,7 +55,7 @@ def send_each(
             if outcome is Delivery.NO_ANSWER:
                 break
     finally:
-        # An error here does not matter: what was sent was sent.
+        # An error here does not matter: the mail has left.
         with contextlib.suppress(OSError):
             server.close()
     return sent

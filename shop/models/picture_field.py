@@ -34,7 +34,7 @@ class PictureField(ProcessedImageField):  # type: ignore[misc]
 
 
 def new_picture_name(picture: Any, filename: str) -> str:
-    """Where a picture is kept. A name is never used again, so browsers may keep what they find there for good.
+    """Where a picture is kept. A name is never used again, so browsers may keep the file for good.
 
     The name of the uploaded file is not kept: it may say more than its owner meant to.
     """
@@ -57,7 +57,7 @@ def check_picture(file: IO[Any]) -> None:
     except (ValidationError, Image.DecompressionBombError):
         raise too_large() from None
     except Exception as error:
-        # Decoders raise whatever comes to them: OSError, SyntaxError, struct.error, DecompressionBombError.
+        # Decoders raise many kinds of errors: OSError, SyntaxError, struct.error, DecompressionBombError.
         raise ValidationError(
             _("This is no picture, or it is damaged. Upload a file in one of these formats: %(formats)s.")
             % {"formats": ", ".join(FORMATS)}

@@ -132,7 +132,7 @@ def cleaned(form: Any) -> dict[str, Any]:
 
 
 class VariantInline(OfProduct, TabularInline):
-    """Whoever may change the product may change its variants; the stock of new ones can be given here."""
+    """Staff who may change the product may change its variants; the stock of new ones can be given here."""
 
     model = Variant
     form = VariantForm

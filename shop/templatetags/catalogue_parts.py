@@ -8,7 +8,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from shop.catalogue.category_tree import menu
-from shop.catalogue.listing import Wish, find_page
+from shop.catalogue.listing import ProductFilter, find_page
 from shop.catalogue.offering import offerings_of
 from shop.models import Category
 
@@ -40,7 +40,7 @@ def known_categories() -> list[Category]:
 
 @register.inclusion_tag("shop/catalogue/_newest.html")
 def newest_products() -> dict[str, Any]:
-    page = find_page(Wish(), page=1, size=NEWEST)
+    page = find_page(ProductFilter(), page=1, size=NEWEST)
     return {"offerings": offerings_of(page.products)}
 
 
