@@ -1,7 +1,7 @@
-"""Who calls, where nothing about it is unusual: one session or one token, in order in every way. One query.
+"""Fast sign-in check, by one session or one token, in one query; `None` means that Django decides.
 
-`None` means that Django's and DRF's own code decides, with all that it does besides: it refuses, renews keys, deletes
-expired rows, sets cookies. Each condition here is one of theirs; none of theirs is left out.
+Django's and DRF's own code does more: it refuses, renews keys, deletes expired rows, sets cookies. So the check says
+`None` wherever one of their conditions does not hold, and leaves none of them out.
 """
 
 import re

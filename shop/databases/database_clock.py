@@ -1,4 +1,4 @@
-"""PostgreSQL's clock. That of a worker or a web server may be an hour off, and must decide about no deadline."""
+"""PostgreSQL's clock. Those of workers and web servers may be an hour off, so no deadline depends on them."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from django.db import connection
 
 
 def database_now() -> datetime:
-    """The current time. Within a transaction it goes on."""
+    """The time at this moment, also within a transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         now: datetime = cursor.fetchone()[0]

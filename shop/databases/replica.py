@@ -33,7 +33,7 @@ AWAY_SECONDS = 10.0
 
 
 class ReplicaState:
-    """What this process knows of the replica."""
+    """Whether the replica answers, as far as this process knows."""
 
     def __init__(self) -> None:
         self.is_away = False
@@ -85,7 +85,7 @@ def may_lag(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
             answer = function(*args, **kwargs)
         except (OperationalError, InterfaceError) as error:
             if not connections[REPLICA].errors_occurred:
-                # It was the primary's, of which such a function may ask other things.
+                # The error came from the primary, which such a function may ask too.
                 raise
             replica.failed(error)
             # The next attempt makes a new one.

@@ -80,7 +80,7 @@ class ValkeyServer:
 
     @property
     def arguments(self) -> Sequence[str]:
-        """What follows the configuration on the command line."""
+        """The arguments after the configuration on the command line."""
         return ()
 
     def write_configuration(self) -> Path:

@@ -1,7 +1,7 @@
 """A primary with a replica as reservation store, watched by three sentinels.
 
     <directory>/store-1  store-2         data
-    <directory>/sentinel-1 … sentinel-3  what the sentinels know
+    <directory>/sentinel-1 … sentinel-3  files of the sentinels
     <directory>/primary                  the name of the node that was the primary when all were started last
 
 Ports are chosen anew at each start, and so all configurations are written anew. After a failover the former replica
