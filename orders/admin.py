@@ -22,6 +22,7 @@ from orders.models import (
     with_lines,
 )
 from orders.staff.bounded_choice import LISTED_MAX
+from orders.staff.buyer_admin import BuyerAdmin
 from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
 from orders.staff.order_page import OrderPage
@@ -33,7 +34,7 @@ from orders.staff.shipment_table import WithOrderTables
 from orders.staff.shipping_admin import ShippingMethodAdmin
 from shop.addresses.address_checks import ADDRESS_FIELDS
 
-__all__ = ["MailAdmin", "OrderAdmin", "OrderToLookAtAdmin", "PaymentEventAdmin", "ShippingMethodAdmin"]
+__all__ = ["BuyerAdmin", "MailAdmin", "OrderAdmin", "OrderToLookAtAdmin", "PaymentEventAdmin", "ShippingMethodAdmin"]
 
 # In place of the page without orders, which `shop.admin` registers.
 admin.site.unregister(User)

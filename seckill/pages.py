@@ -25,7 +25,7 @@ from seckill.phase import Phase
 from seckill.reservation import ACCEPTED
 from seckill.reservation import reserve as reserve_units
 from shop.http.problems import limit_reached
-from shop.http.public_page import public_page
+from shop.http.public_answers import public_page
 from shop.http.rate_limits import LimitReached
 from shop.languages.language_choice import chosen_language
 from shop.languages.page_language import language_of_path, path_in

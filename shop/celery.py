@@ -13,9 +13,9 @@ app.autodiscover_tasks()
 
 
 def messages_waiting(app: Celery, queue: str) -> int:
-    """The length of a queue, which is created if it does not exist. Raises what the broker's client raises.
+    """The length of a queue, which is created if it does not exist. Raises the errors of the broker's client.
 
-    Whoever sends messages without being asked looks at it first. An expiry does not bound a queue: the broker keeps an
+    Look at it before sending a message that can be left out. An expiry does not bound a queue: the broker keeps an
     expired message until a worker takes it.
     """
     connection: Any

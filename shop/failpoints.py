@@ -16,7 +16,7 @@ _DIRECTORY = os.environ.get("FAILPOINTS")
 
 
 def _do_nothing(name: str) -> None:
-    """What `reach` is without FAILPOINTS."""
+    """`reach` without FAILPOINTS."""
 
 
 def _die_at_last_call(name: str) -> None:

@@ -11,30 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import environ
-from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
 
-from shop.configuration import allauth_options, store_clients, trying_out
+from shop.configuration import demo_guard
 from shop.configuration.content_policy import content_policy
 from shop.configuration.database_connections import databases
-from shop.configuration.languages import shop_languages
 from shop.configuration.log_lines import logging_settings
 from shop.configuration.message_broker import broker_settings, refuse_cluster
-from shop.configuration.rates import rate
-from shop.configuration.store_clients import redis_cache
-from shop.prices.money import UnknownCurrency, known_currency
+from shop.configuration.store_clients import check_promises, redis_cache
+from shop.configuration.typed_readers import at_least, currency, languages, rate
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
-# Where `make run` keeps what it made: servers' data, logs, collected static files.
+# Where `make run` keeps its files: servers' data, logs, collected static files.
 STAMPEDE_DIRECTORY = Path(env.str("STAMPEDE_DIRECTORY", default=str(BASE_DIR / ".stampede")))
 given_environment = dict(os.environ)
 environ.Env.read_env(STAMPEDE_DIRECTORY / "env")
-trying_out.forget_load_tests_of_the_file(given=given_environment, argv=sys.argv)
+demo_guard.forget_load_tests_of_the_file(given=given_environment, argv=sys.argv)
 
 # --- What every installation must set ---------------------------------------------------------------------------
-
 SECRET_KEY: str = env.str("SECRET_KEY")
 SECRET_KEY_FALLBACKS: list[str] = env.list("SECRET_KEY_FALLBACKS", default=[])
 DEBUG: bool = env.bool("DEBUG", default=False)
@@ -48,87 +44,72 @@ DIRECT_DATABASE_URL: str = env.str("DIRECT_DATABASE_URL", default="")
 REPLICA_DATABASE_URL: str = env.str("REPLICA_DATABASE_URL", default="")
 SECKILL_REDIS_URL: str = env.str("SECKILL_REDIS_URL")
 REDIS_URL: str = env.str("REDIS_URL")
-# As given; shop/configuration/message_broker.py makes CELERY_BROKER_URL of it.
 BROKER_URL: str = env.str("CELERY_BROKER_URL", default="") or REDIS_URL
-# While this file exists, /healthz answers 503, so that balancers send nobody new; everything is served as before.
+# While this file exists, /healthz answers 503, so that balancers send no new clients; everything is served as before.
 DRAIN_FILE: str = env.str("DRAIN_FILE", default="")
 
 # --- The catalogue -----------------------------------------------------------------------------------------------
-
+# Every price of the shop is in this currency.
+CURRENCY: str = currency(env, "SHOP_CURRENCY", default="CNY")
 # A variant's stock is low at so many available units or fewer, where the variant has no number of its own.
 LOW_STOCK_AT: int = env.int("LOW_STOCK_AT", default=5)
-# Tables that staff upload: parsed in memory while the request waits.
+# Tables and pictures that staff upload are read in memory while the request waits.
 IMPORT_BYTES_MAX: int = env.int("IMPORT_BYTES_MAX", default=2_000_000)
 IMPORT_ROWS_MAX: int = env.int("IMPORT_ROWS_MAX", default=5_000)
-# A picture is decoded in memory while the request waits.
 PICTURE_BYTES_MAX: int = env.int("PICTURE_BYTES_MAX", default=10_000_000)
 
 # --- The flash sale ----------------------------------------------------------------------------------------------
-
-# Three letters of ISO 4217; every price of the shop is in this currency.
-try:
-    CURRENCY: str = known_currency(env.str("SHOP_CURRENCY", default="CNY"))
-except UnknownCurrency as error:
-    raise ImproperlyConfigured(str(error)) from None
 # A pass can be had this long before the opening, so that the opening itself sees only reservations.
 SECKILL_PASS_LEAD_SECONDS: int = env.int("SECKILL_PASS_LEAD_SECONDS", default=600)
 # A pass lives longer than the lead, so that one taken at the first moment is still good at the opening.
 SECKILL_PASS_LIFE_SECONDS: int = env.int("SECKILL_PASS_LIFE_SECONDS", default=900)
-# While so many reservations of an item are not orders yet, its buyers get `unavailable`. Workers write this many within
-# half a minute, and until they do, the entries take some 25 MB of the store.
-SECKILL_BACKLOG_MAX: int = env.int("SECKILL_BACKLOG_MAX", default=100_000)
-if SECKILL_BACKLOG_MAX < 1:
-    raise ImproperlyConfigured("SECKILL_BACKLOG_MAX must be at least 1: with 0 nobody could reserve.")
-# How many replicas of the store must have a yes before the buyer hears it: it then survives the loss of the primary. 0
-# where the store has no replicas, or where a yes that is lost with its primary is accepted.
+# While so many reservations of an item are not orders yet, its buyers get `unavailable`: half a minute for the workers.
+SECKILL_BACKLOG_MAX: int = at_least(1, env, "SECKILL_BACKLOG_MAX", default=100_000, why="0 would refuse all")
+# How many replicas of the store must have a yes before the buyer hears it, so that it survives the loss of the primary.
 SECKILL_YES_REPLICAS: int = env.int("SECKILL_YES_REPLICAS", default=0)
 SECKILL_YES_WAIT_MS: int = env.int("SECKILL_YES_WAIT_MS", default=500)
-# A managed store that hides its settings and keeps what it has confirmed, by name.
+# A managed store that hides its settings and keeps confirmed writes, by name.
 SECKILL_STORE_DURABILITY: str = env.str("SECKILL_STORE_DURABILITY", default="")
-store_clients.check_promises(SECKILL_YES_REPLICAS, wait_ms=SECKILL_YES_WAIT_MS, durability=SECKILL_STORE_DURABILITY)
-# A sale leaves the reservation store this long after its last hold can have ended, eight days after its end.
-SECKILL_ARCHIVE_AFTER_SECONDS: int = env.int("SECKILL_ARCHIVE_AFTER_SECONDS", default=3 * 24 * 3600)
-if SECKILL_ARCHIVE_AFTER_SECONDS < 3600:
-    # A task that has listed the items that can still change must be done before one of them can be archived.
-    raise ImproperlyConfigured("SECKILL_ARCHIVE_AFTER_SECONDS must be at least 3600, an hour.")
+check_promises(SECKILL_YES_REPLICAS, wait_ms=SECKILL_YES_WAIT_MS, durability=SECKILL_STORE_DURABILITY)
+# A sale leaves the reservation store this long after its last hold can have ended, eight days after its end. Tasks that
+# have listed the items that can still change must be done before one of them is archived.
+SECKILL_ARCHIVE_AFTER_SECONDS: int = at_least(
+    3600, env, "SECKILL_ARCHIVE_AFTER_SECONDS", default=3 * 24 * 3600, why="tasks must be done before it"
+)
 # How many calls to reserve one web process answers in a second: pages that wait for an opening spread theirs by it.
-SECKILL_CALLS_PER_SECOND: int = env.int("SECKILL_CALLS_PER_SECOND", default=500)
-if SECKILL_CALLS_PER_SECOND < 1:
-    raise ImproperlyConfigured("SECKILL_CALLS_PER_SECOND must be at least 1.")
+SECKILL_CALLS_PER_SECOND: int = at_least(1, env, "SECKILL_CALLS_PER_SECOND", default=500, why="pages divide by it")
 # Certain refusals, live figures and public pages are answered before Django is entered. Everything works without it.
 GATE: bool = env.bool("GATE", default=True)
-# How often a buyer may cancel orders for one item.
-CANCEL_LIMIT: str = rate(env, "CANCEL_LIMIT", default="5/10minutes")
-# How often carts are changed from one client address, by people and programs together.
-CART_LIMIT: str = rate(env, "CART_LIMIT", default="120/minute")
 # How long units are held for an order of the ordinary shop that is not paid yet.
-CHECKOUT_HOLD_SECONDS: int = env.int("CHECKOUT_HOLD_SECONDS", default=1800)
-if CHECKOUT_HOLD_SECONDS < 60:
-    raise ImproperlyConfigured("CHECKOUT_HOLD_SECONDS must be at least 60: nobody can pay faster.")
-# How often one account, and one client address, may place an order.
-CHECKOUT_LIMIT: str = rate(env, "CHECKOUT_LIMIT", default="10/10minutes")
-CHECKOUT_LIMIT_BY_ADDRESS: str = rate(env, "CHECKOUT_LIMIT_BY_ADDRESS", default="30/10minutes")
+CHECKOUT_HOLD_SECONDS: int = at_least(60, env, "CHECKOUT_HOLD_SECONDS", default=1800, why="paying takes time")
 # How many orders of the ordinary shop one buyer, or one mail address, may have unpaid at a time.
-CHECKOUT_UNPAID_MAX: int = env.int("CHECKOUT_UNPAID_MAX", default=3)
-if CHECKOUT_UNPAID_MAX < 1:
-    raise ImproperlyConfigured("CHECKOUT_UNPAID_MAX must be at least 1: with 0 nobody could order.")
-# How often a link to a guest's order may be asked for, by one client address and for one order.
-FIND_ORDER_LIMIT: str = rate(env, "FIND_ORDER_LIMIT", default="5/10minutes")
-# How often one account may ask for a pass to a flash sale, in the API and on pages together.
-PASS_LIMIT: str = rate(env, "PASS_LIMIT", default="30/minute")
+CHECKOUT_UNPAID_MAX: int = at_least(1, env, "CHECKOUT_UNPAID_MAX", default=3, why="0 would refuse all orders")
 # Sales open only on stores that keep what buyers are told (seckill/store/durability.py). This permits weaker ones.
 SECKILL_ALLOW_WEAK_DURABILITY: bool = env.bool("SECKILL_ALLOW_WEAK_DURABILITY", default=False)
 # Installs `bench`, whose commands make buyers, passes and sales for load tests. Never on in a real shop.
 LOAD_TESTS: bool = env.bool("LOAD_TESTS", default=False)
 
-# --- Payments ----------------------------------------------------------------------------------------------------
+# --- Limits ------------------------------------------------------------------------------------------------------
+# How often an account, a client address or a mailbox may do something: docs/settings.md says which.
+CANCEL_LIMIT: str = rate(env, "CANCEL_LIMIT", default="5/10minutes")
+CART_LIMIT: str = rate(env, "CART_LIMIT", default="120/minute")
+CHECKOUT_LIMIT: str = rate(env, "CHECKOUT_LIMIT", default="10/10minutes")
+CHECKOUT_LIMIT_BY_ADDRESS: str = rate(env, "CHECKOUT_LIMIT_BY_ADDRESS", default="30/10minutes")
+FIND_ORDER_LIMIT: str = rate(env, "FIND_ORDER_LIMIT", default="5/10minutes")
+PASS_LIMIT: str = rate(env, "PASS_LIMIT", default="30/minute")
+SIGN_UP_LIMIT: str = rate(env, "SIGN_UP_LIMIT", default="30/10minutes")
+PASSWORD_RESET_LIMIT_BY_ADDRESS: str = rate(env, "PASSWORD_RESET_LIMIT_BY_ADDRESS", default="20/10minutes")
+PASSWORD_RESET_LIMIT_BY_MAILBOX: str = rate(env, "PASSWORD_RESET_LIMIT_BY_MAILBOX", default="3/15minutes")
+SIGN_IN_LIMIT_BY_NAME: str = rate(env, "SIGN_IN_LIMIT_BY_NAME", default="5/5minutes")
+SIGN_IN_LIMIT_BY_ADDRESS: str = rate(env, "SIGN_IN_LIMIT_BY_ADDRESS", default="30/minute")
 
+# --- Payments, delivery, mails -----------------------------------------------------------------------------------
 # A real shop must choose, or its staff records what comes in. The simulated provider must be asked for by name.
-PAYMENT_PROVIDERS: list[str] = env.list("PAYMENT_PROVIDERS", default=trying_out.default_providers(given_environment))
-trying_out.check_providers(PAYMENT_PROVIDERS, given=given_environment)
+PAYMENT_PROVIDERS: list[str] = env.list("PAYMENT_PROVIDERS", default=demo_guard.default_providers(given_environment))
+demo_guard.check_providers(PAYMENT_PROVIDERS, given=given_environment)
 # Where the shop is found: links in mails, the way back from payment pages, and where the simulated provider calls.
 SHOP_URL: str = env.str("SHOP_URL", default=f"http://127.0.0.1:{env.int('PORT', default=8000)}").rstrip("/")
-# Who sells, in mails and on invoices. The lines of the address are divided by "|".
+# The seller, in mails and on invoices. The lines of the address are divided by "|".
 SHOP_NAME: str = env.str("SHOP_NAME", default="Stampede")
 SHOP_ADDRESS: str = env.str("SHOP_ADDRESS", default="")
 STRIPE_SECRET_KEY: str = env.str("STRIPE_SECRET_KEY", default="")
@@ -140,25 +121,25 @@ SIMULATED_WEBHOOK_SECRET: str = env.str("SIMULATED_WEBHOOK_SECRET", default=SECR
 SIMULATED_DELIVERY: str = env.str("SIMULATED_DELIVERY", default="once")
 SIMULATED_SLOW_SECONDS: int = env.int("SIMULATED_SLOW_SECONDS", default=5)
 SIMULATED_LATE_SECONDS: int = env.int("SIMULATED_LATE_SECONDS", default=60)
-
-# --- Delivery ----------------------------------------------------------------------------------------------------
-
 # The country that an empty address form begins with; empty for none.
 SHOP_COUNTRY: str = env.str("SHOP_COUNTRY", default="CN").upper()
-# Whether the web asks for a delivery address before payment. The API takes payments without one, and staff see that
-# it is missing.
+# Whether the web asks for a delivery address before payment. The API takes payments without one.
 SHIPPING_ADDRESS_REQUIRED: bool = env.bool("SHIPPING_ADDRESS_REQUIRED", default=True)
-
-# --- Mails to buyers ---------------------------------------------------------------------------------------------
-
-# EMAIL_BACKEND, EMAIL_HOST, … from one address: smtp+tls://user:password@host:587, filemail:////directory, consolemail://
-globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
+# One address says how mails leave: smtp+tls://user:password@host:587, filemail:////directory, consolemail://
+mail_server: dict[str, Any] = env.email_url("EMAIL_URL", default="consolemail://")
+EMAIL_BACKEND = mail_server["EMAIL_BACKEND"]
+EMAIL_HOST = mail_server["EMAIL_HOST"]
+EMAIL_PORT = mail_server["EMAIL_PORT"]
+EMAIL_HOST_USER = mail_server["EMAIL_HOST_USER"]
+EMAIL_HOST_PASSWORD = mail_server["EMAIL_HOST_PASSWORD"]
+EMAIL_FILE_PATH = mail_server["EMAIL_FILE_PATH"]
+EMAIL_USE_TLS = mail_server.get("EMAIL_USE_TLS", False)
+EMAIL_USE_SSL = mail_server.get("EMAIL_USE_SSL", False)
 # For each answer of the mail server. A mail has about ten of them, and a task may take a minute.
 EMAIL_TIMEOUT: int = env.int("EMAIL_TIMEOUT", default=5)
 DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", default=f"{SHOP_NAME} <shop@localhost>")
 
 # --- Django ------------------------------------------------------------------------------------------------------
-
 INSTALLED_APPS = [
     "modeltranslation",
     "unfold",
@@ -226,7 +207,7 @@ TEMPLATES = [
                 "django.template.context_processors.i18n",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-            ],
+            ]
         },
     }
 ]
@@ -245,11 +226,10 @@ CACHES = {
 SESSION_ENGINE = "shop.accounts.session_store"
 
 LANGUAGE_CODE = "en"
-LANGUAGES = shop_languages(env.list("SHOP_LANGUAGES", default=["en", "zh-hans"]))
+LANGUAGES = languages(env, "SHOP_LANGUAGES", default=["en", "zh-hans"])
 MODELTRANSLATION_DEFAULT_LANGUAGE = LANGUAGE_CODE
 # A name that is missing in a language is shown in the first one.
 MODELTRANSLATION_FALLBACK_LANGUAGES = (LANGUAGE_CODE,)
-# What a visitor chose is remembered for a year.
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LOCALE_PATHS = [BASE_DIR / "shop" / "locale"]
 TIME_ZONE: str = env.str("TIME_ZONE", default="UTC")
@@ -274,14 +254,12 @@ STORAGES = {
 }
 
 # --- Security ----------------------------------------------------------------------------------------------------
-
 # How many proxies stand between buyers and the shop, each appending to X-Forwarded-For (shop/http/client_address.py).
 TRUSTED_PROXIES: int = env.int("TRUSTED_PROXIES", default=0)
 # Behind TLS set HTTPS=1: cookies only over TLS, redirects, HSTS.
 HTTPS: bool = env.bool("HTTPS", default=False)
 SECURE_SSL_REDIRECT = HTTPS
-# Set by the proxy that ends TLS; without it, every request would be redirected endlessly. The proxy must overwrite the
-# header of each request.
+# The proxy that ends TLS sets this header and must overwrite it in each request. Without it, redirects never end.
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 # Load balancers and Prometheus ask the process itself, without TLS.
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
@@ -299,29 +277,55 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 CONTENT_SECURITY_POLICY = content_policy(providers=PAYMENT_PROVIDERS, media_url=MEDIA_URL)
 
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-        "NumericPasswordValidator",
-    )
+    {"NAME": f"django.contrib.auth.password_validation.{name}Validator"}
+    for name in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")
 ]
 AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
-# Everything about allauth: ACCOUNT_…, MFA_….
-globals().update(allauth_options.SETTINGS)
-# How often accounts are made from one client address; how often a new password is asked for from there, or by mailbox.
-SIGN_UP_LIMIT: str = rate(env, "SIGN_UP_LIMIT", default="30/10minutes")
-PASSWORD_RESET_LIMIT_BY_ADDRESS: str = rate(env, "PASSWORD_RESET_LIMIT_BY_ADDRESS", default="20/10minutes")
-PASSWORD_RESET_LIMIT_BY_MAILBOX: str = rate(env, "PASSWORD_RESET_LIMIT_BY_MAILBOX", default="3/15minutes")
-# How often a password is checked for one user name, and for one client address.
-SIGN_IN_LIMIT_BY_NAME: str = rate(env, "SIGN_IN_LIMIT_BY_NAME", default="5/5minutes")
-SIGN_IN_LIMIT_BY_ADDRESS: str = rate(env, "SIGN_IN_LIMIT_BY_ADDRESS", default="30/minute")
+
+ACCOUNT_ADAPTER = "shop.accounts.allauth_adapter.AccountAdapter"
+ACCOUNT_FORMS = {
+    "login": "shop.accounts.allauth_forms.SignInForm",
+    "signup": "shop.accounts.allauth_forms.SignUpForm",
+    "reset_password": "shop.accounts.allauth_forms.PasswordResetForm",
+    "reset_password_from_key": "shop.accounts.allauth_forms.NewPasswordForm",
+    "set_password": "shop.accounts.allauth_forms.FirstPasswordForm",
+    "change_password": "shop.accounts.allauth_forms.PasswordChangeForm",
+    "reauthenticate": "shop.accounts.allauth_forms.PasswordAgainForm",
+    "add_email": "shop.accounts.allauth_forms.NewAddressForm",
+}
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
+ACCOUNT_LOGOUT_REDIRECT_URL = "home"
+# Buying does not wait for a mail. An unconfirmed address cannot do everything: shop/accounts/sign_in.py.
+ACCOUNT_EMAIL_VERIFICATION = "optional"
+ACCOUNT_EMAIL_CONFIRMATION_ANONYMOUS_REDIRECT_URL = "account_login"
+ACCOUNT_EMAIL_CONFIRMATION_AUTHENTICATED_REDIRECT_URL = "account"
+# An account has one address; a new one takes its place when it is confirmed.
+ACCOUNT_CHANGE_EMAIL = True
+# Signing up with an address that has an account looks like any other sign-up.
+ACCOUNT_PREVENT_ENUMERATION = "strict"
+# A browser that was left open must not give the account away: a change of the address asks for the password again,
+# and the owner hears by mail of each change of password, address or second factor.
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+# The shop limits sign-ins, sign-ups and password resets itself, by the rates above. Of allauth's limits, `login_failed`
+# is for the codes of the second factor, and `confirm_email` for mails that ask one address to confirm itself.
+ACCOUNT_RATE_LIMITS = {
+    "login": None,
+    "signup": None,
+    "reset_password": None,
+    "login_failed": "5/5m/key",
+    "confirm_email": "1/3m/key,6/d/key",
+}
+MFA_TOTP_ISSUER = "Stampede"
+# A code of the step before is accepted: people type slowly, and phones' clocks are some seconds off.
+MFA_TOTP_TOLERANCE = 1
+# An unconfirmed address opens nothing, so it need not keep a second factor out.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
 
 # --- API ---------------------------------------------------------------------------------------------------------
-
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "shop.http.bearer.BearerAuthentication",
@@ -344,14 +348,10 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "ENFORCE_NON_BLANK_FIELDS": True,
     "SORT_OPERATIONS": "web.api_docs.examples.place_of",
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "web.api_docs.openapi.document_calls",
-    ],
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "web.api_docs.openapi.document_calls"],
 }
 
 # --- Celery ------------------------------------------------------------------------------------------------------
-
 CELERY_TASK_TIME_LIMIT = 60
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -362,18 +362,21 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# CELERY_BROKER_URL, CELERY_BROKER_TRANSPORT_OPTIONS, and what else the kind of broker asks for.
-globals().update(
-    {
-        f"CELERY_{name.upper()}": value
-        for name, value in broker_settings(BROKER_URL, task_seconds_max=CELERY_TASK_TIME_LIMIT).items()
-    }
-)
+broker = broker_settings(BROKER_URL, task_seconds_max=CELERY_TASK_TIME_LIMIT)
+CELERY_BROKER_URL = broker["broker_url"]
+CELERY_BROKER_READ_URL = broker["broker_read_url"]
+CELERY_BROKER_WRITE_URL = broker["broker_write_url"]
+CELERY_BROKER_USE_SSL = broker["broker_use_ssl"]
+CELERY_BROKER_TRANSPORT_OPTIONS = broker["broker_transport_options"]
+CELERY_BROKER_CONNECTION_TIMEOUT = broker["broker_connection_timeout"]
+CELERY_BROKER_HEARTBEAT = broker["broker_heartbeat"]
+CELERY_TASK_DEFAULT_QUEUE_TYPE = broker["task_default_queue_type"]
+CELERY_TASK_CREATE_MISSING_QUEUE_TYPE = broker["task_create_missing_queue_type"]
+CELERY_WORKER_CONSUMER = broker["worker_consumer"]
 CELERY_TASK_ROUTES = ["shop.background.queued_tasks.queue_of"]
 CELERY_BEAT_SCHEDULER = "shop.background.sweep_scheduler:SweepScheduler"
 
-# --- Admin -------------------------------------------------------------------------------------------------------
-
+# --- Admin and logs ----------------------------------------------------------------------------------------------
 UNFOLD = {
     "SITE_TITLE": "Stampede",
     "SITE_HEADER": "Stampede",
@@ -383,9 +386,6 @@ UNFOLD = {
     "ACCOUNT": {"navigation": "web.sidebar.account"},
     "SIDEBAR": {"show_search": False, "navigation": "web.sidebar.navigation"},
 }
-
-# --- Logs --------------------------------------------------------------------------------------------------------
-
 # Logging the user would load the session, and make a query, on every request.
 DJANGO_STRUCTLOG_USER_ID_FIELD = None
 # Finding the address takes a tenth of the time of a refusal, and the proxy in front logs it anyway.

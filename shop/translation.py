@@ -1,4 +1,4 @@
-"""Which names and texts of the catalogue have a column for each language. django-modeltranslation imports this module.
+"""The texts of the catalogue that have a column for each language. django-modeltranslation imports this module.
 
 A shop adds a language in SHOP_LANGUAGES and calls `manage.py add_languages`; no model is edited. The history of the
 models is set up here too, because it has the same columns.

@@ -24,7 +24,7 @@ urlpatterns = [
     path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
     path("admin/", admin.site.urls),
     path("i18n/setlang/", choose_language, name="set_language"),
-    path("", include("shop.pictures.urls")),
+    path("", include("shop.pictures.local_files")),
     path("api/v1/", include(api)),
     path(
         "api/schema/",

@@ -15,7 +15,7 @@ from django_redis import get_redis_connection
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
-from shop.catalogue import category_menu
+from shop.catalogue import category_tree
 from shop.local.stores.cluster_store import ClusterStore
 from shop.local.stores.sentinel_store import SentinelStore
 from tests import empty_tables, scheduling, shared_shop, template_database
@@ -99,8 +99,8 @@ def rows_of_the_file(django_db_setup: None, django_db_blocker: DjangoDbBlocker) 
 @pytest.fixture(autouse=True)
 def _fresh_categories(monkeypatch: pytest.MonkeyPatch) -> None:
     """No page has the categories of another test, and each asks for them, so that queries can be counted."""
-    category_menu.menu.forget()
-    monkeypatch.setattr(category_menu, "FRESH_SECONDS", 0.0)
+    category_tree.menu.forget()
+    monkeypatch.setattr(category_tree, "FRESH_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Public pages from memory, in the event loop of a web process, before Django is entered.
 
-Django renders a page (shop/http/public_page.py) at most once a second for each process, for any number of visitors. So
-each visitor in a crowd costs a comparison of paths.
+Django renders a page (shop/http/public_answers.py) at most once a second for each process, for any number of
+visitors. So each visitor in a crowd costs a comparison of paths.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ import structlog
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
-from shop.http.public_page import CACHE_CONTROL
+from shop.http.public_answers import CACHE_CONTROL
 from shop.languages.page_language import OTHER_LANGUAGES
 from web.wsgi_request import RawAnswer, bare_environ, call_wsgi
 

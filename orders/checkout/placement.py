@@ -25,9 +25,9 @@ from orders.checkout.shipping_prices import ShippingOffer, offers_for
 from orders.idempotent_calls import CallResult, KeyedCall, Refused, run_once
 from orders.models import Cart, Order, OrderLine, OrderStatus, ShippingAddress, with_lines
 from orders.models.order import drew_known_code
-from orders.payments.provider.timing import database_now
 from orders.units.in_stock import move_units
 from shop import failpoints
+from shop.databases.database_clock import database_now
 from shop.models import StockChange
 from shop.stock.movements import NotEnoughUnits
 

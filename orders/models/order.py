@@ -13,7 +13,7 @@ from psycopg.errors import UniqueViolation
 
 from orders.guest_links import guest_path
 from seckill.models import SaleItem
-from shop.addresses.countries import country_name
+from shop.addresses.address_layout import place_lines
 from shop.models import Product, Variant
 
 # Letters and digits that cannot be mistaken for each other: no I, O, 0 or 1. PostgreSQL draws them (orders_new_code in
@@ -330,14 +330,6 @@ class ShippingAddress(models.Model):
         return f"{self.name}, {self.city}"
 
     @property
-    def country_name(self) -> str:
-        return country_name(self.country)
-
-    @property
     def place_lines(self) -> list[str]:
-        """The lines under the name on a parcel. A Chinese address goes from the large to the small."""
-        if self.country in ("CN", "TW", "HK", "MO"):
-            lines = [f"{self.region} {self.city}".strip(), self.line1, self.line2, self.postcode]
-        else:
-            lines = [self.line1, self.line2, f"{self.postcode} {self.city}".strip(), self.region]
-        return [line for line in (*lines, self.country_name) if line]
+        """The lines under the name on a parcel."""
+        return place_lines(self)

@@ -16,7 +16,7 @@ from uuid import UUID, uuid4, uuid5
 
 import structlog
 from django.contrib.auth.models import User
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
@@ -31,6 +31,7 @@ from seckill.models import Sale, SaleChange, SaleItem, reference_of
 from seckill.store import durability
 from seckill.store.client import StoreUnreachable
 from shop import failpoints
+from shop.databases.database_clock import database_now
 from shop.models import StockChange, Variant
 from shop.stock.movements import NotEnoughUnits, move
 
@@ -249,11 +250,3 @@ def store_quantity(*, item_id: int) -> int | None:
         SaleItem.objects.annotate(in_store=in_store).values_list("in_store", flat=True).get(pk=item_id)
     )
     return quantity
-
-
-def database_now() -> datetime:
-    """PostgreSQL's clock: a web server with a wrong clock must not treat a running sale as ended."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        now: datetime = cursor.fetchone()[0]
-    return now

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import structlog
 from django.db import DatabaseError, OperationalError, connections
 
-from shop.databases.session_alias import session_alias
+from shop.configuration.database_connections import DIRECT
 
 log = structlog.get_logger(__name__)
 
@@ -60,6 +60,11 @@ def advisory_lock(number: int, *, wait: bool | float) -> Iterator[bool]:
     finally:
         if acquired:
             release(number)
+
+
+def session_alias() -> str:
+    """The direct connection where a pooler stands before the default one."""
+    return DIRECT if DIRECT in connections.settings else "default"
 
 
 def acquire(number: int, *, wait: bool | float) -> bool:

@@ -12,6 +12,7 @@ import structlog
 from celery import current_app
 
 from seckill.outbox import lease
+from shop.background.lazy_thread import LazyThread
 from shop.celery import messages_waiting
 
 log = structlog.get_logger(__name__)
@@ -31,46 +32,30 @@ PAUSE_AFTER_FAILURE_SECONDS = 2.0
 
 
 class Doorbell:
-    """Collects the items to drain. Its one thread starts at the first request, so that a forked process has its own."""
+    """Collects the items to drain."""
 
     def __init__(self) -> None:
         self._items: set[int] = set()
         self._lock = threading.Lock()
-        self._requested = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._sender = LazyThread(self._send_requests, name="doorbell")
 
     def request_drain(self, item_id: int) -> None:
         """Ask for the outbox of `item_id` to be drained soon. Returns at once and never raises."""
         with self._lock:
             self._items.add(item_id)
-            if self._thread is None or not self._thread.is_alive():
-                self._start_thread()
-        self._requested.set()
-
-    def _start_thread(self) -> None:
-        thread = threading.Thread(target=self._send_requests, name="doorbell", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError as error:
-            # The process cannot start more threads, or is shutting down. The next request tries again.
-            log.warning("doorbell_thread_not_started", error=repr(error))
-        else:
-            self._thread = thread
+        self._sender.wake()
 
     def _send_requests(self) -> None:
-        while True:
-            self._requested.wait()
-            self._requested.clear()
-            with self._lock:
-                items, self._items = self._items, set()
-            try:
-                for item_id in items:
-                    send(item_id)
-            except Exception as error:
-                # Any fault of the broker or its client: the sweep will find the entries.
-                log.warning("drain_request_not_sent", error=repr(error))
-                time.sleep(PAUSE_AFTER_FAILURE_SECONDS)
-            time.sleep(INTERVAL_SECONDS)
+        with self._lock:
+            items, self._items = self._items, set()
+        try:
+            for item_id in items:
+                send(item_id)
+        except Exception as error:
+            # Any fault of the broker or its client: the sweep will find the entries.
+            log.warning("drain_request_not_sent", error=repr(error))
+            time.sleep(PAUSE_AFTER_FAILURE_SECONDS)
+        time.sleep(INTERVAL_SECONDS)
 
 
 def send(item_id: int) -> None:

@@ -23,6 +23,7 @@ from redis.crc import key_slot
 from redis.exceptions import ConnectionError, MovedError, RedisClusterException, RedisError, SlotNotCoveredError
 
 from seckill.store.keys import keys_of
+from shop.background.lazy_thread import LazyThread
 from shop.configuration.redis_address import read_address
 
 log = structlog.get_logger(__name__)
@@ -47,9 +48,8 @@ class ClusterNodes:
         self._cluster: RedisCluster | None = None
         self._known = threading.Event()
         self._wanted = threading.Event()
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
         self._closed = threading.Event()
+        self._reader = LazyThread(self._refresh_while_asked, name="cluster-map")
         self._asked_s = 0.0
         self._unsettled_until_s = 0.0
 
@@ -69,13 +69,11 @@ class ClusterNodes:
         return [(node, self._client(cluster, node)) for node in known_nodes(cluster)]
 
     def close(self) -> None:
-        """End the thread. If a call still comes, it starts another one."""
-        with self._lock:
-            thread, self._thread = self._thread, None
-            self._closed.set()
-            self._wanted.set()
-        if thread is not None:
-            thread.join()
+        """End the thread, even if calls go on: the next one starts another."""
+        self._closed.set()
+        self._wanted.set()
+        self._reader.stop()
+        self._closed.clear()
 
     def ping(self) -> bool:
         """Whether each primary answers. Raises the error of the first one that does not, as `Redis.ping` does."""
@@ -103,28 +101,16 @@ class ClusterNodes:
 
     def _read_cluster(self) -> RedisCluster:
         self._asked_s = time.monotonic()
-        thread = self._thread
-        if thread is None or not thread.is_alive():
-            self._start_thread()
+        self._reader.wake()
         if self._cluster is None and not self._known.wait(FIRST_MAP_SECONDS):
             raise ConnectionError("no node of the cluster has answered yet")
         assert self._cluster is not None
         return self._cluster
 
-    def _start_thread(self) -> None:
-        with self._lock:
-            # A process that was forked has no threads.
-            if self._thread is None or not self._thread.is_alive():
-                self._closed = threading.Event()
-                self._thread = threading.Thread(
-                    target=self._refresh_while_asked, args=(self._closed,), name="cluster-map", daemon=True
-                )
-                self._thread.start()
-
-    def _refresh_while_asked(self, closed: threading.Event) -> None:
+    def _refresh_while_asked(self) -> None:
         failed = False
-        while time.monotonic() - self._asked_s < ASKED_SECONDS and not closed.is_set():
-            # Cleared before the map is read: a call that fails meanwhile must cause another reading.
+        while time.monotonic() - self._asked_s < ASKED_SECONDS and not self._closed.is_set():
+            # Cleared before the map is read: a call that fails meanwhile wants it once more.
             self._wanted.clear()
             try:
                 self._refresh()
@@ -135,7 +121,7 @@ class ClusterNodes:
                     log.warning("cluster_map_not_read", error=str(error))
                 failed = True
                 self._wanted.set()
-            if not closed.wait(REFRESH_SECONDS_MIN) and time.monotonic() > self._unsettled_until_s:
+            if not self._closed.wait(REFRESH_SECONDS_MIN) and time.monotonic() > self._unsettled_until_s:
                 self._wanted.wait(REFRESH_SECONDS)
 
     def _refresh(self) -> None:

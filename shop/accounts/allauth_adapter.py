@@ -26,7 +26,7 @@ from shop.languages.language_choice import bring_language
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     error_messages = {
         **DefaultAccountAdapter.error_messages,
-        # The same for both: what was typed may be a name or an address.
+        # The same for both: the text that was typed may be a name or an address.
         "username_password_mismatch": gettext_lazy("The user name or the password is wrong."),
         "email_password_mismatch": gettext_lazy("The user name or the password is wrong."),
         "incorrect_password": gettext_lazy("The password is wrong."),
@@ -37,7 +37,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def authenticate(self, request: HttpRequest, **credentials: Any) -> AbstractBaseUser | None:
         """For the sign-in page, which is the admin's too, and for the page that asks for the password again.
 
-        allauth gives what was typed as `username`, also where it looks like an address.
+        allauth gives the typed text as `username`, also where it looks like an address.
         """
         try:
             return check_password(request, username=credentials["username"], password=credentials["password"])
@@ -50,7 +50,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return True
 
     def clean_username(self, username: str, shallow: bool = False) -> str:
-        """A name that looks like an address could be somebody else's, and would stand before it at sign-in."""
+        """A name that looks like an address could be another person's, and would stand before it at sign-in."""
         if "@" in username:
             raise ValidationError(_("Please choose a user name without “@”."))
         name: str = super().clean_username(username, shallow=shallow)
@@ -74,7 +74,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         context: dict[str, Any] | None = None,
         email: str | None = None,
     ) -> None:
-        """That an address was removed is told to that address, if the account has no other now."""
+        """A removed address is told of its removal, if the account has no other now."""
         if template_prefix == "account/email/email_deleted" and context is not None:
             if EmailAddress.objects.get_primary_email(user):
                 return
@@ -82,7 +82,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         super().send_notification_mail(template_prefix, user, context, email)
 
     def get_email_confirmation_url(self, request: HttpRequest, emailconfirmation: Any) -> str:
-        """Not with the host of the request, which whoever asks for a mail could choose."""
+        """Not with the host of the request, which the sender of the request chooses."""
         return settings.SHOP_URL + reverse("account_confirm_email", args=[emailconfirmation.key])
 
     def get_reset_password_from_key_url(self, key: str) -> str:

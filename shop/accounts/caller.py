@@ -1,7 +1,7 @@
-"""Who calls, where nothing about it is unusual: one session or one token, in order in every way. One query.
+"""Fast sign-in check, by one session or one token, in one query; `None` means that Django decides.
 
-Whatever is not in order is None, and then Django's and DRF's own code decides, with all that it does besides: refuse,
-renew keys, delete what has expired, set cookies. Each condition here is one of theirs; none of theirs is left out.
+Django's and DRF's own code does more: it refuses, renews keys, deletes expired rows, sets cookies. So the check says
+`None` wherever one of their conditions does not hold, and leaves none of them out.
 """
 
 import re
@@ -32,14 +32,14 @@ BEARER = re.compile(r"Bearer ([0-9a-f]{64})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody who is signed in. `language` is the one in which they last used the shop, None if it is not known."""
+    """A person who is signed in. `language` is the one in which they last used the shop, None if it is not known."""
 
     user_id: int
     language: str | None
 
 
 def find_caller(request: WSGIRequest) -> Caller | None:
-    """Raises what the cache server's and PostgreSQL's clients raise."""
+    """Raises the errors of the cache server's and of PostgreSQL's client."""
     authorization = request.META.get("HTTP_AUTHORIZATION")
     if authorization is None:
         return holder_of_session(request)

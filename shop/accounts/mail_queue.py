@@ -28,7 +28,7 @@ from shop.models import AccountMail
 
 log = structlog.get_logger(__name__)
 
-# Somebody who waits longer than 1, 2, 4 and 8 minutes has asked again.
+# A person who waits longer than 1, 2, 4 and 8 minutes has asked again.
 ATTEMPTS_MAX = 5
 # The links are dead by then.
 KEPT_FOR = timedelta(days=3)

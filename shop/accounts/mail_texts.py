@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from shop.times.zone import named_time
 
-# What allauth knows about a mail, for example `email` and `password_reset_url`.
+# The facts that allauth gives for a mail, for example `email` and `password_reset_url`.
 Facts = dict[str, Any]
 
 
@@ -149,7 +149,7 @@ def new_recovery_codes(facts: Facts) -> AccountMailText:
 
 
 def change(facts: Facts, subject: str, sentence: str) -> AccountMailText:
-    """A mail about something that was changed, so that its owner hears of it if it was somebody else."""
+    """A mail about a change, so that the owner hears of one that another person made."""
     return AccountMailText(
         subject=subject,
         sentences=[sentence],

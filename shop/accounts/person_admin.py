@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from allauth.account.models import EmailAddress
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.forms import UserChangeForm
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
@@ -17,7 +19,6 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.forms import AdminPasswordChangeForm, UserCreationForm
 
-from shop.accounts.staff_address import follow_staff
 from shop.languages.buyer_language import stored_language
 from shop.models import ApiToken
 from shop.staff.admin_base import ModelAdmin
@@ -81,3 +82,16 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
         url = reverse("admin:auth_user_password_change", args=[person.pk])
         state = _("set") if person.has_usable_password() else _("not set")
         return format_html('{} · <a href="{}" class="text-link">{}</a>', state, url, _("Set another password"))
+
+
+def follow_staff(*, person: User) -> None:
+    """Make allauth's table of addresses agree with `person.email`. Former addresses go, and sign in no more.
+
+    The new one is not confirmed, since only staff have typed it. One that was confirmed before stays so, as where staff
+    only write it in small letters.
+    """
+    email = person.email.lower()
+    with transaction.atomic():
+        EmailAddress.objects.filter(user=person).exclude(email=email).delete()
+        if email:
+            EmailAddress.objects.update_or_create(user=person, email=email, defaults={"primary": True})

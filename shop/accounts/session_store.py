@@ -14,7 +14,7 @@ class SessionStore(CacheSessionStore):
     """
 
     def load(self) -> dict[str, Any]:
-        """The session's data. Raises what the cache raises."""
+        """The session's data. Raises the errors of the cache."""
         data = caches[settings.SESSION_CACHE_ALIAS].get(self.cache_key)
         if isinstance(data, dict):
             return data

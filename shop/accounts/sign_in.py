@@ -28,8 +28,8 @@ def check_password(request: HttpRequest, *, username: str, password: str) -> Abs
 
     `username` may also be the account's confirmed e-mail address. Attempts count for the account, however it is named.
 
-    A success frees the name's attempts and not the address's: otherwise whoever guesses passwords could free them by
-    signing in to an account of their own.
+    A success frees the name's attempts and not the address's: otherwise an attacker could free them by signing in
+    to an account of their own.
     """
     username = account_name(username)
     by_name = {"action": BY_NAME, "rate": settings.SIGN_IN_LIMIT_BY_NAME, "key": name_key(username)}
@@ -51,7 +51,7 @@ def check_password(request: HttpRequest, *, username: str, password: str) -> Abs
 def account_name(login: str) -> str:
     """The user name of the account with this name or this confirmed address; `login` itself if there is none.
 
-    An unconfirmed address may be somebody else's, and any number of accounts can have it: each would cost a hash.
+    An unconfirmed address may be another person's, and any number of accounts can have it: each would cost a hash.
     """
     login = login.strip()
     if "@" not in login or User.objects.filter(username=login).exists():

@@ -1,4 +1,4 @@
-"""A cookie that tells the scripts of public pages that somebody is signed in. It proves nothing and opens nothing.
+"""A cookie that tells the scripts of public pages that the browser is signed in. It proves nothing and opens nothing.
 
 Public pages are the same for everybody, and the session's cookie cannot be read by scripts. So a second one stands
 beside it, and only where it is there does a page ask `GET /api/v1/me/`. Its value tells the buyers of one browser
@@ -44,7 +44,7 @@ class SignInHintMiddleware:
 
 
 def hint_for(request: HttpRequest) -> str | None:
-    """The cookie's value; None if nobody is signed in."""
+    """The cookie's value; None if the browser is not signed in."""
     user_id = request.session.get(SESSION_KEY)
     return hint_of(str(user_id)) if user_id is not None else None
 

@@ -62,7 +62,7 @@ class CredentialsSerializer(StrictSerializer):
 
 class TokenSerializer(serializers.Serializer[Any]):
     token = serializers.CharField()
-    # The API says times in UTC, whatever zone the shop's pages are in.
+    # The API says times in UTC. Pages have the shop's zone.
     expires_at = serializers.DateTimeField(default_timezone=UTC)
 
 

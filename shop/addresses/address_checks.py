@@ -1,4 +1,4 @@
-"""What an address must look like, for the form and for the API: only what would surely not arrive is refused."""
+"""The rules for an address, in the form and in the API. They refuse only addresses that cannot be reached."""
 
 import re
 import unicodedata
@@ -11,7 +11,7 @@ from shop.addresses.countries import names_in
 # In the order of a form. They are the fields of the model ShippingAddress.
 ADDRESS_FIELDS = ("name", "line1", "line2", "city", "region", "postcode", "country", "phone")
 
-# Countries that deliver without postcodes, or where hardly anybody knows theirs.
+# Countries that deliver without postcodes, or where few people know theirs.
 WITHOUT_POSTCODE = frozenset(
     ("AE", "AG", "AO", "AW", "BB", "BF", "BI", "BJ", "BO", "BS", "BW", "BZ", "CD", "CF", "CG", "CI", "CK", "CM", "DJ")
     + ("DM", "ER", "FJ", "GA", "GD", "GH", "GM", "GQ", "GY", "HK", "IE", "JM", "KI", "KM", "KN", "KP", "LC", "LY")
@@ -32,8 +32,9 @@ def tidy(field: str, text: str) -> str:
 
 
 def address_errors(values: Mapping[str, str]) -> dict[str, str]:
-    """By field, what is wrong with a tidy address, in the reader's language. That fields are filled in, and not too
-    long, is checked before.
+    """The faults of a tidy address by field, in the reader's language.
+
+    Empty and overlong fields were refused before.
     """
     errors = {}
     country, postcode, phone = values.get("country", ""), values.get("postcode", ""), values.get("phone", "")

@@ -15,7 +15,7 @@ from shop.models import Address
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-# What browsers fill in by themselves.
+# Browsers fill in fields with these names.
 AUTOCOMPLETE = {
     "name": "name",
     "line1": "address-line1",

@@ -6,7 +6,7 @@ from babel import Locale
 from django.conf import settings
 from django.utils.translation import get_language, to_locale
 
-# Codes of two letters that Babel names and that are no place to send anything to: unions, tests, the unknown.
+# Codes of two letters that Babel names and that are no country: unions, tests, the unknown.
 NO_COUNTRIES = frozenset(("EU", "EZ", "UN", "QO", "XA", "XB", "ZZ"))
 
 

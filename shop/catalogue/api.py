@@ -15,12 +15,12 @@ from rest_framework.utils.urls import remove_query_param, replace_query_param
 from rest_framework.views import APIView
 
 from shop.catalogue.category_tree import CategoryTree
-from shop.catalogue.listing import Ordering, Wish, find_page, visible_products, with_parts
+from shop.catalogue.listing import Ordering, ProductFilter, find_page, visible_products, with_parts
 from shop.catalogue.serializers import CategorySerializer, ProductListParameters, ProductSerializer
 from shop.databases.replica import may_lag, reading_alias
 from shop.http.link_pages import link_header
 from shop.http.problem_codes import refusals
-from shop.http.public_answer import public_answer
+from shop.http.public_answers import public_answer
 from shop.models import Category, Product
 
 PAGE_SIZE = 20
@@ -53,7 +53,7 @@ class ProductListView(APIView):
         parameters.is_valid(raise_exception=True)
         asked = parameters.validated_data
         number = asked["page"]
-        page = find_page(wish_of(asked), page=number, size=PAGE_SIZE)
+        page = find_page(product_filter_of(asked), page=number, size=PAGE_SIZE)
         if number > 1 and not page.count:
             raise NotFound
         data = ProductSerializer(page.products, many=True).data
@@ -64,7 +64,7 @@ class ProductListView(APIView):
         return Response(data, headers={**(links or {}), "Total-Count": str(page.count)})
 
 
-def wish_of(asked: dict[str, Any]) -> Wish:
+def product_filter_of(asked: dict[str, Any]) -> ProductFilter:
     category_ids = None
     if slug := asked.get("category"):
         tree = CategoryTree()
@@ -72,7 +72,7 @@ def wish_of(asked: dict[str, Any]) -> Wish:
         if category is None:
             raise ValidationError({"category": _("There is no category “%(slug)s”.") % {"slug": slug}})
         category_ids = tree.ids_in(category)
-    return Wish(
+    return ProductFilter(
         typed=asked.get("search"),
         category_ids=category_ids,
         min_price_minor=asked.get("min_price"),

@@ -1,10 +1,17 @@
-"""All categories of the shop as a tree, from one query. A shop has some dozens, seldom some hundreds."""
+"""All categories of the shop as a tree, from one query, and those on top as the menu in the header.
 
+A shop has some dozens, seldom some hundreds.
+"""
+
+import time
 from collections import defaultdict
 from dataclasses import dataclass
 
 from shop.databases.replica import reading_alias
 from shop.models import Category
+
+# The buyer's own pages have the menu from memory, as old as a shell may be.
+FRESH_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +56,31 @@ class CategoryTree:
         for pk in found:
             found += [child.pk for child in self._children[pk] if child.pk not in found]
         return found
+
+
+class CategoryMenu:
+    """The categories in the header, as this process has read them last."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self._tops: list[Category] = []
+        self._fresh_until_s = 0.0
+
+    def read(self) -> list[Category]:
+        """In one query."""
+        self._tops = CategoryTree().tops
+        self._fresh_until_s = time.monotonic() + FRESH_SECONDS
+        return self._tops
+
+    def recent(self) -> list[Category]:
+        """At most FRESH_SECONDS old: seldom a query."""
+        return self._tops if time.monotonic() < self._fresh_until_s else self.read()
+
+    def last_known(self) -> list[Category]:
+        """Never a query: for pages that say that something has failed, which may be the database."""
+        return self._tops
+
+
+menu = CategoryMenu()

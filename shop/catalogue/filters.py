@@ -1,4 +1,4 @@
-"""What a visitor chose beside a list of products: prices, only what is there, an order. All in the address."""
+"""The form beside a list of products: prices, only products in stock, an order. The choice is in the address."""
 
 from decimal import Decimal
 from typing import Any
@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from shop.catalogue.listing import Ordering, Wish
+from shop.catalogue.listing import Ordering, ProductFilter
 from shop.prices.money import to_minor
 from shop.prices.price_field import DIGITS_MAX, too_many_decimals
 
@@ -56,10 +56,10 @@ class FilterForm(forms.Form):
         self.fields["sort"].choices = orderings  # type: ignore[attr-defined]
         self.typed = typed
 
-    def wish(self, *, category_ids: list[int] | None) -> Wish:
+    def product_filter(self, *, category_ids: list[int] | None) -> ProductFilter:
         self.is_valid()
         chosen = self.cleaned_data
-        return Wish(
+        return ProductFilter(
             typed=self.typed,
             category_ids=category_ids,
             min_price_minor=chosen.get("min_price"),

@@ -6,7 +6,6 @@ from django.conf import settings
 
 from shop.catalogue.offering import Choice, Offering
 from shop.models import Category
-from shop.pictures.addresses import whole_address
 from shop.prices.money import to_text
 
 
@@ -34,3 +33,11 @@ def offer_data(choice: Choice, *, address: str) -> dict[str, Any]:
         "priceCurrency": settings.CURRENCY,
         "availability": "InStock" if variant.available else "OutOfStock",
     }
+
+
+def whole_address(url: str) -> str:
+    """The address of a picture for programs, which do not know that of the shop.
+
+    A storage gives a path where the shop itself has the files, else a whole address.
+    """
+    return f"{settings.SHOP_URL}{url}" if url.startswith("/") else url

@@ -22,8 +22,8 @@ class Ordering(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What somebody wants to see. One variant must be within the prices, and with `only_available` in stock."""
+class ProductFilter:
+    """The products that a list shows. One variant must be within the prices, and with `only_available` in stock."""
 
     typed: str | None = None
     category_ids: list[int] | None = None
@@ -36,7 +36,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class ProductPage:
-    """Some products of a list, and how many it has. `forgiven`: nothing has what was typed, and these come close."""
+    """Products of a list, and how many it has. `forgiven`: no product has the typed words, and these come close."""
 
     products: list[Product] = field(default_factory=list)
     count: int = 0
@@ -52,11 +52,11 @@ def buyable_variants() -> "QuerySet[Variant]":
     return Variant.objects.filter(is_active=True)
 
 
-def find_page(wish: Wish, *, page: int, size: int) -> ProductPage:
+def find_page(wanted: ProductFilter, *, page: int, size: int) -> ProductPage:
     """Page number `page`, from 1. Empty with a count of 0 where there is none, or beyond the last one."""
-    found = wished(wish)
+    found = matching_products(wanted)
     # Only numbers are sorted and counted, in one pass. The products of the page are fetched by their numbers.
-    first, ordering = (page - 1) * size, ordering_of(wish, found)
+    first, ordering = (page - 1) * size, ordering_of(wanted, found)
     # The count of all rows. The window has the order of the list so that PostgreSQL works out what it sorts by before
     # it keeps the rows for counting: otherwise it keeps their texts too, which for ten thousand go to the disk.
     count = Window(Count("pk"), order_by=ordering, frame=RowRange())
@@ -72,29 +72,29 @@ def find_page(wish: Wish, *, page: int, size: int) -> ProductPage:
     return ProductPage([shown[pk] for pk, _ in rows if pk in shown], rows[0][1], found.forgiven)
 
 
-def wished(wish: Wish) -> Found:
+def matching_products(wanted: ProductFilter) -> Found:
     products = Product.objects.using(reading_alias()).filter(search_entry__is_visible=True)
-    if wish.min_price_minor is not None or wish.max_price_minor is not None or wish.only_available:
-        products = products.filter(Exists(wished_variants(wish).filter(product=OuterRef("pk"))))
-    if wish.category_ids is not None:
-        products = products.filter(category__in=wish.category_ids)
-    if wish.typed is None:
+    if wanted.min_price_minor is not None or wanted.max_price_minor is not None or wanted.only_available:
+        products = products.filter(Exists(matching_variants(wanted).filter(product=OuterRef("pk"))))
+    if wanted.category_ids is not None:
+        products = products.filter(category__in=wanted.category_ids)
+    if wanted.typed is None:
         return Found(products)
-    return search(products, wish.typed)
+    return search(products, wanted.typed)
 
 
-def wished_variants(wish: Wish) -> "QuerySet[Variant]":
+def matching_variants(wanted: ProductFilter) -> "QuerySet[Variant]":
     variants = buyable_variants()
-    if wish.min_price_minor is not None:
-        variants = variants.filter(price_minor__gte=wish.min_price_minor)
-    if wish.max_price_minor is not None:
-        variants = variants.filter(price_minor__lte=wish.max_price_minor)
-    return variants.filter(available__gt=0) if wish.only_available else variants
+    if wanted.min_price_minor is not None:
+        variants = variants.filter(price_minor__gte=wanted.min_price_minor)
+    if wanted.max_price_minor is not None:
+        variants = variants.filter(price_minor__lte=wanted.max_price_minor)
+    return variants.filter(available__gt=0) if wanted.only_available else variants
 
 
-def ordering_of(wish: Wish, found: Found) -> list[OrderBy]:
+def ordering_of(wanted: ProductFilter, found: Found) -> list[OrderBy]:
     """Always one order, so that no product is on two pages of a list."""
-    ordering = wish.ordering or (Ordering.NEWEST if wish.typed is None else Ordering.RELEVANCE)
+    ordering = wanted.ordering or (Ordering.NEWEST if wanted.typed is None else Ordering.RELEVANCE)
     match ordering:
         case Ordering.RELEVANCE if found.query is not None:
             # The newest first, among equals.

@@ -14,12 +14,12 @@ from shop.catalogue.linked_data import product_data
 from shop.catalogue.listing import find_page, visible_products, with_parts
 from shop.catalogue.offering import offerings_of
 from shop.databases.replica import may_lag, reading_alias
-from shop.http.public_page import public_page
+from shop.http.public_answers import public_page
 from shop.models import Category
 from shop.search.query import QUERY_CHARACTERS_MAX
 
 PAGE_SIZE = 24
-# Further pages help nobody, and cost more the further they are.
+# No buyer leafs further, and each page costs more than the one before.
 PAGES_MAX = 500
 # Numbers shown on each side of the current page.
 NEIGHBOURS = 2
@@ -88,7 +88,9 @@ def show_list(
     tree = tree or CategoryTree()
     number = page_number(request)
     form = FilterForm(request.GET, typed=typed)
-    page = find_page(form.wish(category_ids=tree.ids_in(shown) if shown else None), page=number, size=PAGE_SIZE)
+    page = find_page(
+        form.product_filter(category_ids=tree.ids_in(shown) if shown else None), page=number, size=PAGE_SIZE
+    )
     if number > 1 and not page.count:
         raise Http404
     context = {

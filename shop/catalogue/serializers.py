@@ -8,11 +8,11 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from shop.catalogue.linked_data import whole_address
 from shop.catalogue.listing import Ordering
 from shop.http.serializers import StrictSerializer
 from shop.models import Category, Picture, Product, Variant
 from shop.models.catalogue import split_options
-from shop.pictures.addresses import whole_address
 from shop.prices.money import to_minor, to_text
 from shop.prices.price_field import DIGITS_MAX, too_many_decimals
 from shop.search.query import QUERY_CHARACTERS_MAX

@@ -1,4 +1,4 @@
-"""What pages may load, and where their forms may lead (Content-Security-Policy)."""
+"""The Content-Security-Policy: where pages may load things from, and where their forms may lead."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a line of the log looks like: logfmt, from structlog and from the standard library alike."""
+"""The form of log lines: logfmt, from structlog and from the standard library alike."""
 
 from typing import Any
 

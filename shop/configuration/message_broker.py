@@ -1,4 +1,4 @@
-"""The broker's address as settings of Celery: one Redis server, one behind Sentinel, or RabbitMQ.
+"""Makes settings of Celery from the broker's address: one Redis server, one behind Sentinel, or RabbitMQ.
 
     redis://… and redis+sentinel://…   as for the other stores (shop/configuration/redis_address.py)
     amqp://user:password@host:5672/vhost[;amqp://…]   RabbitMQ, with quorum queues
@@ -9,6 +9,7 @@ Any other address goes to Celery as it is.
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from celery.app.defaults import DEFAULTS
 from django.core.exceptions import ImproperlyConfigured
 
 from shop.configuration.redis_address import RedisAddress, StoreKind, read_address
@@ -20,12 +21,31 @@ CONNECT_SECONDS = 2
 # How soon a worker notices that RabbitMQ's host is gone, in half of these.
 RABBITMQ_HEARTBEAT_SECONDS = 10
 
+# Every setting that depends on the kind of broker. shop/settings.py names each; the others have Celery's own value.
+NAMES = (
+    "broker_url",
+    "broker_read_url",
+    "broker_write_url",
+    "broker_use_ssl",
+    "broker_transport_options",
+    "broker_connection_timeout",
+    "broker_heartbeat",
+    "task_default_queue_type",
+    "task_create_missing_queue_type",
+    "worker_consumer",
+)
+
 
 def broker_settings(url: str, *, task_seconds_max: int) -> dict[str, Any]:
-    """Settings of Celery by their names, for the broker at `url`. Raises ImproperlyConfigured.
+    """The settings in NAMES, for the broker at `url`. Raises ImproperlyConfigured.
 
     No task runs longer than `task_seconds_max`, except for those whose message is acknowledged first.
     """
+    return {name: DEFAULTS[name] for name in NAMES} | chosen_settings(url, task_seconds_max=task_seconds_max)
+
+
+def chosen_settings(url: str, *, task_seconds_max: int) -> dict[str, Any]:
+    """Where the shop does not want Celery's own value."""
     scheme = urlsplit(url).scheme
     if scheme in ("amqp", "amqps"):
         return {"broker_url": url, **rabbitmq_settings()}
@@ -57,7 +77,7 @@ def refuse_cluster(url: str, *, setting: str) -> None:
 
 
 def sentinel_settings(address: RedisAddress, options: dict[str, Any]) -> dict[str, Any]:
-    """Kombu wants one address for each sentinel, each of them with what the primary wants to know."""
+    """Kombu wants one address for each sentinel, each with the user and password of the primary."""
     user, password = quote(address.username or "", safe=""), quote(address.password or "", safe="")
     sign_in = f"{user}:{password}@" if user or password else ""
     url = ";".join(

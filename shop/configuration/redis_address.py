@@ -4,7 +4,7 @@
     redis+sentinel://[user:password@]host[:26379],host…/name[/database][?sentinel_password=…&sentinel_username=…]
     redis+cluster://[user:password@]host[:6379],host…
 
-`rediss` in place of `redis` asks for TLS. `name` is what the sentinels call the primary; user and password are those of
+`rediss` in place of `redis` asks for TLS. `name` is the sentinels' name of the primary; user and password are those of
 the stores. Names and passwords are percent-encoded.
 """
 
@@ -28,7 +28,7 @@ class StoreKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RedisAddress:
-    """`hosts`: the server, the sentinels, or some nodes of the cluster. `name`: what the sentinels call the primary."""
+    """`hosts`: the server, the sentinels, or some nodes of the cluster. `name`: the sentinels' name of the primary."""
 
     url: str = field(repr=False)
     kind: StoreKind

@@ -10,7 +10,7 @@ from shop.configuration.redis_address import RedisAddress, StoreKind, read_addre
 
 # How long one sentinel may take to say where the primary is.
 SENTINEL_SECONDS = 0.2
-# Managed stores that keep what they have confirmed through a failover, and hide their settings.
+# Managed stores that keep confirmed writes through a failover, and hide their settings.
 MANAGED_STORES = ("memorydb", "elasticache-synchronous")
 
 
@@ -37,7 +37,7 @@ def redis_cache(url: str, *, timeout_seconds: float) -> dict[str, Any]:
         "VERSION": 2,
         "OPTIONS": {
             "CLIENT_CLASS": "django_redis.client.DefaultClient",
-            "SERIALIZER": "shop.configuration.plain_json.PlainJSONSerializer",
+            "SERIALIZER": "shop.configuration.cache_plugins.PlainJSONSerializer",
             "SOCKET_CONNECT_TIMEOUT": timeout_seconds,
             "SOCKET_TIMEOUT": timeout_seconds,
             "CONNECTION_POOL_KWARGS": {
@@ -62,7 +62,7 @@ def sentinel_options(address: RedisAddress) -> dict[str, Any]:
         "ssl": address.tls,
     }
     return {
-        "CONNECTION_FACTORY": "shop.configuration.sentinel_factory.SentinelFactory",
+        "CONNECTION_FACTORY": "shop.configuration.cache_plugins.SentinelFactory",
         "SENTINELS": list(address.hosts),
         "SENTINEL_KWARGS": asked,
         "USERNAME": address.username,

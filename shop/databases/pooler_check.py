@@ -13,7 +13,7 @@ from shop.configuration.database_connections import DIRECT, SESSION_TIMEOUTS
 # In the units of pg_settings: milliseconds, seconds, and a number.
 UNITS = {"ms": 1, "s": 1000, "min": 60_000}
 
-# What the role has, whatever this session has been told since.
+# The role's own settings, without those that this session was given since.
 FIND_TIMEOUTS = "SELECT name, reset_val::bigint FROM pg_settings WHERE name = ANY(%s)"
 FIND_DATABASE = "SELECT current_user, current_database(), system_identifier FROM pg_control_system()"
 

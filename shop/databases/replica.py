@@ -1,8 +1,8 @@
 """Reads that may lag: from a replica where the shop has one (REPLICA_DATABASE_URL), from the primary otherwise.
 
 A replica is some milliseconds behind its primary, and more when it is busy. That is good enough for pages that caches
-keep for a second, and for tables that staff download. Not for anything that a buyer has just changed, nor for what is
-decided by what is read: carts, checkouts, stock, sales, orders of a buyer, passes.
+keep for a second, and for tables that staff download. Not for rows that a buyer has just changed, nor for rows that
+decide about something: carts, checkouts, stock, sales, orders of a buyer, passes.
 
 So nothing is routed there. A function that may lag is marked with `may_lag`, and its queries name `reading_alias()`:
 
@@ -27,13 +27,13 @@ log = structlog.get_logger(__name__)
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-# So long nobody asks a replica that did not answer; then one call tries again, which may take the two seconds of a
+# After a failure, use the primary for this long; then one call tries again, which may take the two seconds of a
 # connection.
 AWAY_SECONDS = 10.0
 
 
 class ReplicaState:
-    """What this process knows of the replica."""
+    """Whether the replica answers, as far as this process knows."""
 
     def __init__(self) -> None:
         self.is_away = False
@@ -85,7 +85,7 @@ def may_lag(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
             answer = function(*args, **kwargs)
         except (OperationalError, InterfaceError) as error:
             if not connections[REPLICA].errors_occurred:
-                # It was the primary's, of which such a function may ask other things.
+                # The error came from the primary, which such a function may ask too.
                 raise
             replica.failed(error)
             # The next attempt makes a new one.

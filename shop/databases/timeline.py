@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 # the last checkpoint, it is right as soon as the server takes writes. Every role may call these functions.
 FIND_TIMELINE = "SELECT system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) FROM pg_control_system()"
 
-# What this process has logged: the sweep asks every second.
+# Errors that this process has logged: the sweep asks every second.
 _logged: set[str] = set()
 
 

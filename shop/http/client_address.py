@@ -1,4 +1,4 @@
-"""The address of whoever sends a request. Limits and logs use it; nothing else reads the headers of proxies."""
+"""The client address of a request. Limits and logs use it; nothing else reads the headers of proxies."""
 
 import ipaddress
 
@@ -10,7 +10,7 @@ def client_address(request: HttpRequest) -> str:
     """The client's IP address, with TRUSTED_PROXIES proxies between it and the shop.
 
     Each trusted proxy appends the address that it was called from to X-Forwarded-For, so the client's address is the
-    n-th from the right. Whatever stands to the left of it was written by the client. A request with fewer entries did
+    n-th from the right. The client wrote all entries to the left of it. A request with fewer entries did
     not come through all proxies; then the address of the connection counts.
     """
     connection: str = request.META.get("REMOTE_ADDR", "")
@@ -39,7 +39,7 @@ def parse_address(text: str) -> str | None:
 
 
 def client_network(request: HttpRequest) -> str:
-    """What a limit counts by: the address, and of an IPv6 address the /64, which one customer has to themselves."""
+    """Limits count by address; for IPv6 by its /64, which belongs to one customer."""
     address = client_address(request)
     if ":" not in address:
         return address

@@ -18,7 +18,7 @@ from shop.celery import app
 def healthz(request: HttpRequest) -> JsonResponse:
     """The process answers. Checks no server, so that a broken database does not get healthy processes killed.
 
-    503 while the host leaves: balancers send it nobody new, and it goes on answering whoever comes.
+    503 while the host leaves: balancers send it no new clients, and it goes on answering every call.
     """
     if settings.DRAIN_FILE and os.path.exists(settings.DRAIN_FILE):
         return JsonResponse({"status": "draining"}, status=503)

@@ -1,4 +1,4 @@
-"""Codes of the API's problems: what each means, and what a program should do.
+"""Codes of the API's problems: the meaning of each, and the next step for a program.
 
 Each app has its own in `problem_codes.py`; web/api_docs/problem_pages.py shows all of them. A test finds every code in
 the source and compares.
@@ -119,5 +119,5 @@ UNAVAILABLE = Explained(
 PROBLEMS = [*SIGNING_IN, UNAVAILABLE, *ANY_CALL]
 
 refusals = refusals_of(PROBLEMS)
-# Of each call for somebody who is signed in.
+# Of each call that needs a sign-in.
 TOKEN_REFUSALS = ("not_authenticated", "authentication_failed")

@@ -34,7 +34,7 @@ class LimitReached(Exception):
 def take(*, action: str, rate: str, key: str, bounded_without_cache: bool = False) -> None:
     """Count one attempt at `action` by `key`, for example a client's address. Raises LimitReached.
 
-    While the cache server is away everybody is let through, or with `bounded_without_cache` this process counts alone.
+    While the cache server is away every attempt passes, or with `bounded_without_cache` this process counts alone.
     """
     item = rate_of(rate)
     try:

@@ -11,7 +11,7 @@ class StrictSerializer(serializers.Serializer[Any]):
     """Refuses unknown fields: a misspelt field must not be silently ignored."""
 
     def to_internal_value(self, data: Any) -> Any:
-        # What is no object is refused by DRF.
+        # DRF refuses a body that is not an object.
         if isinstance(data, Mapping) and (unknown := set(data) - set(self.fields)):
             raise serializers.ValidationError({name: self.unknown(name) for name in sorted(unknown)})
         return super().to_internal_value(data)

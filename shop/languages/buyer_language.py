@@ -10,7 +10,7 @@ from shop.models import BuyerLanguage
 def remember_language(request: HttpRequest) -> None:
     """Store the language of this request for mails to its user. One query where nothing changed.
 
-    A program that asks for no language does not change what the buyer chose on the web.
+    A program that asks for no language does not change the buyer's choice on the web.
     """
     language = get_language()
     if not is_language_chosen(request) or language is None or request.user.pk is None:

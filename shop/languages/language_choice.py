@@ -28,7 +28,7 @@ def choose_language(request: HttpRequest) -> HttpResponse:
 
 
 def keep_with_account(request: HttpRequest, language: str) -> None:
-    """A server that is away does not keep anybody from reading in another language: the cookie is enough."""
+    """The cookie is enough: people can read in another language while a server is away."""
     try:
         if request.user.pk is not None:
             store_language(user_id=request.user.pk, language=language)
@@ -48,7 +48,7 @@ def set_language_cookie(response: HttpResponseBase, language: str) -> None:
 
 
 def chosen_language(request: HttpRequest) -> str | None:
-    """What the visitor has chosen in this browser; None if nothing, or a language that the shop no longer has."""
+    """The language chosen in this browser; None if there is none, or the shop no longer has it."""
     language = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME)
     return language if language in dict(settings.LANGUAGES) else None
 

@@ -1,7 +1,7 @@
 """The language of a page is part of its address: English at `/`, Chinese at `/zh-hans/`.
 
-The API, the admin and the addresses for machines have one address for all languages; there the language is what the
-visitor has chosen (a cookie), or what the browser asks for.
+The API, the admin and the addresses for machines have one address for all languages; there the language is the
+choice of the visitor (a cookie), or the one that the browser asks for.
 """
 
 import re
@@ -32,7 +32,7 @@ def language_of_path(path: str) -> str:
 
 
 def path_in(language: str, path: str) -> str:
-    """The address of the same page in another language. A query or a fragment stays; what is no page stays as it is."""
+    """The address of the same page in another language, with its query and fragment. Others stay as they are."""
     if not is_page(path):
         return path
     bare = PREFIX.sub("", path, count=1) or "/"
@@ -42,7 +42,7 @@ def path_in(language: str, path: str) -> str:
 class PageLanguageMiddleware(LocaleMiddleware):
     """Django's own would answer the API and the admin in English, since they have no prefix.
 
-    And it leaves its language to whatever its thread does next, which may write links.
+    Its thread keeps the language afterwards, since it may still write links.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:

@@ -116,7 +116,7 @@ def _replicas_min(*, environ: Mapping[str, str]) -> int:
 def write_environment(*, settings: RunSettings, urls: Mapping[str, str]) -> dict[str, str]:
     """Write `<directory>/env`, which settings.py reads too, so that `manage.py` finds the running servers.
 
-    Secrets are generated once and kept. A value in the real environment wins. Returns what was written.
+    Secrets are generated once and kept. A value in the real environment wins. Returns the values written.
     """
     path = settings.directory / "env"
     generated = {

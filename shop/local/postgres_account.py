@@ -42,7 +42,7 @@ def make_readable(*, trees: Iterable[Path]) -> None:
 def make_reachable(*, place: Path) -> None:
     """Let other users pass through, but not list, the directories above `place`.
 
-    Prints to stderr what it changed, since a directory may have been closed on purpose.
+    Prints its changes to stderr, since a directory may have been closed on purpose.
     """
     for directory in sorted({*place.absolute().parents, *place.resolve().parents}):
         if _add(path=directory, bits=stat.S_IXOTH):

@@ -78,7 +78,7 @@ class Process:
     stop_seconds: float = 4.0
     group: str = ""
     lock_fds: Sequence[int] = ()
-    # None: nobody else does its work, so it is started again at once, and the end of all if it keeps dying.
+    # None: restart at once; stop everything after repeated deaths.
     comeback: Comeback | None = None
 
     _child: subprocess.Popen[bytes] | None = field(default=None, init=False)
@@ -130,7 +130,7 @@ class Process:
         return self.ready(self)
 
     def log_since_start(self) -> str:
-        """What the process wrote since it was last started."""
+        """The output of the process since its last start."""
         with self.log_path.open("rb") as log:
             log.seek(self._log_offset)
             return log.read().decode(errors="replace")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.markup import escape
 
-from shop.configuration.trying_out import LOOPBACK, OPEN_TO_OTHERS, RUN_VARIABLE
+from shop.configuration.demo_guard import LOOPBACK, OPEN_TO_OTHERS, RUN_VARIABLE
 from shop.languages.translations import compile_translations
 from shop.local.directory_lock import DirectoryInUse, lock_directory
 from shop.local.environment import BadEnvironment, RunSettings, last_store, read_settings, write_environment
@@ -137,7 +137,7 @@ def _welcome(*, settings: RunSettings, values: Mapping[str, str], servers: Embed
 
 
 def _failover_hint(*, store: ReplicatedStore) -> str:
-    """Which processes to kill, for somebody who wants to see a failover."""
+    """The processes to kill in order to see a failover."""
     primaries = [f"{node.name} (process {node.process.pid})" for node in store.nodes if node.is_primary]
     return f"{store.title}; kill -9 a primary to see a failover: {', '.join(primaries)}"
 

@@ -58,7 +58,7 @@ class EmbeddedServers:
         return dict(self._environment)
 
     def prepare(self) -> None:
-        """Create what is missing and choose ports. Starts nothing. The caller holds the lock of the directory.
+        """Create missing files and choose ports. Starts nothing. The caller holds the lock of the directory.
 
         With the servers stopped it may be called again, which chooses other ports.
 

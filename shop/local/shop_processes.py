@@ -24,7 +24,7 @@ _WEB_STOP_SECONDS = 4.0
 
 
 def steps(*, settings: RunSettings) -> list[Process]:
-    """What has to be done before the shop's processes start. The steps run at the same time."""
+    """The steps before the shop's processes start. They run at the same time."""
     return [
         _manage(settings, "migrate", "--noinput", title="database tables"),
         _manage(settings, "collectstatic", "--noinput", "-v0", title="static files"),

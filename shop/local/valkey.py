@@ -33,7 +33,7 @@ ignore-warnings ARM64-COW-BUG
 """
 
 _SENTINEL_CONFIGURATION = """\
-# Written at each start of all servers by shop/local/valkey.py; the sentinel writes down here what it learns.
+# Written at each start of all servers by shop/local/valkey.py; the sentinel adds its own notes here.
 bind 127.0.0.1
 port {port}
 requirepass {password}
@@ -80,7 +80,7 @@ class ValkeyServer:
 
     @property
     def arguments(self) -> Sequence[str]:
-        """What follows the configuration on the command line."""
+        """The arguments after the configuration on the command line."""
         return ()
 
     def write_configuration(self) -> Path:

@@ -32,7 +32,7 @@ Row = TypeVar("Row")
 
 
 class Delivery(StrEnum):
-    """What became of one claimed mail. After `no_answer` the others would meet the same fault."""
+    """The outcome for one claimed mail. After `no_answer` the others would meet the same fault."""
 
     NO_ANSWER = "no_answer"
     NOT_SENT = "not_sent"
@@ -55,7 +55,7 @@ def send_each(
             if outcome is Delivery.NO_ANSWER:
                 break
     finally:
-        # An error here does not matter: what was sent was sent.
+        # An error here does not matter: the mail has left.
         with contextlib.suppress(OSError):
             server.close()
     return sent
@@ -83,7 +83,7 @@ def hand_over(
     note_away: Callable[[Exception], None],
     note_refused: Callable[[Exception], None],
 ) -> Delivery:
-    """Give one message to the mail server; what goes wrong is noted first."""
+    """Give one message to the mail server. A fault is noted first."""
     try:
         server.open()
     except OSError as error:  # smtplib's exceptions are OSErrors

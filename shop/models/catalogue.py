@@ -1,4 +1,4 @@
-"""What the shop sells. Names and texts have a column for each language of the shop (shop/translation.py)."""
+"""Categories, products, variants, pictures, tax rates. Texts have a column for each language (shop/translation.py)."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ CATEGORY_LEVELS_MAX = 3
 # Separates the names of a product's options, "Size / Colour", and a variant's values for them, "M / Red".
 OPTION_SEPARATOR = "/"
 
-# What is made from a picture when it is saved: fields of Picture.
+# Renditions made from a picture when it is saved: fields of Picture.
 RENDITIONS = ("large", "medium", "small")
 
 
@@ -107,7 +107,7 @@ class TaxRate(models.Model):
 
 
 class Product(models.Model):
-    """A thing sold by the shop. What a buyer takes is one of its variants, which have price and stock."""
+    """A thing sold by the shop. Buyers take one of its variants, which have price and stock."""
 
     name = models.CharField(_("name"), max_length=200)
     slug = models.SlugField(_("slug"), max_length=200, unique=True)
@@ -207,7 +207,7 @@ class Variant(models.Model):
 
 
 class Picture(models.Model):
-    """A picture of a product. What was uploaded is turned upright, made smaller and saved without its metadata."""
+    """A picture of a product. An upload is turned upright, made smaller and saved without its metadata."""
 
     product = models.ForeignKey(Product, models.CASCADE, related_name="pictures", verbose_name=_("product"))
     image = PictureField(
@@ -252,7 +252,7 @@ class Picture(models.Model):
 
     @property
     def files(self) -> list[str]:
-        """The names of its files in the storage: the picture and what was made from it."""
+        """The names of its files in the storage: the picture and its renditions."""
         return [self.image.name, *(getattr(self, size).name for size in RENDITIONS)] if self.image else []
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:

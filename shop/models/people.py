@@ -1,4 +1,4 @@
-"""What the shop keeps of a person beside Django's user: language, addresses, API tokens, mails to be sent."""
+"""Rows about a person beside Django's user: language, addresses, API tokens, mails to be sent."""
 
 import uuid
 from typing import Any

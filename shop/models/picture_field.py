@@ -1,13 +1,24 @@
-"""The field of an uploaded picture: checked in forms, turned upright, made smaller, saved as WebP without metadata."""
+"""The field of an uploaded picture: checked in forms, turned upright, made smaller, saved as WebP without metadata.
 
-from typing import Any
+The check decodes it completely, so that saving cannot fail later.
+"""
+
+import warnings
+from typing import IO, Any
 from uuid import uuid4
 
 from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from imagekit.models import ProcessedImageField
+from PIL import Image, ImageFile, features
 
-from shop.models.picture_check import check_picture
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", *(["AVIF"] if features.check("avif") else []))
+# A decoded pixel takes four bytes: a phone's 48 megapixels are 200 MB for a second. A small file may claim far more.
+PIXELS_MAX = 50_000_000
 
 
 class PictureFormField(forms.ImageField):
@@ -23,8 +34,46 @@ class PictureField(ProcessedImageField):  # type: ignore[misc]
 
 
 def new_picture_name(picture: Any, filename: str) -> str:
-    """Where a picture is kept. A name is never used again, so browsers may keep what they find there for good.
+    """Where a picture is kept. A name is never used again, so browsers may keep the file for good.
 
     The name of the uploaded file is not kept: it may say more than its owner meant to.
     """
     return f"products/{timezone.now():%Y/%m}/{uuid4().hex}.webp"
+
+
+def check_picture(file: IO[Any]) -> None:
+    """Raises ValidationError, whose text is for the uploader. The file is left at its start."""
+    if getattr(file, "size", 0) > settings.PICTURE_BYTES_MAX:
+        bound = filesizeformat(settings.PICTURE_BYTES_MAX)
+        raise ValidationError(_("A picture may have %(max)s at most.") % {"max": bound})
+    file.seek(0)
+    try:
+        with warnings.catch_warnings():
+            # About the content of the uploaded file, for example broken metadata.
+            warnings.simplefilter("ignore")
+            with Image.open(file, formats=FORMATS) as picture:
+                check_size(picture)
+                picture.load()
+    except (ValidationError, Image.DecompressionBombError):
+        raise too_large() from None
+    except Exception as error:
+        # Decoders raise many kinds of errors: OSError, SyntaxError, struct.error, DecompressionBombError.
+        raise ValidationError(
+            _("This is no picture, or it is damaged. Upload a file in one of these formats: %(formats)s.")
+            % {"formats": ", ".join(FORMATS)}
+        ) from error
+    finally:
+        file.seek(0)
+
+
+def check_size(picture: ImageFile.ImageFile) -> None:
+    """Before it is decoded: the header says how large it will be."""
+    if picture.width * picture.height > PIXELS_MAX:
+        raise too_large()
+
+
+def too_large() -> ValidationError:
+    return ValidationError(
+        _("A picture may have at most %(max)d megapixels. Make it smaller and upload it again.")
+        % {"max": PIXELS_MAX // 1_000_000}
+    )

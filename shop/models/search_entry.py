@@ -1,6 +1,6 @@
-"""What can be searched of each product, in all languages of the shop. Written here and nowhere else.
+"""The search entry of each product, in all languages of the shop. Written here and nowhere else.
 
-Product, variant and category call `write_entries` when they are saved. Whoever changes rows by `update` or
+Product, variant and category call `write_entries` when they are saved. Code that changes rows by `update` or
 `bulk_create` calls it afterwards; `manage.py update_search` writes all entries.
 """
 

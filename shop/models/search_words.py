@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from django.conf import settings
 
-# What PostgreSQL calls the languages for which it knows the endings of words, by their codes in Django.
+# PostgreSQL's names of the languages whose word endings it knows, by their codes in Django.
 DICTIONARIES = {
     "ar": "arabic",
     "ca": "catalan",
@@ -45,7 +45,7 @@ DICTIONARIES = {
 CJK = r"\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003134f"
 RUN = re.compile(f"[{CJK}]+")
 WORD = re.compile(rf"[^\W_{CJK}]+")
-# Nobody types more, and a word of PostgreSQL has at most 2 KB.
+# No person types more, and a word of PostgreSQL has at most 2 KB.
 WORD_CHARACTERS_MAX = 60
 
 

@@ -10,7 +10,7 @@ from shop.models.catalogue import Variant
 class StockChange(models.Model):
     """One entry. `units` are the units moved; a change by staff may be negative.
 
-    `reference` names what the units were moved for: the number of an order, or "sale 42".
+    `reference` names the reason of the move: the number of an order, or "sale 42".
     """
 
     class Kind(models.TextChoices):

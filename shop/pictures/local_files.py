@@ -5,6 +5,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import path
 from django.utils._os import safe_join
 from django.views.decorators.http import require_safe
 
@@ -23,3 +24,8 @@ def picture(request: HttpRequest, name: str) -> HttpResponse:
     except OSError as error:
         raise Http404 from error
     return HttpResponse(content, content_type="image/webp", headers={"Cache-Control": CACHE_CONTROL})
+
+
+# Only if MEDIA_URL is a path of this shop.
+PREFIX = settings.MEDIA_URL.strip("/")
+urlpatterns = [path(f"{PREFIX}/<path:name>", picture)] if settings.MEDIA_URL.startswith("/") and PREFIX else []

@@ -23,7 +23,7 @@ def sweep_files() -> int:
     deleted = 0
     names = {name_of(path): path for path in files_in(FOLDER)}
     renditions = list(files_in(RENDITIONS_FOLDER))
-    # After the folders were read: what was uploaded since is not in the lists.
+    # After the folders were read: files uploaded since are not in the lists.
     kept = {name_of(image) for image in Picture.objects.values_list("image", flat=True)}
     for path in names.values():
         deleted += name_of(path) not in kept and delete_if_old(path)

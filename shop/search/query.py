@@ -1,4 +1,4 @@
-"""What a person typed, as a question to the search entries (shop/models/search_entry.py).
+"""Turns a typed text into a question to the search entries (shop/models/search_entry.py).
 
 First exactly: every word must be there, with any ending. Only where that finds nothing, forgivingly: words that begin
 so, words that a typo may have been meant to be (shop/search/spelling.py), Chinese with one character wrong.
@@ -39,7 +39,7 @@ Query = SearchQuery | CombinedSearchQuery
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`query` ranks the products. `forgiven`: nothing has what was typed, and these come close."""
+    """`query` ranks the products. `forgiven`: no product has the typed words, and these come close."""
 
     products: "QuerySet[Product]"
     query: Query | None = None

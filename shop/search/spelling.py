@@ -32,7 +32,7 @@ def meant_words(words: list[str]) -> dict[str, list[str]]:
     alias = reading_alias()
     with transaction.atomic(using=alias):
         with connections[alias].cursor() as cursor:
-            # What the operator % takes for similar; it decides what the index gives.
+            # How similar words must be for the operator %, which the index answers.
             cursor.execute(f"SET LOCAL pg_trgm.similarity_threshold = {SIMILARITY_MIN}")
         for word in long_enough:
             similar = SearchWord.objects.using(alias).filter(word__trigram_similar=word)

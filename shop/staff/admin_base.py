@@ -38,7 +38,7 @@ __all__ = ["ModelAdmin", "StaffAdmin", "TabularInline"]
 
 
 # Of a list of any length, so many rows are counted and can be leafed through. Reading all rows of a large shop only to
-# count them would take longer than the page itself, and nobody leafs so far.
+# count them would take longer than the page itself, and staff do not leaf so far.
 LISTED_MAX = 10_000
 
 
@@ -83,7 +83,7 @@ class ModelAdmin(UnfoldModelAdmin):
         return with_language(field, db_field)
 
     def page_context(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
-        """What the template of the page of `obj` needs beside Django's context; None is a new one."""
+        """More context for the page of `obj`, beside Django's own; None is a new row."""
         return {}
 
     def render_change_form(

@@ -81,7 +81,7 @@ class WithHistory(ModelAdmin):
 
 
 def entries_of(model: type[models.Model], which: dict[str, Any]) -> list[Entry]:
-    """The latest changes of these rows. Three queries at most, whatever their number."""
+    """The latest changes of these rows. Three queries at most for any number."""
     history: Any = model.history  # type: ignore[attr-defined]
     related = [one.name for one in history.model._meta.fields if one.is_relation]
     records = list(history.filter(**which).select_related(*related).order_by("-history_id")[: ENTRIES_MAX + 1])
@@ -145,7 +145,7 @@ def value_text(column: Any, value: Any) -> str:
 
 
 def name_of(record: Any) -> str:
-    """What the row was called then."""
+    """The name of the row at that time."""
     for name in ("sku", in_default_language("name"), "variant", "method"):
         if value := getattr(record, name, None):
             return str(value)

@@ -30,7 +30,7 @@ class StockChangeAdmin(ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[StockChange], search_term: str
     ) -> tuple[QuerySet[StockChange], bool]:
-        """Whole SKUs and references, by their indexes: nobody looks for the middle of one."""
+        """Whole SKUs and references, by their indexes. A part from the middle finds nothing."""
         if term := search_term.strip():
             # The variants first: in one statement with their table, neither index would be used.
             variants = list(Variant.objects.filter(sku__in={term, term.upper()}).values_list("pk", flat=True))

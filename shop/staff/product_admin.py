@@ -150,7 +150,7 @@ class ProductAdmin(WithProductTables, WithHistory, StaffAdmin):
                 self.message_user(request, text % named, messages.WARNING)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """What belongs to a product is deleted with it, although its own admin allows no deleting."""
+        """A product's own rows are deleted with it, although their admin allows no deleting."""
         listed, counts, lacking, protected = super().get_deleted_objects(objs, request)
         parts = {model._meta.verbose_name for model in (Variant, StockChange, Picture)}
         return listed, counts, lacking - parts, protected

@@ -1,4 +1,4 @@
-"""What belongs to a product, its variants and pictures, is changed by whoever may change the product."""
+"""Staff who may change a product may change its variants and pictures."""
 
 from typing import Any
 

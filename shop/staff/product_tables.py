@@ -104,7 +104,7 @@ class VariantTable(Table):
         use_transactions = True
 
     def before_import(self, dataset: Any, **options: Any) -> None:
-        """Saving a variant writes all its columns, so nobody may move its units meanwhile."""
+        """Saving a variant writes all its columns, so its units must not move meanwhile."""
         skus = {str(sku) for sku in dataset["sku"]} if "sku" in (dataset.headers or []) else set()
         lock(list(Variant.objects.filter(sku__in=skus).values_list("pk", flat=True)))
 

@@ -112,7 +112,7 @@ class VariantAdmin(WithStockTable, WithHistory, StaffAdmin):
         return super().construct_change_message(request, form, formsets, add)
 
     def response_change(self, request: HttpRequest, obj: Variant) -> HttpResponse:
-        """Stay on the page: its figures and its journal show what has happened."""
+        """Stay on the page: its figures and its journal show the change."""
         obj.refresh_from_db()
         text = _("Saved. “%(product)s” has %(available)d available units now.")
         self.message_user(request, text % {"product": obj, "available": obj.available}, messages.SUCCESS)
@@ -133,7 +133,7 @@ class VariantAdmin(WithStockTable, WithHistory, StaffAdmin):
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Variant | None = None) -> bool:
-        """The stock, for whoever may write to its journal."""
+        """The stock, for staff who may write to its journal."""
         return request.user.has_perm("shop.add_stockchange")
 
     def has_delete_permission(self, request: HttpRequest, obj: Variant | None = None) -> bool:

@@ -41,7 +41,7 @@ class StockForm(forms.ModelForm):  # type: ignore[type-arg]
         widget=UnfoldAdminTextInputWidget,
         help_text=_("Written to the journal, for example “delivery 4711” or “broken”."),
     )
-    # What the person sees, and counts against.
+    # The figure that the person sees and counts against.
     seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
     class Meta:
@@ -52,7 +52,7 @@ class StockForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if "low_stock_at" in self.fields:  # not for who may only look
+        if "low_stock_at" in self.fields:  # hidden from staff who may only look
             self.fields["low_stock_at"].widget.attrs["placeholder"] = settings.LOW_STOCK_AT
         self.initial["seen"] = self.instance.available + self.instance.held
 

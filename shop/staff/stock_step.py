@@ -1,7 +1,7 @@
 """What staff may do to a stock: set it to a count, or change it by a number. For the form and for imported tables.
 
-A count is refused if the stock is not what the person saw when they counted: only they know whether the units that
-moved meanwhile are in the count. A change by a number means the same whatever has moved, so it is always applied.
+A count is refused if the stock has changed since the person saw it: only they know whether the units that
+moved meanwhile are in the count. A change by a number means the same after other moves, so it is always applied.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from shop.stock.movements import UNITS_MAX, lock, move, set_count
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """So many units are there, those of open checkouts included. `seen` is what the person was shown; None: nothing."""
+    """So many units are there, those of open checkouts included. `seen` is the figure shown to the person, if any."""
 
     units: int
     seen: int | None

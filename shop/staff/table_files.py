@@ -1,7 +1,7 @@
 """Tables that staff download and upload, as CSV or XLSX.
 
-A spreadsheet program computes cells that begin like a formula, so a product's name could run one on the computer of
-whoever opens the file. Such cells get an apostrophe in front, and lose it when the file comes back.
+A spreadsheet program computes cells that begin like a formula, so a product's name could run one on the computer
+of the reader. Such cells get an apostrophe in front, and lose it when the file comes back.
 """
 
 from io import BytesIO
@@ -60,7 +60,7 @@ class SafeXLSX(WithoutFormulas, XLSX):  # type: ignore[misc]
         if unpacked > UNPACKED_FACTOR_MAX * settings.IMPORT_BYTES_MAX:
             raise TooLarge(f"{unpacked} bytes when unpacked")
         table = super().create_dataset(in_stream, **options)
-        # A spreadsheet has empty rows where a row was emptied and not removed.
+        # A row that was emptied and not removed is an empty row in the file.
         filled = tablib.Dataset(headers=table.headers)
         filled.extend(row for row in table if any(cell not in (None, "") for cell in row))
         return filled

@@ -66,7 +66,7 @@ class BoundedImportForm(UploadForm):
 
 
 class WithTables(TablePages):
-    """`resource_classes` are the tables, `import_permissions` what a person needs to import them."""
+    """`resource_classes` are the tables, `import_permissions` the rights to import them."""
 
     formats = [SafeCSV, SafeXLSX]
     import_form_class = BoundedImportForm

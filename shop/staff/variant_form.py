@@ -1,5 +1,6 @@
 """A product's variants in its form: each row is one thing with a price that buyers can take."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -11,17 +12,21 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import slugify
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from shop.languages.columns import in_all_languages, in_default_language
-from shop.models import Variant
+from shop.models import Product, Variant
+from shop.models.catalogue import split_options
 from shop.prices.price_field import PriceField, price_text
 from shop.staff.admin_base import TabularInline
 from shop.staff.product_permissions import OfProduct
-from shop.staff.sku_suggestion import suggested_sku
 from shop.staff.variant_rules import SAME_OPTIONS, option_key, option_refusals, price_refusal, reason_to_keep
 from shop.stock.movements import UNITS_MAX
+
+# The column holds 64 characters; a number may follow.
+SKU_BASE_LENGTH_MAX = 56
 
 if TYPE_CHECKING:
     # django-unfold has no types; its formset extends this one.
@@ -127,7 +132,7 @@ def cleaned(form: Any) -> dict[str, Any]:
 
 
 class VariantInline(OfProduct, TabularInline):
-    """Whoever may change the product may change its variants; the stock of new ones can be given here."""
+    """Staff who may change the product may change its variants; the stock of new ones can be given here."""
 
     model = Variant
     form = VariantForm
@@ -159,3 +164,18 @@ class VariantInline(OfProduct, TabularInline):
     @admin.display(description=_("Stock"))
     def stock(self, variant: Variant) -> str:
         return stock_text(variant)
+
+
+def suggested_sku(product: Product, *, options: str, taken: Collection[str] = ()) -> str:
+    """An SKU for a variant without one: "mug" with "Large / Blue" → "MUG-LARGE-BLUE".
+
+    A number follows where another variant or `taken` has it.
+    """
+    parts = [product.slug, *(slugify(value) for value in split_options(options))]
+    base = "-".join(part for part in parts if part).upper()[:SKU_BASE_LENGTH_MAX].strip("-") or "SKU"
+    used = {*taken, *Variant.objects.filter(sku__startswith=base).values_list("sku", flat=True)}
+    number, sku = 1, base
+    while sku in used:
+        number += 1
+        sku = f"{base}-{number}"
+    return sku

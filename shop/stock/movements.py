@@ -14,7 +14,7 @@ from shop.models import StockChange, Variant
 
 Kind = StockChange.Kind
 
-# PostgreSQL's integer, which is what the columns hold.
+# PostgreSQL's integer, the type of the columns.
 UNITS_MAX = 2_147_483_647
 
 
@@ -58,7 +58,7 @@ def move(
     """Move `units_of` (variant id → units) as `kind` says, all lines or none.
 
     Raises NotEnoughUnits with the lines that have too few, and changes nothing then. Call it in the transaction that
-    also writes what the units are moved for.
+    also writes the reason of the move.
     """
     effect = EFFECTS[kind]
     with transaction.atomic():
@@ -93,7 +93,7 @@ def move(
 
 
 def set_count(*, variant_id: int, count: int, reason: str, made_by: User | None) -> bool:
-    """Somebody has counted the units on the shelf, those of open checkouts included. False if fewer than are held."""
+    """Staff have counted the units on the shelf, those of open checkouts included. False if fewer than are held."""
     with transaction.atomic():
         (variant,) = lock([variant_id])
         available = count - variant.held

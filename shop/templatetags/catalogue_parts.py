@@ -1,11 +1,14 @@
-"""Parts of the catalogue on other pages."""
+"""Parts of the catalogue on pages, and its data for search engines."""
 
+import json
 from typing import Any
 
 from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
 
-from shop.catalogue.category_menu import menu
-from shop.catalogue.listing import Wish, find_page
+from shop.catalogue.category_tree import menu
+from shop.catalogue.listing import ProductFilter, find_page
 from shop.catalogue.offering import offerings_of
 from shop.models import Category
 
@@ -13,6 +16,8 @@ register = template.Library()
 
 # Two rows on a wide screen.
 NEWEST = 8
+# As in Django's json_script: no text can end the block.
+ESCAPES = {ord(">"): "\\u003E", ord("<"): "\\u003C", ord("&"): "\\u0026"}
 
 
 @register.simple_tag
@@ -35,5 +40,12 @@ def known_categories() -> list[Category]:
 
 @register.inclusion_tag("shop/catalogue/_newest.html")
 def newest_products() -> dict[str, Any]:
-    page = find_page(Wish(), page=1, size=NEWEST)
+    page = find_page(ProductFilter(), page=1, size=NEWEST)
     return {"offerings": offerings_of(page.products)}
+
+
+@register.filter
+def linked_data(data: Any) -> SafeString:
+    """The content policy forbids scripts in pages; a block of data is none."""
+    text = mark_safe(json.dumps(data, ensure_ascii=False).translate(ESCAPES))
+    return format_html('<script type="application/ld+json">{}</script>', text)

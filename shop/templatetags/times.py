@@ -10,6 +10,9 @@ from django.utils.safestring import SafeString
 from shop.times import time_left, zone
 
 register = template.Library()
+# For the pages of the admin.
+register.simple_tag(zone.zone_text)
+register.filter(zone.time_with_offset)
 
 
 @register.simple_tag

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from shop.http.problems import OUTAGE, problem
-from shop.http.public_page import CACHE_CONTROL
+from shop.http.public_answers import CACHE_CONTROL
 from tests.deploy.conftest import Front
 from tests.processes import wait_until
 

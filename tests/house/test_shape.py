@@ -61,6 +61,16 @@ def test_no_generated_attributes() -> None:
     assert not [name(path) for path in MODULES if "__getattr__" in [function.name for function in functions(path)]]
 
 
+def test_each_name_is_written_where_it_is_set() -> None:
+    """So that a setting is found by a search."""
+    assert not [
+        f"{name(path)}:{node.lineno}"
+        for path in MODULES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "globals"
+    ]
+
+
 def test_modules_are_short() -> None:
     lengths = {name(path): len(path.read_text().splitlines()) for path in MODULES}
     assert not {path: lines for path, lines in lengths.items() if lines > MODULE_LINES_MAX}

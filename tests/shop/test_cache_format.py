@@ -73,5 +73,5 @@ def test_what_json_does_not_know_is_refused_and_not_changed() -> None:
 
 def test_every_cache_is_written_so() -> None:
     assert {cache["OPTIONS"]["SERIALIZER"] for name, cache in settings.CACHES.items() if name != "none"} == {
-        "shop.configuration.plain_json.PlainJSONSerializer"
+        "shop.configuration.cache_plugins.PlainJSONSerializer"
     }

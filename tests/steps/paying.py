@@ -12,8 +12,8 @@ from rest_framework.test import APIClient
 
 from orders.models import Order, Payment, PaymentEvent
 from orders.payments import sessions
-from orders.payments.provider.timing import database_now
 from orders.payments.simulated.adapter import signature_header
+from shop.databases.database_clock import database_now
 
 WEBHOOK = "/api/v1/payments/simulated/webhook/"
 

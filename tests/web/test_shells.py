@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shop.http.public_page import CACHE_CONTROL
+from shop.http.public_answers import CACHE_CONTROL
 from web import shells as shells_module
 from web.shells import FRESH_SECONDS, LAST_GOOD_SECONDS, STILL_GOOD_SECONDS, Shells
 from web.wsgi_request import RawAnswer

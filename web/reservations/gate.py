@@ -20,8 +20,9 @@ from seckill.live.answer import live_body, live_etag, sale_live_body
 from seckill.live.opening import waiting_pages
 from seckill.outcomes import Outcome
 from seckill.passes.passes import Pass
+from shop.background.shared_counts import SharedCounts
 from shop.times.timestamps import now_ms
-from web.reservations.answer_counts import AnswerCounts
+from web.reservations.answer_counts import gate_answers
 from web.reservations.calls import Kind, OrdinaryCall
 from web.reservations.headers import LIVE, NOT_MODIFIED, UNREPEATABLE, HeaderTemplate, Rendered, ViewAnswers
 from web.reservations.snapshots import AWAY, Away, Clock, Snapshot, Snapshots
@@ -47,12 +48,12 @@ class Gate:
     """Used from one event loop."""
 
     def __init__(
-        self, *, views: ViewAnswers, snapshots: Snapshots | None = None, counts: AnswerCounts | None = None
+        self, *, views: ViewAnswers, snapshots: Snapshots | None = None, counts: SharedCounts = gate_answers
     ) -> None:
         """The web server passes only `views`; tests pass the others too and drive them by hand."""
         self._views = views
         self._snapshots = snapshots or Snapshots()
-        self._counts = counts or AnswerCounts()
+        self._counts = counts
         self._sales: dict[int, tuple[float, list[int]]] = {}
         self._rendered: dict[tuple[object, ...], Rendered] = {}
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import structlog
@@ -20,6 +21,7 @@ from seckill.ledger import Counters, counters_from
 from seckill.phase import Phase
 from seckill.store.client import StoreUnreachable, ask, note_moved, server_of
 from seckill.store.keys import keys_of
+from shop.background.lazy_thread import LazyThread
 from web.reservations.known_reservations import KnownReservations
 
 log = structlog.get_logger(__name__)
@@ -80,14 +82,6 @@ class Snapshot:
         return replace(self.counters, now_ms=self.clock.earliest_ms(now_s)) if self.counters else None
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """The thread that reads the items of one server. It sleeps until `wake` is set."""
-
-    thread: threading.Thread
-    wake: threading.Event
-
-
 class Snapshots:
     """The latest snapshot of each item that is asked for. A thread starts with the first item of its server."""
 
@@ -98,7 +92,7 @@ class Snapshots:
         self._known: dict[int, KnownReservations] = {}
         # By server (store.server_of), as the readers.
         self._away_until_s: dict[object, float] = {}
-        self._readers: dict[object, Reader] = {}
+        self._readers: dict[object, LazyThread] = {}
         self._lock = threading.Lock()
 
     def watch(self, item_id: int) -> None:
@@ -120,19 +114,10 @@ class Snapshots:
 
     def _wake_reader(self, server: object) -> None:
         reader = self._readers.get(server)
-        if reader is None or not reader.thread.is_alive():
-            reader = self._start_reader(server)
-        reader.wake.set()
-
-    def _start_reader(self, server: object) -> Reader:
-        with self._lock:
-            reader = self._readers.get(server)
-            if reader is None or not reader.thread.is_alive():
-                wake = threading.Event()
-                thread = threading.Thread(target=self._refresh_forever, args=(server, wake), name="gate", daemon=True)
-                self._readers[server] = reader = Reader(thread, wake)
-                thread.start()
-            return reader
+        if reader is None:
+            with self._lock:
+                reader = self._readers.setdefault(server, LazyThread(partial(self._refresh_asked, server), name="gate"))
+        reader.wake()
 
     def hold_back_seconds(self, item_id: int) -> float:
         """How long a yes must be held back, so that a repeated call hears it again in every process.
@@ -146,22 +131,20 @@ class Snapshots:
             return AGE_SECONDS_MAX + INTERVAL_SECONDS
         return max(snapshot.open_since_s + AGE_SECONDS_MAX - self.clock_s(), 0.0)
 
-    def _refresh_forever(self, server: object, wake: threading.Event) -> None:
-        while True:
-            wake.wait()
-            wake.clear()
-            while item_ids := [item_id for item_id in self._asked_lately() if server_of(item_id) is server]:
-                started_s = self.clock_s()
-                try:
-                    self.refresh(item_ids)
-                    pause_seconds = INTERVAL_SECONDS - (self.clock_s() - started_s)
-                except StoreUnreachable:
-                    # Logged and counted by seckill/store/failures.py.
-                    pause_seconds = INTERVAL_SECONDS
-                except Exception:
-                    log.exception("gate_not_refreshed")
-                    pause_seconds = 1.0
-                time.sleep(max(pause_seconds, 0.001))
+    def _refresh_asked(self, server: object) -> None:
+        """Read the items of the server as long as somebody asks for one of them."""
+        while item_ids := [item_id for item_id in self._asked_lately() if server_of(item_id) is server]:
+            started_s = self.clock_s()
+            try:
+                self.refresh(item_ids)
+                pause_seconds = INTERVAL_SECONDS - (self.clock_s() - started_s)
+            except StoreUnreachable:
+                # Logged and counted by seckill/store/failures.py.
+                pause_seconds = INTERVAL_SECONDS
+            except Exception:
+                log.exception("gate_not_refreshed")
+                pause_seconds = 1.0
+            time.sleep(max(pause_seconds, 0.001))
 
     def _asked_lately(self) -> list[int]:
         since_s = self.clock_s() - ASKED_SECONDS

@@ -1,11 +1,12 @@
 """Times of payments come from PostgreSQL's clock; that of a worker or a web server may be an hour off."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from django.db import connection
 from django.db.models import Expression, QuerySet
 from django.db.models.functions import Now
+
+from shop.databases.database_clock import database_now
 
 # A signed message may be this old, or this far in the future: enough for clocks that drift, short enough against
 # replays of a captured message. Stripe's own default.
@@ -13,14 +14,6 @@ TOLERANCE_SECONDS = 300
 
 # The longest pause between retries: short enough for the buyer, long enough for a provider that is down all night.
 WAIT_SECONDS_MAX = 300
-
-
-def database_now() -> datetime:
-    """The current time by PostgreSQL's clock."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        moment: datetime = cursor.fetchone()[0]
-    return moment
 
 
 def is_current(signed_s: int) -> bool:

@@ -16,8 +16,8 @@ from django.db import transaction
 from django.db.models import Sum
 from django.db.models.functions import Now
 
-from orders.payments.provider.timing import database_now
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
+from shop.databases.database_clock import database_now
 
 Status = SimulatedSession.Status
 Delivery = SimulatedSession.Delivery

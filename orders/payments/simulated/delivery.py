@@ -13,10 +13,11 @@ from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
 
-from orders.payments.provider.timing import claim_attempt, database_now
+from orders.payments.provider.timing import claim_attempt
 from orders.payments.simulated import company
 from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
+from shop.databases.database_clock import database_now
 
 log = structlog.get_logger(__name__)
 

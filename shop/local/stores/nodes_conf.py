@@ -1,4 +1,4 @@
-"""The files nodes.conf, in which the nodes of a cluster keep what they know of each other.
+"""The files nodes.conf, in which the nodes of a cluster keep their view of each other.
 
 A node that starts with such a file knows all others. So the files of a new cluster are written before its first start,
 and at each later start the addresses in them are replaced, since ports are chosen anew. Nodes know each other by their

@@ -24,10 +24,10 @@ from shop.local.process import (
 from shop.local.stores.store_node import StoreNode
 from shop.local.valkey import STORE_FSYNC, ValkeyServer
 
-# A killed server stays away long enough for its replica to take over, which somebody who kills it wants to see. With
+# A killed server stays away long enough for its replica to take over, which is the point of killing it. With
 # SECKILL_YES_REPLICAS nothing is sold until it is back.
 COMEBACK_SECONDS = 6.0
-# Then it starts although nobody took over: there is nobody who could.
+# Then it starts although no replica took over: none was able to.
 _COMEBACK_SECONDS_MAX = 15.0
 
 _SETTLE_SECONDS_MAX = 60.0
@@ -78,7 +78,7 @@ class ReplicatedStore(ABC):
 
     @abstractmethod
     def primary(self, *, key: str = "") -> StoreNode:
-        """The node that has the key, by the newest opinion. Raises LookupError if nobody knows."""
+        """The node that has the key, by the newest opinion. Raises LookupError if no node knows."""
 
     def replica_of(self, primary: StoreNode) -> StoreNode:
         """Raises LookupError if it has none."""

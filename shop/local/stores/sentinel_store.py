@@ -1,7 +1,7 @@
 """A primary with a replica as reservation store, watched by three sentinels.
 
     <directory>/store-1  store-2         data
-    <directory>/sentinel-1 … sentinel-3  what the sentinels know
+    <directory>/sentinel-1 … sentinel-3  files of the sentinels
     <directory>/primary                  the name of the node that was the primary when all were started last
 
 Ports are chosen anew at each start, and so all configurations are written anew. After a failover the former replica
@@ -20,7 +20,7 @@ from shop.local.stores.replicated_store import COMEBACK_SECONDS, ReplicatedStore
 from shop.local.stores.store_node import HOST, StoreNode
 from shop.local.valkey import SentinelServer, ValkeyServer
 
-# What the sentinels call the primary, whoever it is.
+# The sentinels' name of the primary, for every server that becomes it.
 PRIMARY_NAME = "stampede"
 
 _SENTINELS = 3
@@ -55,7 +55,7 @@ class SentinelStore(ReplicatedStore):
 
     @property
     def sentinel_password(self) -> str:
-        """Not that of the stores, so that nobody mixes them up unnoticed."""
+        """Not that of the stores, so that a mix-up is noticed."""
         return f"sentinel-{self.password}"
 
     def prepare(self, *, lock_fd: int) -> None:
@@ -87,7 +87,7 @@ class SentinelStore(ReplicatedStore):
         raise LookupError("no sentinel says who is the primary")
 
     def prepare_restart(self, node: StoreNode) -> bool:
-        """A former primary must not start as one: it would confirm what the sentinels then discard."""
+        """A former primary must not start as one: it would confirm writes that the sentinels then discard."""
         if node in self.watchers:
             return True
         try:

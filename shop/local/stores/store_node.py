@@ -12,7 +12,7 @@ from shop.local.process import Process
 
 HOST = "127.0.0.1"
 
-# A frozen server must not hold up whoever asks all of them.
+# A frozen server must not hold up a question to all servers.
 _ANSWER_SECONDS_MAX = 1.0
 
 

@@ -1,4 +1,4 @@
-"""Writes what can be searched of every product. For rows that were changed without the shop, and new languages."""
+"""Writes the search entry of every product. For rows that were changed without the shop, and new languages."""
 
 from typing import Any
 

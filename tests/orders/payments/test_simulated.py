@@ -14,11 +14,11 @@ from orders.life import lifecycle
 from orders.models import Order, OrderStatus, Payment, PaymentEvent
 from orders.payments import provider_choice
 from orders.payments.provider.interface import ProviderRefused
-from orders.payments.provider.timing import database_now
 from orders.payments.simulated import company, delivery
 from orders.payments.simulated.adapter import SIGNATURE_HEADER, signature_header
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill.models import SaleItem
+from shop.databases.database_clock import database_now
 from shop.languages.page_language import path_in
 from tests.steps.buying import status_of
 from tests.steps.paying import WEBHOOK, payment_of

@@ -6,11 +6,13 @@ from unittest import mock
 
 import pytest
 from celery import Celery
+from celery.app.defaults import DEFAULTS
 from celery.utils.quorum_queues import detect_quorum_queues
 from django.core.exceptions import ImproperlyConfigured
 from kombu.transport.redis import SentinelChannel
 
-from shop.configuration.message_broker import broker_settings, refuse_cluster
+from shop import settings
+from shop.configuration.message_broker import NAMES, broker_settings, chosen_settings, refuse_cluster
 
 SENTINELS = "redis+sentinel://buyer:p%40ss@one,two:2,[::1]:3/shop/4?sentinel_password=secret"
 
@@ -19,6 +21,14 @@ def celery_with(url: str) -> Celery:
     app = Celery("test", set_as_current=False)
     app.conf.update(broker_settings(url, task_seconds_max=60))
     return app
+
+
+@pytest.mark.parametrize("url", [SENTINELS, "rediss+sentinel://one/shop", "redis://one/0", "amqp://one//", "memory://"])
+def test_settings_name_each_setting_that_a_broker_may_ask_for(url: str) -> None:
+    found = broker_settings(url, task_seconds_max=60)
+    assert set(found) == set(NAMES) <= {name.removeprefix("CELERY_").lower() for name in vars(settings)}
+    chosen = chosen_settings(url, task_seconds_max=60)
+    assert found == {name: chosen.get(name, DEFAULTS[name]) for name in NAMES}
 
 
 def test_kombu_asks_each_sentinel_with_its_password_and_signs_in_at_the_primary() -> None:

@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from shop.catalogue import category_menu
+from shop.catalogue import category_tree
 from shop.models import Category
 
 pytestmark = pytest.mark.django_db
@@ -31,9 +31,9 @@ def test_every_page_has_them_in_the_language_of_its_reader(client: Client, buyer
 
 def test_they_are_read_again_after_a_second(monkeypatch: pytest.MonkeyPatch, tea: Category) -> None:
     now_s = 1000.0
-    monkeypatch.setattr("shop.catalogue.category_menu.time.monotonic", lambda: now_s)
-    monkeypatch.setattr(category_menu, "FRESH_SECONDS", 1.0)
-    menu = category_menu.CategoryMenu()
+    monkeypatch.setattr("shop.catalogue.category_tree.time.monotonic", lambda: now_s)
+    monkeypatch.setattr(category_tree, "FRESH_SECONDS", 1.0)
+    menu = category_tree.CategoryMenu()
     assert menu.recent() == [tea]
     more = Category.objects.create(name="Tools", slug="tools", position=1)
     assert menu.recent() == [tea]
@@ -47,7 +47,7 @@ def test_a_page_about_a_failure_has_those_last_seen_and_asks_nothing(
 ) -> None:
     client.raise_request_exception = False
     for address, status in (("/nowhere/", 404), ("/broken/", 500)):
-        category_menu.menu.forget()
+        category_tree.menu.forget()
         with django_assert_num_queries(0):  # type: ignore[operator]
             answer = client.get(address)
         assert (answer.status_code, LINK in answer.content.decode()) == (status, False)

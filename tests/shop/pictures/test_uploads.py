@@ -19,8 +19,7 @@ from PIL import Image
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from shop.models import Picture, Product
-from shop.models.picture_check import FORMATS
-from shop.models.picture_field import PictureFormField
+from shop.models.picture_field import FORMATS, PictureFormField
 from shop.pictures import orphan_files
 from shop.pictures.local_files import CACHE_CONTROL
 from tests.steps.product_page import saved_page

@@ -14,7 +14,8 @@ from unittest import mock
 from django.test.client import ClientHandler
 
 from seckill.store.client import StoreUnreachable
-from web.reservations.answer_counts import AnswerCounts
+from shop.background.shared_counts import SharedCounts
+from web.reservations.answer_counts import PREFIX
 from web.reservations.calls import OrdinaryCall, read_call
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers
@@ -54,10 +55,13 @@ class SnapshotsByHand(Snapshots):
                 self.refresh(list(self._asked_s))
 
 
-class CountsByHand(AnswerCounts):
-    """Without a thread too."""
+class CountsByHand(SharedCounts):
+    """Written by the test; its thread writes nothing."""
 
-    def _start_thread(self) -> None:
+    def __init__(self) -> None:
+        super().__init__(prefix=PREFIX, thread_name="counts-by-hand")
+
+    def _write_and_pause(self) -> None:
         """None is needed."""
 
 

@@ -1,4 +1,4 @@
-"""What only a shop for trying out may have: load tests, and the payment provider that takes no money.
+"""Keeps load tests, and the payment provider that takes no money, out of a real shop.
 
 `make run` writes LOAD_TESTS=1 into `.stampede/env`, for commands in a second terminal. A server that is started in the
 same folder later reads that file too, and must not become a shop where orders are free.
@@ -38,12 +38,12 @@ def is_command(argv: Sequence[str]) -> bool:
 
 
 def default_providers(given: Mapping[str, str]) -> list[str]:
-    """Where nobody else can reach the shop, orders are paid by pretending."""
+    """A shop that only its own machine can reach pretends that orders are paid."""
     return [SIMULATED] if given.get(RUN_VARIABLE) == LOOPBACK else []
 
 
 def check_providers(names: Sequence[str], *, given: Mapping[str, str]) -> None:
-    """Raises ImproperlyConfigured for a simulated provider that nobody asked for."""
+    """Raises ImproperlyConfigured for a simulated provider that only the file of `make run` names."""
     if SIMULATED in names and not given.get("PAYMENT_PROVIDERS") and given.get(RUN_VARIABLE) != LOOPBACK:
         raise ImproperlyConfigured(
             "PAYMENT_PROVIDERS is “simulated” only because .stampede/env says so. That provider takes no money: every "

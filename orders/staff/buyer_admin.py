@@ -1,0 +1,39 @@
+"""A person in the admin, with their orders."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from orders.staff.read_only_admin import may_see_orders
+from shop.accounts.person_admin import PersonAdmin
+
+# The latest ones; a link leads to all of them.
+ORDERS_SHOWN = 20
+
+# The shop has registered its own page, which has no orders.
+admin.site.unregister(User)
+
+
+@admin.register(User)
+class BuyerAdmin(PersonAdmin):
+    readonly_fields = ["latest_orders", *PersonAdmin.readonly_fields]
+
+    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None or not may_see_orders(request):
+            return fieldsets
+        person, *more = fieldsets
+        return [person, (_("Orders"), {"fields": ["latest_orders"]}), *more]
+
+    @admin.display(description=_("latest orders"))
+    def latest_orders(self, person: User) -> SafeString:
+        orders = list(person.orders.prefetch_related("lines__variant__product")[: ORDERS_SHOWN + 1])
+        all_url = f"{reverse('admin:orders_order_changelist')}?buyer__id__exact={person.pk}"
+        context = {"orders": orders[:ORDERS_SHOWN], "all_url": all_url if len(orders) > ORDERS_SHOWN else ""}
+        return render_to_string("admin/auth/user/orders.html", context)

@@ -1,0 +1,65 @@
+"""Counts of events in all processes: each process adds up, and a thread of it adds the sums to the cache server's.
+
+There may be thousands of events a second, and the cache server may be away. The counts begin again when it is emptied.
+"""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+import structlog
+from django.core.cache import cache
+
+from shop.background.lazy_thread import LazyThread
+
+log = structlog.get_logger(__name__)
+
+INTERVAL_SECONDS = 1.0
+
+
+class SharedCounts:
+    """Counts by word. Their keys in the cache server begin with `prefix`."""
+
+    def __init__(
+        self, *, prefix: str, thread_name: str, on_write: Callable[[Mapping[str, int]], None] | None = None
+    ) -> None:
+        """`on_write` is told what this process has counted since the last time, at most once a second."""
+        self._prefix = prefix
+        self._on_write = on_write
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._writer = LazyThread(self._write_and_pause, name=thread_name)
+
+    def add(self, word: str) -> None:
+        """Count an event. Returns at once and never raises."""
+        with self._lock:
+            self._counts[word] += 1
+        self._writer.wake()
+
+    def write(self) -> None:
+        """Add what was counted since the last time to the counts of all processes."""
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+        if self._on_write is not None:
+            self._on_write(counts)
+        try:
+            for word, count in counts.items():
+                cache.add(self._key(word), 0, timeout=None)
+                cache.incr(self._key(word), count)
+        except Exception as error:
+            # The cache server is away, or was emptied in between.
+            log.warning("counts_not_written", counts=self._prefix, error=repr(error))
+
+    def in_all_processes(self, words: Iterable[str]) -> dict[str, int]:
+        """How often each word was counted, since the cache server was last emptied."""
+        keys = {word: self._key(word) for word in words}
+        found = cache.get_many(keys.values())
+        return {word: int(found.get(key, 0)) for word, key in keys.items()}
+
+    def _write_and_pause(self) -> None:
+        self.write()
+        time.sleep(INTERVAL_SECONDS)
+
+    def _key(self, word: str) -> str:
+        return f"{self._prefix}.{word}"
