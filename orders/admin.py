@@ -1,7 +1,6 @@
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
@@ -27,7 +26,6 @@ from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
 from orders.staff.order_page import OrderPage
 from orders.staff.order_search import SEARCH_HELP, find_orders
-from orders.staff.orders_of_person import PersonWithOrdersAdmin
 from orders.staff.payment_admin import PaymentEventAdmin, PaymentInline, events_of
 from orders.staff.read_only_admin import ReadOnlyInline, amount_text
 from orders.staff.shipment_table import WithOrderTables
@@ -37,8 +35,6 @@ from shop.addresses.address_checks import ADDRESS_FIELDS
 __all__ = ["BuyerAdmin", "MailAdmin", "OrderAdmin", "OrderToLookAtAdmin", "PaymentEventAdmin", "ShippingMethodAdmin"]
 
 # In place of the page without orders, which `shop.admin` registers.
-admin.site.unregister(User)
-admin.site.register(User, PersonWithOrdersAdmin)
 
 # django-unfold's colour for each status. It shows a status that is missing here untranslated.
 LABELS = {

@@ -12,7 +12,7 @@ from web.rsgi import application as shop
 from web.rsgi import shells
 
 # isort: split
-from shop.catalogue import category_menu
+from shop.catalogue import category_tree
 
 # The path of a file that grows when a test begins (tests/shared_shop.py).
 FORGET_FILE = os.environ["FORGET_FILE"]
@@ -29,7 +29,7 @@ class ForgetfulApplication:
         found = os.stat(FORGET_FILE).st_size
         if found != self._bytes_seen:
             self._bytes_seen = found
-            category_menu.menu.forget()
+            category_tree.menu.forget()
             if shells is not None:
                 shells._kept.clear()
         await shop.__rsgi__(scope, protocol)

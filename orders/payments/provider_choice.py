@@ -14,6 +14,6 @@ PROVIDERS: dict[ProviderName, type[Provider]] = {
 
 
 @cache
-def named(name: str) -> Provider:
+def provider_named(name: str) -> Provider:
     """The provider of that name, even if the settings no longer choose it: its payments may still need refunds."""
     return PROVIDERS[ProviderName(name)]()

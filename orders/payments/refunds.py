@@ -77,7 +77,7 @@ def request_refund(*, refund: Refund) -> bool:
     if claimed.update(attempts=attempts, next_attempt_at=next_attempt(attempts=attempts)) != 1:
         return False
     try:
-        given = provider_choice.named(refund.payment.provider).refund(refund=refund)
+        given = provider_choice.provider_named(refund.payment.provider).refund(refund=refund)
     except ProviderRefused as error:
         record_failed_request(refund=refund, attempts=attempts, error=str(error), is_refused=True)
         return False

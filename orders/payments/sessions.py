@@ -110,7 +110,7 @@ def open_page(*, payment: Payment) -> None:
     """Ask the provider for the page and save it. Raises ProviderUnreachable, at once if too many calls wait for it."""
     try:
         with web_calls.one_call():
-            session = provider_choice.named(payment.provider).open_session(payment=payment)
+            session = provider_choice.provider_named(payment.provider).open_session(payment=payment)
     except ProviderRefused as error:
         # The provider does not accept our configuration. For the buyer that is the same as an unreachable provider.
         log.error("payment_page_refused", payment=str(payment.pk), provider=payment.provider, error=str(error))
@@ -154,12 +154,12 @@ def close_page(*, payment: Payment) -> None:
     """Close the page. If a crash lost its reference, ask the provider for the page again to learn it."""
     if not payment.provider_reference:
         try:
-            session = provider_choice.named(payment.provider).open_session(payment=payment)
+            session = provider_choice.provider_named(payment.provider).open_session(payment=payment)
         except ProviderRefused:
             # The provider would have returned an existing page for this payment's id, so there is none to close.
             return
         payment.provider_reference = session.reference
-    provider_choice.named(payment.provider).close_session(payment=payment)
+    provider_choice.provider_named(payment.provider).close_session(payment=payment)
 
 
 def mark_closed(*, payment: Payment) -> None:

@@ -33,7 +33,9 @@ class WebhookView(APIView):
             raise Http404
         try:
             # The signature covers the raw bytes of the body.
-            event = provider_choice.named(provider).read_event(body=request._request.body, headers=request.headers)
+            event = provider_choice.provider_named(provider).read_event(
+                body=request._request.body, headers=request.headers
+            )
         except Forged:
             return problem(
                 status=400,

@@ -32,7 +32,7 @@ class Choice:
         return text % {"max": LISTED_MAX, "more": self.more}
 
 
-def first_of(selected: QuerySet[Any], *, possible: Q) -> Choice:
+def limited_selection(selected: QuerySet[Any], *, possible: Q) -> Choice:
     """At most LISTED_MAX of the selected rows. Rows that the action can change come first, so that running it again
     makes progress; the rest are taken to be reported as skipped.
     """

@@ -11,7 +11,7 @@ from unfold.decorators import display
 
 from orders.mails import sending
 from orders.models import Mail, Order
-from orders.staff.bounded_choice import first_of
+from orders.staff.bounded_choice import limited_selection
 from orders.staff.order_search import SEARCH_HELP, find_orders
 from orders.staff.read_only_admin import ReadOnlyAdmin, ReadOnlyInline, link_to
 
@@ -131,7 +131,7 @@ class MailAdmin(ReadOnlyAdmin):
 
     @admin.action(description=_("Retry sending"), permissions=["manage"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Mail]) -> None:
-        choice = first_of(queryset, possible=Q(sent_at=None))
+        choice = limited_selection(queryset, possible=Q(sent_at=None))
         again = sending.retry_unsent(mail_ids=choice.pks)
         if again:
             said = ngettext(

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from unfold.decorators import display
 
 from orders.models import ATTENTION_TO_DO, Attention, Order
-from orders.staff.bounded_choice import first_of
+from orders.staff.bounded_choice import limited_selection
 from orders.staff.order_search import SEARCH_HELP, find_orders
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text, link_to
 
@@ -133,7 +133,7 @@ class OrderToLookAtAdmin(ReadOnlyAdmin):
     @admin.action(description=gettext_lazy("Mark as resolved"), permissions=["manage"])
     def mark_resolved(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
         resolved = 0
-        choice = first_of(queryset, possible=~Q(attention=""))
+        choice = limited_selection(queryset, possible=~Q(attention=""))
         for order in Order.objects.filter(pk__in=choice.pks).exclude(attention=""):
             # Guarded by the reason: if another one was set meanwhile, the order stays on the list.
             if Order.objects.filter(pk=order.pk, attention=order.attention).update(attention="") == 1:

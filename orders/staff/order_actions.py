@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from orders.life import lifecycle
 from orders.models import SOLD, Order, OrderStatus, Payment, with_lines
-from orders.staff.bounded_choice import Choice, first_of
+from orders.staff.bounded_choice import Choice, limited_selection
 from orders.staff.payment_form import forms_for
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text
 
@@ -125,7 +125,7 @@ class OrderActions(ReadOnlyAdmin):
     @admin.action(description=gettext_lazy("Record payment received"), permissions=["manage"])
     def record_payment(self, request: HttpRequest, queryset: QuerySet[Order]) -> TemplateResponse | None:
         """Ask for amount and reference of each payment. If one is wrong, none is recorded."""
-        choice = first_of(queryset, possible=PAYABLE)
+        choice = limited_selection(queryset, possible=PAYABLE)
         payable = with_contents(Order.objects.filter(PAYABLE, pk__in=choice.pks))
         payments = forms_for(payable, data=request.POST if "confirmed" in request.POST else None)
         if "confirmed" in request.POST and all(form.is_valid() for form in payments):
@@ -152,15 +152,15 @@ class OrderActions(ReadOnlyAdmin):
 
     @admin.action(description=gettext_lazy("Mark as shipped"), permissions=["manage"])
     def ship_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
-        self.run_action(request, first_of(queryset, possible=SHIP.possible), SHIP)
+        self.run_action(request, limited_selection(queryset, possible=SHIP.possible), SHIP)
 
     @admin.action(description=gettext_lazy("Mark as completed"), permissions=["manage"])
     def complete_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
-        self.run_action(request, first_of(queryset, possible=COMPLETE.possible), COMPLETE)
+        self.run_action(request, limited_selection(queryset, possible=COMPLETE.possible), COMPLETE)
 
     @admin.action(description=gettext_lazy("Cancel and put units back on sale"), permissions=["manage"])
     def cancel_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> TemplateResponse | None:
-        choice = first_of(queryset, possible=CANCEL.possible)
+        choice = limited_selection(queryset, possible=CANCEL.possible)
         if "confirmed" not in request.POST:
             count = len(choice.pks)
             title = ngettext("Cancel %(count)d order?", "Cancel %(count)d orders?", count) % {"count": count}
@@ -170,7 +170,7 @@ class OrderActions(ReadOnlyAdmin):
 
     @admin.action(description=gettext_lazy("Refund"), permissions=["manage"])
     def refund_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> TemplateResponse | None:
-        choice = first_of(queryset, possible=REFUNDABLE)
+        choice = limited_selection(queryset, possible=REFUNDABLE)
         if "confirmed" not in request.POST:
             return self.ask_before_refunding(request, choice)
         self.run_action(request, choice, refund_change(units_back="units_back" in request.POST))

@@ -234,7 +234,7 @@ def test_a_crash_at_any_point_pays_the_part_back_once(order: Order, dies_at: str
 
 def test_an_event_that_comes_twice_or_before_the_answer_counts_once(order: Order) -> None:
     ask(order, 1000)
-    provider = provider_choice.named("simulated")
+    provider = provider_choice.provider_named("simulated")
     refund = Refund.objects.select_related("payment__order").get()
     # The company has paid and reported it, and its answer was lost.
     provider.refund(refund=refund)
@@ -249,7 +249,7 @@ def test_an_event_that_comes_twice_or_before_the_answer_counts_once(order: Order
 def test_a_provider_that_confirms_at_once_completes_the_part_at_once(order: Order) -> None:
     ask(order, 5700)
     answer = RefundReply(RefundAnswer.DONE, "re_1")
-    with mock.patch.object(provider_choice.named("simulated").__class__, "refund", return_value=answer):
+    with mock.patch.object(provider_choice.provider_named("simulated").__class__, "refund", return_value=answer):
         assert tasks.move_refunds() == 1
         assert tasks.move_refunds() == 0
     assert state_of(order) == (OrderStatus.REFUNDED, 5700, Payment.Status.REFUNDED)
@@ -258,7 +258,7 @@ def test_a_provider_that_confirms_at_once_completes_the_part_at_once(order: Orde
 def test_a_provider_that_is_away_is_asked_again_and_staff_see_it(order: Order) -> None:
     ask(order, 1000)
     away = mock.patch.object(
-        provider_choice.named("simulated").__class__, "refund", side_effect=ProviderUnreachable("away")
+        provider_choice.provider_named("simulated").__class__, "refund", side_effect=ProviderUnreachable("away")
     )
     with away as asked:
         for _ in range(refunds.ATTEMPTS_BEFORE_ATTENTION):
@@ -277,7 +277,7 @@ def test_a_provider_that_is_away_is_asked_again_and_staff_see_it(order: Order) -
 def test_a_part_that_the_provider_refuses_for_good_can_be_refunded_anew(order: Order, amount_minor: int) -> None:
     ask(order, amount_minor)
     refused = mock.patch.object(
-        provider_choice.named("simulated").__class__, "refund", side_effect=ProviderRefused("disputed")
+        provider_choice.provider_named("simulated").__class__, "refund", side_effect=ProviderRefused("disputed")
     )
     with refused:
         for _ in range(refunds.ATTEMPTS_BEFORE_ATTENTION):

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def provider_that(**behaviour: Any) -> Any:
-    return mock.patch.multiple(provider_choice.named("simulated").__class__, **behaviour)
+    return mock.patch.multiple(provider_choice.provider_named("simulated").__class__, **behaviour)
 
 
 def test_paying_opens_a_page_and_gives_the_same_one_again(order: Order, buyer: User) -> None:
@@ -188,11 +188,11 @@ def test_with_a_silent_provider_the_buyer_gets_an_answer_within_two_seconds(
     """The real client of a provider against a port that accepts connections and never answers."""
     with silent_server() as url:
         settings.PAYMENT_PROVIDERS, settings.STRIPE_API_BASE, settings.STRIPE_SECRET_KEY = ["stripe"], url, "sk_test_x"
-        provider_choice.named.cache_clear()
+        provider_choice.provider_named.cache_clear()
         started = time.monotonic()
         answer = press_pay(signed_in(buyer), order.number)
         seconds = time.monotonic() - started
-        provider_choice.named.cache_clear()
+        provider_choice.provider_named.cache_clear()
     assert (answer.status_code, answer.json()["code"]) == (503, "provider_unreachable")
     assert seconds < 2
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT

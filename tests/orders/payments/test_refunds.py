@@ -54,7 +54,7 @@ def test_the_provider_is_asked_and_its_event_completes_the_refund(order: Order, 
 def test_a_provider_that_confirms_at_once_completes_the_refund_at_once(order: Order) -> None:
     lifecycle.refund(order_id=order.pk, units_back=False)
     answer = RefundReply(RefundAnswer.DONE, reference="re_1")
-    with mock.patch.object(provider_choice.named("simulated").__class__, "refund", return_value=answer):
+    with mock.patch.object(provider_choice.provider_named("simulated").__class__, "refund", return_value=answer):
         assert tasks.move_refunds() == 1
         assert tasks.move_refunds() == 0
     assert statuses_of(order) == (OrderStatus.REFUNDED, Payment.Status.REFUNDED)
@@ -63,7 +63,7 @@ def test_a_provider_that_confirms_at_once_completes_the_refund_at_once(order: Or
 @pytest.mark.parametrize("error", [ProviderUnreachable("away"), ProviderRefused("no")])
 def test_a_refund_that_fails_is_repeated_and_then_shown(order: Order, error: Exception) -> None:
     lifecycle.refund(order_id=order.pk, units_back=True)
-    with mock.patch.object(provider_choice.named("simulated").__class__, "refund", side_effect=error) as asked:
+    with mock.patch.object(provider_choice.provider_named("simulated").__class__, "refund", side_effect=error) as asked:
         for _ in range(refunds.ATTEMPTS_BEFORE_ATTENTION):
             assert tasks.move_refunds() == 0
             assert tasks.move_refunds() == 0  # not due yet

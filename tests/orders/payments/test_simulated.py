@@ -109,7 +109,7 @@ def test_a_slow_payment_arrives_later_and_its_page_cannot_be_closed(
     assert tasks.deliver_simulated_events() == 0
     assert "being processed" in client.get(payment.url).content.decode()
     with pytest.raises(ProviderRefused):
-        provider_choice.named("simulated").close_session(payment=payment)
+        provider_choice.provider_named("simulated").close_session(payment=payment)
     SimulatedSession.objects.update(captures_at=LONG_AGO)
     assert tasks.deliver_simulated_events() == 1
     assert status_of(order) == OrderStatus.PAID

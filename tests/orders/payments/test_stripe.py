@@ -45,9 +45,9 @@ def server(settings: LazySettings) -> Iterator[StripeServer]:
         settings.PAYMENT_PROVIDERS = ["stripe"]
         settings.STRIPE_SECRET_KEY, settings.STRIPE_WEBHOOK_SECRET = "sk_test_x", SECRET
         settings.STRIPE_API_BASE = server.url
-        provider_choice.named.cache_clear()
+        provider_choice.provider_named.cache_clear()
         yield server
-        provider_choice.named.cache_clear()
+        provider_choice.provider_named.cache_clear()
 
 
 @pytest.fixture
