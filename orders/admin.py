@@ -34,8 +34,6 @@ from shop.addresses.address_checks import ADDRESS_FIELDS
 
 __all__ = ["BuyerAdmin", "MailAdmin", "OrderAdmin", "OrderToLookAtAdmin", "PaymentEventAdmin", "ShippingMethodAdmin"]
 
-# In place of the page without orders, which `shop.admin` registers.
-
 # django-unfold's colour for each status. It shows a status that is missing here untranslated.
 LABELS = {
     OrderStatus.AWAITING_PAYMENT: "warning",
