@@ -13,6 +13,8 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar, cast
 
+from web.addresses import LIVE, ORDERS, RESERVE, WEBHOOK
+
 T = TypeVar("T")
 
 
@@ -106,15 +108,15 @@ def lanes() -> list[Lane]:
     return [
         Lane("health", path=r"/healthz", threads=1, waiting_seconds_max=2),
         # A rush at the opening waits here, and an answer after some seconds is better than a refusal.
-        Lane("reserve", path=r"/api/v1/sale-items/\d+/reservations/", threads=8, waiting_seconds_max=5),
+        Lane("reserve", path=RESERVE, threads=8, waiting_seconds_max=5),
         # Open pages ask every second. An id that the store does not know is looked up in PostgreSQL.
-        Lane("live", path=r"/api/v1/(sale-items|sales)/\d+/live/", threads=2, waiting_seconds_max=2),
+        Lane("live", path=LIVE, threads=2, waiting_seconds_max=2),
         # Messages of payment providers about money. Handling one asks no provider, so a slow provider cannot fill it.
-        Lane("webhooks", path=r"/api/v1/payments/[^/]+/webhook/", threads=2, waiting_seconds_max=5),
+        Lane("webhooks", path=WEBHOOK, threads=2, waiting_seconds_max=5),
         # Checkouts and orders. More threads than may wait for a slow payment provider (CALLS_MAX of call_bound.py).
         Lane(
             "orders",
-            path=r"(/api/v1|/[a-z]+-[a-z]+)?/(orders|pay|checkout)/(?s:.*)",
+            path=ORDERS,
             threads=6,
             waiting_seconds_max=5,
         ),

@@ -6,7 +6,6 @@ visitors. So each visitor in a crowd costs a comparison of paths.
 
 import asyncio
 import gzip
-import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,18 +20,11 @@ from django.http.request import split_domain_port, validate_host
 
 from shop.http.public_answers import CACHE_CONTROL
 from shop.languages.page_language import OTHER_LANGUAGES
+from web.addresses import LIST, PUBLIC_PAGE
 from web.wsgi_request import RawAnswer, bare_environ, call_wsgi
 
 log = structlog.get_logger(__name__)
 
-# The home page and the pages of sales, products and categories, in each language. With a query too, except for lists:
-# what a list shows depends on it (`LIST`).
-SLUG = r"[-a-zA-Z0-9_]{1,200}"
-PATH = re.compile(
-    rf"/(?:(?:{'|'.join(OTHER_LANGUAGES)})/)?"
-    rf"(?:sales/[1-9][0-9]{{0,17}}/|products/(?:{SLUG}/)?|categories/{SLUG}/)?"
-)
-LIST = re.compile(rf"/(?:(?:{'|'.join(OTHER_LANGUAGES)})/)?(?:products/|categories/{SLUG}/)")
 # A page up to this age is served without asking Django.
 FRESH_SECONDS = 1.0
 # While one thread renders a page, others get the last one if it is not older than this. Rendering takes milliseconds.
@@ -101,7 +93,11 @@ class Shells:
     async def answer(self, *, method: str, path: str, host: str, headers: Headers, query: str = "") -> RawAnswer | None:
         """The page; None if Django must answer: no public page, another method, a host that is not ours, no TLS."""
         # There are too many parts of lists to keep them.
-        if PATH.fullmatch(path) is None or (query and LIST.fullmatch(path)) or not is_for_memory(method, host, headers):
+        if (
+            PUBLIC_PAGE.fullmatch(path) is None
+            or (query and LIST.fullmatch(path))
+            or not is_for_memory(method, host, headers)
+        ):
             return None
         if found := self.find(method=method, path=path, host=host, headers=headers):
             return found

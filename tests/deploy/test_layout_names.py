@@ -17,7 +17,7 @@ from shop.languages.page_language import OTHER_LANGUAGES
 from tests.deploy.layouts import LAYOUTS, Commands, documents, manifests, read_environment_file
 from tests.deploy.programs import DEPLOY, ROOT
 from tests.deploy.unit_files import read_unit, values_of
-from web.shells import PATH as SHELL
+from web.addresses import ITEM_CALL, LIVE, PUBLIC_PAGE, RESERVE, STATUS
 
 SETTINGS = (ROOT / "shop" / "settings.py").read_text()
 # Of the interpreter and the container, and those that units and compose use for themselves.
@@ -162,6 +162,18 @@ def test_the_hot_addresses_are_routes() -> None:
         assert any(location.match(path) for location in nginx_locations()), path
 
 
+def test_the_front_door_and_the_proxies_know_the_same_hot_addresses() -> None:
+    """Both say which calls reserve and which are live figures; HAProxy has the expressions of nginx."""
+    haproxy = (DEPLOY / "haproxy" / "haproxy.cfg").read_text()
+    for ours, known in ((RESERVE, "reservations/$"), (LIVE, "live/$")):
+        [nginx] = [location for location in nginx_locations() if location.pattern.endswith(known)]
+        assert nginx.pattern in haproxy
+        assert [path for path in hot_examples() if re.fullmatch(ours, path)] == [
+            path for path in hot_examples() if nginx.match(path)
+        ]
+    assert all(ITEM_CALL.fullmatch(path) or STATUS.fullmatch(path) for path in hot_examples())
+
+
 def test_every_route_below_the_hot_prefixes_is_meant() -> None:
     """A new route there would go to the hot servers without anybody deciding so."""
     routes = {route for route in routes_of(get_resolver()) if re.match(r"api/v1/(sale-items|reservations)/", route)}
@@ -182,7 +194,7 @@ def routes_of(resolver: URLResolver, prefix: str = "") -> list[str]:
 
 
 def test_the_pages_that_proxies_keep_are_those_that_the_shop_keeps() -> None:
-    """Two ways to write the same paths: in web/shells.py, and in the files of the proxies."""
+    """Two ways to write the same paths: in web/addresses.py, and in the files of the proxies."""
     [nginx] = [pattern for pattern in nginx_locations() if "categories" in pattern.pattern]
     haproxy = (DEPLOY / "haproxy" / "haproxy.cfg").read_text()
     assert f"acl public path_reg {nginx.pattern}" in haproxy
@@ -191,7 +203,7 @@ def test_the_pages_that_proxies_keep_are_those_that_the_shop_keeps() -> None:
     personal = ["cart/", "orders/", "accounts/", "search/", "sales/7/x/", "admin/", "api/v1/me/", "checkout/"]
     for language in languages:
         for page in pages:
-            assert SHELL.fullmatch(f"/{language}{page}"), page
+            assert PUBLIC_PAGE.fullmatch(f"/{language}{page}"), page
             assert nginx.match(f"/{language}{page}"), page
         for page in personal:
             assert not nginx.match(f"/{language}{page}"), page

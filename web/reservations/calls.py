@@ -17,9 +17,8 @@ from django.http import parse_cookie
 from seckill.models import UNITS_MAX
 from seckill.passes import passes
 from seckill.passes.passes import item_id_of
+from web.addresses import ITEM_CALL, STATUS
 
-PATH = re.compile(r"/api/v1/(sale-items|sales)/([1-9][0-9]{0,14})/(live|reservations|passes)/")
-STATUS_PATH = re.compile(r"/api/v1/reservations/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/")
 # `{}` and `{"units": 1}` as programs write them. Any other valid JSON is for the view.
 BODY = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*(?:"units"[ \t\r\n]*:[ \t\r\n]*([1-9][0-9]{0,8})[ \t\r\n]*)?\}[ \t\r\n]*')
 BODY_BYTES_MAX = 100
@@ -68,7 +67,7 @@ class OrdinaryCall:
 
 def read_call(scope: Any, body: bytes) -> OrdinaryCall | None:
     """The call, or None if it is not an ordinary one. `scope` is that of RSGI."""
-    match = PATH.fullmatch(scope.path)
+    match = ITEM_CALL.fullmatch(scope.path)
     if match is None:
         return read_status_call(scope, body)
     kind = KINDS.get((scope.method, match[1], match[3]))
@@ -103,7 +102,7 @@ def read_reservation_call(
 
 
 def read_status_call(scope: Any, body: bytes) -> OrdinaryCall | None:
-    match = STATUS_PATH.fullmatch(scope.path)
+    match = STATUS.fullmatch(scope.path)
     headers = ordinary_headers(scope) if match and scope.method == "GET" and not body else None
     context = context_of(scope, headers) if headers is not None else None
     who = ordinary_sign_in(headers) if headers is not None else None

@@ -1,0 +1,24 @@
+"""The addresses that the front door treats in a way of its own, each pattern once: lanes, ordinary calls, public pages.
+
+A test compares them with the routes, and with the files of the proxies in deploy/.
+"""
+
+import re
+
+from shop.languages.page_language import OTHER_LANGUAGES
+
+# Routes take longer numbers too, which no row has; these calls are left to the views.
+ITEM_CALL = re.compile(r"/api/v1/(sale-items|sales)/([1-9][0-9]{0,14})/(live|reservations|passes)/")
+STATUS = re.compile(r"/api/v1/reservations/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/")
+# For the lanes of threads, with any number.
+RESERVE = r"/api/v1/sale-items/\d+/reservations/"
+LIVE = r"/api/v1/(sale-items|sales)/\d+/live/"
+WEBHOOK = r"/api/v1/payments/[^/]+/webhook/"
+ORDERS = r"(/api/v1|/[a-z]+-[a-z]+)?/(orders|pay|checkout)/(?s:.*)"
+
+LANGUAGE = rf"(?:(?:{'|'.join(OTHER_LANGUAGES)})/)?"
+SLUG = r"[-a-zA-Z0-9_]{1,200}"
+# The home page and the pages of sales, products and categories, in each language.
+PUBLIC_PAGE = re.compile(rf"/{LANGUAGE}(?:sales/[1-9][0-9]{{0,17}}/|products/(?:{SLUG}/)?|categories/{SLUG}/)?")
+# What a list shows depends on its query, so it is kept without one only.
+LIST = re.compile(rf"/{LANGUAGE}(?:products/|categories/{SLUG}/)")
