@@ -21,7 +21,7 @@ USED_UP = ~Q(refund__status=Refund.Status.FAILED) | Q(is_returned=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefundRequest:
-    """What staff ask for. `refund_id` makes a repeated call the same refund."""
+    """A refund that staff ask for. `refund_id` makes a repeated call the same refund."""
 
     refund_id: UUID
     amount_minor: int

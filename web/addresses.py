@@ -20,5 +20,5 @@ LANGUAGE = rf"(?:(?:{'|'.join(OTHER_LANGUAGES)})/)?"
 SLUG = r"[-a-zA-Z0-9_]{1,200}"
 # The home page and the pages of sales, products and categories, in each language.
 PUBLIC_PAGE = re.compile(rf"/{LANGUAGE}(?:sales/[1-9][0-9]{{0,17}}/|products/(?:{SLUG}/)?|categories/{SLUG}/)?")
-# What a list shows depends on its query, so it is kept without one only.
+# The content of a list depends on its query, so a list is kept without a query only.
 LIST = re.compile(rf"/{LANGUAGE}(?:products/|categories/{SLUG}/)")

@@ -96,7 +96,7 @@ def cancel(*, order_id: int) -> bool:
 
 
 class RefundOutcome(StrEnum):
-    """What became of a refund that staff asked for, in the order of the checks."""
+    """The result of a refund that staff asked for, in the order of the checks."""
 
     REPEATED = "repeated"
     NOT_REFUNDABLE = "not_refundable"

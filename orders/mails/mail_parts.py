@@ -1,4 +1,4 @@
-"""What every mail about an order shows under its sentences: the lines, the sums, the facts."""
+"""The parts under the sentences of every mail about an order: the lines, the sums, the facts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Fact:
 
 
 def lines_of(order: Order) -> list[tuple[str, str, str]]:
-    """What was bought: name, units × price, amount."""
+    """A line of the order: name, units × price, amount."""
     return [
         (
             str(line.variant),

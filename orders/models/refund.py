@@ -12,7 +12,7 @@ from orders.models.payment import Payment
 
 
 class Refund(models.Model):
-    """One refund. Whoever asks for it chooses its id, which the provider gets too: a repeated call is the same refund.
+    """One refund. The caller chooses its id, which the provider gets too: a repeated call is the same refund.
 
     It is `due` until the provider has confirmed it, and `failed` once the provider has refused it for good: its amount
     may then be refunded again. Without a `payment` staff return the money themselves, and it is `refunded` at once.

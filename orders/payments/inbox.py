@@ -31,7 +31,7 @@ LOST_AFTER = timedelta(seconds=20)
 
 
 class EventOutcome(StrEnum):
-    """What an event changed."""
+    """The effect of an event."""
 
     DUPLICATE = "duplicate"
     WAITING = "waiting"

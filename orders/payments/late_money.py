@@ -1,6 +1,6 @@
 """Late payments, for orders that have expired: the order gets its units again, or the payment is refunded. Never both.
 
-`inbox.py` records the payment and commits. What happens with it is decided here: right afterwards, or by a sweep if a
+`inbox.py` records the payment and commits. This module decides where the money goes: right afterwards, or by a sweep if a
 crash or an unreachable store prevented that. The reservation store is asked first, since other buyers may have the
 units by now; then PostgreSQL, which may still refuse. All of this happens with the order's row locked, and can be
 repeated: if the transaction is lost after the hold was restored, the store answers `already_restored` the next time.
@@ -44,7 +44,7 @@ ATTEMPTS_MAX = 40
 
 
 class LatePaymentOutcome(StrEnum):
-    """What was decided about a late payment."""
+    """The decision about a late payment."""
 
     NOTHING_TO_DECIDE = "nothing_to_decide"
     UNAVAILABLE = "unavailable"

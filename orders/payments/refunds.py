@@ -191,7 +191,7 @@ def find_refund(*, refund_id: UUID | None, order: Order, payment: Payment, amoun
 
 
 def note_total(*, order: Order, payment: Payment, total_minor: int) -> bool:
-    """So much of the payment is refunded in all. What is more than our own refunds was made on the provider's site.
+    """So much of the payment is refunded in all. The amount above our own refunds was refunded on the provider's site.
 
     False if it is nothing new. Refunds of ours that are due count too, so the event may come before or after theirs.
     """

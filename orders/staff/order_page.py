@@ -59,7 +59,7 @@ class OrderPage(OrderActions):
         ]
 
     def step_view(self, request: HttpRequest, order_id: int, step: str) -> HttpResponse:
-        """Ask first; a POST changes the order. What was done, or why not, is said on the order's page."""
+        """Ask first; a POST changes the order. The order's page then says whether it was done, or why not."""
         if step not in STEPS:
             raise Http404
         order, chosen = self.order_to_change(request, order_id), STEPS[step]
@@ -169,7 +169,7 @@ class OrderPage(OrderActions):
         return {**super().page_context(request, obj), "buttons": self.buttons_of(request, obj) if obj else []}
 
     def buttons_of(self, request: HttpRequest, order: Order) -> list[dict[str, Any]]:
-        """What the order's status allows, then what is always possible."""
+        """The actions that the order's status allows, then those that are always possible."""
         slip = button(_("Packing slip"), "packing_slip", order.pk)
         if not self.has_manage_permission(request):
             return [slip]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 else:
     Table, Cell = ModelResource, Widget
 
-# What spreadsheet programs make of a long number: 3.40123E+17. Its last digits are lost.
+# Spreadsheet programs turn a long number into 3.40123E+17. Its last digits are lost.
 SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+", re.IGNORECASE)
 
 

@@ -37,7 +37,7 @@ TITLES = {
     Kind.END_NOW: _("End now"),
 }
 
-# What staff should know before they press the button.
+# Hints for staff before they press the button.
 HINTS = {
     Kind.ADD_UNITS: _("The added units go on sale immediately."),
     Kind.WITHDRAW_UNITS: _("Only units that are left can be withdrawn. Held and sold units stay with their buyers."),

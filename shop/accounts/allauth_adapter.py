@@ -1,4 +1,4 @@
-"""What allauth asks of the shop: how a password is checked, how a mail is written, where its links lead."""
+"""The shop's answers to allauth: how a password is checked, how a mail is written, where its links lead."""
 
 from typing import Any
 

@@ -51,7 +51,7 @@ def redis_cache(url: str, *, timeout_seconds: float) -> dict[str, Any]:
 
 
 def sentinel_options(address: RedisAddress) -> dict[str, Any]:
-    """What django-redis needs to find a primary by its sentinels."""
+    """The options with which django-redis finds a primary by its sentinels."""
     asked = {
         "retry": Retry(NoBackoff(), 0),
         # All of them may be silent, and the primary must still be asked within the two seconds of a call.

@@ -27,7 +27,7 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
-    """What each server answers. 503 if selling cannot go on: without PostgreSQL, the reservation store or the cache.
+    """The answer of each server. 503 if selling cannot go on: without PostgreSQL, the reservation store or the cache.
 
     Without the broker it goes on: reservations wait in the store until the workers come back. Then the status is
     `degraded`.

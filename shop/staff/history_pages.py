@@ -100,7 +100,7 @@ def entries_of(model: type[models.Model], which: dict[str, Any]) -> list[Entry]:
 
 
 def notes_of(model: type[models.Model], pk: Any) -> list[Entry]:
-    """What buttons have written into Django's log in words, for example that a sale was published."""
+    """Entries of Django's log that buttons have written in words, for example that a sale was published."""
     content_type = ContentType.objects.get_for_model(model, for_concrete_model=False)
     notes = LogEntry.objects.filter(content_type=content_type, object_id=str(pk)).exclude(
         # Django's own entries are lists of names of fields, in JSON.

@@ -20,7 +20,7 @@ UNITS_MAX = 2_147_483_647
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one moved unit does to a variant's counters."""
+    """The change of a variant's counters by one moved unit."""
 
     available: int
     held: int

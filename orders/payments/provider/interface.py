@@ -32,7 +32,7 @@ class TooOld(Exception):
 
 
 class EventKind(StrEnum):
-    """What an event of a provider reports about a payment.
+    """The kinds of events with which a provider reports on a payment.
 
     `refund_paid` and `refund_failed` are about one refund of ours. `refunded` says that all of a payment is refunded,
     `refunded_so_far` how much of it; these count the refunds made on the provider's own site too.
