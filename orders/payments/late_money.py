@@ -1,7 +1,7 @@
 """Late payments, for orders that have expired: the order gets its units again, or the payment is refunded. Never both.
 
-`inbox.py` records the payment and commits. This module decides where the money goes: right afterwards, or by a sweep if a
-crash or an unreachable store prevented that. The reservation store is asked first, since other buyers may have the
+`inbox.py` records the payment and commits. This module decides where the money goes: right afterwards, or by a sweep
+if a crash or an unreachable store prevented that. The reservation store is asked first, since other buyers may have the
 units by now; then PostgreSQL, which may still refuse. All of this happens with the order's row locked, and can be
 repeated: if the transaction is lost after the hold was restored, the store answers `already_restored` the next time.
 """

@@ -2,8 +2,8 @@
 
 Every hold in the store is compared with its order. Most agree. Some differ for a moment: the order of a reservation is
 not written yet, or the store has not been told yet how an order ended. The two stores cannot be read at one instant, so
-when something differs, everything is compared again. A difference that changes between comparisons is a sale in progress. One that stays
-the same and still disagrees is a difference, reported with its reservation id.
+when something differs, everything is compared again. Where the comparisons differ, the sale is
+in progress. A disagreement that stays the same is a difference, reported with its reservation id.
 """
 
 import time

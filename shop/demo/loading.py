@@ -1,4 +1,4 @@
-"""Puts the demo goods into the catalogue. Goods that are there already are not changed: a manager may have edited them."""
+"""Puts the demo goods into the catalogue. Goods that are there stay as they are: a manager may have edited them."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Changes that staff may make to a stock: set it to a count, or change it by a number. For the form and for imported tables.
+"""Changes of a stock by staff: to a count, or by a number. For the form and for imported tables.
 
 A count is refused if the stock has changed since the person saw it: only they know whether the units that
 moved meanwhile are in the count. A change by a number means the same after other moves, so it is always applied.
