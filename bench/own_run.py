@@ -1,4 +1,4 @@
-"""What `make bench` and `make faults` begin and end with: a directory of their own, a command with its own settings.
+"""The start and end of `make bench` and `make faults`: a directory of their own, a command with its own settings.
 
 And the options with which both choose what is run.
 """

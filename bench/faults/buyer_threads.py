@@ -11,7 +11,7 @@ from bench.faults.shopping.shopping_trip import choose_units, shopping_trip
 from bench.faults.trial_sale import Credentials
 from bench.faults.wire.http_client import CALL_SECONDS_MAX
 
-# What one thread does; called with `started_s` and `stop`.
+# The work of one thread; called with `started_s` and `stop`.
 Journey = Callable[..., None]
 
 

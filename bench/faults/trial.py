@@ -186,7 +186,7 @@ def failed_trial(kind: type[Fault], *, error: Exception, seconds: float) -> Tria
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshots:
-    """What both stores say of the sale, and what the ordinary shop has beside it."""
+    """The state of the sale in both stores, and of the ordinary shop beside it."""
 
     sale: StoreSnapshot
     shop: PurchaseSnapshot
@@ -234,7 +234,7 @@ def may_be_lost(fault: Fault, events: Sequence[Event]) -> set[str]:
 def further_violations(
     fault: Fault, snapshots: Snapshots, *, slowest: float | None, recovery_seconds: float | None
 ) -> list[str]:
-    """What is wrong besides the checker's findings."""
+    """Violations that the checker does not look for."""
     violations = [*fault.violations(), *snapshots.pending_work(), *audited(fault.context.item)]
     if not fault.took_effect():
         violations.append("the fault did not take effect, so this trial proves nothing")
@@ -247,7 +247,7 @@ def further_violations(
 
 
 def audited(item: SaleItem) -> list[str]:
-    """What the shop's own audit finds, as `manage.py sale_audit` does."""
+    """The findings of the shop's own audit, as `manage.py sale_audit` lists them."""
     comparison = audit(item_id=item.pk).comparison
     return [f"audit: {problem}" for problem in [*comparison.differences, *comparison.mismatched_totals]]
 

@@ -1,4 +1,4 @@
-"""What a run shows of a strategy, in words, and whether that is a flaw that was not expected."""
+"""The verdict on a strategy in words, and whether a run shows a flaw that was not expected."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ def judge(strategy: type[Strategy], measures: Measures) -> Judgement:
 
 
 def unexpected_flaws(strategy: type[Strategy], measures: Measures) -> list[str]:
-    """What went wrong in a run without faults although the strategy is expected to get it right."""
+    """The flaws of a run without faults although the strategy is expected to get it right."""
     flaws = []
     if measures.oversold and (strategy.correct or strategy.never_oversells):
         flaws.append("oversold")

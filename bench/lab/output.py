@@ -1,4 +1,4 @@
-"""What the lab prints and writes: tables for the terminal, JSON for programs."""
+"""The output of the lab: tables for the terminal, JSON for programs."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def tables_of(result: SeriesResult) -> list[Table]:
 
 
 def judgements_table(name: str, runs: Sequence[Run]) -> Table:
-    """What each strategy sold in one setting, and what was expected of it."""
+    """The units that each strategy sold in one setting, and the result expected of it."""
     setting = runs[0].setting
     title = f"{name}: {setting.buyers:,} buyers, {setting.stock:,} units, {setting.concurrency} clients at a time"
     table = Table(title=title, title_justify="left")
@@ -49,7 +49,7 @@ def judgements_table(name: str, runs: Sequence[Run]) -> Table:
 
 
 def costs_table(runs: Sequence[Run]) -> Table:
-    """What each strategy cost in the same setting."""
+    """The cost of each strategy in the same setting."""
     table = Table(title="Cost of an attempt; all but the times is counted by the server", title_justify="left")
     table.add_column("strategy", no_wrap=True)
     for column in ("calls/s", "p50 ms", "p95", "p99", "trips", "cmds", "bytes", "CPU µs"):
@@ -82,7 +82,7 @@ def figure(value: float | None, digits: int) -> str:
 
 
 def fault_runs_table(fault_runs: Sequence[FaultRun]) -> Table:
-    """What each fault did to each strategy."""
+    """The damage that each fault did to each strategy."""
     table = Table(title="Under faults", title_justify="left")
     for column in ("strategy", "fault"):
         table.add_column(column, no_wrap=True)
@@ -117,7 +117,7 @@ def moment_of(fault_run: FaultRun) -> str:
 
 
 def machine(versions: dict[str, str]) -> dict[str, str]:
-    """What the figures were measured on."""
+    """The machine and the versions of a measurement."""
     return {
         "cores": str(os.cpu_count()),
         "processor": platform.machine(),

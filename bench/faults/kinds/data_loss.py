@@ -1,7 +1,7 @@
 """The reservation store loses data: all of it, one key, the end of its file, or what a replica did not have.
 
-Of the yeses given before, only those that are orders in PostgreSQL are promised. What only the store had is lost, and
-counted as "not promised". Even so no unit may be sold twice, and no buyer may be told "sold out" because a key is
+The shop promises only those earlier yeses that are orders in PostgreSQL. The rest was only in the store, is lost, and
+is counted as "not promised". Even so no unit may be sold twice, and no buyer may be told "sold out" because a key is
 missing.
 """
 

@@ -125,13 +125,13 @@ def use_settings_of_the_shop(address: Address) -> None:
         CELERY_BROKER_URL=store,
         # Each round says itself how many a yes waits for.
         SECKILL_YES_REPLICAS="0",
-        # Nobody drains the outbox.
+        # There is no intake here to drain the outbox.
         SECKILL_BACKLOG_MAX=str(10**9),
     )
 
 
 def machine(directory: Path, *, address: Address, options: Namespace) -> dict[str, str]:
-    """What the figures were measured on."""
+    """The machine and the versions of a measurement."""
     with MeasuredStore(directory / "version", address=address, options=WAYS["no AOF"]) as store:
         server = store.client().info("server")
     return {

@@ -26,7 +26,7 @@ class DelayedLink:
         threading.Thread(target=self._accept, name="link", daemon=True).start()
 
     def cut(self) -> None:
-        """End all connections. What is under way is lost, as when a host is gone."""
+        """End all connections. Bytes under way are lost, as when a host is gone."""
         self._down.set()
         # A thread that waits in accept() or recv() goes on only after a shutdown.
         for one in (self._listener, *self._sockets):

@@ -67,7 +67,7 @@ class MeasuredPair:
         self._primary.kill()
 
     def promoted_reservations(self, *, item_id: int) -> set[str]:
-        """What the replica has once it is the primary. It takes all that has reached it first. Raises RoundFailed."""
+        """The ids in the replica once it is the primary. It takes all that has reached it first. Raises RoundFailed."""
         client = self._replica.client()
         await_true(lambda: not is_linked(client), what="The replica did not notice that its primary is gone")
         client.replicaof("NO", "ONE")

@@ -1,4 +1,4 @@
-"""What it costs that a yes waits for a replica (SECKILL_YES_REPLICAS), and what the loss of the primary loses."""
+"""The cost of a yes that waits for a replica (SECKILL_YES_REPLICAS), and the losses when the primary is lost."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""What the shop must reach: ratios of figures of the same round, their median, and the bound."""
+"""The targets of the shop: ratios of figures of the same round, their median, and the bound."""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -189,7 +189,7 @@ TARGETS = (
         figure=figure("pipelined_ratio"),
         bound=2.5,
     ),
-    # Whatever is answered over RSGI is no faster than this.
+    # No answer over RSGI is faster than this.
     Target(title="bare RSGI hello ÷ bare WSGI hello", part="rsgi-hello", other="wsgi-hello", figure=per_second),
     Target(title="live ÷ bare RSGI hello", part="live", other="rsgi-hello", figure=per_second),
     Target(title="refusal ÷ bare RSGI hello", part="refusal", other="rsgi-hello", figure=per_second),

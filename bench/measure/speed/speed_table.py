@@ -34,7 +34,7 @@ def show(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], *, console: C
 
 
 def speeds_table(spreads: Mapping[str, Mapping[str, Spread]]) -> Table:
-    """What each part answers in a second, and how fast."""
+    """The rate and the speed of the answers of each part."""
     table = Table(title="Medians of the rounds", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("what", no_wrap=True)
     for column in ("answers/s", "lowest", "highest", "p50 ms", "p99 ms"):
@@ -51,7 +51,7 @@ def speeds_table(spreads: Mapping[str, Mapping[str, Spread]]) -> Table:
 
 
 def costs_table(spreads: Mapping[str, Mapping[str, Spread]]) -> Table:
-    """What an answer costs each kind of process."""
+    """The cost of an answer for each kind of process."""
     table = Table(title="Processor time for each answer, in µs", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("what", no_wrap=True)
     for kind in KINDS:
@@ -84,7 +84,7 @@ def more_figures(figures: Mapping[str, Spread]) -> dict[str, Spread]:
 
 
 def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
-    """What the shop must reach, and whether it did."""
+    """The targets of the shop, and whether it reached them."""
     table = Table(title="What it must reach: medians of ratios within a round", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("what", no_wrap=True)
     for column in ("bound", "median", "range"):

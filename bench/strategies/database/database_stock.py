@@ -1,4 +1,4 @@
-"""What the strategies on PostgreSQL share: tables of their own, and a connection for each thread."""
+"""The base of the strategies on PostgreSQL: tables of their own, and a connection for each thread."""
 
 import threading
 from collections.abc import Iterator

@@ -31,7 +31,7 @@ HELD_ONCE = (0, 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """What the two were told, when each call was sent and answered, by the monotonic clock, and the stock after it."""
+    """The answers to the two, when each call was sent and answered, by the monotonic clock, and the stock after it."""
 
     answers: Sequence[Answer]
     stock: tuple[int, int, int]

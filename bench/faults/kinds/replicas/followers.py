@@ -27,7 +27,7 @@ class ReplicaFrozen(ReplicatedFault, SellingGoesOn):
 
 
 class SentinelMajorityLost(ReplicatedFault, SellingGoesOn):
-    """Clients find the primary by the one that is left; nobody can be promoted."""
+    """Clients find the primary by the one that is left; no replica can be promoted."""
 
     name = "sentinel-majority-lost"
     description = "two sentinels are away for 8 s, and after 4 s the primary is killed: nobody is promoted until then"

@@ -89,7 +89,7 @@ class SentinelPrimaryFrozen(ReplicatedFault):
     def undo(self) -> None:
         self._replaced = self.is_replaced(self._former)
         self.shop.thaw(self._former.name)
-        # Until it is told, it says yes to whoever still asks it.
+        # Until it is told, it says yes to clients that still ask it.
         self.shop.wait_until(lambda: not self._former.is_primary, seconds_max=self.recovery_seconds_max)
         self.after_data_loss()
 

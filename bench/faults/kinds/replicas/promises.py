@@ -86,7 +86,7 @@ class TwentyClusterPrimariesKilled(TwentyPrimariesKilled):
 
 
 class PromisedReplicaFrozen(ReplicatedFault):
-    """The primary writes, and nobody confirms it: buyers are told `unavailable`, and ask again."""
+    """The primary writes, and no replica confirms it: buyers are told `unavailable`, and ask again."""
 
     name = "yes-replicas-replica-frozen"
     description = "a yes waits for the replica: SIGSTOP to the replica for 5 s, and nobody is told yes"

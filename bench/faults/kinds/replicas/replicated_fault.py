@@ -1,4 +1,4 @@
-"""What the faults of a store with replicas have in common."""
+"""The base of the faults of a store with replicas."""
 
 import threading
 from collections.abc import Sequence

@@ -39,7 +39,7 @@ def prepare_database() -> None:
 
 
 def manage(*words: str) -> str:
-    """What a command prints, run with the other database. Raises WrongAnswer."""
+    """Run a command with the other database, and return its output. Raises WrongAnswer."""
     address = urlunsplit(urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{DATABASE}"))
     done = subprocess.run(
         [sys.executable, str(ROOT / "manage.py"), *words, "--skip-checks"],

@@ -1,4 +1,4 @@
-"""What buyers only read: live figures, pages, lists."""
+"""Pages and figures that buyers only read: live figures, pages, lists."""
 
 from django.urls import NoReverseMatch, reverse
 

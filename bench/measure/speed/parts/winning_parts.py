@@ -34,7 +34,7 @@ WARM_UP_PASSES = 300
 
 @dataclass(frozen=True, slots=True)
 class Sold:
-    """What PostgreSQL has of an item. `lag_s` is the time from the last yes to the last order."""
+    """The state of an item in PostgreSQL. `lag_s` is the time from the last yes to the last order."""
 
     orders: int
     units: int
