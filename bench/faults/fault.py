@@ -109,8 +109,8 @@ class Fault:
     recovery_seconds_max: ClassVar[float] = 60.0
     # Whether the fault changes the quantity: then "sold out" may have been true at some time.
     quantity_moved: ClassVar[bool] = False
-    # The parts that it disturbs, and those that must work for it to happen or to be judged. A pair is two faults that do not get
-    # in each other's way (`pairs`). Empty: it cannot be one of a pair.
+    # The parts that it disturbs, and those that must work for it to happen or to be judged. A pair is two faults that
+    # do not get in each other's way (`pairs`). Empty: it cannot be one of a pair.
     disturbs: ClassVar[frozenset[Part]] = frozenset()
     needs: ClassVar[frozenset[Part]] = frozenset()
 
