@@ -14,8 +14,8 @@ import pytest
 
 from bench.measure.durability import __main__ as command
 from bench.measure.durability import price_table, replica_table
-from bench.measure.durability.delayed_link import DelayedLink
 from bench.measure.durability.disk import NoSlowDisk, build_library
+from bench.measure.durability.measured_pair import DelayedLink
 from bench.measure.durability.prices import Price
 from bench.measure.durability.replica_prices import ReplicaPrice, ReplicaRound
 from bench.measure.durability.rounds import Round
