@@ -49,6 +49,12 @@ class DatabaseStock(Strategy):
         """A statement with the names of this run's tables."""
         return sql.SQL(text).format(stock=self.stock_table, orders=self.orders_table)
 
+    def set_stock(self, units: int) -> None:
+        """All units in one row."""
+        self.make_tables()
+        self.connection.execute(self.sql("INSERT INTO {stock} VALUES (1, %s)"), [units])
+        self.connection.commit()
+
     def left(self) -> int | None:
         row = self.connection.execute(self.sql("SELECT coalesce(sum(stock), 0) FROM {stock}")).fetchone()
         self.connection.rollback()  # the read began a transaction, and DROP TABLE would wait for it
