@@ -8,10 +8,11 @@ missing.
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
-from bench.faults.shop_under_test import STORE_LINKS
+from bench.faults.shop_under_test import STORE_LINKS, ShopUnderTest
 from bench.faults.wire.proxy import Mode
 from bench.faults.wire.raw_valkey import client_at
 from seckill.store.keys import keys_of
@@ -121,32 +122,36 @@ class Failover(DataLost):
 
     def lose_data(self) -> None:
         port, link_port = free_ports(count=2)
-        number = sum(1 for _ in self.shop.directory.glob("store-replica-*"))
-        name = f"store-replica-{number}"
-        process = self.shop.valkey(name, port=port, fsync=STORE_FSYNC)
+        name = f"store-replica-{sum(1 for _ in self.shop.directory.glob('store-replica-*'))}"
         self.shop.proxy.add(name, port=link_port, target_port=self.shop.store_port)
-        self.shop.add(name, process)
-        self.shop.await_answers(name)
-        replica = client_at(port, password=self.shop.password)
-        replica.config_set("masterauth", self.shop.password)
-        replica.replicaof("127.0.0.1", link_port)
-        self._followed = self.shop.wait_until(
-            lambda: replica.info("replication").get("master_link_status") == "up", seconds_max=REPLICA_SECONDS_MAX
-        )
+        replica, self._followed = start_replica(self.shop, name, port=port, primary_port=link_port)
         self.shop.proxy.switch(Mode.STALL, name)
         self.shop.wait(1.5)
         self.before_data_loss()
         self.shop.keep_down("store")
         self.shop.proxy.switch(Mode.REFUSE, name)
         replica.replicaof("NO", "ONE")
-        self.shop.processes.pop(name)
-        self.shop.promote(process, port=port)
+        self.shop.promote(self.shop.processes.pop(name), port=port)
 
     def undo(self) -> None:
         self.shop.bring_up("store")
 
     def took_effect(self) -> bool:
         return self._followed
+
+
+def start_replica(shop: ShopUnderTest, name: str, *, port: int, primary_port: int) -> tuple[Any, bool]:
+    """A client of a new replica, and whether it has what the primary has."""
+    shop.add(name, shop.valkey(name, port=port, fsync=STORE_FSYNC))
+    shop.await_answers(name)
+    replica = client_at(port, password=shop.password)
+    replica.config_set("masterauth", shop.password)
+    replica.replicaof("127.0.0.1", primary_port)
+
+    def follows() -> bool:
+        return bool(replica.info("replication").get("master_link_status") == "up")
+
+    return replica, shop.wait_until(follows, seconds_max=REPLICA_SECONDS_MAX)
 
 
 def last_file(directory: Path) -> Path:
@@ -166,16 +171,9 @@ class PlannedSwitchover(Fault):
         shop = self.shop
         (port,) = free_ports(count=1)
         name = f"store-switched-{sum(1 for _ in shop.directory.glob('store-switched-*'))}"
-        process = shop.valkey(name, port=port, fsync=STORE_FSYNC)
-        shop.add(name, process)
-        shop.await_answers(name)
-        replica, primary = client_at(port, password=shop.password), shop.store_client()
-        for each in (replica, primary):
-            each.config_set("masterauth", shop.password)
-        replica.replicaof("127.0.0.1", shop.store_port)
-        followed = shop.wait_until(
-            lambda: replica.info("replication").get("master_link_status") == "up", seconds_max=REPLICA_SECONDS_MAX
-        )
+        primary = shop.store_client()
+        primary.config_set("masterauth", shop.password)
+        replica, followed = start_replica(shop, name, port=port, primary_port=shop.store_port)
         primary.execute_command("FAILOVER", "TO", "127.0.0.1", port)
         self._switched = followed and shop.wait_until(
             lambda: replica.info("replication")["role"] == "master", seconds_max=REPLICA_SECONDS_MAX

@@ -8,7 +8,13 @@ from collections.abc import Sequence
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.kinds.frozen_servers import SellingGoesOn
-from bench.faults.kinds.replicas.replicated_fault import BACK_SECONDS_MAX, CLUSTER, SENTINEL, ReplicatedFault
+from bench.faults.kinds.replicas.replicated_fault import (
+    BACK_SECONDS_MAX,
+    CLUSTER,
+    SENTINEL,
+    PrimaryFrozen,
+    ReplicatedFault,
+)
 from bench.faults.trial_sale import Stock, credentials_for, new_item, retire
 from bench.faults.wire.http_client import BuyerClient
 from seckill.models import SaleItem
@@ -78,29 +84,21 @@ class ClusterPrimaryKilled(SentinelPrimaryKilled):
         return [f"a buyer of an item of another primary was told {outcome}" for outcome in self._refused]
 
 
-class SentinelPrimaryFrozen(ReplicatedFault):
+class SentinelPrimaryFrozen(PrimaryFrozen):
     """It accepts connections and answers nothing, and when it runs again it does not know that it was replaced."""
 
     name = "sentinel-primary-frozen"
     description = "SIGSTOP to the primary for 10 s; its replica is promoted meanwhile"
-    duration_seconds = 10.0
-    demand = Demand(buyers=100, arrival_seconds=20.0, retry_seconds_max=14.0)
-    refusals_are_timed = True
 
     def inject(self) -> None:
-        self._former = self.primary()
         self.before_data_loss()
-        self.shop.freeze(self._former.name)
+        super().inject()
 
     def undo(self) -> None:
-        self._replaced = self.is_replaced(self._former)
-        self.shop.thaw(self._former.name)
+        super().undo()
         # Until it is told, it says yes to clients that still ask it.
         self.shop.wait_until(lambda: not self._former.is_primary, seconds_max=self.recovery_seconds_max)
         self.after_data_loss()
-
-    def took_effect(self) -> bool:
-        return self._replaced
 
 
 class ClusterPrimaryFrozen(SentinelPrimaryFrozen):
