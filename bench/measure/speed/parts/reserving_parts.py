@@ -247,19 +247,13 @@ def figures_of(times: Mapping[str, CallTimes]) -> dict[str, float]:
     return figures
 
 
+def refusal_part(name: str, title: str, item_of: Callable[[], SaleItem], outcome: Outcome) -> Part:
+    return Part(name=name, title=title, server=SHOP, measure=partial(refusal, item_of, outcome))
+
+
 PARTS = (
-    Part(
-        name="refusal",
-        title="refusal, sold out",
-        server=SHOP,
-        measure=partial(refusal, measured_sales.sold_out_item, Outcome.SOLD_OUT),
-    ),
-    Part(
-        name="refusal-not-open",
-        title="refusal, not open",
-        server=SHOP,
-        measure=partial(refusal, measured_sales.item_not_open, Outcome.NOT_OPEN),
-    ),
+    refusal_part("refusal", "refusal, sold out", measured_sales.sold_out_item, Outcome.SOLD_OUT),
+    refusal_part("refusal-not-open", "refusal, not open", measured_sales.item_not_open, Outcome.NOT_OPEN),
     Part(name="accepted", title="accepted reservation", server=SHOP, measure=accepted),
     Part(name="sell-out", title=f"{SELL_OUT_UNITS:,} units sell out", server=SHOP, measure=sell_out),
     Part(name="beside", title="others beside a stampede", server=SHOP, measure=beside_a_stampede),
