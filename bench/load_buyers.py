@@ -1,7 +1,7 @@
 """Buyers for load tests: `load-000001`, `load-000002`, …, and a pass for each.
 
-They are ordinary users without a password, so nobody can sign in as one. They are created when first needed and used
-again by the next test.
+They are ordinary users without a password, so signing in as one is impossible. They are created when first needed and
+used again by the next test.
 """
 
 import itertools

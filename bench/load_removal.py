@@ -1,7 +1,7 @@
 """Removes what load tests left in the shop: their sales with orders, holds and products, and their buyers.
 
 A sale is of a load test if it is unlisted and all its products are inactive ones that `open_load_sale` made; a buyer is
-one if the name is of `load_buyers` and nobody can sign in with it. Whatever does not fit wholly is kept and counted: a
+one if the name is of `load_buyers` and it has no usable password. Rows that do not fit wholly are kept and counted: a
 sale that is still open, one in which somebody else has bought, an order that a payment company knows, a buyer with an
 order in another sale.
 
@@ -36,7 +36,7 @@ OF_LOAD_TEST = Q(variant__product__slug__regex=rf"^{SLUG_PREFIX}[0-9]+$", varian
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """What can be removed, and what is kept and why, as numbers of rows."""
+    """The rows that can be removed, and those that are kept and why, as numbers."""
 
     sales: int
     orders: int
@@ -115,7 +115,7 @@ def remove(*, on_progress: Callable[[int], object] = lambda _count: None) -> Non
 def remove_sale(sale: Sale, *, on_progress: Callable[[int], object]) -> None:
     items = list(sale.items.all())
     for item in items:
-        # A reconcile that is under way ends first. What buyers were told becomes orders, so that nothing arrives later.
+        # A reconcile that is under way ends first. Each yes becomes an order, so that nothing arrives later.
         with item_lock(item_id=item.pk):
             if item.announced_at is not None:
                 intake.drain_all(item_id=item.pk)

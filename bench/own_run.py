@@ -1,6 +1,6 @@
-"""What `make bench` and `make faults` begin and end with: a directory of their own, a command with its own settings.
+"""The start and end of a measurement: a directory and servers of its own, and a command with its own settings.
 
-And the options with which both choose what is run.
+And the options with which `make bench` and `make faults` choose what is run.
 """
 
 import os
@@ -14,7 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shop.local.directory_lock import DirectoryInUse, lock_directory
+from shop.local.postgres import DataUnusable
+from shop.local.process import ProcessFailed
+from shop.local.servers import EmbeddedServers
 from shop.local.shop_processes import ROOT
+from shop.local.wheel import WheelMissing
+
+# Rows of the run before would make the next one slower.
+LEFTOVERS = ("postgres", "store", "broker", "logs", "secrets.json")
 
 
 def directory_from(arguments: Sequence[str], *, name: str) -> tuple[Path, list[str]]:
@@ -64,6 +72,34 @@ def run_command(command: str, arguments: Sequence[str], *, environment: Mapping[
         except KeyboardInterrupt:
             # The command gets the signal too, and stops what it started before it ends.
             continue
+
+
+def run_on_own_servers(
+    directory: Path, *commands: Sequence[str], more: Callable[[EmbeddedServers], Mapping[str, str]] = lambda servers: {}
+) -> int:
+    """Start empty servers, run the commands until one fails, and stop the servers. `more` adds to the environment.
+
+    Returns the exit code of the last command; 2 if a server could not be started.
+    """
+    servers = EmbeddedServers(directory)
+    try:
+        with lock_directory(directory=directory):
+            clear(directory, leftovers=LEFTOVERS)
+        servers.start()
+    except (DataUnusable, DirectoryInUse, ProcessFailed, WheelMissing) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        # The servers that had been started are stopped.
+        return 130
+    try:
+        own = {**environment(directory, servers.environment()), **more(servers)}
+        for command, *arguments in commands:
+            if code := run_command(command, arguments, environment=own):
+                return code
+        return 0
+    finally:
+        servers.stop()
 
 
 def add_choice(parser: ArgumentParser, *, names: Callable[[str], tuple[str, ...]], kind: str, more: str = "") -> None:

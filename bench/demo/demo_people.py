@@ -1,4 +1,4 @@
-"""People of demo orders. Nobody can sign in as one of them, and example.com delivers no mail."""
+"""People of demo orders. They cannot sign in, and example.com delivers no mail."""
 
 import random
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class DemoPerson:
 
 def load_people(count: int, *, now: datetime) -> list[User]:
     """Bring the number of demo people to `count`, and return them in the order in which they came."""
-    # Whoever signed up with such a name has a password.
+    # A person who signed up with such a name has a password.
     people = User.objects.filter(username__startswith=USERNAME_START, password__startswith="!").order_by("pk")
     for first in range(people.count(), count, BATCH_SIZE):
         User.objects.bulk_create(user_of(number, now=now) for number in range(first, min(first + BATCH_SIZE, count)))

@@ -61,7 +61,7 @@ Row = dict[str, Any]
 
 
 class Ware(NamedTuple):
-    """What an order needs to know of a variant."""
+    """The facts about a variant that an order needs."""
 
     variant_id: int
     price_minor: int
@@ -78,7 +78,7 @@ class OrderRows:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What PostgreSQL has drawn for an order and its lines."""
+    """The keys that PostgreSQL has drawn for an order and its lines."""
 
     order_id: int
     code: str
@@ -237,7 +237,7 @@ def add_refund(rows: OrderRows, order: Row, payment: Row, lines: Sequence[Row]) 
 
 
 def moves_of(planned: PlannedOrder) -> list[tuple[StockChange.Kind, datetime]]:
-    """What happened to the units, and when."""
+    """The movements of the units, and their times."""
     moves = [(Kind.HELD, planned.created_at)]
     if planned.paid_at is not None:
         moves.append((Kind.SOLD, planned.paid_at))

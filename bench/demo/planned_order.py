@@ -1,4 +1,4 @@
-"""What became of a demo order: drawn so that each state occurs about as often as in a shop, and fits its age."""
+"""The fate of a demo order: drawn so that each state occurs about as often as in a shop, and fits its age."""
 
 import random
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ EXPIRED, CANCELLED, REFUNDED = 6, 4, 3
 TRANSFER_TAKES = timedelta(days=3)
 UNPAID_OF_RECENT = 0.15
 SENT_AFTER, RECEIVED_AFTER = timedelta(hours=30), timedelta(days=8)
-# Of the orders that were received long ago, those that nobody has marked as completed.
+# Of the orders that were received long ago, the share that staff has not marked as completed.
 NEVER_COMPLETED = 0.04
 
 

@@ -7,6 +7,6 @@ small TCP proxy between them (`proxy`) can stall, cut and refuse connections and
 (`shop/failpoints.py`) kill a process from inside, at a given step.
 
 Read it in the order in which it happens: `__main__` (its own servers), `shop_under_test`, `trial_sale`,
-`buyer_threads` and `buyer_journey`, `trial`, `store_snapshot`, `checker`, `fault_table`.
+`buyer_journey`, `trial`, `store_snapshot`, `checker`, `fault_table`.
 What is about the ordinary shop is in `shopping/` and `kinds/ordinary/`.
 """

@@ -20,10 +20,9 @@ from bench.faults.kinds import (
     restored_database,
     standbys,
     store_outages,
-    switchover,
 )
-from bench.faults.kinds.ordinary import checkouts, last_units, ordinary_expiry, part_refunds, shared_stock
-from bench.faults.kinds.replicas import followers, primaries, promises, slots
+from bench.faults.kinds.ordinary import checkouts, ordinary_expiry, part_refunds, shared_stock
+from bench.faults.kinds.replicas import primaries, promises
 
 FAULTS: tuple[type[Fault], ...] = (
     Fault,
@@ -67,7 +66,7 @@ FAULTS: tuple[type[Fault], ...] = (
     data_loss.StoreDiskLost,
     data_loss.StoreBackupRestored,
     data_loss.Failover,
-    switchover.PlannedSwitchover,
+    data_loss.PlannedSwitchover,
     payments.WebhookTwice,
     payments.WebhookReplayed,
     payments.WebhookForged,
@@ -83,7 +82,7 @@ FAULTS: tuple[type[Fault], ...] = (
     payment_races.PaymentAtExpiry,
     checkouts.CheckoutKilledBeforeCommit,
     checkouts.CheckoutKilledAfterCommit,
-    last_units.LastUnits,
+    checkouts.LastUnits,
     ordinary_expiry.OrdinaryPaymentAtExpiry,
     shared_stock.SaleFromShelf,
     shared_stock.KilledInPublishing,
@@ -116,11 +115,11 @@ FAULTS: tuple[type[Fault], ...] = (
     # Each kind of store has a shop of its own, so those of one kind stand together.
     primaries.SentinelPrimaryKilled,
     primaries.SentinelPrimaryFrozen,
-    followers.SentinelMajorityLost,
+    primaries.SentinelMajorityLost,
     primaries.ClusterPrimaryKilled,
     primaries.ClusterPrimaryFrozen,
-    followers.ReplicaFrozen,
-    slots.SlotMigrated,
+    primaries.ReplicaFrozen,
+    primaries.SlotMigrated,
     promises.PromisedPrimaryKilled,
     promises.PromisedReplicaFrozen,
     promises.PromotionWhileAnswerWaits,

@@ -17,7 +17,7 @@ WORTH_RETRYING = {"paused", "not_open", "held_by_others", "too_few_left", "pass_
 
 
 class FinalStep(StrEnum):
-    """What the buyer does with the reservation."""
+    """How the buyer goes on with the reservation."""
 
     PAY = "pay"
     CANCEL = "cancel"

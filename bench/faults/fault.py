@@ -1,4 +1,4 @@
-"""What every fault has: a name, a description, a way to inject it and a way to undo it.
+"""The base of all faults: a name, a description, a way to inject it and a way to undo it.
 
 `inject` and `undo` run in the main thread while buyers buy. Moments and variants come from `rng`, which is seeded with
 the run's seed and the fault's name, so that `make faults SEED=… ARGS="--only NAME"` makes the same choices again.
@@ -45,7 +45,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialContext:
-    """What a fault works with: the shop, the item on sale, the goods beside it, the history, and the random choices."""
+    """The shop, the item on sale, the goods beside it, the history, and the random choices of one trial."""
 
     trial: str
     shop: ShopUnderTest
@@ -101,7 +101,7 @@ class Fault:
     duration_seconds: ClassVar[float] = 2.0
     stock: ClassVar[Stock] = Stock()
     demand: ClassVar[Demand] = Demand()
-    # What the ordinary shop sells meanwhile: nothing where no buyers come to it.
+    # The goods that the ordinary shop sells meanwhile: none where no buyers come to it.
     shelf: ClassVar[Shelf] = Shelf()
     # Whether refusals must come within the bound while it lasts.
     refusals_are_timed: ClassVar[bool] = False
@@ -109,8 +109,8 @@ class Fault:
     recovery_seconds_max: ClassVar[float] = 60.0
     # Whether the fault changes the quantity: then "sold out" may have been true at some time.
     quantity_moved: ClassVar[bool] = False
-    # What it disturbs, and which other parts must work for it to happen or to be judged: a pair is made of two faults
-    # that do not get in each other's way (`pairs`). Empty: it cannot be one of a pair.
+    # The parts that it disturbs, and those that must work for it to happen or to be judged. A pair is two faults that
+    # do not get in each other's way (`pairs`). Empty: it cannot be one of a pair.
     disturbs: ClassVar[frozenset[Part]] = frozenset()
     needs: ClassVar[frozenset[Part]] = frozenset()
 
@@ -118,7 +118,7 @@ class Fault:
         self.context = context
         self.shop = context.shop
         self.rng = context.rng
-        # What was chosen or done in this run, for the output.
+        # The choices and events of this run, for the output.
         self.variant = ""
         # When the store lost durable data, and the reservations that PostgreSQL had as orders just before.
         self.data_lost_s: float | None = None
@@ -140,7 +140,7 @@ class Fault:
         return True
 
     def violations(self) -> Sequence[str]:
-        """What else is wrong under this fault, in words; called when no work is pending any more."""
+        """More violations that this fault can show, in words; called when no work is pending any more."""
         return ()
 
     def before_data_loss(self) -> None:

@@ -14,6 +14,8 @@ from rich.table import Table
 
 from bench.faults.shop_under_test import ShopUnderTest
 from bench.faults.trial import Trial
+from bench.markdown_table import markdown_table
+from bench.measure.harness import system
 
 # A narrower terminal wraps the lines; a file does not.
 WIDTH = 150
@@ -57,26 +59,21 @@ def cells(trial: Trial) -> list[str]:
 
 def as_markdown(trials: Sequence[Trial]) -> str:
     """The table of docs/results/faults.md."""
-    lines = [f"| fault | {' | '.join(COLUMNS)} |", f"|---|{'---:|' * len(COLUMNS)}"]
-    lines += [f"| {trial.fault} | {' | '.join(cells(trial))} |" for trial in trials]
-    return "\n".join(lines) + "\n"
+    return (
+        markdown_table(("fault", *COLUMNS), ([trial.fault, *cells(trial)] for trial in trials), text_columns=1) + "\n"
+    )
 
 
 def as_json(trials: Sequence[Trial], *, seed: int, versions: dict[str, str]) -> str:
-    return (
-        json.dumps(
-            {
-                "seed": seed,
-                "kept": all(trial.kept for trial in trials),
-                "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
-                "machine": machine(),
-                "versions": versions,
-                "trials": [{**asdict(trial), "kept": trial.kept} for trial in trials],
-            },
-            indent=2,
-        )
-        + "\n"
-    )
+    everything = {
+        "seed": seed,
+        "kept": all(trial.kept for trial in trials),
+        "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {"system": system(), "processor": platform.machine(), "cores": os.cpu_count() or 0},
+        "versions": versions,
+        "trials": [{**asdict(trial), "kept": trial.kept} for trial in trials],
+    }
+    return json.dumps(everything, indent=2) + "\n"
 
 
 def versions(shop: ShopUnderTest) -> dict[str, str]:
@@ -88,11 +85,3 @@ def versions(shop: ShopUnderTest) -> dict[str, str]:
     packages = {name: metadata.version(name) for name in ("django", "celery", "kombu", "redis", "granian")}
     valkey = str(store.get("valkey_version") or store.get("redis_version"))
     return {"python": platform.python_version(), "postgres": postgres, "valkey": valkey, **packages}
-
-
-def machine() -> dict[str, str | int]:
-    return {
-        "system": f"{platform.system()} {platform.release()}",
-        "processor": platform.machine(),
-        "cores": os.cpu_count() or 0,
-    }

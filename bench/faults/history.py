@@ -16,7 +16,7 @@ UNKNOWN = "unknown"
 
 
 class Action(StrEnum):
-    """What a client asks for."""
+    """A request that a client can make."""
 
     RESERVE = "reserve"
     GET_RESERVATION = "get_reservation"

@@ -68,7 +68,7 @@ class ShopUnderTest:
         self.proxy = Proxy()
         self._kept_down: set[str] = set()
         self._died_s: dict[str, float] = {}
-        # What is to be done later, each with its monotonic time.
+        # Work for later, each with its monotonic time.
         self._planned: list[tuple[float, Callable[[], object]]] = []
         self._log = log
         # Store and PostgreSQL may be replaced by their replicas, so the harness too reaches them through links.

@@ -61,7 +61,7 @@ class StoreSnapshot:
         return sum(order.units for order in self.orders if order.keeps_units)
 
     def pending_work(self) -> list[str]:
-        """What still has to happen, in words; empty if nothing has."""
+        """The work that is still pending, in words; empty if there is none."""
         awaiting = sum(order.status == OrderStatus.AWAITING_PAYMENT for order in self.orders)
         unsettled = sum(not order.settled for order in self.orders)
         counts = {

@@ -1,14 +1,15 @@
 """One trial for each fault: buyers buy, the fault is injected and undone, all work settles, the checker compares."""
 
 import random
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from django.db import DatabaseError
 
-from bench.faults.buyer_journey import Demand
-from bench.faults.buyer_threads import BuyerThreads, sale_journeys, shopping_trips
+from bench.faults.buyer_journey import Demand, behaviour_from, journey
 from bench.faults.checker import Findings, check, first_yes, seconds_of_failed_calls
 from bench.faults.fault import Fault, TrialContext
 from bench.faults.history import Event, History
@@ -16,9 +17,10 @@ from bench.faults.shop_under_test import CELERY, WEBS, ShopUnderTest
 from bench.faults.shopping.goods import Goods, end_forgotten, new_goods, take_off_the_shelf
 from bench.faults.shopping.purchase_check import check_purchases, split
 from bench.faults.shopping.purchase_snapshot import PurchaseSnapshot, take_purchases
+from bench.faults.shopping.shopping_trip import choose_units, shopping_trip
 from bench.faults.store_snapshot import StoreSnapshot, take_snapshot
-from bench.faults.trial_sale import Stock, credentials_for, retire
-from bench.faults.wire.http_client import BuyerClient
+from bench.faults.trial_sale import Credentials, Stock, credentials_for, retire
+from bench.faults.wire.http_client import CALL_SECONDS_MAX, BuyerClient
 from orders.repair.audit import audit
 from seckill.models import SaleItem
 from seckill.store.client import StoreUnreachable
@@ -34,6 +36,56 @@ RECOVERY_SECONDS_MAX = 60.0
 POLL_SECONDS = 0.2
 # The shortest hold that the admin accepts.
 SHORT_HOLD_SECONDS = 5
+# The work of one thread; called with `started_s` and `stop`.
+Journey = Callable[..., None]
+
+
+class BuyerThreads:
+    """Buyers who arrive one after the other and end when they are done, or after `stop`."""
+
+    def __init__(self, *, trial: str, journeys: Sequence[Journey], demand: Demand) -> None:
+        self._stop = threading.Event()
+        # By then even the last of them should be done.
+        self.seconds_max = 4 * demand.retry_seconds_max + demand.arrival_seconds + CALL_SECONDS_MAX
+        started_s = time.monotonic()
+        self._threads = [
+            threading.Thread(
+                target=journey,
+                kwargs={"started_s": started_s, "stop": self._stop},
+                name=f"{trial}-{number}",
+                daemon=True,
+            )
+            for number, journey in enumerate(journeys)
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def all_done(self) -> bool:
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def stop(self) -> None:
+        """No buyer starts another call; `all_done` becomes true when the calls under way have ended."""
+        self._stop.set()
+
+
+def sale_journeys(context: TrialContext, *, demand: Demand, credentials: Sequence[Credentials]) -> list[Journey]:
+    """Those of the buyers in the trial's sale."""
+    return [
+        partial(journey, client, behaviour_from(demand, context.rng), item_id=context.item.pk)
+        for client in context.buyers(credentials)
+    ]
+
+
+def shopping_trips(context: TrialContext, *, demand: Demand) -> list[Journey]:
+    """Those of the buyers in the ordinary shop."""
+    trips: list[Journey] = []
+    for client in context.shoppers(count=demand.shoppers):
+        behaviour = behaviour_from(demand, context.rng)
+        units_of = choose_units(behaviour, skus=context.goods.skus, rng=context.rng)
+        trips.append(partial(shopping_trip, client, behaviour, units_of=units_of))
+    return trips
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +238,7 @@ def failed_trial(kind: type[Fault], *, error: Exception, seconds: float) -> Tria
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshots:
-    """What both stores say of the sale, and what the ordinary shop has beside it."""
+    """The state of the sale in both stores, and of the ordinary shop beside it."""
 
     sale: StoreSnapshot
     shop: PurchaseSnapshot
@@ -234,7 +286,7 @@ def may_be_lost(fault: Fault, events: Sequence[Event]) -> set[str]:
 def further_violations(
     fault: Fault, snapshots: Snapshots, *, slowest: float | None, recovery_seconds: float | None
 ) -> list[str]:
-    """What is wrong besides the checker's findings."""
+    """Violations that the checker does not look for."""
     violations = [*fault.violations(), *snapshots.pending_work(), *audited(fault.context.item)]
     if not fault.took_effect():
         violations.append("the fault did not take effect, so this trial proves nothing")
@@ -247,7 +299,7 @@ def further_violations(
 
 
 def audited(item: SaleItem) -> list[str]:
-    """What the shop's own audit finds, as `manage.py sale_audit` does."""
+    """The findings of the shop's own audit, as `manage.py sale_audit` lists them."""
     comparison = audit(item_id=item.pk).comparison
     return [f"audit: {problem}" for problem in [*comparison.differences, *comparison.mismatched_totals]]
 

@@ -1,4 +1,4 @@
-"""What one trial needs: a new sale in the running shop, and buyers with passes and API tokens."""
+"""The setup of one trial: a new sale in the running shop, and buyers with passes and API tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ RETIRED = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stock:
-    """What is on sale and how long it is held. By default fewer units than buyers want, so that it can be oversold."""
+    """The units on sale and their hold time. By default fewer units than buyers want, so that it can be oversold."""
 
     quantity: int = 40
     per_buyer_max: int = 2

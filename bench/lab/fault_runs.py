@@ -45,7 +45,7 @@ SIGNALS = {Fault.PAUSED: signal.SIGSTOP, Fault.KILLED: signal.SIGKILL}
 
 @dataclass(frozen=True, slots=True)
 class FaultRun:
-    """What one fault did to one strategy; where the buyer was stopped at several commands, the worst of each figure.
+    """The damage of one fault to one strategy; after stops at several commands, the worst of each figure.
 
     `stops` are the commands before which the buyer was stopped; `answers_before` is how many answers the buyers had
     got when the store was killed. `unsold` are units that a buyer asked for and that are left, or that were taken

@@ -1,4 +1,4 @@
-"""What a run measured, from the results of its calls and the counters of its servers."""
+"""The measurements of a run, from the results of its calls and the counters of its servers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the lab prints and writes: tables for the terminal, JSON for programs."""
+"""The output of the lab: tables for the terminal, JSON for programs."""
 
 import json
 import os
@@ -12,6 +12,7 @@ from rich.table import Table
 
 from bench.lab.fault_runs import FaultRun
 from bench.lab.series import Run, SeriesResult
+from bench.measure.harness import terminal_table
 
 
 def show(results: Sequence[SeriesResult], *, console: Console) -> None:
@@ -32,7 +33,7 @@ def tables_of(result: SeriesResult) -> list[Table]:
 
 
 def judgements_table(name: str, runs: Sequence[Run]) -> Table:
-    """What each strategy sold in one setting, and what was expected of it."""
+    """The units that each strategy sold in one setting, and the result expected of it."""
     setting = runs[0].setting
     title = f"{name}: {setting.buyers:,} buyers, {setting.stock:,} units, {setting.concurrency} clients at a time"
     table = Table(title=title, title_justify="left")
@@ -49,11 +50,10 @@ def judgements_table(name: str, runs: Sequence[Run]) -> Table:
 
 
 def costs_table(runs: Sequence[Run]) -> Table:
-    """What each strategy cost in the same setting."""
-    table = Table(title="Cost of an attempt; all but the times is counted by the server", title_justify="left")
-    table.add_column("strategy", no_wrap=True)
-    for column in ("calls/s", "p50 ms", "p95", "p99", "trips", "cmds", "bytes", "CPU µs"):
-        table.add_column(column, justify="right", no_wrap=True)
+    """The cost of each strategy in the same setting."""
+    title = "Cost of an attempt; all but the times is counted by the server"
+    numbers = ("calls/s", "p50 ms", "p95", "p99", "trips", "cmds", "bytes", "CPU µs")
+    table = terminal_table(title, words=("strategy",), numbers=numbers)
     for run in runs:
         measures = run.measures
         table.add_row(
@@ -82,12 +82,9 @@ def figure(value: float | None, digits: int) -> str:
 
 
 def fault_runs_table(fault_runs: Sequence[FaultRun]) -> Table:
-    """What each fault did to each strategy."""
-    table = Table(title="Under faults", title_justify="left")
-    for column in ("strategy", "fault"):
-        table.add_column(column, no_wrap=True)
-    for column in ("oversold", "unsold", "stuck", "errors"):
-        table.add_column(column, justify="right")
+    """The damage that each fault did to each strategy."""
+    counted = ("oversold", "unsold", "stuck", "errors")
+    table = terminal_table("Under faults", words=("strategy", "fault"), numbers=counted)
     table.add_column("struck")
     for fault_run in fault_runs:
         table.add_row(
@@ -98,15 +95,15 @@ def fault_runs_table(fault_runs: Sequence[FaultRun]) -> Table:
             "stuck" if fault_run.stuck else "–",
             str(fault_run.errors or "–"),
             moment_of(fault_run),
-            style="bold red"
-            if fault_run.unexpected
-            else "red"
-            if fault_run.oversold
-            else "yellow"
-            if fault_run.stuck
-            else "",
+            style=style_of_fault(fault_run),
         )
     return table
+
+
+def style_of_fault(fault_run: FaultRun) -> str:
+    if fault_run.unexpected:
+        return "bold red"
+    return "red" if fault_run.oversold else "yellow" if fault_run.stuck else ""
 
 
 def moment_of(fault_run: FaultRun) -> str:
@@ -117,7 +114,7 @@ def moment_of(fault_run: FaultRun) -> str:
 
 
 def machine(versions: dict[str, str]) -> dict[str, str]:
-    """What the figures were measured on."""
+    """The machine and the versions of a measurement."""
     return {
         "cores": str(os.cpu_count()),
         "processor": platform.machine(),

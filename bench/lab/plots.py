@@ -123,7 +123,7 @@ def rating_of(run: Run, fault_runs: Sequence[FaultRun]) -> tuple[str, str]:
 
 
 def flaw_under_fault(fault_run: FaultRun) -> str:
-    """What was wrong under a fault; empty if nothing was. A store that lost its data is right to sell nothing."""
+    """The violations under a fault; empty if there are none. A store that lost its data is right to sell nothing."""
     when = WHEN[fault_run.fault]
     if fault_run.oversold:
         return f"oversold {when}"

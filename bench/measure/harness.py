@@ -1,4 +1,4 @@
-"""What speed, growth and durability share: tables for the terminal, and what was measured on."""
+"""The common parts of speed, growth and durability: tables for the terminal, and the facts of the machine."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""What the buyers of an item were told, by the ids of their reservations."""
+"""The answers to the buyers of an item, by the ids of their reservations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ IN_DOUBT = {NO_ANSWER, UNAVAILABLE}
 
 @dataclass(frozen=True, slots=True)
 class BuyerAnswers:
-    """What the buyers were told. `yes` is reservation id → its first yes; `in_doubt` are ids without a sure answer.
+    """The answers to the buyers. `yes` is reservation id → its first yes; `in_doubt` are ids without a sure answer.
 
     `inconsistent` counts yeses that differ from their call or from the first yes.
     """
@@ -28,7 +28,7 @@ class BuyerAnswers:
 def collect_answers(
     *, item_ids: Sequence[int], chains: Sequence[Sequence[Call]], answers: Sequence[Answer]
 ) -> dict[int, BuyerAnswers]:
-    """What the buyers of each item were told. A call whose process died is in doubt as well."""
+    """The answers to the buyers of each item. A call whose process died is in doubt as well."""
     item_of: dict[int, int] = {}
     calls: dict[int, dict[int, Call]] = {item_id: {} for item_id in item_ids}
     for chain in chains:

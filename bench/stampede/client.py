@@ -33,7 +33,7 @@ BARRIER_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What one process has to do. `urls` has one for each item; `seconds_max` counts from the barrier."""
+    """The work of one process. `urls` has one for each item; `seconds_max` counts from the barrier."""
 
     urls: Mapping[int, str]
     chains: Sequence[Sequence[Call]]

@@ -1,4 +1,4 @@
-"""What PostgreSQL and the reservation store say of an item and of the reservations of a load test."""
+"""The figures that PostgreSQL and the reservation store have of an item and of the reservations of a load test."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ def buyers_above_limit(item: SaleItem) -> int:
 
 @dataclass(frozen=True, slots=True)
 class StoreComparison:
-    """What both stores say of the item as a whole."""
+    """The figures of the item as a whole in both stores."""
 
     counters: ledger.Counters | None
     oversold: int

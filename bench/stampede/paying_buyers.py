@@ -1,7 +1,7 @@
 """Buyers who pay for earlier orders while the stampede runs: does the shop stay usable for them?
 
 Each opens the order, starts its payment, and their payment company (the simulated one) reports the money, at a rate
-that an idle shop does not notice. What is measured is how long each call takes.
+that an idle shop does not notice. The time of each call is measured.
 """
 
 import json
@@ -56,7 +56,7 @@ class PayingBuyers(CallingThreads):
         self._lock = threading.Lock()
 
     def times(self) -> dict[str, CallTimes]:
-        """What was measured, by kind of call."""
+        """The measurements, by kind of call."""
         return {kind: self._calls.times(kind) for kind in (ORDER, START, WEBHOOK)}
 
     def _pay(self) -> None:

@@ -1,4 +1,4 @@
-"""Who asks for what: every call of a load test, prepared before the first one is sent. No Django in here.
+"""Every call of a load test, prepared before the first one is sent. No Django in here.
 
 Each buyer sends one call, and some send more, as real buyers do. Some repeat their call with the same pass, and must
 get the same reservation; some ask twice, with a new pass for each, and must stay within their limit.
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class CallKind(StrEnum):
-    """What a call is to its buyer."""
+    """The purpose of a call for its buyer."""
 
     FIRST = "first"
     REPEAT = "repeat"
@@ -33,7 +33,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a call.
+    """The result of a call.
 
     `outcome` is the shop's answer; `no_answer` if every try failed, `not_sent` if time was up before, `http_NNN` if the
     answer is not one of the shop's documents. `tries` counts the requests sent; `answered_s` is the machine's monotonic

@@ -118,7 +118,7 @@ def seconds(number: float | None) -> str:
 
 
 def summary(verdict: Verdict) -> str:
-    """What the figures mean, in sentences."""
+    """Explain the figures in sentences."""
     if not verdict.kept:
         return f"The shop broke a promise: {problems(verdict)}."
     sentences = []

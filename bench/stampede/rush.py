@@ -22,7 +22,7 @@ class RushFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RushResult:
-    """What came back. Times are the machine's monotonic clock; `started_s` is when the barrier opened.
+    """The answers that came back. Times are the machine's monotonic clock; `started_s` is when the barrier opened.
 
     `died` counts processes that ended without a report; the answers to their calls are missing here.
     """

@@ -1,4 +1,4 @@
-"""What a load test needs before its first call: an item that is open, and a running shop that knows it."""
+"""Prepares a load test before its first call: an item that is open, and a running shop that knows it."""
 
 import http.client
 import ipaddress
@@ -21,7 +21,7 @@ from seckill.phase import Phase
 from seckill.publication import CannotPublish
 from shop.times.zone import time_with_offset
 
-# As long as a pass is valid: nobody could buy with it later.
+# As long as a pass is valid: later it would be refused.
 OWN_SALE_SECONDS = 900
 # The web server polls the store for new sales, ten times a second.
 OPEN_SECONDS_MAX = 5.0

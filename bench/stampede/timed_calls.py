@@ -59,7 +59,7 @@ class TimedCalls:
         return reply
 
     def times(self, kind: str) -> CallTimes:
-        """What was measured."""
+        """The measurements so far."""
         ordered_ms = sorted(1000 * seconds for seconds in self._seconds[kind])
         return CallTimes(
             calls=len(ordered_ms),

@@ -47,7 +47,7 @@ class WaitingCalls:
     async def take(self) -> Turn | None:
         """The next call to send, as soon as there is one; None if all have been sent and none is to be repeated.
 
-        A connection that gets None can end: whoever is sending a call comes back for what follows it.
+        A connection that gets None can end: the one that is sending a call comes back for those that follow.
         """
         while self._new or self._again:
             due = bool(self._again) and self._again[0].due_s <= time.monotonic()

@@ -92,7 +92,7 @@ class AofCutEverywhere(Fault):
 
 
 def inconsistencies(client: Any, *, item_id: int) -> list[str]:
-    """What does not match in one item of a store; empty if every reservation is complete or absent."""
+    """The differences in one item of a store; empty if every reservation is complete or absent."""
     keys = keys_of(item_id)
     item = client.hgetall(keys.item)
     quantity, left, held, sold = (int(item[name]) for name in (b"quantity", b"left", b"held", b"sold"))

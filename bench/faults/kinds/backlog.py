@@ -52,7 +52,7 @@ class BacklogFull(Fault):
                 self.shop.wait(LOOK_SECONDS)
 
     def _look(self, attempt: int) -> None:
-        """What buyers are told while the outbox is full."""
+        """The answers that buyers get while the outbox is full."""
         item_id = self.context.item.pk
         self._lengths.append(self._length())
         again = self._early.reserve(item_id=item_id, units=1, attempt=attempt)

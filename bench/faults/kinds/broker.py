@@ -14,6 +14,7 @@ from django.conf import settings
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
+from bench.faults.kinds.processes import ProcessDown, ProcessFrozen, ProcessKilled
 from bench.faults.shop_under_test import answers
 from bench.faults.store_snapshot import reservations_in_database
 from bench.faults.trial_sale import Stock, new_item, retire
@@ -37,8 +38,6 @@ DRAINED_SECONDS_MAX = 30.0
 RINGS_AT_ONCE = 400
 # Up to 500 messages of about one kilobyte in each of six queues, and sessions of the buyers.
 GROWTH_KILOBYTES_MAX = 4_000
-RESTARTS = 20
-RESTARTS_SECONDS = 60.0
 
 
 class BrokerFault(Fault):
@@ -67,32 +66,22 @@ class BrokerFault(Fault):
         return violations
 
 
-class BrokerDown(BrokerFault):
+class BrokerDown(BrokerFault, ProcessDown):
     name = "broker-down"
     description = "kill -9 of the broker, which stays down for 5 s"
+    target = "broker"
     duration_seconds = 5.0
     demand = Demand(arrival_seconds=9.0)
     disturbs = frozenset({Part.BROKER})
 
-    def inject(self) -> None:
-        self.shop.keep_down("broker")
 
-    def undo(self) -> None:
-        self.shop.bring_up("broker")
-
-
-class BrokerPaused(BrokerFault):
+class BrokerPaused(BrokerFault, ProcessFrozen):
     name = "broker-paused"
     description = "the broker is frozen for 12 s: it accepts connections and answers nothing"
+    target = "broker"
     duration_seconds = 12.0
     demand = Demand(arrival_seconds=15.0)
     disturbs = frozenset({Part.BROKER})
-
-    def inject(self) -> None:
-        self.shop.freeze("broker")
-
-    def undo(self) -> None:
-        self.shop.thaw("broker")
 
 
 class BrokerFlushed(BrokerFault):
@@ -101,8 +90,7 @@ class BrokerFlushed(BrokerFault):
     disturbs = frozenset({Part.BROKER})
 
     def inject(self) -> None:
-        url = urlsplit(settings.REDIS_URL)
-        client_at(url.port or 0, password=url.password or "").flushall()
+        broker_client().flushall()
 
 
 class WorkersAway(BrokerFault):
@@ -131,7 +119,7 @@ class WorkersAway(BrokerFault):
                 sweeps.send_due(time.monotonic() - began_s)
                 self.shop.wait(max(0.0, began_s + self.away_seconds * number / RINGS - time.monotonic()))
         self._sweeps = sweeps.wanted
-        self._messages = {queue: int(self._broker().llen(queue)) for queue in QUEUES}
+        self._messages = {queue: int(broker_client().llen(queue)) for queue in QUEUES}
         self._bytes_meanwhile = self._used_bytes()
 
     def undo(self) -> None:
@@ -165,15 +153,11 @@ class WorkersAway(BrokerFault):
 
     def _waiting(self) -> dict[str, int]:
         """Messages by queue, without those of the sweeps that beat has just sent."""
-        lengths = {queue: int(self._broker().llen(queue)) for queue in QUEUES}
+        lengths = {queue: int(broker_client().llen(queue)) for queue in QUEUES}
         return {queue: length for queue, length in lengths.items() if length > JUST_SENT_MAX}
 
-    def _broker(self) -> Any:
-        url = urlsplit(settings.REDIS_URL)
-        return client_at(url.port or 0, password=url.password or "")
-
     def _used_bytes(self) -> int:
-        return int(self._broker().info("memory")["used_memory"])
+        return int(broker_client().info("memory")["used_memory"])
 
 
 class WorkersAwayFullTime(WorkersAway):
@@ -204,13 +188,16 @@ class Sweeps:
                 self._scheduler.apply_async(self._scheduler.schedule[name], advance=False)
 
 
-class BrokerRestarted(BrokerFault):
+class BrokerRestarted(BrokerFault, ProcessKilled):
     name = "broker-restarted-20-times"
     description = "kill -9 of the broker 20 times in a minute"
+    target = "broker"
+    kills = 20
+    pause_seconds = (3.0, 3.0)
     duration_seconds = 0.0
     demand = Demand(buyers=120, arrival_seconds=62.0)
 
-    def inject(self) -> None:
-        for _time in range(RESTARTS):
-            self.shop.kill("broker")
-            self.shop.wait(RESTARTS_SECONDS / RESTARTS)
+
+def broker_client() -> Any:
+    url = urlsplit(settings.REDIS_URL)
+    return client_at(url.port or 0, password=url.password or "")

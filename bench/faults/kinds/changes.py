@@ -106,7 +106,7 @@ class WorkerKilledInChange(ChangeFault):
 
 
 class StoreRestartedInAddition(ChangeFault):
-    """No worker runs, so that nobody finishes the addition before the units are reserved and the store restarts."""
+    """No worker runs, so that the addition is not finished before the units are reserved and the store restarts."""
 
     name = "store-restarted-in-addition"
     description = "a process dies after it added units in the store, the units are reserved, and the store restarts"

@@ -11,6 +11,7 @@ class ClockOff(Fault):
 
     processes: tuple[str, ...] = ()
     seconds = HOUR_SECONDS
+    needs = frozenset({Part.BROKER, Part.POSTGRES, Part.STORE})
     starts_after_seconds = (0.0, 0.2)
     duration_seconds = 6.0
     # Stopping and starting takes some seconds too.
@@ -33,16 +34,12 @@ class WorkerClockAhead(ClockOff):
     description = "the clocks of the workers are an hour ahead"
     processes = ("worker", "errands", "repair")
     disturbs = frozenset({Part.WORKER})
-    needs = frozenset({Part.BROKER, Part.POSTGRES, Part.STORE})
 
 
-class WorkerClockBehind(ClockOff):
+class WorkerClockBehind(WorkerClockAhead):
     name = "clock-worker-behind"
     description = "the clocks of the workers are an hour behind"
-    processes = ("worker", "errands", "repair")
     seconds = -HOUR_SECONDS
-    disturbs = frozenset({Part.WORKER})
-    needs = frozenset({Part.BROKER, Part.POSTGRES, Part.STORE})
 
 
 class BeatClockAhead(ClockOff):
@@ -50,16 +47,12 @@ class BeatClockAhead(ClockOff):
     description = "beat's clock is an hour ahead"
     processes = ("beat",)
     disturbs = frozenset({Part.BEAT})
-    needs = frozenset({Part.BROKER, Part.POSTGRES, Part.STORE})
 
 
-class BeatClockBehind(ClockOff):
+class BeatClockBehind(BeatClockAhead):
     name = "clock-beat-behind"
     description = "beat's clock is an hour behind"
-    processes = ("beat",)
     seconds = -HOUR_SECONDS
-    disturbs = frozenset({Part.BEAT})
-    needs = frozenset({Part.BROKER, Part.POSTGRES, Part.STORE})
 
 
 class WebClockAhead(ClockOff):
@@ -67,13 +60,9 @@ class WebClockAhead(ClockOff):
     description = "the clock of one web process is an hour ahead, so every pass looks expired to it"
     processes = ("web2",)
     disturbs = frozenset({Part.WEB})
-    needs = frozenset({Part.BROKER, Part.POSTGRES, Part.STORE})
 
 
-class WebClockBehind(ClockOff):
+class WebClockBehind(WebClockAhead):
     name = "clock-web-behind"
     description = "the clock of one web process is an hour behind"
-    processes = ("web2",)
     seconds = -HOUR_SECONDS
-    disturbs = frozenset({Part.WEB})
-    needs = frozenset({Part.BROKER, Part.POSTGRES, Part.STORE})

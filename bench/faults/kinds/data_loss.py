@@ -1,15 +1,18 @@
 """The reservation store loses data: all of it, one key, the end of its file, or what a replica did not have.
 
-Of the yeses given before, only those that are orders in PostgreSQL are promised. What only the store had is lost, and
-counted as "not promised". Even so no unit may be sold twice, and no buyer may be told "sold out" because a key is
+The shop promises only those earlier yeses that are orders in PostgreSQL. The rest was only in the store, is lost, and
+is counted as "not promised". Even so no unit may be sold twice, and no buyer may be told "sold out" because a key is
 missing.
 """
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
+from bench.faults.shop_under_test import STORE_LINKS, ShopUnderTest
 from bench.faults.wire.proxy import Mode
 from bench.faults.wire.raw_valkey import client_at
 from seckill.store.keys import keys_of
@@ -21,6 +24,7 @@ DEMAND = Demand(buyers=80, arrival_seconds=10.0, retry_seconds_max=8.0)
 # A reservation takes some 600 bytes of the append-only file.
 CUT_BYTES_MAX = 2_500
 REPLICA_SECONDS_MAX = 20.0
+FORMER = "former-store"
 
 
 class DataLost(Fault):
@@ -118,26 +122,16 @@ class Failover(DataLost):
 
     def lose_data(self) -> None:
         port, link_port = free_ports(count=2)
-        number = sum(1 for _ in self.shop.directory.glob("store-replica-*"))
-        name = f"store-replica-{number}"
-        process = self.shop.valkey(name, port=port, fsync=STORE_FSYNC)
+        name = f"store-replica-{sum(1 for _ in self.shop.directory.glob('store-replica-*'))}"
         self.shop.proxy.add(name, port=link_port, target_port=self.shop.store_port)
-        self.shop.add(name, process)
-        self.shop.await_answers(name)
-        replica = client_at(port, password=self.shop.password)
-        replica.config_set("masterauth", self.shop.password)
-        replica.replicaof("127.0.0.1", link_port)
-        self._followed = self.shop.wait_until(
-            lambda: replica.info("replication").get("master_link_status") == "up", seconds_max=REPLICA_SECONDS_MAX
-        )
+        replica, self._followed = start_replica(self.shop, name, port=port, primary_port=link_port)
         self.shop.proxy.switch(Mode.STALL, name)
         self.shop.wait(1.5)
         self.before_data_loss()
         self.shop.keep_down("store")
         self.shop.proxy.switch(Mode.REFUSE, name)
         replica.replicaof("NO", "ONE")
-        self.shop.processes.pop(name)
-        self.shop.promote(process, port=port)
+        self.shop.promote(self.shop.processes.pop(name), port=port)
 
     def undo(self) -> None:
         self.shop.bring_up("store")
@@ -146,6 +140,53 @@ class Failover(DataLost):
         return self._followed
 
 
+def start_replica(shop: ShopUnderTest, name: str, *, port: int, primary_port: int) -> tuple[Any, bool]:
+    """A client of a new replica, and whether it has what the primary has."""
+    shop.add(name, shop.valkey(name, port=port, fsync=STORE_FSYNC))
+    shop.await_answers(name)
+    replica = client_at(port, password=shop.password)
+    replica.config_set("masterauth", shop.password)
+    replica.replicaof("127.0.0.1", primary_port)
+
+    def follows() -> bool:
+        return bool(replica.info("replication").get("master_link_status") == "up")
+
+    return replica, shop.wait_until(follows, seconds_max=REPLICA_SECONDS_MAX)
+
+
 def last_file(directory: Path) -> Path:
     """The file to which the store appends now."""
     return max(directory.glob("*.incr.aof"), key=lambda path: int(path.name.split(".")[-3]))
+
+
+class PlannedSwitchover(Fault):
+    """FAILOVER waits until the replica has everything. The former primary becomes a replica and answers READONLY."""
+
+    name = "planned-switchover"
+    description = "FAILOVER of the store to its replica; connections to the former primary stay open"
+    demand = Demand(buyers=80, arrival_seconds=8.0, retry_seconds_max=8.0)
+    disturbs = frozenset({Part.STORE})
+
+    def inject(self) -> None:
+        shop = self.shop
+        (port,) = free_ports(count=1)
+        name = f"store-switched-{sum(1 for _ in shop.directory.glob('store-switched-*'))}"
+        primary = shop.store_client()
+        primary.config_set("masterauth", shop.password)
+        replica, followed = start_replica(shop, name, port=port, primary_port=shop.store_port)
+        primary.execute_command("FAILOVER", "TO", "127.0.0.1", port)
+        self._switched = followed and shop.wait_until(
+            lambda: replica.info("replication")["role"] == "master", seconds_max=REPLICA_SECONDS_MAX
+        )
+        shop.processes[FORMER] = shop.processes["store"]
+        shop.processes["store"] = shop.processes.pop(name)
+        shop.store_port = port
+        shop.proxy.retarget(port, *STORE_LINKS, reset=False)
+
+    def took_effect(self) -> bool:
+        return self._switched
+
+    def violations(self) -> Sequence[str]:
+        # Until now the former primary was there, so that a client could have stayed with it.
+        self.shop.remove(FORMER)
+        return ()

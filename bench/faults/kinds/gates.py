@@ -1,4 +1,4 @@
-"""The store hangs or is killed while the gate refuses: nobody waits, and whoever had a yes hears it again."""
+"""The store hangs or is killed while the gate refuses: buyers do not wait, and a repeated call gets the same yes."""
 
 import threading
 import time

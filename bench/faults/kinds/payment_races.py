@@ -49,7 +49,7 @@ class Race:
 
 
 class PaymentAtDeadline(Fault, ABC):
-    """Buyers order over HTTP, and the shop is notified over HTTP. What is ordered, and how, is said below this class.
+    """Buyers order over HTTP, and the shop is notified over HTTP. The subclasses say what is ordered, and how.
 
     Payment pages are opened and paid by function calls in this process, which meet their moment more exactly.
     """
@@ -70,7 +70,7 @@ class PaymentAtDeadline(Fault, ABC):
 
     @abstractmethod
     def order_of(self, client: BuyerClient) -> Order | None:
-        """What this buyer has ordered."""
+        """The order of this buyer."""
 
     def before_deadlines(self, races: Sequence[Race]) -> None:
         """All pages are open, and no deadline has passed. `races` are sorted by their moments."""

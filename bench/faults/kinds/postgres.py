@@ -11,6 +11,7 @@ from django.utils import timezone
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
 from bench.faults.kinds.network import INJECT_SECONDS_MAX
+from bench.faults.kinds.processes import ProcessDown, ProcessKilled
 from bench.faults.wire.proxy import DropRule
 from orders.models import Order
 from seckill.models import SaleItem
@@ -20,30 +21,23 @@ from seckill.store.keys import keys_of
 DEADLOCKS_TRIED = 3
 
 
-class PostgresKilled(Fault):
+class PostgresKilled(ProcessKilled):
     name = "postgres-killed"
     description = "kill -9 of PostgreSQL and its children; it is started again at once"
+    target = "postgres"
     disturbs = frozenset({Part.POSTGRES})
 
-    def inject(self) -> None:
-        self.shop.kill("postgres")
 
-
-class PostgresDown(Fault):
+class PostgresDown(ProcessDown):
     """Reserving makes no query, so buyers are told yes meanwhile; the orders follow afterwards."""
 
     name = "postgres-down"
     description = "kill -9 of PostgreSQL, which stays down for 6 s"
+    target = "postgres"
     duration_seconds = 6.0
     demand = Demand(arrival_seconds=10.0)
     refusals_are_timed = True
     disturbs = frozenset({Part.POSTGRES})
-
-    def inject(self) -> None:
-        self.shop.keep_down("postgres")
-
-    def undo(self) -> None:
-        self.shop.bring_up("postgres")
 
 
 class PostgresRestarted(Fault):

@@ -43,6 +43,43 @@ class DiesAtFailpoint(Fault):
         return self._died
 
 
+class ProcessDown(Fault):
+    """kill -9 of the process `target`, which stays down for a while."""
+
+    target = ""
+
+    def inject(self) -> None:
+        self.shop.keep_down(self.target)
+
+    def undo(self) -> None:
+        self.shop.bring_up(self.target)
+
+
+class ProcessFrozen(Fault):
+    """The process `target` accepts connections and answers nothing for a while."""
+
+    target = ""
+
+    def inject(self) -> None:
+        self.shop.freeze(self.target)
+
+    def undo(self) -> None:
+        self.shop.thaw(self.target)
+
+
+class ProcessKilled(Fault):
+    """kill -9 of the process `target`, which is started again at once, as often as `kills` says."""
+
+    target = ""
+    kills = 1
+    pause_seconds = (0.0, 0.0)
+
+    def inject(self) -> None:
+        for _time in range(self.kills):
+            self.shop.kill(self.target)
+            self.shop.wait(self.rng.uniform(*self.pause_seconds))
+
+
 class WebKilledBeforeScript(DiesAtFailpoint):
     name = "web-killed-before-script"
     description = "a web process dies after it read the pass, before it calls the store"
@@ -91,15 +128,13 @@ class WorkerKilledAfterCommit(DiesAtFailpoint):
     disturbs = frozenset({Part.WORKER})
 
 
-class WorkerKilled(Fault):
+class WorkerKilled(ProcessKilled):
     name = "worker-killed"
     description = "kill -9 of the worker and its children, twice"
+    target = "worker"
+    kills = 2
+    pause_seconds = (1.0, 3.0)
     disturbs = frozenset({Part.WORKER})
-
-    def inject(self) -> None:
-        for _time in range(2):
-            self.shop.kill("worker")
-            self.shop.wait(self.rng.uniform(1.0, 3.0))
 
 
 class TwoConsumers(Fault):
@@ -169,17 +204,12 @@ class WorkerPaused(Fault):
         return self._held
 
 
-class BeatDown(Fault):
+class BeatDown(ProcessDown):
     name = "beat-down"
     description = "no beat, and therefore no sweeps, for 8 s"
+    target = "beat"
     duration_seconds = 8.0
     disturbs = frozenset({Part.BEAT})
-
-    def inject(self) -> None:
-        self.shop.keep_down("beat")
-
-    def undo(self) -> None:
-        self.shop.bring_up("beat")
 
 
 class TwoBeats(Fault):

@@ -26,7 +26,7 @@ from shop.local.wheel import wheel_program
 # So long the shop goes on selling and being paid after the backup.
 SECONDS_AFTER_BACKUP = 5.0
 PROGRAM_SECONDS_MAX = 60
-# What the names of the payment company's tables begin with. No backup of the shop has the records of a company.
+# The prefix of the payment company's tables. No backup of the shop has the records of a company.
 COMPANY = "simulated_payments_"
 
 

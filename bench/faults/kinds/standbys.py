@@ -119,7 +119,7 @@ class StandbyPromoted(Fault):
 
 
 class StandbyPromotedWithLoss(PostgresRestored):
-    """As after a backup, but the shop finds out by itself: nobody stops it, and no command is run.
+    """As after a backup, but the shop finds out by itself: it is not stopped, and no command is run.
 
     The payment company has a database of its own, of which nothing is lost. It sends its messages again.
     """

@@ -5,47 +5,36 @@ from typing import Any
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
+from bench.faults.kinds.processes import ProcessDown, ProcessFrozen, ProcessKilled
 from bench.faults.wire.raw_valkey import ValkeyError
 
 FLUSH_INTERVAL_SECONDS = 0.02
 
 
-class StoreKilled(Fault):
+class StoreKilled(ProcessKilled):
     name = "store-killed"
     description = "kill -9 of the store in the middle of the sale; it is started again at once"
+    target = "store"
     disturbs = frozenset({Part.STORE})
 
-    def inject(self) -> None:
-        self.shop.kill("store")
 
-
-class StoreDown(Fault):
+class StoreDown(ProcessDown):
     name = "store-down"
     description = "kill -9 of the store, which stays down for 5 s"
+    target = "store"
     duration_seconds = 5.0
     demand = Demand(arrival_seconds=9.0)
     refusals_are_timed = True
     disturbs = frozenset({Part.STORE})
 
-    def inject(self) -> None:
-        self.shop.keep_down("store")
 
-    def undo(self) -> None:
-        self.shop.bring_up("store")
-
-
-class StorePaused(Fault):
+class StorePaused(ProcessFrozen):
     name = "store-paused-20s"
     description = "the store is frozen for 20 s: it accepts connections and answers nothing"
+    target = "store"
     duration_seconds = 20.0
     demand = Demand(arrival_seconds=24.0, retry_seconds_max=4.0)
     refusals_are_timed = True
-
-    def inject(self) -> None:
-        self.shop.freeze("store")
-
-    def undo(self) -> None:
-        self.shop.thaw("store")
 
 
 class ScriptFlush(Fault):

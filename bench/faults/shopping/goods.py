@@ -27,7 +27,7 @@ class Shelf:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goods:
-    """What the trial put on the shelf: by SKU, the id of the variant and the units at the start."""
+    """The goods that the trial put on the shelf: by SKU, the id of the variant and the units at the start."""
 
     variant_ids: Mapping[str, int] = field(default_factory=dict)
     units: int = 0
@@ -48,7 +48,7 @@ def new_goods(trial: str, shelf: Shelf) -> Goods:
 
 
 def take_off_the_shelf(goods: Goods) -> None:
-    """Nobody can buy them any more."""
+    """Take them out of the shop."""
     Product.objects.filter(variants__in=goods.variant_ids.values()).update(is_active=False)
 
 

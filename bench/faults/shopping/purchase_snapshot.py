@@ -88,7 +88,7 @@ class PurchaseSnapshot:
     audit: Sequence[str] = ()
 
     def pending_work(self) -> list[str]:
-        """What still has to happen, in words; empty if nothing has."""
+        """The work that is still pending, in words; empty if there is none."""
         counts = {
             "ordinary orders awaiting payment": sum(
                 row.status == OrderStatus.AWAITING_PAYMENT for row in self.purchases
@@ -166,7 +166,7 @@ def row_from(
 
 
 def kept_minor(session: SimulatedSession) -> int:
-    """What the company has taken for this page and not given back."""
+    """The amount that the company has taken for this page and not given back."""
     taken = session.status in (Session.CAPTURED, Session.PROCESSING, Session.REFUNDED)
     return session.amount_minor - paid_back_minor(session) if taken else 0
 

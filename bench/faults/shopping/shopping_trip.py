@@ -18,7 +18,7 @@ RUNNING = "idempotency_key_running"
 
 
 def choose_units(behaviour: Behaviour, *, skus: Sequence[str], rng: random.Random) -> dict[str, int]:
-    """What this buyer wants: one product or two, in any order, of each as many units as the behaviour says."""
+    """The goods this buyer wants: one product or two, in any order, of each as many units as the behaviour says."""
     return dict.fromkeys(rng.sample(list(skus), min(len(skus), rng.randint(1, 2))), behaviour.units)
 
 

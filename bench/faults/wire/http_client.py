@@ -36,7 +36,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came over HTTP; status 0 if nothing did. Names of headers are in lower case."""
+    """An answer over HTTP; status 0 if none came. Names of headers are in lower case."""
 
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)

@@ -110,7 +110,7 @@ class Link:
                 server_reader, server_writer = await asyncio.open_connection(HOST, self._target_port)
                 await self._pass_on(reader, ProxiedConnection(client=writer, server=server_writer), server_reader)
         except OSError:
-            pass  # nobody listens at the target
+            pass  # the target does not listen
         finally:
             writer.transport.abort()
 

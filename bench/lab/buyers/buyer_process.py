@@ -34,7 +34,7 @@ LOCK_WAIT_MS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class BuyerTask:
-    """What one process does in one run. `calls_by_client` has one list of calls for each of its clients.
+    """The calls of one process in one run. `calls_by_client` has one list of calls for each of its clients.
 
     Each client makes `calls_before_fault` calls and keeps the rest until the fault is over; None if there is no fault.
     """

@@ -205,7 +205,7 @@ class Interleaver:
         return sum(self.units.get(who, 1) * buyer.answers.count(Answer.SOLD) for who, buyer in self.buyers.items())
 
     def left(self) -> int | None:
-        """What the strategy believes to be left."""
+        """The units that the strategy believes to be left."""
         return self.seller.left()
 
     def answer_of(self, who: str) -> Answer | Exception | None:

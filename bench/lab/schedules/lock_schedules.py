@@ -80,11 +80,7 @@ def the_loser_is_turned_away(sale: Interleaver) -> bool:
 
 def the_holder_is_paused(sale: Interleaver) -> bool:
     """The holder has read the stock and is paused for longer than its lease. B buys, and then the holder continues."""
-    take_and_read(sale)
-    sale.side_event(
-        _("A is paused, with all its threads, for longer than its lease"),
-        lambda: sale.pass_time(sale.seller.lease_seconds * 1.1),
-    )
+    take_read_and_pause(sale)
     sale.finish("B")
     sale.side_event(_("A continues"))
     sale.finish("A")
@@ -93,11 +89,7 @@ def the_holder_is_paused(sale: Interleaver) -> bool:
 
 def the_holder_is_paused_and_frees_anothers_lock(sale: Interleaver) -> bool:
     """The same, but B still holds the lock when the first holder deletes it, and C takes it."""
-    take_and_read(sale)
-    sale.side_event(
-        _("A is paused, with all its threads, for longer than its lease"),
-        lambda: sale.pass_time(sale.seller.lease_seconds * 1.1),
-    )
+    take_read_and_pause(sale)
     sale.go("B", 2)
     sale.side_event(_("A continues"))
     sale.finish("A")
@@ -125,6 +117,15 @@ def take_and_read(sale: Interleaver) -> None:
     """A has taken the lock and has read the stock: the next command is the write."""
     # GetsetLock reads its clock first; SetnxLockExpire sets the expiry in a separate command.
     sale.go("A", 3 if sale.strategy in {GetsetLock, SetnxLockExpire} else 2)
+
+
+def take_read_and_pause(sale: Interleaver) -> None:
+    """A is paused before the write."""
+    take_and_read(sale)
+    sale.side_event(
+        _("A is paused, with all its threads, for longer than its lease"),
+        lambda: sale.pass_time(sale.seller.lease_seconds * 1.1),
+    )
 
 
 def nobody_can_buy_a_day_later(sale: Interleaver) -> bool:
@@ -160,21 +161,19 @@ SCHEDULES = (
             "An exception was raised before DEL. The lock was not deleted and never expires: nobody can ever buy again."
         ),
     ),
-    Schedule(id="holder_killed", strategy=SetnxLockPlain, run=the_holder_is_killed, conclusion=STUCK_BY_DEATH),
-    Schedule(id="holder_killed", strategy=SetnxLockFinally, run=the_holder_is_killed, conclusion=STUCK_BY_DEATH),
-    Schedule(
-        id="release_lost",
-        strategy=SetnxLockPlain,
-        stock=2,
-        run=the_lock_cannot_be_released,
-        conclusion=NEVER_RELEASED,
-    ),
-    Schedule(
-        id="release_lost",
-        strategy=SetnxLockFinally,
-        stock=2,
-        run=the_lock_cannot_be_released,
-        conclusion=NEVER_RELEASED,
+    *(
+        schedule
+        for strategy in (SetnxLockPlain, SetnxLockFinally)
+        for schedule in (
+            Schedule(id="holder_killed", strategy=strategy, run=the_holder_is_killed, conclusion=STUCK_BY_DEATH),
+            Schedule(
+                id="release_lost",
+                strategy=strategy,
+                stock=2,
+                run=the_lock_cannot_be_released,
+                conclusion=NEVER_RELEASED,
+            ),
+        )
     ),
     Schedule(
         id="expiry_lost",

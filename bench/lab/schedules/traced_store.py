@@ -14,7 +14,7 @@ WAIT = "wait for a message"
 
 
 class Tracer(Protocol):
-    """What a traced client calls."""
+    """The kind of call that a traced client makes."""
 
     def step(self, args: tuple[Any, ...]) -> None:
         """Called before a command is sent. May wait, or raise."""
@@ -92,7 +92,7 @@ class TracedMessages(PubSub):
 
     def get_message(self, ignore_subscribe_messages: bool = False, timeout: float = 0.0) -> Any:
         self.tracer.step((WAIT, round(timeout, 3)))
-        # Whatever was published before this answer has then arrived in the socket.
+        # Messages published before this answer have then arrived in the socket.
         Redis.execute_command(self.client, "PING")  # type: ignore[no-untyped-call]
         while message := super().get_message(timeout=0):
             if message["type"] == "message":

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from bench.argument_types import number_up_to
 from bench.measure.harness import sentence_of
-from bench.measure.speed import speed_chart, speed_page, speed_results, speed_table
+from bench.measure.speed import speed_chart, speed_results, speed_tables
 from bench.measure.speed.bare_site.models import make_tables
 from bench.measure.speed.capacity_plan import only_unit_costs
 from bench.measure.speed.part import Part
@@ -77,7 +77,7 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             raise CommandError("Stopped before the end.", returncode=130) from None
         reached = verdicts({outcome.part.name: outcome.samples for outcome in outcomes})
-        speed_table.show(outcomes, reached, console=console)
+        speed_tables.show(outcomes, reached, console=console)
         console.print(sentence_of(measured_on), style="dim", markup=False)
         pages, figures = results_directories(options, Path(directory))
         write_results(outcomes, reached, measured_on=measured_on, pages=pages, figures=figures)
@@ -137,7 +137,7 @@ def write_results(
     for directory in (pages, figures):
         directory.mkdir(parents=True, exist_ok=True)
     results = speed_results.everything(outcomes, reached, measured_on=measured_on)
-    (pages / "speed.md").write_text(speed_page.page(outcomes, reached, measured_on=measured_on))
+    (pages / "speed.md").write_text(speed_tables.page(outcomes, reached, measured_on=measured_on))
     (pages / "unit_costs.json").write_text(speed_results.as_json(only_unit_costs(results)))
     (figures / "speed.json").write_text(speed_results.as_json(results))
     speed_chart.draw(outcomes, reached, path=figures / "speed.svg")

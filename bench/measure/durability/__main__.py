@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bench.argument_types import number_up_to
-from bench.measure.durability import price_table, replica_table
+from bench.measure.durability import price_table
 from bench.measure.durability.disk import NoSlowDisk, build_library, file_system_of, sync_ms
 from bench.measure.durability.measured_store import Address, MeasuredStore
 from bench.measure.durability.prices import WAYS, Price, lines_of, price_list
@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> int:
         return 130
     prices, replica_prices, measured_on, why_not_slowed = measured
     console.print(price_table.table_of(prices))
-    console.print(replica_table.replica_table_of(replica_prices))
+    console.print(price_table.replica_table_of(replica_prices))
     console.print(sentence_of(measured_on), style="dim")
     if why_not_slowed:
         console.print(f"No slowed disk, and no power cuts: {why_not_slowed}.", style="yellow")
@@ -125,13 +125,13 @@ def use_settings_of_the_shop(address: Address) -> None:
         CELERY_BROKER_URL=store,
         # Each round says itself how many a yes waits for.
         SECKILL_YES_REPLICAS="0",
-        # Nobody drains the outbox.
+        # There is no intake here to drain the outbox.
         SECKILL_BACKLOG_MAX=str(10**9),
     )
 
 
 def machine(directory: Path, *, address: Address, options: Namespace) -> dict[str, str]:
-    """What the figures were measured on."""
+    """The machine and the versions of a measurement."""
     with MeasuredStore(directory / "version", address=address, options=WAYS["no AOF"]) as store:
         server = store.client().info("server")
     return {

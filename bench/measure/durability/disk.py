@@ -50,7 +50,7 @@ class Disk:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What the server's process needs in its environment."""
+        """The environment that the server's process needs."""
         return {"LD_PRELOAD": str(self._library), "SLOW_DISK": str(self._path)}
 
     def slow_down(self, *, delay_s: float) -> None:

@@ -1,7 +1,8 @@
-"""The results as a table in the terminal, as Markdown, and as JSON."""
+"""The results as tables in the terminal, as Markdown, and as JSON."""
 
 import json
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 
 from rich.table import Table
@@ -9,41 +10,34 @@ from rich.table import Table
 from bench.markdown_table import markdown_table
 from bench.measure.durability.prices import SHOPS_OWN, Price
 from bench.measure.durability.replica_prices import ReplicaPrice
-from bench.measure.durability.replica_table import losses, replica_markdown_of
+from bench.measure.durability.rounds import CallFigures
 from bench.measure.harness import sentence_of, terminal_table
 
-HEADINGS = (
-    "way",
-    "disk",
-    "sync",
-    "alone",
-    "reservations/s",
-    "p50",
-    "p99",
-    "gave up",
-    "told yes",
-    "lost: kill -9",
-    "lost: power cut",
-)
+CALLS = ("alone", "reservations/s", "p50", "p99", "gave up", "told yes")
+HEADINGS = ("way", "disk", "sync", *CALLS, "lost: kill -9", "lost: power cut")
+REPLICA_HEADINGS = ("a yes waits for", "link", *CALLS, "lost with the primary")
 
 
 def table_of(prices: Sequence[Price]) -> Table:
-    """The table for the terminal, with the highest loss of a round; in red if the shop's own way lost something."""
-    title = "Durability price list: times in ms, confirmed reservations lost to a kill and to a power cut (worst round)"
+    """The table for the terminal, with the losses of all rounds; in red if the shop's own way lost something."""
+    title = "Durability price list: confirmed reservations lost to a kill and to a power cut"
     numbers = ("sync", "alone", "res./s", "p99", "kill -9", "power cut")
     table = terminal_table(title, words=("way", "disk"), numbers=numbers)
     for price in prices:
-        table.add_row(
-            price.way,
-            disk_of(price),
-            "–" if price.sync_ms is None else f"{price.sync_ms:.1f}",
-            f"{price.alone_ms:.2f}",
-            f"{price.reservations_per_second:,.0f}",
-            f"{price.p99_ms:.0f}",
-            f"{max(price.lost_to_kill):,}",
-            f"{max(price.lost_to_power_cut):,}" if price.lost_to_power_cut else "–",
-            style="bold red" if price.lost_confirmed else "green" if price.way == SHOPS_OWN else "",
-        )
+        way, disk, sync, alone, per_second, _p50, p99, _gave_up, _told_yes, killed, cut = cells_of(price)
+        style = "bold red" if price.lost_confirmed else "green" if price.way == SHOPS_OWN else ""
+        table.add_row(way, disk, sync, alone, per_second, p99, killed, cut, style=style)
+    return table
+
+
+def replica_table_of(prices: Sequence[ReplicaPrice]) -> Table:
+    """The same for the prices of waiting for a replica; in red if a promised yes was lost."""
+    title = "A yes that waits for a replica: confirmed reservations that the promoted replica lacks"
+    table = terminal_table(title, words=("waits for", "link"), numbers=("alone", "res./s", "p99", "lost"))
+    for price in prices:
+        waits_for, link, alone, per_second, _p50, p99, _gave_up, _told_yes, lost = replica_cells_of(price)
+        style = "bold red" if price.lost_promised else "green" if price.yes_replicas else ""
+        table.add_row(waits_for, link, alone, per_second, p99, lost, style=style)
     return table
 
 
@@ -56,7 +50,8 @@ def markdown_of(
 ) -> str:
     """The tables as Markdown, with the range of losses over the rounds and the machine."""
     table = markdown_table(HEADINGS, map(cells_of, prices), text_columns=2)
-    paragraphs = [table, replica_markdown_of(replica_prices), sentence_of(measured_on) + "."]
+    replicas = markdown_table(REPLICA_HEADINGS, map(replica_cells_of, replica_prices), text_columns=2)
+    paragraphs = [table, replicas, sentence_of(measured_on) + "."]
     if why_not_slowed:
         paragraphs.append(f"No slowed disk, and no power cuts: {why_not_slowed}.")
     return "\n\n".join(paragraphs) + "\n"
@@ -65,21 +60,44 @@ def markdown_of(
 def cells_of(price: Price) -> list[str]:
     return [
         price.way,
-        disk_of(price),
+        f"+{price.delay_s * 1000:.0f} ms" if price.delay_s else "as it is",
         "–" if price.sync_ms is None else f"{price.sync_ms:.1f} ms",
-        f"{price.alone_ms:.2f} ms",
-        f"{price.reservations_per_second:,.0f}",
-        f"{price.p50_ms:.1f} ms",
-        f"{price.p99_ms:.1f} ms",
-        f"{price.unanswered:,}",
-        f"{price.confirmed:,}",
+        *call_cells(price.rounds),
         losses(price.lost_to_kill),
         losses(price.lost_to_power_cut),
     ]
 
 
-def disk_of(price: Price) -> str:
-    return f"+{price.delay_s * 1000:.0f} ms" if price.delay_s else "as it is"
+def replica_cells_of(price: ReplicaPrice) -> list[str]:
+    return [
+        f"{price.yes_replicas} replica" if price.yes_replicas else "no replica",
+        f"{price.link_delay_s * 1000:g} ms each way" if price.link_delay_s else "direct",
+        *call_cells(price.rounds),
+        losses(price.lost),
+    ]
+
+
+def call_cells(rounds: Sequence[CallFigures]) -> list[str]:
+    """The medians of the rounds, and the calls of all rounds."""
+
+    def median(figure: Callable[[CallFigures], float]) -> float:
+        return statistics.median(map(figure, rounds))
+
+    return [
+        f"{median(lambda one: one.alone_ms):.2f} ms",
+        f"{median(lambda one: one.reservations_per_second):,.0f}",
+        f"{median(lambda one: one.p50_ms):.1f} ms",
+        f"{median(lambda one: one.p99_ms):.1f} ms",
+        f"{sum(one.unanswered for one in rounds):,}",
+        f"{sum(one.confirmed for one in rounds):,}",
+    ]
+
+
+def losses(counts: Sequence[int]) -> str:
+    """The range over the rounds; a dash if it is not known."""
+    if not counts:
+        return "–"
+    return f"{counts[0]:,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
 
 
 def as_json(

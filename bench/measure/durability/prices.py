@@ -29,34 +29,9 @@ class Price:
     rounds: Sequence[Round]
 
     @property
-    def alone_ms(self) -> float:
-        return statistics.median(one.alone_ms for one in self.rounds)
-
-    @property
-    def reservations_per_second(self) -> float:
-        return statistics.median(one.reservations_per_second for one in self.rounds)
-
-    @property
-    def p50_ms(self) -> float:
-        return statistics.median(one.p50_ms for one in self.rounds)
-
-    @property
-    def p99_ms(self) -> float:
-        return statistics.median(one.p99_ms for one in self.rounds)
-
-    @property
     def sync_ms(self) -> float | None:
         known = [one.sync_ms for one in self.rounds if one.sync_ms is not None]
         return statistics.median(known) if known else None
-
-    @property
-    def confirmed(self) -> int:
-        return sum(one.confirmed for one in self.rounds)
-
-    @property
-    def unanswered(self) -> int:
-        """Calls that the clients gave up before the store was killed."""
-        return sum(one.unanswered for one in self.rounds)
 
     @property
     def lost_to_kill(self) -> Sequence[int]:

@@ -1,6 +1,5 @@
-"""What it costs that a yes waits for a replica (SECKILL_YES_REPLICAS), and what the loss of the primary loses."""
+"""The cost of a yes that waits for a replica (SECKILL_YES_REPLICAS), and the losses when the primary is lost."""
 
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -42,9 +41,6 @@ class ReplicaPrice:
     yes_replicas: int
     link_delay_s: float
     rounds: Sequence[ReplicaRound]
-
-    def median(self, figure: Callable[[ReplicaRound], float]) -> float:
-        return statistics.median(map(figure, self.rounds))
 
     @property
     def lost(self) -> Sequence[int]:

@@ -38,7 +38,7 @@ class Confirmation:
 
 @dataclass(slots=True)
 class Answers:
-    """What a thread was told in one round. `unanswered` are the times of calls that got no answer."""
+    """The answers to a thread in one round. `unanswered` are the times of calls that got no answer."""
 
     confirmed: list[Confirmation] = field(default_factory=list)
     unanswered: list[float] = field(default_factory=list)

@@ -99,6 +99,6 @@ def add_past_sales(*, count: int) -> None:
 
 
 def settle_statistics() -> None:
-    """What autovacuum does soon after so many rows, so that it does not do it during the measurement."""
+    """Vacuum as autovacuum does soon after so many rows, so that it does not do it during the measurement."""
     with connection.cursor() as cursor:
         cursor.execute(f"VACUUM ANALYZE {Order._meta.db_table}, {OrderLine._meta.db_table}")

@@ -1,4 +1,4 @@
-"""What each step of a purchase costs for one item: time of the caller, and of that the reservation store's own."""
+"""The cost of each step of a purchase for one item: time of the caller, and of that the reservation store's own."""
 
 import statistics
 import time

@@ -5,18 +5,13 @@ python -m bench.measure.speed [--directory DIRECTORY] ARGUMENTS
 
 import json
 import sys
+from collections.abc import Mapping
 
 from bench.measure.speed.wrk import WrkMissing, find_wrk
-from bench.own_run import clear, directory_from, environment, listen_for_stop, run_command
+from bench.own_run import directory_from, environment, listen_for_stop, run_command, run_on_own_servers
 from shop.languages.translations import compile_translations
-from shop.local.directory_lock import DirectoryInUse, lock_directory
-from shop.local.postgres import DataUnusable
-from shop.local.process import ProcessFailed
 from shop.local.servers import EmbeddedServers
-from shop.local.wheel import WheelMissing
 
-# Rows of the run before would make the next one slower.
-LEFTOVERS = ("postgres", "store", "broker", "logs", "secrets.json")
 # Options with which nothing is measured, so no server is needed.
 NO_MEASUREMENT = {"--list", "--help", "-h"}
 NO_SERVERS = {
@@ -32,31 +27,23 @@ def main(arguments: list[str]) -> int:
     directory, rest = directory_from(arguments, name="speed")
     if NO_MEASUREMENT & set(rest):
         return run_command("speed_bench", rest, environment=environment(directory, NO_SERVERS))
-    servers = EmbeddedServers(directory)
     try:
         find_wrk()
-        with lock_directory(directory=directory):
-            clear(directory, leftovers=LEFTOVERS)
-        compile_translations()
-        servers.start()
-    except (DataUnusable, DirectoryInUse, ProcessFailed, WheelMissing, WrkMissing) as error:
+    except WrkMissing as error:
         print(error, file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        # The servers that had been started are stopped.
-        return 130
-    try:
+    compile_translations()
+
+    def more(servers: EmbeddedServers) -> Mapping[str, str]:
         pids = {process.name: process.pid for process in servers.processes}
         named = {"postgres": pids["postgres"], "store": pids["store"], "cache": pids["broker"]}
-        own = {
-            **environment(directory, servers.environment()),
+        return {
             "EMAIL_URL": "dummymail://",
             "SPEED_DIRECTORY": str(directory),
             "SPEED_SERVER_PIDS": json.dumps(named),
         }
-        return run_command("speed_bench", rest, environment=own)
-    finally:
-        servers.stop()
+
+    return run_on_own_servers(directory, ["speed_bench", *rest], more=more)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """A plan in cores, stores and hosts for a rush, from what a request cost in the last `make bench`.
 
-It multiplies. What it cannot know, and so assumes, stands beside each line.
+It multiplies. Its assumptions stand beside each line.
 """
 
 import json
@@ -34,7 +34,7 @@ class NoUnitCosts(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rush:
-    """What is expected: requests in a second at the peak, and units that sell within `sell_seconds`.
+    """The load to expect: requests in a second at the peak, and units that sell within `sell_seconds`.
 
     The shares are of all requests, in percent. `busy_percent` is how much of a core may be used at the peak.
     """
@@ -309,7 +309,7 @@ def connection_lines(*, web_processes: int, drain_processes: int, postgres_cores
 
 
 def network_line(rush: Rush, costs: UnitCosts) -> Line:
-    """What the web servers send."""
+    """The traffic that the web servers send."""
     bytes_each = (
         rush.refusal_percent * costs.refusal_bytes
         + rush.live_percent * costs.live_bytes

@@ -53,7 +53,7 @@ class PipelinedClient:
                 )
             *answers, tail = data.split(counted)
             answered += len(answers)
-            # What may be the beginning of the next one.
+            # This may be the beginning of the next one.
             rest = tail[-len(counted) :]
         return time.perf_counter() - began_s
 

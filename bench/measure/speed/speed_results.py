@@ -77,7 +77,7 @@ def target_of(verdict: Verdict) -> dict[str, Any]:
 
 
 def machine(*, rounds: int, seconds: int, versions: Mapping[str, str]) -> dict[str, str]:
-    """What the figures were measured on."""
+    """The machine and the versions of a measurement."""
     words = subprocess.run([find_wrk(), "--version"], capture_output=True, text=True, check=False).stdout.split()
     return {
         "cores": str(len(os.sched_getaffinity(0))),

@@ -36,7 +36,7 @@ class WrkFailed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What wrk sends: `script` is one of the folder wrk_scripts, with its arguments."""
+    """The requests of wrk: `script` is one of the folder wrk_scripts, with its arguments."""
 
     url: str
     script: str = "report"
@@ -47,7 +47,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What wrk saw. `above_399` counts answers with a status above 399, `failed` what got no answer at all."""
+    """The counts of wrk. `above_399` counts answers with a status above 399, `failed` requests without any answer."""
 
     requests: int
     seconds: float

@@ -61,7 +61,7 @@ class Ledger(Strategy):
         for tries_left in reversed(range(TRIES_MAX)):
             try:
                 keys = [self.keys.item, self.keys.buyers, self.keys.holds, self.keys.outbox, self.keys.latest]
-                # Nobody drains the outbox of the lab.
+                # The lab does not drain the outbox.
                 return RESERVE.run(self.store, keys=keys, args=[reservation_id, buyer, units, NO_LIMIT])[0]
             except (StoreAway, StoreSilent):
                 if not tries_left:
@@ -70,7 +70,7 @@ class Ledger(Strategy):
         raise AssertionError("unreachable")
 
     def accept_restarted_store(self) -> bool:
-        """What the shop's sweep does after a restart of the store, once it has compared the holds with the orders.
+        """Repair as the shop's sweep does after a restart of the store, once it has compared the holds with the orders.
 
         A run of the lab has no orders to compare with, so it continues to sell an item that is still there. False if
         the item is lost.

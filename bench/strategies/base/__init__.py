@@ -1,1 +1,1 @@
-"""What the strategies share: their interface, and a stock that is one counter."""
+"""The base of the strategies: their interface, and a stock that is one counter."""

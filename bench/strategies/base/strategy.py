@@ -28,7 +28,7 @@ class Backend(StrEnum):
 
 
 class Fault(StrEnum):
-    """What the lab does to a buyer, a store or a clock while a sale runs."""
+    """A fault that the lab injects into a buyer, a store or a clock while a sale runs."""
 
     PAUSED = "paused"
     KILLED = "killed"
@@ -62,7 +62,7 @@ class Strategy(ABC):
 
     # The name on the command line and of the file.
     id: ClassVar[str]
-    # What to expect of it, in one sentence.
+    # One sentence about the results to expect.
     expected: ClassVar[str]
     # Whether it never oversells, gets stuck or refuses units that it has, as long as no fault happens.
     correct: ClassVar[bool]

@@ -1,4 +1,4 @@
-"""What the strategies on PostgreSQL share: tables of their own, and a connection for each thread."""
+"""The base of the strategies on PostgreSQL: tables of their own, and a connection for each thread."""
 
 import threading
 from collections.abc import Iterator
@@ -48,6 +48,12 @@ class DatabaseStock(Strategy):
     def sql(self, text: LiteralString) -> sql.Composed:
         """A statement with the names of this run's tables."""
         return sql.SQL(text).format(stock=self.stock_table, orders=self.orders_table)
+
+    def set_stock(self, units: int) -> None:
+        """All units in one row."""
+        self.make_tables()
+        self.connection.execute(self.sql("INSERT INTO {stock} VALUES (1, %s)"), [units])
+        self.connection.commit()
 
     def left(self) -> int | None:
         row = self.connection.execute(self.sql("SELECT coalesce(sum(stock), 0) FROM {stock}")).fetchone()

@@ -14,11 +14,6 @@ class PgConditional(DatabaseStock):
     expected = "correct; the same one row as pg_row_lock, locked for a shorter time"
     correct = True
 
-    def set_stock(self, units: int) -> None:
-        self.make_tables()
-        self.connection.execute(self.sql("INSERT INTO {stock} VALUES (1, %s)"), [units])
-        self.connection.commit()
-
     def attempt(self, buyer: int, units: int = 1) -> Answer:
         with self.transaction() as connection:
             updated = connection.execute(

@@ -14,11 +14,6 @@ class PgRowLock(DatabaseStock):
     expected = "correct; every buyer queues on one row"
     correct = True
 
-    def set_stock(self, units: int) -> None:
-        self.make_tables()
-        self.connection.execute(self.sql("INSERT INTO {stock} VALUES (1, %s)"), [units])
-        self.connection.commit()
-
     def attempt(self, buyer: int, units: int = 1) -> Answer:
         with self.transaction() as connection:
             row = connection.execute(self.sql("SELECT stock FROM {stock} WHERE id = 1 FOR UPDATE")).fetchone()

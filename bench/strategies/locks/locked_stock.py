@@ -1,4 +1,4 @@
-"""What the locks guard: a plain counter, read and then decremented in two commands."""
+"""The stock that the locks guard: a plain counter, read and then decremented in two commands."""
 
 from bench.strategies.base.strategy import Answer, Strategy, Surroundings
 
@@ -29,7 +29,7 @@ class LockedStock(Strategy):
         self.store.set(self.stock, units)
 
     def check_then_decr(self, units: int) -> Answer:
-        """Check and decrement in two commands, which is safe for whoever holds the lock."""
+        """Check and decrement in two commands, which is safe for the holder of the lock."""
         if int(self.store.get(self.stock) or 0) < units:
             return Answer.REFUSED
         self.store.decrby(self.stock, units)

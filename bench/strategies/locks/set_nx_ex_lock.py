@@ -1,4 +1,4 @@
-"""SET NX PX takes the lock and sets its expiry in one command; DEL releases it, whoever holds it.
+"""SET NX PX takes the lock and sets its expiry in one command; DEL releases it, even if another buyer holds it.
 
 Most articles end here: the gap between SETNX and EXPIRE is closed. But the holder never checks whether the lock is
 still its own. If it is paused past the expiry (garbage collection, a swapped page, a stopped container), another client

@@ -6,7 +6,7 @@ from email.message import EmailMessage
 
 import pytest
 
-from bench.faults.wire.mail_sink import MailSink
+from bench.faults.kinds.mails import MailSink
 from shop.local.ports import free_ports
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from bench.lab.buyers.buyer_pool import BuyerPool
 from bench.lab.buyers.calls import Setting
-from bench.lab.judgement import unexpected_flaws
+from bench.lab.series import unexpected_flaws
 from bench.lab.servers.lab_servers import LabServers
 from bench.lab.strategy_run import run_strategy
 from bench.strategies.all_strategies import ALL, BY_ID

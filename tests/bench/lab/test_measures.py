@@ -3,8 +3,8 @@
 import pytest
 
 from bench.lab.buyers.calls import REFUSED, SOLD, Result, Setting, calls_of
-from bench.lab.judgement import in_words, unexpected_flaws
 from bench.lab.measures import false_refusals, measured, percentiles, unsold
+from bench.lab.series import in_words, unexpected_flaws
 from bench.strategies.atomic.ledger import Ledger
 from bench.strategies.counters.get_set import GetSet
 

@@ -6,10 +6,9 @@ import pytest
 
 from bench.lab.buyers.calls import SOLD, Result, Setting
 from bench.lab.fault_runs import FaultRun
-from bench.lab.judgement import judge
 from bench.lab.measures import measured
 from bench.lab.plots import AMBER, GREEN, PALE, RED, rating_of
-from bench.lab.series import Run
+from bench.lab.series import Run, judge
 from bench.strategies.all_strategies import BY_ID
 from bench.strategies.base.strategy import Fault
 

@@ -24,7 +24,7 @@ RETRY_SECONDS_MAX = 5.0
 
 
 class OrdinaryPaymentAtExpiry(PaymentAtDeadline):
-    """All units are in the orders that race. What expires is for sale again at once, and rivals buy some of it."""
+    """All units are in the orders that race. Units that expire are at once for sale again, and rivals buy some."""
 
     name = "ordinary-payment-at-expiry"
     description = f"{RACES} buyers pay an ordinary order just when its deadline passes, and others want the units"

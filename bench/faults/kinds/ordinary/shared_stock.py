@@ -28,7 +28,7 @@ UNITS_MIN = 4
 SELLS_SECONDS_MAX = 15.0
 # On a busy machine.
 PUBLISH_SECONDS_MAX = 30.0
-# Unsold units are looked for every ten seconds, and only units that nobody holds can go back.
+# Unsold units are looked for every ten seconds, and only units without a hold can go back.
 RETURN_SECONDS_MAX = 40.0
 REASON = "fault harness"
 READY = b"ready\n"

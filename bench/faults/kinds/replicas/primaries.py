@@ -1,19 +1,31 @@
-"""A primary is killed or frozen, and its replica takes over. A yes does not wait for the replica here.
+"""Servers of a store with replicas are killed, frozen or away, or a slot moves. A yes does not wait for a replica here.
 
-So yeses that the replica did not have yet may be lost, unless they are orders already. Nothing is sold twice.
+A replica takes over from a primary. Yeses that it did not have yet may be lost, unless they are orders already. Nothing
+is sold twice.
 """
 
 from collections.abc import Sequence
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.kinds.replicas.replicated_fault import CLUSTER, ReplicatedFault
+from bench.faults.kinds.frozen_servers import SellingGoesOn
+from bench.faults.kinds.replicas.replicated_fault import (
+    BACK_SECONDS_MAX,
+    CLUSTER,
+    SENTINEL,
+    PrimaryFrozen,
+    ReplicatedFault,
+)
 from bench.faults.trial_sale import Stock, credentials_for, new_item, retire
 from bench.faults.wire.http_client import BuyerClient
 from seckill.models import SaleItem
+from seckill.store.cluster import slot_of
+from shop.local.stores.cluster_store import ClusterStore
 
 BUYERS_BESIDE = 8
 # An item lands on each of the three primaries with the same chance.
 ITEMS_MAX = 30
+# The sentinels that are left, of three, decide nothing.
+SENTINELS_LOST = ("sentinel-1", "sentinel-2")
 
 
 class SentinelPrimaryKilled(ReplicatedFault):
@@ -72,32 +84,96 @@ class ClusterPrimaryKilled(SentinelPrimaryKilled):
         return [f"a buyer of an item of another primary was told {outcome}" for outcome in self._refused]
 
 
-class SentinelPrimaryFrozen(ReplicatedFault):
+class SentinelPrimaryFrozen(PrimaryFrozen):
     """It accepts connections and answers nothing, and when it runs again it does not know that it was replaced."""
 
     name = "sentinel-primary-frozen"
     description = "SIGSTOP to the primary for 10 s; its replica is promoted meanwhile"
-    duration_seconds = 10.0
-    demand = Demand(buyers=100, arrival_seconds=20.0, retry_seconds_max=14.0)
-    refusals_are_timed = True
 
     def inject(self) -> None:
-        self._former = self.primary()
         self.before_data_loss()
-        self.shop.freeze(self._former.name)
+        super().inject()
 
     def undo(self) -> None:
-        self._replaced = self.is_replaced(self._former)
-        self.shop.thaw(self._former.name)
-        # Until it is told, it says yes to whoever still asks it.
+        super().undo()
+        # Until it is told, it says yes to clients that still ask it.
         self.shop.wait_until(lambda: not self._former.is_primary, seconds_max=self.recovery_seconds_max)
         self.after_data_loss()
-
-    def took_effect(self) -> bool:
-        return self._replaced
 
 
 class ClusterPrimaryFrozen(SentinelPrimaryFrozen):
     name = "cluster-primary-frozen"
     description = "SIGSTOP to the primary that has the item for 10 s; its replica is promoted meanwhile"
     shop_kind = CLUSTER
+
+
+class ReplicaFrozen(ReplicatedFault, SellingGoesOn):
+    """Where no yes waits for it, buyers do not notice."""
+
+    name = "cluster-replica-frozen"
+    description = "SIGSTOP to the replica of the item's primary for 6 s"
+    shop_kind = CLUSTER
+    duration_seconds = 6.0
+    demand = Demand(buyers=80, arrival_seconds=10.0)
+    refusals_are_timed = True
+
+    def hold(self) -> None:
+        self._replica = self.store.replica_of(self.primary())
+        self.shop.freeze(self._replica.name)
+
+    def let_go(self) -> None:
+        self.shop.thaw(self._replica.name)
+
+
+class SentinelMajorityLost(ReplicatedFault, SellingGoesOn):
+    """Clients find the primary by the one that is left; no replica can be promoted."""
+
+    name = "sentinel-majority-lost"
+    description = "two sentinels are away for 8 s, and after 4 s the primary is killed: nobody is promoted until then"
+    shop_kind = SENTINEL
+    duration_seconds = 4.0
+    demand = Demand(buyers=120, arrival_seconds=18.0, retry_seconds_max=16.0)
+    refusals_are_timed = True
+    # Sentinels that start have to notice the primary first, and new clients of a web process to find them.
+    recovery_seconds_max = BACK_SECONDS_MAX + 5.0
+
+    def hold(self) -> None:
+        for name in SENTINELS_LOST:
+            self.shop.keep_down(name)
+
+    def let_go(self) -> None:
+        former = self.primary()
+        self.before_data_loss()
+        self.shop.keep_down(former.name)
+        self.after_data_loss()
+        self.shop.wait(self.duration_seconds)
+        self._promoted_early = self.is_replaced(former)
+        for name in SENTINELS_LOST:
+            self.shop.bring_up(name)
+        self._promoted = self.await_replaced(former)
+        self.shop.bring_up(former.name)
+
+    def took_effect(self) -> bool:
+        return self._promoted and not self._promoted_early
+
+
+class SlotMigrated(ReplicatedFault):
+    """CLUSTER MIGRATESLOTS moves a slot as a whole: no script meets half of its keys. Nothing may be lost."""
+
+    name = "cluster-slot-migrated"
+    description = "CLUSTER MIGRATESLOTS of the item's slot to another primary while buyers buy"
+    shop_kind = CLUSTER
+    refusals_are_timed = True
+
+    def inject(self) -> None:
+        assert isinstance(self.store, ClusterStore)
+        source = self.primary()
+        target = self.rng.choice([node for node in self.store.primaries() if node is not source])
+        self.variant = f"{source.name} to {target.name}"
+        slot, target_id = slot_of(self.context.item.pk), target.ask("CLUSTER MYID")
+        with source.client() as client:
+            client.execute_command("CLUSTER MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", target_id)
+        self._moved = self.await_replaced(source) and self.primary() is target
+
+    def took_effect(self) -> bool:
+        return self._moved

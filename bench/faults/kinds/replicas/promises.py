@@ -11,6 +11,7 @@ from bench.faults.kinds.replicas.replicated_fault import (
     BACK_SECONDS_MAX,
     CLUSTER_PROMISE,
     SENTINEL_PROMISE,
+    PrimaryFrozen,
     ReplicatedFault,
 )
 from bench.faults.trial_sale import Stock
@@ -86,7 +87,7 @@ class TwentyClusterPrimariesKilled(TwentyPrimariesKilled):
 
 
 class PromisedReplicaFrozen(ReplicatedFault):
-    """The primary writes, and nobody confirms it: buyers are told `unavailable`, and ask again."""
+    """The primary writes, and no replica confirms it: buyers are told `unavailable`, and ask again."""
 
     name = "yes-replicas-replica-frozen"
     description = "a yes waits for the replica: SIGSTOP to the replica for 5 s, and nobody is told yes"
@@ -146,23 +147,9 @@ class PromotionWhileAnswerWaits(ReplicatedFault):
         return [f"a buyer was told {answer.outcome}, and no replica had it" for answer in self._told_yes]
 
 
-class PromisedPrimaryFrozen(ReplicatedFault):
+class PromisedPrimaryFrozen(PrimaryFrozen):
     """When it runs again it does not know that it was replaced, and has no replica that confirms anything."""
 
     name = "yes-replicas-cluster-primary-frozen"
     description = "a yes waits for the replica: SIGSTOP to the primary for 10 s; its replica is promoted meanwhile"
     shop_kind = CLUSTER_PROMISE
-    duration_seconds = 10.0
-    demand = Demand(buyers=100, arrival_seconds=20.0, retry_seconds_max=14.0)
-    refusals_are_timed = True
-
-    def inject(self) -> None:
-        self._former = self.primary()
-        self.shop.freeze(self._former.name)
-
-    def undo(self) -> None:
-        self._replaced = self.is_replaced(self._former)
-        self.shop.thaw(self._former.name)
-
-    def took_effect(self) -> bool:
-        return self._replaced

@@ -1,4 +1,4 @@
-"""What the faults of a store with replicas have in common."""
+"""The base of the faults of a store with replicas."""
 
 import threading
 from collections.abc import Sequence
@@ -52,6 +52,25 @@ class ReplicatedFault(Fault):
         """So many more buyers, who all call at the same moment."""
         buyers = [self.context.extra_buyer(f"crowd-{first + number}", number=first + number) for number in range(count)]
         return Crowd(buyers, item_id=self.context.item.pk)
+
+
+class PrimaryFrozen(ReplicatedFault):
+    """SIGSTOP to the primary until its replica has taken over."""
+
+    duration_seconds = 10.0
+    demand = Demand(buyers=100, arrival_seconds=20.0, retry_seconds_max=14.0)
+    refusals_are_timed = True
+
+    def inject(self) -> None:
+        self._former = self.primary()
+        self.shop.freeze(self._former.name)
+
+    def undo(self) -> None:
+        self._replaced = self.is_replaced(self._former)
+        self.shop.thaw(self._former.name)
+
+    def took_effect(self) -> bool:
+        return self._replaced
 
 
 class Crowd:

@@ -10,7 +10,7 @@ SECRET_KEY = os.environ["SECRET_KEY"]
 ALLOWED_HOSTS = ["127.0.0.1"]
 INSTALLED_APPS = ["rest_framework", "bench.measure.speed.bare_site"]
 MIDDLEWARE: list[str] = []
-ROOT_URLCONF = "bench.measure.speed.bare_site.urls"
+ROOT_URLCONF = "bench.measure.speed.bare_site.views"
 WSGI_APPLICATION = "bench.measure.speed.bare_site.wsgi.application"
 # A thread keeps its connection, as in the shop.
 DATABASES = {"default": {**env.db_url("DATABASE_URL"), "CONN_MAX_AGE": 60}}

@@ -1,4 +1,4 @@
-"""A plain Django view, a plain DRF view, and two ways to sell with PostgreSQL alone."""
+"""A plain Django view, a plain DRF view, and two ways to sell with PostgreSQL alone. They have their addresses here."""
 
 import uuid
 from typing import Any, cast
@@ -6,6 +6,7 @@ from typing import Any, cast
 from django.db import transaction
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse
+from django.urls import path
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -65,3 +66,11 @@ def accepted(reservation_id: uuid.UUID, *, units: int) -> Response:
 
 def sold_out() -> Response:
     return Response({"code": "sold_out"}, status=410)
+
+
+urlpatterns = [
+    path("hello/", hello),
+    path("post/", PostView.as_view()),
+    path("row-lock/<int:stock_id>/", RowLockView.as_view()),
+    path("conditional/<int:stock_id>/", ConditionalView.as_view()),
+]

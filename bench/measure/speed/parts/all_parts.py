@@ -3,26 +3,20 @@
 from bench.measure.speed.part import Part
 from bench.measure.speed.parts import (
     bare_parts,
-    beside_parts,
     cluster_parts,
-    growth_parts,
-    list_parts,
+    command_parts,
     reading_parts,
-    refusal_parts,
+    reserving_parts,
     store_parts,
-    winning_parts,
 )
 
 PARTS: tuple[Part, ...] = (
     *bare_parts.PARTS,
     *reading_parts.PARTS,
-    *refusal_parts.PARTS,
-    *winning_parts.PARTS,
-    *beside_parts.PARTS,
+    *reserving_parts.PARTS,
     *store_parts.PARTS,
     *cluster_parts.PARTS,
-    *growth_parts.PARTS,
-    *list_parts.PARTS,
+    *command_parts.PARTS,
 )
 BY_NAME = {part.name: part for part in PARTS}
 # Thirty seconds, to see that everything works. The figures of so short a run mean little.

@@ -31,41 +31,21 @@ def sell_from_row(path: str, server: Server) -> Sample:
     return sample
 
 
+def bare(name: str, title: str, ask: Ask, *, server: str = BARE_DJANGO) -> Part:
+    """A server that does almost nothing, asked again and again."""
+    return Part(name=name, title=title, server=server, measure=partial(ask_bare, ask))
+
+
+def one_row(name: str, title: str) -> Part:
+    """A view that sells from one row of PostgreSQL; its address is its name."""
+    return Part(name=name, title=title, server=BARE_DJANGO, measure=partial(sell_from_row, f"/{name}/"))
+
+
 PARTS = (
-    Part(
-        name="wsgi-hello",
-        title="bare WSGI hello",
-        server=WSGI_HELLO,
-        measure=partial(ask_bare, Ask(path="/")),
-    ),
-    Part(
-        name="rsgi-hello",
-        title="bare RSGI hello",
-        server=RSGI_HELLO,
-        measure=partial(ask_bare, Ask(path="/")),
-    ),
-    Part(
-        name="django-view",
-        title="bare Django view",
-        server=BARE_DJANGO,
-        measure=partial(ask_bare, Ask(path="/hello/")),
-    ),
-    Part(
-        name="drf-post",
-        title="bare DRF POST",
-        server=BARE_DJANGO,
-        measure=partial(ask_bare, Ask(method="POST", path="/post/", body=ONE_UNIT, status=201)),
-    ),
-    Part(
-        name="row-lock",
-        title="DRF view, SELECT … FOR UPDATE",
-        server=BARE_DJANGO,
-        measure=partial(sell_from_row, "/row-lock/"),
-    ),
-    Part(
-        name="conditional",
-        title="DRF view, conditional UPDATE",
-        server=BARE_DJANGO,
-        measure=partial(sell_from_row, "/conditional/"),
-    ),
+    bare("wsgi-hello", "bare WSGI hello", Ask(path="/"), server=WSGI_HELLO),
+    bare("rsgi-hello", "bare RSGI hello", Ask(path="/"), server=RSGI_HELLO),
+    bare("django-view", "bare Django view", Ask(path="/hello/")),
+    bare("drf-post", "bare DRF POST", Ask(method="POST", path="/post/", body=ONE_UNIT, status=201)),
+    one_row("row-lock", "DRF view, SELECT … FOR UPDATE"),
+    one_row("conditional", "DRF view, conditional UPDATE"),
 )

@@ -1,4 +1,4 @@
-"""What three primaries of a Cluster do beside one store, the items spread evenly over them."""
+"""Three primaries of a Cluster beside one store, the items spread evenly over them."""
 
 import itertools
 import os

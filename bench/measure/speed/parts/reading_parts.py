@@ -1,4 +1,6 @@
-"""What buyers only read: live figures, pages, lists."""
+"""Pages and figures that buyers only read: live figures, pages, lists."""
+
+from functools import partial
 
 from django.urls import NoReverseMatch, reverse
 
@@ -20,9 +22,10 @@ def sale_live(server: Server) -> Sample:
     return measure_ask(server, Ask(path=path))
 
 
-def home(server: Server) -> Sample:
+def page(address: str, server: Server) -> Sample:
+    """A page of a shop that has a sale."""
     measured_sales.shown_sale()
-    return measure_ask(server, Ask(path=reverse("home")))
+    return measure_ask(server, Ask(path=reverse(address)))
 
 
 def sale_page(server: Server) -> Sample:
@@ -32,20 +35,6 @@ def sale_page(server: Server) -> Sample:
 def sale_page_signed_in(server: Server) -> Sample:
     cookie = {"Cookie": f"sessionid={measured_sales.session_key()}"}
     return measure_ask(server, Ask(path=reverse("sale", args=[measured_sales.shown_sale().pk]), headers=cookie))
-
-
-def sign_in_page(server: Server) -> Sample:
-    return measure_ask(server, Ask(path=reverse("account_login")))
-
-
-def sales_list(server: Server) -> Sample:
-    measured_sales.shown_sale()
-    return measure_ask(server, Ask(path=reverse("api-sales")))
-
-
-def products_page(server: Server) -> Sample:
-    measured_sales.shown_sale()
-    return measure_ask(server, Ask(path=reverse("products")))
 
 
 def product_page(server: Server) -> Sample:
@@ -62,12 +51,12 @@ def product_search(server: Server) -> Sample:
 PARTS = (
     Part(name="live", title="live figures of an item", server=SHOP, measure=live),
     Part(name="sale-live", title="live figures of a sale", server=SHOP, measure=sale_live),
-    Part(name="home", title="home page", server=SHOP, measure=home),
+    Part(name="home", title="home page", server=SHOP, measure=partial(page, "home")),
     Part(name="sale-page", title="sale page", server=SHOP, measure=sale_page),
     Part(name="sale-page-signed-in", title="sale page, signed in", server=SHOP, measure=sale_page_signed_in),
-    Part(name="products-page", title="list of products", server=SHOP, measure=products_page),
+    Part(name="products-page", title="list of products", server=SHOP, measure=partial(page, "products")),
     Part(name="product-page", title="product page", server=SHOP, measure=product_page),
     Part(name="search-page", title="search among a few products", server=SHOP, measure=product_search),
-    Part(name="sign-in", title="sign-in page", server=SHOP, measure=sign_in_page),
-    Part(name="sales", title="GET /api/v1/sales/", server=SHOP, measure=sales_list),
+    Part(name="sign-in", title="sign-in page", server=SHOP, measure=partial(page, "account_login")),
+    Part(name="sales", title="GET /api/v1/sales/", server=SHOP, measure=partial(page, "api-sales")),
 )

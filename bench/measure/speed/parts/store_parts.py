@@ -1,4 +1,4 @@
-"""What a reservation costs the reservation store, and what its way into PostgreSQL costs; no shop runs meanwhile."""
+"""The cost of a reservation in the reservation store, and of its way into PostgreSQL; no shop runs meanwhile."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -129,7 +129,7 @@ def check_drained(item: SaleItem) -> None:
 
 
 def stored_bytes(item: SaleItem) -> int:
-    """What the item's keys use in the store; SAMPLES 0 counts every element of a key."""
+    """The memory of the item's keys in the store; SAMPLES 0 counts every element of a key."""
     client: Any = get_redis_connection("seckill")
     return sum(client.memory_usage(key, samples=0) or 0 for key in asdict(keys_of(item.pk)).values())
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from bench.measure.durability import __main__ as command
-from bench.measure.durability import price_table, replica_table
-from bench.measure.durability.delayed_link import DelayedLink
+from bench.measure.durability import price_table
 from bench.measure.durability.disk import NoSlowDisk, build_library
+from bench.measure.durability.measured_pair import DelayedLink
 from bench.measure.durability.prices import Price
 from bench.measure.durability.replica_prices import ReplicaPrice, ReplicaRound
 from bench.measure.durability.rounds import Round
@@ -150,7 +150,7 @@ def test_without_a_compiler_the_list_says_what_it_lacks(tmp_path: Path, monkeypa
 
 
 def test_losses_are_given_as_a_range_over_the_rounds() -> None:
-    assert [replica_table.losses(counts) for counts in ([], [3, 3], [1200, 0])] == ["–", "3", "0 to 1,200"]
+    assert [price_table.losses(counts) for counts in ([], [3, 3], [1200, 0])] == ["–", "3", "0 to 1,200"]
 
 
 @pytest.mark.parametrize("arguments", ["--rounds 0", "--rounds 99", "--seconds 600", "--delay-ms 5000", "--threads x"])

@@ -4,7 +4,7 @@ import pytest
 
 from bench.measure.speed.part import Sample
 from bench.measure.speed.parts.all_parts import BY_NAME
-from bench.measure.speed.parts.growth_parts import ratios_in
+from bench.measure.speed.parts.command_parts import ratios_in
 from bench.measure.speed.ratios import TARGETS, Target, is_reached, per_second, spread, values_of, verdicts
 
 

@@ -15,12 +15,12 @@ from django.core.management import CommandError, call_command
 
 from bench.management.commands import speed_bench
 from bench.measure.speed.part import Ask, Part, Sample, WrongAnswer, check_report
-from bench.measure.speed.parts import winning_parts
+from bench.measure.speed.parts import reserving_parts
 from bench.measure.speed.parts.bare_parts import ask_bare
-from bench.measure.speed.parts.winning_parts import Sold, check_sold, told_yes
+from bench.measure.speed.parts.reserving_parts import Sold, check_sold, told_yes
 from bench.measure.speed.rounds import Outcome, run_rounds, ticks_of
 from bench.measure.speed.server_groups import SERVER_PIDS, SHOP, STORE, WSGI_HELLO
-from bench.measure.speed.speed_table import number
+from bench.measure.speed.speed_tables import number
 from bench.measure.speed.wrk import Report
 from seckill.models import SaleItem
 from shop.local.shop_processes import ROOT
@@ -165,13 +165,13 @@ def test_all_answers_as_expected_are_right() -> None:
 def test_lost_and_oversold_orders_are_wrong_answers(
     item: SaleItem, monkeypatch: pytest.MonkeyPatch, sold: Sold, yes: int, message: str
 ) -> None:
-    monkeypatch.setattr(winning_parts, "reservations_of", lambda item: 5)
+    monkeypatch.setattr(reserving_parts, "reservations_of", lambda item: 5)
     with pytest.raises(WrongAnswer, match=message):
         check_sold(item, sold, told_yes=yes)
 
 
 def test_orders_of_answers_that_wrk_did_not_wait_for_are_right(item: SaleItem, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(winning_parts, "reservations_of", lambda item: 5)
+    monkeypatch.setattr(reserving_parts, "reservations_of", lambda item: 5)
     check_sold(item, Sold(orders=5, units=5, buyers=5, lag_s=0), told_yes=4)
 
 

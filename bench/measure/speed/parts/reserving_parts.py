@@ -1,9 +1,13 @@
-"""Accepted reservations, with the whole shop running: each must become an order, and no unit is sold twice."""
+"""Reservations, refused and accepted, with the whole shop running, and other calls beside a crowd that reserves.
+
+Each accepted reservation must become an order, and no unit is sold twice.
+"""
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.db.models import Count, Max, Sum
@@ -11,13 +15,27 @@ from django.urls import reverse
 from django.utils import timezone
 
 from bench.measure.speed import measured_sales
-from bench.measure.speed.part import Ask, Part, Sample, Server, WrongAnswer, check_answer, sample_of, seconds_since
+from bench.measure.speed.part import (
+    Ask,
+    Part,
+    Sample,
+    Server,
+    WrongAnswer,
+    check_answer,
+    measure_ask,
+    sample_of,
+    seconds_since,
+)
 from bench.measure.speed.processor_time import ended_children_seconds, seconds_by_kind
 from bench.measure.speed.server_groups import SHOP
 from bench.measure.speed.wrk import CONNECTIONS, Load, Report, run_wrk
+from bench.stampede.paying_buyers import PayingBuyers, unpaid_orders
+from bench.stampede.setup import Address
+from bench.stampede.timed_calls import CallTimes, Visitors
 from orders.models import OrderLine
 from seckill import ledger
 from seckill.models import SaleItem
+from seckill.outcomes import HTTP, Outcome
 
 ONE_UNIT = '{"units": 1}'
 # More than any shop on two cores accepts, so that the passes of a run are never used up.
@@ -30,16 +48,39 @@ ORDERS_SECONDS_MAX = 60.0
 POLL_SECONDS = 0.01
 QUIET_SECONDS = 0.5
 WARM_UP_PASSES = 300
+# More than are paid for in a second.
+ORDERS_PER_SECOND = 20
+# The columns of the tables have words without spaces.
+NAMES = {"start a payment": "start_payment", "admin": "list_of_orders"}
 
 
 @dataclass(frozen=True, slots=True)
 class Sold:
-    """What PostgreSQL has of an item. `lag_s` is the time from the last yes to the last order."""
+    """The state of an item in PostgreSQL. `lag_s` is the time from the last yes to the last order."""
 
     orders: int
     units: int
     buyers: int
     lag_s: float
+
+
+def refusal(item_of: Callable[[], SaleItem], outcome: Outcome, server: Server) -> Sample:
+    """Each request has the pass of another buyer, some thousand in turn."""
+    item = item_of()
+    texts = measured_sales.passes_of_refused(item)
+    file = server.directory / "passes-refused.txt"
+    file.write_text("\n".join(texts))
+    path = reverse("api-reserve", args=[item.pk])
+    ask = Ask(
+        method="POST",
+        path=path,
+        body=ONE_UNIT,
+        headers={"Authorization": f"Pass {texts[0]}"},
+        status=HTTP[outcome].status,
+        code=outcome.value,
+    )
+    load = Load(url=server.url(path), script="passes", arguments=(str(file), "again"))
+    return measure_ask(server, ask, load=load)
 
 
 def accepted(server: Server) -> Sample:
@@ -77,6 +118,20 @@ def sell_out(server: Server) -> Sample:
         raise WrongAnswer(f"{sold.orders:,} of {SELL_OUT_UNITS:,} units were sold to {SELL_OUT_BUYERS:,} buyers")
     measured_sales.retire(item)
     return Sample(figures={"lag_s": sold.lag_s, "orders": float(sold.orders)})
+
+
+def beside_a_stampede(server: Server) -> Sample:
+    """How long their calls take. Raises WrongAnswer if one failed, or a reservation was lost or sold twice."""
+    warm_up(server)
+    address = Address("http", "127.0.0.1", server.port)
+    orders = unpaid_orders(count=ORDERS_PER_SECOND * server.seconds)
+    count = ACCEPTED_PER_SECOND_MAX * server.seconds
+    item, file = item_with_passes(server, quantity=count, passes=count)
+    with PayingBuyers(address=address, orders=orders) as paying, Visitors(address=address, pages=pages()) as visitors:
+        report = run_wrk(load_of(server, item, file), seconds=server.seconds)
+    check_sold(item, orders_of(item), told_yes=told_yes(report, refusals_max=0))
+    measured_sales.retire(item)
+    return Sample(figures={**figures_of({**paying.times(), **visitors.times()}), "accepted": report.per_second})
 
 
 def warm_up(server: Server) -> None:
@@ -173,7 +228,33 @@ def check_sold(item: SaleItem, sold: Sold, *, told_yes: int) -> None:
         raise WrongAnswer(f"{sold.orders:,} orders of {sold.buyers:,} buyers, who may have one each")
 
 
+def pages() -> Mapping[str, tuple[str, Mapping[str, str]]]:
+    staff = {"Cookie": f"sessionid={measured_sales.staff_session_key()}"}
+    return {
+        "admin": (reverse("admin:orders_order_changelist"), staff),
+        "sale page": (reverse("sale", args=[measured_sales.shown_sale().pk]), {}),
+    }
+
+
+def figures_of(times: Mapping[str, CallTimes]) -> dict[str, float]:
+    """Raises WrongAnswer if a call failed, or there was none."""
+    figures: dict[str, float] = {}
+    for kind, measured in times.items():
+        if measured.failed or not measured.calls:
+            raise WrongAnswer(f"{kind}: {measured.failed} of {measured.calls} calls failed")
+        name = NAMES.get(kind, kind.replace(" ", "_"))
+        figures[f"{name}_p50_ms"], figures[f"{name}_p99_ms"] = measured.p50_ms, measured.p99_ms
+    return figures
+
+
+def refusal_part(name: str, title: str, item_of: Callable[[], SaleItem], outcome: Outcome) -> Part:
+    return Part(name=name, title=title, server=SHOP, measure=partial(refusal, item_of, outcome))
+
+
 PARTS = (
+    refusal_part("refusal", "refusal, sold out", measured_sales.sold_out_item, Outcome.SOLD_OUT),
+    refusal_part("refusal-not-open", "refusal, not open", measured_sales.item_not_open, Outcome.NOT_OPEN),
     Part(name="accepted", title="accepted reservation", server=SHOP, measure=accepted),
     Part(name="sell-out", title=f"{SELL_OUT_UNITS:,} units sell out", server=SHOP, measure=sell_out),
+    Part(name="beside", title="others beside a stampede", server=SHOP, measure=beside_a_stampede),
 )

@@ -1,18 +1,43 @@
-"""Lists and searches among ten thousand products and a hundred thousand orders, in a database of their own."""
+"""Measurements of the commands `growth` and `page_times`, whose servers or database have many rows.
+
+Reserving should stay as fast when an item has many past reservations. Lists and searches go among ten thousand products
+and a hundred thousand orders, in a database of their own.
+"""
 
 import json
 import os
 import subprocess
 import sys
+from io import StringIO
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from django.core.management import call_command, get_commands
 from django.db import connection
 
-from bench.measure.speed.part import Part, Sample, Server, WrongAnswer
+from bench.measure.speed.part import NotHere, Part, Sample, Server, WrongAnswer
 from bench.measure.speed.server_groups import STORE
 from shop.local.shop_processes import ROOT
 
+FEW, MANY = 1_000, 1_000_000
 DATABASE = "speed_long_lists"
+
+
+def growth(server: Server) -> Sample:
+    """How fast each step is at MANY past reservations, as a ratio to FEW. Raises NotHere without the command."""
+    if "growth" not in get_commands():
+        raise NotHere("this shop has no `manage.py growth`")
+    file = server.directory / "growth.json"
+    words = ["--past", str(FEW), str(MANY), "--sales", "1", "--json", str(file)]
+    call_command("growth", *words, stdout=StringIO(), stderr=StringIO())
+    return Sample(figures=ratios_in(json.loads(file.read_text())))
+
+
+def ratios_in(written: dict[str, Any]) -> dict[str, float]:
+    """For each step its time beside FEW reservations ÷ that beside MANY: 1 if it stays the same, less if it grows."""
+    columns = written["microseconds"]
+    few, many = columns[f"{FEW:,} reservations"], columns[f"{MANY:,} reservations"]
+    return {f"{step}_ratio": few[step]["caller_us"] / many[step]["caller_us"] for step in many}
 
 
 def staff_lists(server: Server) -> Sample:
@@ -39,7 +64,7 @@ def prepare_database() -> None:
 
 
 def manage(*words: str) -> str:
-    """What a command prints, run with the other database. Raises WrongAnswer."""
+    """Run a command with the other database, and return its output. Raises WrongAnswer."""
     address = urlunsplit(urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{DATABASE}"))
     done = subprocess.run(
         [sys.executable, str(ROOT / "manage.py"), *words, "--skip-checks"],
@@ -55,6 +80,13 @@ def manage(*words: str) -> str:
 
 
 PARTS = (
+    Part(
+        name="growth",
+        title=f"{MANY:,} past reservations beside {FEW:,}",
+        server=STORE,
+        measure=growth,
+        once=True,
+    ),
     Part(
         name="staff-lists",
         title="lists of staff, 10,000 products and 100,000 orders",
