@@ -25,8 +25,10 @@ PYTEST = $(PY) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 test: venv-dev ## All tests on real servers; ARGS go to pytest; PROCESSES=0 for -s and a debugger; LUA_MUTANTS=all
 	@exec $(PYTEST) $(ARGS)
 
-quick: venv-dev ## The tests that start no browser and no processes of their own; ARGS go to pytest
-	@exec $(PYTEST) -m 'not slow' $(ARGS)
+# What every visitor meets. Without ARGS that name tests: not those of the bench, of deployment and of the pages of staff.
+QUICK := $(addprefix tests/,house orders seckill shop web) --ignore-glob='*/staff'
+quick: venv-dev ## The shop's tests without staff's pages, a browser, own processes, generated input; ARGS="tests/bench"
+	@exec $(PYTEST) -m 'not slow' $(if $(findstring tests/,$(ARGS)),,$(QUICK)) $(ARGS)
 
 lab: venv-dev ## Compare the strategies on servers of their own; ARGS="--quick"
 	@exec $(PY) -m bench.lab $(ARGS)

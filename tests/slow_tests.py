@@ -1,4 +1,5 @@
-"""Which tests are slow: those that start processes, servers or a browser of their own. `make quick` leaves them out.
+"""Which tests are slow: those that start processes, servers or a browser of their own, and those with generated input,
+of which each tries some hundred examples. `make quick` leaves them out.
 
 Found in what a test and its fixtures call, so there is no list to keep. What a session-scoped fixture starts is for all
 tests, and makes none of them slow.
@@ -24,7 +25,16 @@ _FOLLOWED = ("tests.", "bench.", "shop.local.")
 
 
 def is_slow(item: pytest.Item) -> bool:
-    return shared_shop.needs_it(item) or any(starts_something(function) for function in functions_of(item))
+    return (
+        shared_shop.needs_it(item)
+        or has_generated_input(item)
+        or any(starts_something(function) for function in functions_of(item))
+    )
+
+
+def has_generated_input(item: pytest.Item) -> bool:
+    """Hypothesis sets this on the test, also for Schemathesis."""
+    return getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
 
 
 def functions_of(item: pytest.Item) -> Iterator[Any]:
