@@ -14,8 +14,8 @@ from rich.table import Table
 
 from bench.faults.shop_under_test import ShopUnderTest
 from bench.faults.trial import Trial
-from bench.markdown_table import markdown_table
 from bench.measure.harness import system
+from bench.tables import markdown_table
 
 # A narrower terminal wraps the lines; a file does not.
 WIDTH = 150

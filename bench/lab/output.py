@@ -12,7 +12,7 @@ from rich.table import Table
 
 from bench.lab.fault_runs import FaultRun
 from bench.lab.series import Run, SeriesResult
-from bench.measure.harness import terminal_table
+from bench.tables import terminal_table
 
 
 def show(results: Sequence[SeriesResult], *, console: Console) -> None:

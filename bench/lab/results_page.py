@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.markdown_table import markdown_table
 from bench.strategies.base.strategy import Fault
+from bench.tables import markdown_table
 
 Row = Sequence[str]
 

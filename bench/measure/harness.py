@@ -1,23 +1,10 @@
-"""The common parts of speed, growth and durability: tables for the terminal, and the facts of the machine."""
+"""The facts of the machine that measures, for speed, growth and durability."""
 
 import os
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-
-
-def terminal_table(title: str, *, words: Sequence[str], numbers: Sequence[str]) -> Table:
-    """An empty table: columns of words first, then of numbers, aligned to the right."""
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for heading in words:
-        table.add_column(heading, no_wrap=True)
-    for heading in numbers:
-        table.add_column(heading, justify="right", no_wrap=True)
-    return table
 
 
 def sentence_of(measured_on: Mapping[str, str]) -> str:

@@ -6,11 +6,11 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.markup import escape
 
-from bench.markdown_table import markdown_table
-from bench.measure.harness import sentence_of, terminal_table
+from bench.measure.harness import sentence_of
 from bench.measure.speed.ratios import Spread, Target, Verdict, spread
 from bench.measure.speed.rounds import Outcome
 from bench.measure.speed.speed_results import ANSWERS, spreads_of
+from bench.tables import markdown_table, terminal_table
 
 KINDS = ("web", "worker", "beat", "postgres", "store", "cache", "wrk")
 REACHED = {True: "yes", False: "**no**", None: ""}
