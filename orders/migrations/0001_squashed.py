@@ -91,6 +91,21 @@ class Migration(migrations.Migration):
                 'verbose_name': 'order',
                 'verbose_name_plural': 'orders',
                 'ordering': ['-created_at', '-pk'],
+                'indexes': [
+                    models.Index(fields=['-created_at', '-id'], name='orders_order_newest'),
+                    models.Index(fields=['buyer', '-created_at', '-id'], name='orders_order_of_buyer'),
+                    models.Index(condition=models.Q(('status', 'awaiting_payment')), fields=['expires_at'], name='orders_order_to_expire'),
+                    models.Index(condition=models.Q(('settled_at', None), models.Q(('status', 'awaiting_payment'), _negated=True)), fields=['ended_at'], name='orders_order_unsettled'),
+                    models.Index(django.db.models.functions.text.Upper('email'), condition=models.Q(('buyer', None)), name='orders_order_of_guest'),
+                    models.Index(condition=models.Q(('attention', ''), _negated=True), fields=['-id'], name='orders_order_attention'),
+                ],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('status__in', ['awaiting_payment', 'paid', 'shipped', 'completed', 'expired', 'cancelled', 'rejected', 'refund_due', 'refunded'])), name='orders_order_status_known'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('status', 'awaiting_payment')), models.Q(models.Q(('status', 'awaiting_payment'), _negated=True), ('ended_at__isnull', False)), _connector='OR'), name='orders_order_ended_has_time'),
+                    models.CheckConstraint(condition=models.Q(('refunded_minor__lte', models.F('amount_minor'))), name='orders_order_refund_within_amount'),
+                    models.UniqueConstraint(fields=('code',), name='orders_order_code_once'),
+                    models.CheckConstraint(condition=models.Q(('buyer__isnull', False), models.Q(('email', ''), _negated=True), _connector='OR'), name='orders_order_has_buyer'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -180,6 +195,13 @@ class Migration(migrations.Migration):
                 'verbose_name': 'order line',
                 'verbose_name_plural': 'order lines',
                 'ordering': ['pk'],
+                'indexes': [
+                    models.Index(fields=['sale_item', 'order'], name='orders_orderline_of_item'),
+                ],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('units__gt', 0)), name='orders_orderline_units_positive'),
+                    models.UniqueConstraint(fields=('order', 'variant'), name='orders_orderline_variant_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -206,6 +228,16 @@ class Migration(migrations.Migration):
                 'verbose_name': 'payment',
                 'verbose_name_plural': 'payments',
                 'ordering': ['-created_at'],
+                'indexes': [
+                    models.Index(condition=models.Q(('status', 'refund_due')), fields=['next_attempt_at'], name='orders_payment_to_refund'),
+                    models.Index(condition=models.Q(('next_attempt_at__isnull', False), ('status', 'captured')), fields=['next_attempt_at'], name='orders_payment_to_decide'),
+                    models.Index(condition=models.Q(('closed_at', None), ('status__in', ['pending', 'failed'])), fields=['created_at'], name='orders_payment_to_close'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('status__in', ['pending', 'captured'])), fields=('order',), name='orders_payment_one_at_a_time'),
+                    models.UniqueConstraint(fields=('order', 'idempotency_key'), name='orders_payment_idempotent'),
+                    models.UniqueConstraint(condition=models.Q(('provider_reference', ''), _negated=True), fields=('provider', 'provider_reference'), name='orders_payment_reference_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -256,6 +288,12 @@ class Migration(migrations.Migration):
                 'verbose_name': 'refund',
                 'verbose_name_plural': 'refunds',
                 'ordering': ['-created_at', '-pk'],
+                'indexes': [
+                    models.Index(condition=models.Q(('is_whole', False), ('status', 'due')), fields=['next_attempt_at'], name='orders_refund_due'),
+                ],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('status__in', ['due', 'refunded', 'failed'])), name='orders_refund_status_known'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -275,6 +313,12 @@ class Migration(migrations.Migration):
                 'verbose_name': 'mail',
                 'verbose_name_plural': 'mails',
                 'ordering': ['-pk'],
+                'indexes': [
+                    models.Index(condition=models.Q(('sent_at', None)), fields=['kind', 'next_attempt_at'], name='orders_mail_unsent_kind'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('order', 'kind', 'refund'), name='orders_mail_once_per_refund', nulls_distinct=False),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -290,6 +334,10 @@ class Migration(migrations.Migration):
                 'verbose_name': 'line of a refund',
                 'verbose_name_plural': 'lines of refunds',
                 'ordering': ['pk'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('refund', 'line'), name='orders_refundline_once'),
+                    models.CheckConstraint(condition=models.Q(('units__gt', 0)), name='orders_refundline_units_positive'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -346,6 +394,10 @@ class Migration(migrations.Migration):
                 'verbose_name': 'shipping price',
                 'verbose_name_plural': 'shipping prices',
                 'ordering': ['method', models.OrderBy(models.F('up_to'), nulls_last=True)],
+                'constraints': [
+                    models.UniqueConstraint(fields=('method', 'up_to'), name='orders_shippingprice_once', nulls_distinct=False),
+                    models.CheckConstraint(condition=models.Q(('up_to', None), ('up_to__gt', 0), _connector='OR'), name='orders_shippingprice_up_to_positive'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -382,117 +434,5 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'shipping addresses',
                 'indexes': [models.Index(django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Upper('name'), name='text_pattern_ops'), name='orders_address_name')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='order',
-            index=models.Index(fields=['-created_at', '-id'], name='orders_order_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='order',
-            index=models.Index(fields=['buyer', '-created_at', '-id'], name='orders_order_of_buyer'),
-        ),
-        migrations.AddIndex(
-            model_name='order',
-            index=models.Index(condition=models.Q(('status', 'awaiting_payment')), fields=['expires_at'], name='orders_order_to_expire'),
-        ),
-        migrations.AddIndex(
-            model_name='order',
-            index=models.Index(condition=models.Q(('settled_at', None), models.Q(('status', 'awaiting_payment'), _negated=True)), fields=['ended_at'], name='orders_order_unsettled'),
-        ),
-        migrations.AddIndex(
-            model_name='order',
-            index=models.Index(django.db.models.functions.text.Upper('email'), condition=models.Q(('buyer', None)), name='orders_order_of_guest'),
-        ),
-        migrations.AddIndex(
-            model_name='order',
-            index=models.Index(condition=models.Q(('attention', ''), _negated=True), fields=['-id'], name='orders_order_attention'),
-        ),
-        migrations.AddConstraint(
-            model_name='order',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['awaiting_payment', 'paid', 'shipped', 'completed', 'expired', 'cancelled', 'rejected', 'refund_due', 'refunded'])), name='orders_order_status_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='order',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('status', 'awaiting_payment')), models.Q(models.Q(('status', 'awaiting_payment'), _negated=True), ('ended_at__isnull', False)), _connector='OR'), name='orders_order_ended_has_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='order',
-            constraint=models.CheckConstraint(condition=models.Q(('refunded_minor__lte', models.F('amount_minor'))), name='orders_order_refund_within_amount'),
-        ),
-        migrations.AddConstraint(
-            model_name='order',
-            constraint=models.UniqueConstraint(fields=('code',), name='orders_order_code_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='order',
-            constraint=models.CheckConstraint(condition=models.Q(('buyer__isnull', False), models.Q(('email', ''), _negated=True), _connector='OR'), name='orders_order_has_buyer'),
-        ),
-        migrations.AddIndex(
-            model_name='orderline',
-            index=models.Index(fields=['sale_item', 'order'], name='orders_orderline_of_item'),
-        ),
-        migrations.AddConstraint(
-            model_name='orderline',
-            constraint=models.CheckConstraint(condition=models.Q(('units__gt', 0)), name='orders_orderline_units_positive'),
-        ),
-        migrations.AddConstraint(
-            model_name='orderline',
-            constraint=models.UniqueConstraint(fields=('order', 'variant'), name='orders_orderline_variant_once'),
-        ),
-        migrations.AddIndex(
-            model_name='payment',
-            index=models.Index(condition=models.Q(('status', 'refund_due')), fields=['next_attempt_at'], name='orders_payment_to_refund'),
-        ),
-        migrations.AddIndex(
-            model_name='payment',
-            index=models.Index(condition=models.Q(('next_attempt_at__isnull', False), ('status', 'captured')), fields=['next_attempt_at'], name='orders_payment_to_decide'),
-        ),
-        migrations.AddIndex(
-            model_name='payment',
-            index=models.Index(condition=models.Q(('closed_at', None), ('status__in', ['pending', 'failed'])), fields=['created_at'], name='orders_payment_to_close'),
-        ),
-        migrations.AddConstraint(
-            model_name='payment',
-            constraint=models.UniqueConstraint(condition=models.Q(('status__in', ['pending', 'captured'])), fields=('order',), name='orders_payment_one_at_a_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='payment',
-            constraint=models.UniqueConstraint(fields=('order', 'idempotency_key'), name='orders_payment_idempotent'),
-        ),
-        migrations.AddConstraint(
-            model_name='payment',
-            constraint=models.UniqueConstraint(condition=models.Q(('provider_reference', ''), _negated=True), fields=('provider', 'provider_reference'), name='orders_payment_reference_once'),
-        ),
-        migrations.AddIndex(
-            model_name='refund',
-            index=models.Index(condition=models.Q(('is_whole', False), ('status', 'due')), fields=['next_attempt_at'], name='orders_refund_due'),
-        ),
-        migrations.AddConstraint(
-            model_name='refund',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['due', 'refunded', 'failed'])), name='orders_refund_status_known'),
-        ),
-        migrations.AddIndex(
-            model_name='mail',
-            index=models.Index(condition=models.Q(('sent_at', None)), fields=['kind', 'next_attempt_at'], name='orders_mail_unsent_kind'),
-        ),
-        migrations.AddConstraint(
-            model_name='mail',
-            constraint=models.UniqueConstraint(fields=('order', 'kind', 'refund'), name='orders_mail_once_per_refund', nulls_distinct=False),
-        ),
-        migrations.AddConstraint(
-            model_name='refundline',
-            constraint=models.UniqueConstraint(fields=('refund', 'line'), name='orders_refundline_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='refundline',
-            constraint=models.CheckConstraint(condition=models.Q(('units__gt', 0)), name='orders_refundline_units_positive'),
-        ),
-        migrations.AddConstraint(
-            model_name='shippingprice',
-            constraint=models.UniqueConstraint(fields=('method', 'up_to'), name='orders_shippingprice_once', nulls_distinct=False),
-        ),
-        migrations.AddConstraint(
-            model_name='shippingprice',
-            constraint=models.CheckConstraint(condition=models.Q(('up_to', None), ('up_to__gt', 0), _connector='OR'), name='orders_shippingprice_up_to_positive'),
         ),
     ]

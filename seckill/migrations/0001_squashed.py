@@ -121,6 +121,15 @@ class Migration(migrations.Migration):
                 'verbose_name': 'sale item',
                 'verbose_name_plural': 'sale items',
                 'ordering': ['pk'],
+                'indexes': [
+                    models.Index(condition=models.Q(('announced_at', None)), fields=['sale'], name='seckill_saleitem_unannounced'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('sale', 'variant'), name='seckill_saleitem_variant_once', violation_error_message='This product is already in the sale.'),
+                    models.CheckConstraint(condition=models.Q(('quantity__gte', 0)), name='seckill_saleitem_quantity_not_negative'),
+                    models.CheckConstraint(condition=models.Q(('per_buyer_max__gt', 0)), name='seckill_saleitem_per_buyer_positive'),
+                    models.CheckConstraint(condition=models.Q(('quantity', None), ('taken__lte', models.F('quantity')), _connector='OR'), name='seckill_saleitem_never_oversold'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -143,34 +152,12 @@ class Migration(migrations.Migration):
                 'verbose_name': 'change of a sale',
                 'verbose_name_plural': 'changes of sales',
                 'ordering': ['-pk'],
+                'indexes': [
+                    models.Index(condition=models.Q(('status', 'pending')), fields=['item', 'id'], name='seckill_salechange_pending'),
+                ],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(models.Q(('finished_at', None), ('status', 'pending')), models.Q(models.Q(('status', 'pending'), _negated=True), ('finished_at__isnull', False)), _connector='OR'), name='seckill_salechange_finished_has_time'),
+                ],
             },
-        ),
-        migrations.AddIndex(
-            model_name='saleitem',
-            index=models.Index(condition=models.Q(('announced_at', None)), fields=['sale'], name='seckill_saleitem_unannounced'),
-        ),
-        migrations.AddConstraint(
-            model_name='saleitem',
-            constraint=models.UniqueConstraint(fields=('sale', 'variant'), name='seckill_saleitem_variant_once', violation_error_message='This product is already in the sale.'),
-        ),
-        migrations.AddConstraint(
-            model_name='saleitem',
-            constraint=models.CheckConstraint(condition=models.Q(('quantity__gte', 0)), name='seckill_saleitem_quantity_not_negative'),
-        ),
-        migrations.AddConstraint(
-            model_name='saleitem',
-            constraint=models.CheckConstraint(condition=models.Q(('per_buyer_max__gt', 0)), name='seckill_saleitem_per_buyer_positive'),
-        ),
-        migrations.AddConstraint(
-            model_name='saleitem',
-            constraint=models.CheckConstraint(condition=models.Q(('quantity', None), ('taken__lte', models.F('quantity')), _connector='OR'), name='seckill_saleitem_never_oversold'),
-        ),
-        migrations.AddIndex(
-            model_name='salechange',
-            index=models.Index(condition=models.Q(('status', 'pending')), fields=['item', 'id'], name='seckill_salechange_pending'),
-        ),
-        migrations.AddConstraint(
-            model_name='salechange',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('finished_at', None), ('status', 'pending')), models.Q(models.Q(('status', 'pending'), _negated=True), ('finished_at__isnull', False)), _connector='OR'), name='seckill_salechange_finished_has_time'),
         ),
     ]

@@ -118,6 +118,9 @@ class Migration(migrations.Migration):
                 'verbose_name': 'category',
                 'verbose_name_plural': 'categories',
                 'ordering': ['position', 'name', 'pk'],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('parent', None), models.Q(('parent', models.F('pk')), _negated=True), _connector='OR'), name='shop_category_not_its_own_parent', violation_error_message='A category cannot contain itself.'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -173,6 +176,11 @@ class Migration(migrations.Migration):
                 ('is_visible', models.BooleanField()),
                 ('lowest_minor', models.PositiveBigIntegerField(null=True)),
             ],
+            options={
+                'indexes': [
+                    django.contrib.postgres.indexes.GinIndex(fastupdate=False, fields=['document'], name='shop_searchentry_document'),
+                ],
+            },
         ),
         migrations.AddField(
             model_name='product',
@@ -304,6 +312,9 @@ class Migration(migrations.Migration):
                 'verbose_name': 'variant',
                 'verbose_name_plural': 'variants',
                 'ordering': ['product', 'position', 'pk'],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('price_minor__gt', 0)), name='shop_variant_price_positive'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -326,6 +337,10 @@ class Migration(migrations.Migration):
                 'verbose_name': 'change of the stock',
                 'verbose_name_plural': 'changes of the stock',
                 'ordering': ['-pk'],
+                'indexes': [
+                    models.Index(fields=['variant', '-id'], name='shop_stockchange_of_variant'),
+                    models.Index(condition=models.Q(('reference', ''), _negated=True), fields=['reference'], name='shop_stockchange_reference'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -351,25 +366,5 @@ class Migration(migrations.Migration):
                 'indexes': [models.Index(fields=['user', '-created_at'], name='shop_address_of_user')],
                 'constraints': [models.UniqueConstraint(condition=models.Q(('is_default', True)), fields=('user',), name='shop_address_one_default'), models.CheckConstraint(condition=models.Q(('country__regex', '^[A-Z]{2}$')), name='shop_address_country')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='category',
-            constraint=models.CheckConstraint(condition=models.Q(('parent', None), models.Q(('parent', models.F('pk')), _negated=True), _connector='OR'), name='shop_category_not_its_own_parent', violation_error_message='A category cannot contain itself.'),
-        ),
-        migrations.AddIndex(
-            model_name='searchentry',
-            index=django.contrib.postgres.indexes.GinIndex(fastupdate=False, fields=['document'], name='shop_searchentry_document'),
-        ),
-        migrations.AddConstraint(
-            model_name='variant',
-            constraint=models.CheckConstraint(condition=models.Q(('price_minor__gt', 0)), name='shop_variant_price_positive'),
-        ),
-        migrations.AddIndex(
-            model_name='stockchange',
-            index=models.Index(fields=['variant', '-id'], name='shop_stockchange_of_variant'),
-        ),
-        migrations.AddIndex(
-            model_name='stockchange',
-            index=models.Index(condition=models.Q(('reference', ''), _negated=True), fields=['reference'], name='shop_stockchange_reference'),
         ),
     ]
