@@ -35,8 +35,10 @@ def record(*, app_label: str, names: list[str]) -> None:
 
 
 def as_the_release_before_left_it() -> None:
+    """The tables of a test's database are those of today, so what came since counts as applied."""
+    since = [key for key, migration in MigrationLoader(None).disk_migrations.items() if not migration.replaces]
     for app_label, names in replaced().items():
-        record(app_label=app_label, names=names)
+        record(app_label=app_label, names=[*names, *(name for app, name in since if app == app_label)])
 
 
 def migrate() -> None:

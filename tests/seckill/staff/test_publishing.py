@@ -18,7 +18,7 @@ from seckill.store.client import StoreUnreachable
 from shop.models import Product
 from tests.steps.buying import reserve
 from tests.steps.shop import make_item, make_product
-from tests.steps.staff import form_of, messages_on
+from tests.steps.staff import employee, form_of, messages_on
 from tests.steps.store import counters_of, store_away
 
 SALES = "/admin/seckill/sale/"
@@ -27,6 +27,11 @@ SALES = "/admin/seckill/sale/"
 @pytest.fixture
 def draft(product: Product) -> SaleItem:
     return make_item(product, published=False)
+
+
+@pytest.fixture
+def viewer(db: None) -> User:
+    return employee("view_sale", "view_product")
 
 
 def publish_page(sale: Sale) -> str:
