@@ -23,7 +23,7 @@ from pytest_django import Settings
 
 from orders import lifecycle, tasks
 from orders.mails import sending
-from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment
+from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment, Refund
 from seckill.models import SaleItem
 from shop.buyer_language import language_of
 from shop.models import BuyerLanguage, Variant
@@ -86,10 +86,10 @@ def make_due() -> None:
     Mail.objects.filter(next_attempt_at__isnull=False).update(next_attempt_at=timezone.now() - timedelta(seconds=1))
 
 
-def enqueue_after(order: Order, kind: Mail.Kind, **changes: Any) -> None:
+def enqueue_after(order: Order, kind: Mail.Kind, refund: Refund | None = None, **changes: Any) -> None:
     """Update the order with `changes`, then queue the mail."""
     Order.objects.filter(pk=order.pk).update(ended_at=timezone.now(), **changes)
-    sending.enqueue(order_ids=[order.pk], kind=kind)
+    sending.enqueue(order_ids=[order.pk], kind=kind, refund=refund)
 
 
 def text_of(server: MailServer) -> str:
@@ -226,10 +226,13 @@ def test_an_expiry_overtaken_by_a_late_payment_that_was_kept_is_not_sent(
 
 def test_a_refund_names_what_went_back(server: MailServer, reachable: User, order_of: Callable[..., Order]) -> None:
     order = order_of(reachable)
-    Payment.objects.create(
+    payment = Payment.objects.create(
         order=order, provider="x", idempotency_key="1", status="refunded", amount_minor=3900, currency="CNY"
     )
-    enqueue_after(order, Mail.Kind.REFUNDED, status=OrderStatus.REFUNDED)
+    refund = Refund.objects.create(
+        order=order, payment=payment, amount_minor=3900, is_surplus=True, status=Refund.Status.REFUNDED
+    )
+    enqueue_after(order, Mail.Kind.REFUNDED, refund=refund, status=OrderStatus.REFUNDED)
     tasks.send_mails()
     assert "We have refunded CN¥39.00 to your original payment method" in text_of(server)
 
