@@ -24,6 +24,8 @@ FINISHED = (
     OrderStatus.REJECTED,
     OrderStatus.REFUNDED,
 )
+# Money that the shop may still have to give back. A failed or pending payment may be one that nobody ever makes.
+MONEY_OPEN = (Payment.Status.REFUND_DUE,)
 
 
 class NotNow(Exception):
@@ -37,8 +39,8 @@ class NotNow(Exception):
 def open_orders(user_id: int) -> QuerySet[Order]:
     """The person's orders that are not finished: to be paid, to be sent, on their way, or to be refunded."""
     undecided = Q(status=OrderStatus.EXPIRED, payments__status=Payment.Status.CAPTURED)
-    # Not a failed or pending payment: it may never be made.
-    unfinished = ~Q(status__in=FINISHED) | Q(refunds__status=Refund.Status.DUE) | undecided
+    money_open = Q(payments__status__in=MONEY_OPEN) | Q(refunds__status=Refund.Status.DUE)
+    unfinished = ~Q(status__in=FINISHED) | money_open | undecided
     return Order.objects.filter(unfinished, buyer_id=user_id).distinct()
 
 

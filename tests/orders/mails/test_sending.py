@@ -24,7 +24,7 @@ from pytest_django import Settings
 from orders import tasks
 from orders.life import lifecycle
 from orders.mails import sending
-from orders.models import Attention, Mail, Order, OrderStatus, Payment
+from orders.models import Attention, Mail, Order, OrderStatus, Payment, Refund
 from seckill.models import SaleItem
 from shop.languages.buyer_language import language_of
 from shop.mails.outgoing_mail import Delivery
@@ -71,10 +71,10 @@ def only_mail() -> Mail:
     return Mail.objects.get()
 
 
-def enqueue_after(order: Order, kind: Mail.Kind, **changes: Any) -> None:
+def enqueue_after(order: Order, kind: Mail.Kind, refund: Refund | None = None, **changes: Any) -> None:
     """Update the order with `changes`, then queue the mail."""
     Order.objects.filter(pk=order.pk).update(ended_at=timezone.now(), **changes)
-    sending.enqueue(order_ids=[order.pk], kind=kind)
+    sending.enqueue(order_ids=[order.pk], kind=kind, refund=refund)
 
 
 def text_of(server: MailServer) -> str:
@@ -206,8 +206,11 @@ def test_an_expiry_overtaken_by_a_late_payment_that_was_kept_is_not_sent(
 
 def test_a_refund_names_what_went_back(server: MailServer, reachable: User, make_order: Callable[..., Order]) -> None:
     order = make_order(reachable)
-    payment_row(order, Payment.Status.REFUNDED, amount_minor=3900)
-    enqueue_after(order, Mail.Kind.REFUNDED, status=OrderStatus.REFUNDED)
+    payment = payment_row(order, Payment.Status.REFUNDED, amount_minor=3900)
+    refund = Refund.objects.create(
+        order=order, payment=payment, amount_minor=3900, is_surplus=True, status=Refund.Status.REFUNDED
+    )
+    enqueue_after(order, Mail.Kind.REFUNDED, refund=refund, status=OrderStatus.REFUNDED)
     tasks.send_mails()
     assert "We have refunded CN¥39.00 to your original payment method" in text_of(server)
 
