@@ -155,7 +155,7 @@ class PaymentMachine(SaleMachine):
         """The sweep, with all refunds due. The provider answers all of them in the same way."""
         past = Now() - timedelta(hours=1)
         Refund.objects.exclude(next_attempt_at=None).update(next_attempt_at=past)
-        with mock.patch.object(provider_choice, "named", return_value=StubProvider(answer)):
+        with mock.patch.object(provider_choice, "provider_named", return_value=StubProvider(answer)):
             done = tasks.move_refunds()
         assert done == self.model.ask_provider(answer)
 
