@@ -73,7 +73,7 @@ HOLDER = """
 import sys
 import django
 django.setup()
-from seckill.item_lock import item_lock
+from seckill.items.lock import item_lock
 with item_lock(item_id=int(sys.argv[1])) as acquired:
     print(acquired, flush=True)
     sys.stdin.readline()

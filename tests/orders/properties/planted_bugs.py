@@ -67,7 +67,7 @@ BUGS = [
     ),
     Bug(
         "reserve trusts a store that was restarted",
-        in_script("reserve", "if incarnation ~= string.match", "if false and incarnation ~= string.match"),
+        in_script("reserve", "if not string.find(redis.call('INFO'", "if false and not string.find(redis.call('INFO'"),
     ),
     Bug(
         "reserve takes a repeated pass for a new one",
@@ -129,6 +129,11 @@ BUGS = [
     ),
     Bug(
         "a reconcile does not restore what was sold",
-        in_function(reconcile, "state_for", "return RestoreAs.SOLD if", "return RestoreAs.ENDED if"),
+        in_function(
+            reconcile,
+            "state_for",
+            "return RestoreAs.SOLD if status in SOLD",
+            "return RestoreAs.ENDED if status in SOLD",
+        ),
     ),
 ]
