@@ -1,5 +1,6 @@
 """Where the order's page leads: back from the payment page, on to the other orders, back to the sale."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -38,7 +39,7 @@ def press(client: Client, payment: Payment, action: str) -> str:
 
 def test_who_walks_away_from_the_payment_page_has_not_paid_yet(client: Client, order: Order, payment: Payment) -> None:
     page = text_of(client, order, payment.url)
-    link = page.split('<p class="aside"><a href="')[1].split('"')[0]
+    [link] = re.findall(r'<p class="aside">\s*<a href="([^"]+)"', page)
     english, chinese = (text_of(client, order, path_in(language, link)) for language in ("en", "zh-hans"))
     assert NOT_PAID in english
     assert WAITING not in english
