@@ -27,7 +27,7 @@ DIRECTORY = Path(__file__).resolve().parent.parent / ".stampede" / "test"
 _BENCH_LOCALE = Path(__file__).resolve().parent.parent / "bench" / "locale"
 _HELP_OPTIONS = {"-h", "--help", "-V", "--version"}
 
-# Whatever the environment says: else each process of a run compiles all tests and many packages for itself.
+# Also where the environment forbids it: else each process of a run compiles all tests and many packages for itself.
 sys.dont_write_bytecode = False
 
 

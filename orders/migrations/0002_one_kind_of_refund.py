@@ -3,7 +3,7 @@
 from django.db import migrations, models
 
 ROWS = """
--- What was captured is what goes back; it may differ from what was asked for.
+-- The captured amount goes back; it may differ from the amount that the shop asked for.
 UPDATE orders_payment payment SET amount_minor = event.amount_minor, currency = event.currency
   FROM (SELECT DISTINCT ON (provider, payment_id) provider, payment_id, amount_minor, currency
           FROM orders_paymentevent

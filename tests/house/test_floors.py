@@ -1,4 +1,4 @@
-"""Nobody on a lower floor names an upper one, also not by a string, except where Django or Celery asks for strings."""
+"""A lower floor does not name an upper one, also not by a string, except where Django or Celery asks for strings."""
 
 import ast
 import re

@@ -92,7 +92,7 @@ class PaymentMachine(SaleMachine):
     def webhook(self, page: str, kind: EventKind, number: int, part: int, refund: str, dies: str) -> None:
         """The provider sends an event; the same number is the same event again. A refund's id may be of another page.
 
-        What was captured is most often all that was due; refunds may be of any part of it.
+        A capture is most often of all that was due; refunds may be of any part of it.
         """
         self.hear(page, kind, number=number, part=part, refund=refund or None, dies=dies)
 
