@@ -46,9 +46,9 @@ def test_the_crowd_and_the_others_have_web_servers_of_their_own(front: Front) ->
 def test_figures_are_kept_for_those_who_ask_for_news(front: Front) -> None:
     front.hot.answers[LIVE] = (200, AS_LIVE)
     statuses = [front.proxy.ask(LIVE, headers=ASKS_FOR_NEWS)[0].status for _ in range(30)]
-    # The first answer is a whole one where the proxy cannot make a 304 of it yet.
-    assert set(statuses[1:]) == {304}
-    assert front.hot.count(LIVE) < 15
+    # An answer that the proxy has to fetch may be a whole one: it cannot make a 304 of it yet.
+    assert set(statuses) <= {200, 304}
+    assert statuses.count(200) <= front.hot.count(LIVE) < 15
     # And they are the same for everybody, so no cookie and no language makes another one.
     known = front.hot.count(LIVE)
     for number in range(30):

@@ -15,6 +15,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client
+from pytest_django import Settings
 
 from orders.repair.audit import audit
 from seckill import ledger
@@ -30,10 +31,10 @@ CALLERS = 6
 
 
 def test_a_draining_host_says_so_and_answers_everything_else(
-    client: Client, settings: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, db: None
+    client: Client, settings: Settings, tmp_path: Path, db: None
 ) -> None:
     flag = tmp_path / "drain"
-    monkeypatch.setattr(settings, "DRAIN_FILE", str(flag))
+    settings.DRAIN_FILE = str(flag)
     assert client.get("/healthz").status_code == 200
     flag.touch()
     answer = client.get("/healthz")

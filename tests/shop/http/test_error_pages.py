@@ -19,9 +19,7 @@ def test_a_missing_page_is_said_in_words(client: Client, path: str, words: str) 
 
 
 @pytest.mark.urls("tests.shop.http.broken_page")
-def test_a_failure_is_said_without_database_and_session(
-    client: Client, monkeypatch: pytest.MonkeyPatch, settings: object
-) -> None:
+def test_a_failure_is_said_without_database_and_session(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """No database is allowed in this test, and the session store is as good as down."""
 
     def down(*_: object, **__: object) -> None:
