@@ -115,6 +115,8 @@ FAULTS: tuple[type[Fault], ...] = (
     clocks.BeatClockBehind,
     clocks.WebClockAhead,
     clocks.WebClockBehind,
+    clocks.StoreClockAhead,
+    clocks.StoreClockBehind,
     # Each kind of store has a shop of its own, so those of one kind stand together.
     primaries.SentinelPrimaryKilled,
     primaries.SentinelPrimaryFrozen,
