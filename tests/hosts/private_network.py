@@ -7,7 +7,7 @@ that the stores are on.
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
@@ -87,6 +87,20 @@ class PrivateNetwork:
         """The host reaches nobody and is reached by nobody, but for those who call this port of it."""
         with self._dropping(name, leaving=f"tcp sport != {but_port}", arriving=f"tcp dport != {but_port}"):
             yield
+
+    @contextmanager
+    def cut_links(self, links: Collection[tuple[str, str]]) -> Iterator[None]:
+        """Nothing goes from the first to the second host of each pair. This machine still reaches all of them."""
+        hosts = sorted({receiver for _sender, receiver in links})
+        for host in hosts:
+            senders = ", ".join(self.addresses[sender] for sender, receiver in links if receiver == host)
+            chain = f"chain in {{\n type filter hook input priority 0\n ip saddr {{ {senders} }} drop\n }}\n"
+            run(*self.at(host, ["nft", f"table inet cut_links {{\n{chain}}}\n"]))
+        try:
+            yield
+        finally:
+            for host in hosts:
+                run(*self.at(host, ["nft", "delete table inet cut_links"]))
 
     @contextmanager
     def _dropping(self, name: str, *, leaving: str, arriving: str) -> Iterator[None]:
