@@ -17,6 +17,8 @@ NO_NETWORK = (
     "On Debian: apt install iproute2 nftables nginx-light"
 )
 PROGRAMS = ("ip", "nft", "nginx")
+# This machine, among the hosts.
+HERE = "here"
 
 
 def need_network() -> None:
@@ -89,12 +91,14 @@ class PrivateNetwork:
             yield
 
     @contextmanager
-    def cut_links(self, links: Collection[tuple[str, str]]) -> Iterator[None]:
-        """Nothing goes from the first to the second host of each pair. This machine still reaches all of them."""
+    def cut_links(self, links: Collection[tuple[str, str]], *, ports: Collection[int]) -> Iterator[None]:
+        """Nothing to or from these ports passes from the first to the second host of each pair; HERE can be a first."""
+        addresses, numbers = {**self.addresses, HERE: self.address}, ", ".join(map(str, ports))
         hosts = sorted({receiver for _sender, receiver in links})
         for host in hosts:
-            senders = ", ".join(self.addresses[sender] for sender, receiver in links if receiver == host)
-            chain = f"chain in {{\n type filter hook input priority 0\n ip saddr {{ {senders} }} drop\n }}\n"
+            senders = ", ".join(addresses[sender] for sender, receiver in links if receiver == host)
+            rules = [f"ip saddr {{ {senders} }} tcp {end} {{ {numbers} }} drop\n" for end in ("sport", "dport")]
+            chain = f"chain in {{\n type filter hook input priority 0\n {' '.join(rules)} }}\n"
             run(*self.at(host, ["nft", f"table inet cut_links {{\n{chain}}}\n"]))
         try:
             yield
