@@ -7,7 +7,7 @@ that the stores are on.
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
@@ -17,6 +17,8 @@ NO_NETWORK = (
     "On Debian: apt install iproute2 nftables nginx-light"
 )
 PROGRAMS = ("ip", "nft", "nginx")
+# This machine, among the hosts.
+HERE = "here"
 
 
 def need_network() -> None:
@@ -87,6 +89,22 @@ class PrivateNetwork:
         """The host reaches nobody and is reached by nobody, but for those who call this port of it."""
         with self._dropping(name, leaving=f"tcp sport != {but_port}", arriving=f"tcp dport != {but_port}"):
             yield
+
+    @contextmanager
+    def cut_links(self, links: Collection[tuple[str, str]], *, ports: Collection[int]) -> Iterator[None]:
+        """Nothing to or from these ports passes from the first to the second host of each pair; HERE can be a first."""
+        addresses, numbers = {**self.addresses, HERE: self.address}, ", ".join(map(str, ports))
+        hosts = sorted({receiver for _sender, receiver in links})
+        for host in hosts:
+            senders = ", ".join(addresses[sender] for sender, receiver in links if receiver == host)
+            rules = [f"ip saddr {{ {senders} }} tcp {end} {{ {numbers} }} drop\n" for end in ("sport", "dport")]
+            chain = f"chain in {{\n type filter hook input priority 0\n {' '.join(rules)} }}\n"
+            run(*self.at(host, ["nft", f"table inet cut_links {{\n{chain}}}\n"]))
+        try:
+            yield
+        finally:
+            for host in hosts:
+                run(*self.at(host, ["nft", "delete table inet cut_links"]))
 
     @contextmanager
     def _dropping(self, name: str, *, leaving: str, arriving: str) -> Iterator[None]:

@@ -35,7 +35,7 @@ def test_a_primary_isolated_with_a_web_host_confirms_nothing_and_no_yes_is_lost(
     settings.SECKILL_YES_REPLICAS, settings.SECKILL_YES_WAIT_MS = 1, 300
     with (
         private_network("first", "second", "proxy") as network,
-        running_replicated(SpreadStore, network=network, far="first", replicas_min=1) as store,
+        running_replicated(SpreadStore, network=network, places={"store-1": "first"}, replicas_min=1) as store,
         as_reservation_store(store),
     ):
         primary = store.primary()

@@ -1,5 +1,9 @@
 """A process whose clock is an hour off. PostgreSQL and the store compare deadlines, so it should not matter."""
 
+import time
+from dataclasses import replace
+from pathlib import Path
+
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
 
@@ -66,3 +70,42 @@ class WebClockBehind(WebClockAhead):
     name = "clock-web-behind"
     description = "the clock of one web process is an hour behind"
     seconds = -HOUR_SECONDS
+
+
+class StoreClockAhead(Fault):
+    """The store's clock is the clock of the sale: while it is wrong, buyers may be told `closed` or `not_open`."""
+
+    name = "clock-store-ahead"
+    description = "the clock of the store is 40 s ahead after a restart, and right again after another one"
+    disturbs = frozenset({Part.STORE, Part.DEADLINES})
+    seconds = 40.0
+    duration_seconds = 4.0
+    demand = Demand(buyers=80, arrival_seconds=12.0)
+
+    def inject(self) -> None:
+        self._process = self.shop.processes["store"]
+        shifted = {**self._process.environment, "LD_PRELOAD": str(faketime()), "FAKETIME": f"{self.seconds:+.0f}s"}
+        self.shop.swap("store", replace(self._process, environment=shifted))
+        self.shop.await_answers("store")
+        seconds, _micros = self.shop.store_client().time()
+        self._seconds_off = seconds - time.time()
+        self.variant = f"TIME is {self._seconds_off:+.0f} s off"
+
+    def undo(self) -> None:
+        self.shop.swap("store", self._process)
+
+    def took_effect(self) -> bool:
+        return abs(self._seconds_off - self.seconds) < 2.0
+
+
+class StoreClockBehind(StoreClockAhead):
+    name = "clock-store-behind"
+    description = "the clock of the store is 40 s behind after a restart, and right again after another one"
+    seconds = -40.0
+
+
+def faketime() -> Path:
+    """The library that gives a program another time. Raises FileNotFoundError."""
+    for path in Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"):
+        return path
+    raise FileNotFoundError("libfaketime is missing. On Debian: apt install libfaketime")

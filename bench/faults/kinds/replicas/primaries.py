@@ -14,6 +14,9 @@ from bench.faults.kinds.replicas.replicated_fault import (
     SENTINEL,
     PrimaryFrozen,
     ReplicatedFault,
+    cut_link,
+    has_replicas,
+    mend_link,
 )
 from bench.faults.trial_sale import Stock, credentials_for, new_item, retire
 from bench.faults.wire.http_client import BuyerClient
@@ -155,6 +158,25 @@ class SentinelMajorityLost(ReplicatedFault, SellingGoesOn):
 
     def took_effect(self) -> bool:
         return self._promoted and not self._promoted_early
+
+
+class SentinelLinkCut(SentinelPrimaryKilled):
+    """The shop goes on selling at the primary, and the replica that takes over lacks all of it."""
+
+    name = "sentinel-link-cut"
+    description = "only the link between primary and replica is cut; after 3 s the primary is killed"
+
+    def inject(self) -> None:
+        primary = self.primary()
+        replica = self.store.replica_of(primary)
+        cut_link(primary=primary, replica=replica)
+        self.shop.wait(3.0)
+        self._stayed_cut = not has_replicas(primary)
+        super().inject()
+        mend_link(replica=replica)
+
+    def took_effect(self) -> bool:
+        return self._stayed_cut and super().took_effect()
 
 
 class SlotMigrated(ReplicatedFault):

@@ -13,6 +13,9 @@ from bench.faults.kinds.replicas.replicated_fault import (
     SENTINEL_PROMISE,
     PrimaryFrozen,
     ReplicatedFault,
+    cut_link,
+    has_replicas,
+    mend_link,
 )
 from bench.faults.trial_sale import Stock
 
@@ -96,12 +99,20 @@ class PromisedReplicaFrozen(ReplicatedFault):
     refusals_are_timed = True
 
     def inject(self) -> None:
-        self._replica = self.store.replica_of(self.primary())
-        self.shop.freeze(self._replica.name)
+        self._primary = self.primary()
+        self._replica = self.store.replica_of(self._primary)
+        self.hold()
         self._frozen_s = time.monotonic()
 
     def undo(self) -> None:
         self._thawed_s = time.monotonic()
+        self.let_go()
+
+    def hold(self) -> None:
+        """From now on the replica confirms nothing."""
+        self.shop.freeze(self._replica.name)
+
+    def let_go(self) -> None:
         self.shop.thaw(self._replica.name)
 
     def violations(self) -> Sequence[str]:
@@ -114,6 +125,23 @@ class PromisedReplicaFrozen(ReplicatedFault):
             if event.is_yes and event.outcome == "reserved"
             if self._frozen_s < sent_s[event.call] and event.at_s < self._thawed_s
         ]
+
+
+class PromisedLinkCut(PromisedReplicaFrozen):
+    """Both servers run, and clients and sentinels reach both: nobody is promoted."""
+
+    name = "yes-replicas-link-cut"
+    description = "a yes waits for the replica: only the link between the two is cut for 5 s, and nobody is told yes"
+
+    def hold(self) -> None:
+        cut_link(primary=self._primary, replica=self._replica)
+
+    def let_go(self) -> None:
+        self._stayed_cut = not has_replicas(self._primary)
+        mend_link(replica=self._replica)
+
+    def took_effect(self) -> bool:
+        return self._stayed_cut and self.primary() is self._primary
 
 
 class PromotionWhileAnswerWaits(ReplicatedFault):

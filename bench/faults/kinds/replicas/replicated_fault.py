@@ -73,6 +73,24 @@ class PrimaryFrozen(ReplicatedFault):
         return self._replaced
 
 
+def cut_link(*, primary: StoreNode, replica: StoreNode) -> None:
+    """No data passes between the two any more, though clients reach both: the replica may not sign in again."""
+    with replica.client() as client:
+        client.config_set("masterauth", "wrong")
+    with primary.client() as client:
+        client.client_kill_filter(_type="replica")
+
+
+def mend_link(*, replica: StoreNode) -> None:
+    with replica.client() as client:
+        client.config_set("masterauth", replica.password)
+
+
+def has_replicas(primary: StoreNode) -> bool:
+    with primary.client() as client:
+        return bool(client.info("replication")["connected_slaves"])
+
+
 class Crowd:
     """Buyers who call once, each in a thread."""
 
