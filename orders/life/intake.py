@@ -19,6 +19,7 @@ from django.db import DataError, IntegrityError, connection, transaction
 from psycopg.errors import NotNullViolation
 
 from orders.life import settlement
+from orders.life.payment_deadline import payment_deadline
 from orders.models import Order, OrderLine, OrderStatus
 from orders.models.order import drew_known_code
 from orders.units.taken import take
@@ -229,7 +230,7 @@ def insert_orders(*, item_id: int, new_orders: Sequence[NewOrder], status: Order
                 "buyer_ids": buyer_ids,
                 "units": [new_order.units for new_order in new_orders],
                 "reserved_at": [new_order.reserved_at + offset for new_order in new_orders],
-                "expires_at": [new_order.deadline + offset for new_order in new_orders],
+                "expires_at": [expiry_of(new_order, offset=offset, now=item.now) for new_order in new_orders],
                 "status": status.value,
                 "currency": settings.CURRENCY,
                 "now": item.now,
@@ -243,6 +244,11 @@ def insert_orders(*, item_id: int, new_orders: Sequence[NewOrder], status: Order
         (units,) = cursor.fetchone()
     failpoints.reach("intake.mid_batch")
     return int(units)
+
+
+def expiry_of(new_order: NewOrder, *, offset: timedelta, now: datetime) -> datetime:
+    hold_time = new_order.deadline - new_order.reserved_at
+    return payment_deadline(hold_ends=new_order.deadline + offset, hold_time=hold_time, now=now)
 
 
 class ItemOfBatch(NamedTuple):

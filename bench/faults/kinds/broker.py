@@ -6,11 +6,13 @@ After each of these faults a canary must succeed: a reservation becomes an order
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 from celery import current_app
 from django.conf import settings
+from django.db.models import F, QuerySet
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
@@ -19,6 +21,7 @@ from bench.faults.shop_under_test import answers
 from bench.faults.store_snapshot import reservations_in_database
 from bench.faults.trial_sale import Stock, new_item, retire
 from bench.faults.wire.raw_valkey import client_at
+from orders.models import Order, OrderStatus
 from seckill.outbox import doorbell
 from shop.background import sweep_scheduler
 from shop.background.sweep_scheduler import SweepScheduler
@@ -28,6 +31,8 @@ WORKERS = ("worker", "errands", "repair")
 QUEUES = ("drain", "expiry", "mail", "payments", "repair", "celery")
 AWAY_SECONDS = 600.0
 AWAY_SECONDS_SHORT = 30.0
+# The shortest hold that the admin accepts.
+SHORT_HOLD_SECONDS = 5
 # Two web processes ring for an item 20 times a second each, at most.
 RINGS = 2 * 20 * 600
 # The web processes, the harness and beat look how long a queue is before they add to it, each by itself.
@@ -96,15 +101,18 @@ class BrokerFlushed(BrokerFault):
 class WorkersAway(BrokerFault):
     """The ten minutes are shortened: as many rings and sweeps as ten minutes of a busy sale bring come within half a
     minute, from the harness, beside those of the web processes and of beat. `workers-away-10-minutes` takes the time.
+
+    Holds end long before a worker is back, so the first orders are written late, and their buyers still wait to pay.
     """
 
     name = "workers-away"
     description = (
-        f"no worker for 30 s, with the {RINGS:,} rings and the sweeps of 10 minutes: the broker must stay small"
+        f"no worker for 30 s, with the {RINGS:,} rings and the sweeps of 10 minutes: the broker must stay small, and "
+        f"holds of {SHORT_HOLD_SECONDS} s that ended meanwhile become orders that can be paid"
     )
     duration_seconds = 0.0
-    demand = Demand(buyers=120, arrival_seconds=30.0)
-    stock = Stock(hold_seconds=45)
+    demand = Demand(buyers=120, arrival_seconds=30.0, retry_seconds_max=45.0)
+    stock = Stock(hold_seconds=SHORT_HOLD_SECONDS)
     away_seconds = AWAY_SECONDS_SHORT
 
     def inject(self) -> None:
@@ -127,8 +135,15 @@ class WorkersAway(BrokerFault):
             self.shop.bring_up(worker)
 
     def took_effect(self) -> bool:
-        """Whether far more was wanted than the bounds allow."""
-        return self._messages[doorbell.QUEUE] >= doorbell.WAITING_MAX and self._sweeps > 2 * sweep_scheduler.WAITING_MAX
+        """Whether far more was wanted than the bounds allow, and orders were written after their holds had ended."""
+        many = self._messages[doorbell.QUEUE] >= doorbell.WAITING_MAX and self._sweeps > 2 * sweep_scheduler.WAITING_MAX
+        return many and self._late_orders().exists()
+
+    def _late_orders(self) -> QuerySet[Order]:
+        """The orders that were written after their holds had ended."""
+        hold_time = timedelta(seconds=self.context.item.sale.hold_seconds)
+        orders = Order.objects.filter(lines__sale_item=self.context.item)
+        return orders.filter(created_at__gt=F("reserved_at") + hold_time)
 
     def violations(self) -> Sequence[str]:
         violations = list(super().violations())
@@ -141,6 +156,8 @@ class WorkersAway(BrokerFault):
             f"{sum(self._messages.values())} messages waited; broker {before} kB before, {meanwhile} kB meanwhile, "
             f"{after} kB after"
         )
+        if not self._late_orders().filter(status=OrderStatus.PAID).exists():
+            violations.append("no order was paid that was written after its hold had ended")
         if not drained:
             violations.append(f"messages still wait: {self._waiting()}")
         for queue, messages in self._messages.items():
@@ -163,7 +180,7 @@ class WorkersAway(BrokerFault):
 class WorkersAwayFullTime(WorkersAway):
     name = "workers-away-10-minutes"
     description = f"no worker for 10 minutes, with {RINGS:,} rings: the broker must stay small"
-    demand = Demand(buyers=240, arrival_seconds=AWAY_SECONDS)
+    demand = Demand(buyers=240, arrival_seconds=AWAY_SECONDS, retry_seconds_max=AWAY_SECONDS + 15.0)
     away_seconds = AWAY_SECONDS
 
 
