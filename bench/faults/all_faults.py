@@ -115,6 +115,7 @@ FAULTS: tuple[type[Fault], ...] = (
     # Each kind of store has a shop of its own, so those of one kind stand together.
     primaries.SentinelPrimaryKilled,
     primaries.SentinelPrimaryFrozen,
+    primaries.BatchOfReplacedPrimary,
     primaries.SentinelMajorityLost,
     primaries.ClusterPrimaryKilled,
     primaries.ClusterPrimaryFrozen,

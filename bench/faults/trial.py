@@ -34,7 +34,7 @@ REFUSAL_SLACK_SECONDS = 1.0
 LAST_CALLS_SECONDS_MAX = 60.0
 RECOVERY_SECONDS_MAX = 60.0
 POLL_SECONDS = 0.2
-# Of a short trial: the shortest hold that the admin accepts.
+# The shortest hold that the admin accepts.
 SHORT_HOLD_SECONDS = 5
 # The work of one thread; called with `started_s` and `stop`.
 Journey = Callable[..., None]

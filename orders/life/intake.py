@@ -2,7 +2,8 @@
 
 `drain_once` handles one batch: read → one transaction (orders, lines, and as the last statement the guarded update of
 `taken`) → commit → acknowledge. If the process dies before the acknowledgement, the entries stay pending and are read
-again. Inserting is idempotent by reservation id, so reading an entry twice adds nothing.
+again. Inserting is idempotent by reservation id, so reading an entry twice adds nothing. A batch that was read from a
+server of the store which has been replaced is not written: the new one may have sold its units again.
 """
 
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from orders.models import Order, OrderLine, OrderStatus
 from orders.models.order import drew_known_code
 from orders.units.taken import take
 from seckill import ledger
+from seckill.items import item_state
 from seckill.ledger_words import ReleaseReason
 from seckill.models import UNITS_MAX, SaleItem
 from seckill.outbox import outbox
@@ -85,11 +87,22 @@ class Surplus(Exception):
     """The batch has more units than PostgreSQL has left: the store has lost reservations that it had accepted."""
 
 
+class StoreReplaced(Exception):
+    """Another server of the store has taken over since the batch was read, and the item was compared with its orders.
+
+    If the new server has the entries too, they are read again from there.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """An order to be created: a parsed outbox entry, or, where `entry` is None, a hold whose entry was lost."""
+    """An order to be created: a parsed outbox entry, or, where `entry` is None, a hold whose entry was lost.
+
+    `incarnation` is that of the server from which it was read.
+    """
 
     entry: outbox.Entry | None
+    incarnation: str
     reservation_id: UUID
     buyer_id: int
     units: int
@@ -103,7 +116,12 @@ def drain_once(*, item_id: int, batch_max: int = BATCH_MAX, consumer: str = outb
     Raises StoreUnreachable and database errors; the entries then stay pending and are read again later.
     """
     entries = outbox.read_batch(item_id=item_id, count_max=batch_max, consumer=consumer)
-    take_in_batch(item_id=item_id, entries=entries)
+    try:
+        take_in_batch(item_id=item_id, entries=entries)
+    except StoreReplaced:
+        # Usual for a second after a restart of the store; the reconcile reads them too.
+        log.warning("batch_of_a_replaced_store", item_id=item_id, entries=len(entries))
+        return 0
     return len(entries)
 
 
@@ -111,7 +129,7 @@ def drain_all(*, item_id: int) -> int:
     """Bring in every entry, including those that another consumer has read but not acknowledged. Returns how many.
 
     It does not end while entries are added faster. It is safe for two consumers to handle one entry: the second inserts
-    nothing.
+    nothing. Raises StoreReplaced too.
     """
     count = 0
     while entries := outbox.read_all(item_id=item_id, count_max=BATCH_MAX):
@@ -138,6 +156,7 @@ def parse_entry(entry: outbox.Entry) -> NewOrder:
     try:
         new_order = NewOrder(
             entry=entry,
+            incarnation=entry.incarnation,
             reservation_id=UUID(fields["reservation"]),
             buyer_id=int(fields["buyer"]),
             units=int(fields["units"]),
@@ -169,7 +188,20 @@ def persist_and_acknowledge(*, item_id: int, new_orders: Sequence[NewOrder]) -> 
             persist_and_acknowledge(item_id=item_id, new_orders=[new_order])
         return
     failpoints.reach("intake.after_commit")
-    outbox.acknowledge(item_id=item_id, entry_ids=[new_order.entry.id for new_order in new_orders if new_order.entry])
+    entry_ids = [new_order.entry.id for new_order in new_orders if new_order.entry]
+    if outbox.acknowledge(item_id=item_id, entry_ids=entry_ids) < len(entry_ids):
+        check_known(item_id=item_id, new_orders=new_orders)
+
+
+def check_known(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
+    """Some entries were gone. Usually another worker was faster; but where the store has no hold either, it has lost
+    them, and would sell their units again: the item must be compared with its orders.
+    """
+    reservation_ids = [new_order.reservation_id for new_order in new_orders]
+    holds = item_state.find_holds(item_id=item_id, reservation_ids=reservation_ids)
+    if unknown := [str(pk) for pk, hold in zip(reservation_ids, holds, strict=True) if hold is None]:
+        item_state.mark_unverified(item_id=item_id)
+        log.error("orders_unknown_to_the_store", item_id=item_id, orders=len(unknown), reservations=unknown[:20])
 
 
 def persist(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
@@ -177,7 +209,7 @@ def persist(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
     try:
         with transaction.atomic():
             units = insert_orders(item_id=item_id, new_orders=new_orders, status=OrderStatus.AWAITING_PAYMENT)
-            if not take(item_id=item_id, units=units):
+            if not take(item_id=item_id, units=units, incarnation=new_orders[0].incarnation):
                 raise Surplus
             failpoints.reach("intake.before_commit")
     except Surplus:
@@ -187,12 +219,14 @@ def persist(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
 def persist_with_surplus(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
     """First come, first served up to the quantity; the others become rejected orders and their holds are released.
 
-    With healthy stores this never runs. It means that the reservation store lost its latest writes, so it is logged as
-    an error.
+    Raises StoreReplaced if the server of the batch was the reason, and not the quantity. With healthy stores this never
+    runs. It means that the reservation store lost its latest writes, so it is logged as an error.
     """
     rejected: list[NewOrder] = []
     with transaction.atomic():
-        SaleItem.objects.select_for_update().get(pk=item_id)
+        item = SaleItem.objects.select_for_update().get(pk=item_id)
+        if item.incarnation not in ("", new_orders[0].incarnation):
+            raise StoreReplaced(f"sale item {item_id}: read from {new_orders[0].incarnation}, now {item.incarnation}")
         for new_order in new_orders:
             with transaction.atomic():
                 units = insert_orders(item_id=item_id, new_orders=[new_order], status=OrderStatus.AWAITING_PAYMENT)

@@ -6,6 +6,9 @@ is sold twice.
 
 from collections.abc import Sequence
 
+import psycopg
+from django.conf import settings
+
 from bench.faults.buyer_journey import Demand
 from bench.faults.kinds.frozen_servers import SellingGoesOn
 from bench.faults.kinds.replicas.replicated_fault import (
@@ -18,12 +21,21 @@ from bench.faults.kinds.replicas.replicated_fault import (
 from bench.faults.trial_sale import Stock, credentials_for, new_item, retire
 from bench.faults.wire.http_client import BuyerClient
 from seckill.models import SaleItem
+from seckill.outbox.outbox import GROUP
 from seckill.store.cluster import slot_of
+from seckill.store.keys import keys_of
 from shop.local.stores.cluster_store import ClusterStore
 
 BUYERS_BESIDE = 8
 # An item lands on each of the three primaries with the same chance.
 ITEMS_MAX = 30
+# Nobody listens there.
+NOBODYS_PORT = 1
+# So many reservations a worker has read and cannot commit.
+BATCH_MIN = 5
+HELD_SECONDS_MAX = 15.0
+# How long it cannot after the promotion.
+LOCKED_SECONDS_MAX = 6.0
 # The sentinels that are left, of three, decide nothing.
 SENTINELS_LOST = ("sentinel-1", "sentinel-2")
 
@@ -123,6 +135,41 @@ class ReplicaFrozen(ReplicatedFault, SellingGoesOn):
 
     def let_go(self) -> None:
         self.shop.thaw(self._replica.name)
+
+
+class BatchOfReplacedPrimary(ReplicatedFault):
+    """A worker has read reservations that only the primary has, and waits for a row that the harness has locked. The
+    primary is killed, and the replica without them is promoted. Then the worker may go on.
+    """
+
+    name = "sentinel-batch-of-replaced-primary"
+    description = "a worker holds a batch that the promoted replica lacks, until that one sells: no new yes is rejected"
+    stock = Stock(quantity=50, hold_seconds=40)
+    recovery_seconds_max = BACK_SECONDS_MAX + LOCKED_SECONDS_MAX
+
+    def inject(self) -> None:
+        outbox = keys_of(self.context.item.pk).outbox
+        former = self.primary()
+        replica = self.store.replica_of(former)
+        self.before_data_loss()
+        with psycopg.connect(settings.DATABASE_URL) as blocker:
+            blocker.execute("SELECT 1 FROM seckill_saleitem WHERE id = %s FOR UPDATE", [self.context.item.pk])
+            with replica.client() as client:
+                # It follows nobody for a moment, as if its link were stalled, and has nothing of what comes now.
+                client.execute_command("REPLICAOF", "127.0.0.1", NOBODYS_PORT)
+            with former.client() as client:
+                self._held = self.shop.wait_until(
+                    lambda: client.xpending(outbox, GROUP)["pending"] >= BATCH_MIN, seconds_max=HELD_SECONDS_MAX
+                )
+            self.shop.keep_down(former.name)
+            self.after_data_loss()
+            self._replaced = self.await_replaced(former)
+            self.shop.bring_up(former.name)
+            # Long enough for a comparison of the item that does not wait for the row, and for buyers after it.
+            self.shop.wait(LOCKED_SECONDS_MAX)
+
+    def took_effect(self) -> bool:
+        return self._held and self._replaced
 
 
 class SentinelMajorityLost(ReplicatedFault, SellingGoesOn):
