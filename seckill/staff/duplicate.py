@@ -3,10 +3,10 @@
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Sum
 from django.utils import timezone
 
-from seckill.models import Sale, SaleChange, SaleItem
+from seckill.changes.rules import returned_units
+from seckill.models import Sale
 
 WEEK = timedelta(weeks=1)
 
@@ -34,13 +34,6 @@ def duplicate(*, sale_id: int) -> Sale:
             item._state.adding = True
             item.save()
     return draft
-
-
-def returned_units(item: SaleItem) -> int:
-    """How many unsold units went back to the stock after the sale's end."""
-    returned = item.changes.filter(kind=SaleChange.Kind.RETURN_UNSOLD, status=SaleChange.Status.APPLIED)
-    units: int = returned.aggregate(units=Sum("units", default=0))["units"]
-    return units
 
 
 def weeks_until_future(opens_at: datetime) -> int:
