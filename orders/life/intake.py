@@ -45,9 +45,12 @@ CLOCK_TOLERANCE = timedelta(seconds=5)
 BATCH_MAX = 250
 
 FIND_ITEM = f"""
-SELECT item.variant_id, item.price_minor, tax.percent, now(),
-       (SELECT count(*) FROM {User._meta.db_table} WHERE id = ANY(%(buyer_ids)s))
+SELECT item.variant_id, item.price_minor, tax.percent, now(), buyers.known, buyers.blocked
 FROM {SaleItem._meta.db_table} AS item
+CROSS JOIN (
+    SELECT count(*) AS known, coalesce(array_agg(id) FILTER (WHERE NOT is_active), '{{}}') AS blocked
+    FROM {User._meta.db_table} WHERE id = ANY(%(buyer_ids)s)
+) AS buyers
 JOIN {Variant._meta.db_table} AS variant ON variant.id = item.variant_id
 JOIN {Product._meta.db_table} AS product ON product.id = variant.product_id
 LEFT JOIN {TaxRate._meta.db_table} AS tax ON tax.id = product.tax_rate_id
@@ -246,22 +249,39 @@ def persist_with_surplus(*, item_id: int, new_orders: Sequence[NewOrder]) -> Non
 
 
 def insert_orders(*, item_id: int, new_orders: Sequence[NewOrder], status: OrderStatus) -> int:
-    """Insert the orders that do not exist yet, with their lines. Returns how many units the inserted ones have.
+    """Insert the orders that do not exist yet, with their lines. Returns how many units the inserted ones take.
 
-    Raises EntryMalformed where the item or a buyer does not exist; the foreign keys would be checked only at commit.
+    Reservations of blocked accounts become rejected orders, which take none, and the sweep of unsettled orders releases
+    their holds. Raises EntryMalformed where the item or a buyer does not exist; the foreign keys would be checked only
+    at commit.
     """
     buyer_ids = [new_order.buyer_id for new_order in new_orders]
     item = find_item(item_id=item_id, buyer_ids=buyer_ids)
     if item is None or item.buyers_known != len(set(buyer_ids)):
         raise EntryMalformed(f"no such item or buyer: {item_id}, one of {sorted(set(buyer_ids))[:5]}")
+    refused = [new_order for new_order in new_orders if is_refused(new_order, item)]
+    if refused:
+        log.warning("reservations_of_blocked_accounts", item_id=item_id, orders=len(refused))
+        insert_rows(item_id=item_id, item=item, new_orders=refused, status=OrderStatus.REJECTED)
+        new_orders = [new_order for new_order in new_orders if not is_refused(new_order, item)]
+    units = insert_rows(item_id=item_id, item=item, new_orders=new_orders, status=status)
+    failpoints.reach("intake.mid_batch")
+    return units
 
+
+def is_refused(new_order: NewOrder, item: "ItemOfBatch") -> bool:
+    """Whether the buyer's account is blocked. A hold without an entry may be of an order that was paid and lost."""
+    return new_order.entry is not None and new_order.buyer_id in item.blocked
+
+
+def insert_rows(*, item_id: int, item: "ItemOfBatch", new_orders: Sequence[NewOrder], status: OrderStatus) -> int:
     offset = clock_offset(item_id=item_id, new_orders=new_orders, now=item.now)
     with connection.cursor() as cursor:
         cursor.execute(
             INSERT_ORDERS,
             {
                 "reservation_ids": [new_order.reservation_id for new_order in new_orders],
-                "buyer_ids": buyer_ids,
+                "buyer_ids": [new_order.buyer_id for new_order in new_orders],
                 "units": [new_order.units for new_order in new_orders],
                 "reserved_at": [new_order.reserved_at + offset for new_order in new_orders],
                 "expires_at": [expiry_of(new_order, offset=offset, now=item.now) for new_order in new_orders],
@@ -276,7 +296,6 @@ def insert_orders(*, item_id: int, new_orders: Sequence[NewOrder], status: Order
             },
         )
         (units,) = cursor.fetchone()
-    failpoints.reach("intake.mid_batch")
     return int(units)
 
 
@@ -286,13 +305,17 @@ def expiry_of(new_order: NewOrder, *, offset: timedelta, now: datetime) -> datet
 
 
 class ItemOfBatch(NamedTuple):
-    """The item of a batch, and how many of the batch's buyers exist. `now` is PostgreSQL's clock."""
+    """The item of a batch, how many of the batch's buyers exist, and the ids of those whose accounts are blocked.
+
+    `now` is PostgreSQL's clock.
+    """
 
     variant_id: int
     price_minor: int
     tax_percent: Decimal | None
     now: datetime
     buyers_known: int
+    blocked: list[int]
 
 
 def find_item(*, item_id: int, buyer_ids: list[int]) -> ItemOfBatch | None:

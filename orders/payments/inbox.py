@@ -3,8 +3,9 @@
 Events may arrive twice, late, early and out of order. Twice: the event id is unique. Early: an event whose payment row
 does not exist yet waits in the inbox until a sweep can apply it. Lost: a payment is committed before its provider hears
 of it, so if the row does not come, it was lost with a backup that was restored. Then it is made again from the event,
-which names the order and its reservation; while the order is missing too, the event waits for it. Out of order: once a payment is
-captured, only a refund changes that; an event about its page (declined, expired) that arrives later has no effect.
+which names the order and its reservation; while the order is missing too, the event waits for it. Out of order: once a
+payment is captured, only a refund changes that; an event about its page (declined, expired) that arrives later has no
+effect.
 """
 
 from datetime import timedelta

@@ -25,6 +25,7 @@ from seckill.outbox.outbox import GROUP
 from seckill.store.cluster import slot_of
 from seckill.store.keys import keys_of
 from shop.local.stores.cluster_store import ClusterStore
+from shop.local.stores.store_node import StoreNode
 
 BUYERS_BESIDE = 8
 # An item lands on each of the three primaries with the same chance.
@@ -33,6 +34,8 @@ ITEMS_MAX = 30
 NOBODYS_PORT = 1
 # So many reservations a worker has read and cannot commit.
 BATCH_MIN = 5
+# How often it is tried to detach the replica while its outbox is empty, with so long between for it to catch up.
+DETACHING_MAX, DETACHING_SECONDS = 20, 0.3
 HELD_SECONDS_MAX = 15.0
 # How long it cannot after the promotion.
 LOCKED_SECONDS_MAX = 6.0
@@ -144,21 +147,19 @@ class BatchOfReplacedPrimary(ReplicatedFault):
 
     name = "sentinel-batch-of-replaced-primary"
     description = "a worker holds a batch that the promoted replica lacks, until that one sells: no new yes is rejected"
-    stock = Stock(quantity=50, hold_seconds=40)
+    # Fewer units than buyers want after the promotion too.
+    stock = Stock(quantity=30, hold_seconds=40)
     recovery_seconds_max = BACK_SECONDS_MAX + LOCKED_SECONDS_MAX
 
     def inject(self) -> None:
         outbox = keys_of(self.context.item.pk).outbox
         former = self.primary()
-        replica = self.store.replica_of(former)
+        detached = self._detach(self.store.replica_of(former), former=former)
         self.before_data_loss()
         with psycopg.connect(settings.DATABASE_URL) as blocker:
             blocker.execute("SELECT 1 FROM seckill_saleitem WHERE id = %s FOR UPDATE", [self.context.item.pk])
-            with replica.client() as client:
-                # It follows nobody for a moment, as if its link were stalled, and has nothing of what comes now.
-                client.execute_command("REPLICAOF", "127.0.0.1", NOBODYS_PORT)
             with former.client() as client:
-                self._held = self.shop.wait_until(
+                self._held = detached and self.shop.wait_until(
                     lambda: client.xpending(outbox, GROUP)["pending"] >= BATCH_MIN, seconds_max=HELD_SECONDS_MAX
                 )
             self.shop.keep_down(former.name)
@@ -167,6 +168,20 @@ class BatchOfReplacedPrimary(ReplicatedFault):
             self.shop.bring_up(former.name)
             # Long enough for a comparison of the item that does not wait for the row, and for buyers after it.
             self.shop.wait(LOCKED_SECONDS_MAX)
+
+    def _detach(self, replica: StoreNode, *, former: StoreNode) -> bool:
+        """Let the replica follow nobody, as if its link were stalled, at a moment when it has no entry: else comparing
+        the item would wait for the row too.
+        """
+        outbox = keys_of(self.context.item.pk).outbox
+        with replica.client() as client:
+            for _time in range(DETACHING_MAX):
+                client.execute_command("REPLICAOF", former.host, NOBODYS_PORT)
+                if client.xlen(outbox) == 0:
+                    return True
+                client.execute_command("REPLICAOF", former.host, former.port)
+                self.shop.wait(DETACHING_SECONDS)
+        return False
 
     def took_effect(self) -> bool:
         return self._held and self._replaced
