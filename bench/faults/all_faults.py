@@ -116,6 +116,7 @@ FAULTS: tuple[type[Fault], ...] = (
     primaries.SentinelPrimaryKilled,
     primaries.SentinelPrimaryFrozen,
     primaries.BatchOfReplacedPrimary,
+    primaries.ReplicationLinkCut,
     primaries.SentinelMajorityLost,
     primaries.ClusterPrimaryKilled,
     primaries.ClusterPrimaryFrozen,

@@ -4,6 +4,7 @@ A replica takes over from a primary. Yeses that it did not have yet may be lost,
 is sold twice.
 """
 
+import time
 from collections.abc import Sequence
 
 import psycopg
@@ -15,6 +16,7 @@ from bench.faults.kinds.replicas.replicated_fault import (
     BACK_SECONDS_MAX,
     CLUSTER,
     SENTINEL,
+    CutLink,
     PrimaryFrozen,
     ReplicatedFault,
 )
@@ -30,12 +32,12 @@ from shop.local.stores.store_node import StoreNode
 BUYERS_BESIDE = 8
 # An item lands on each of the three primaries with the same chance.
 ITEMS_MAX = 30
-# Nobody listens there.
-NOBODYS_PORT = 1
+# A replica that runs has what was said longer ago.
+REPLICATED_SECONDS = 1.0
 # So many reservations a worker has read and cannot commit.
 BATCH_MIN = 5
 # How often it is tried to detach the replica while its outbox is empty, with so long between for it to catch up.
-DETACHING_MAX, DETACHING_SECONDS = 20, 0.3
+DETACHING_MAX, DETACHING_SECONDS = 40, 0.15
 HELD_SECONDS_MAX = 15.0
 # How long it cannot after the promotion.
 LOCKED_SECONDS_MAX = 6.0
@@ -100,20 +102,30 @@ class ClusterPrimaryKilled(SentinelPrimaryKilled):
 
 
 class SentinelPrimaryFrozen(PrimaryFrozen):
-    """It accepts connections and answers nothing, and when it runs again it does not know that it was replaced."""
+    """It accepts connections and answers nothing, and when it runs again it does not know that it was replaced.
+
+    Only what the former primary has said may be lost: just before it was frozen, and after it was let go until it knew.
+    What was said in between came from the promoted replica.
+    """
 
     name = "sentinel-primary-frozen"
     description = "SIGSTOP to the primary for 10 s; its replica is promoted meanwhile"
 
     def inject(self) -> None:
         self.before_data_loss()
+        self._frozen_s = time.monotonic()
         super().inject()
 
     def undo(self) -> None:
+        self._thawed_s = time.monotonic()
         super().undo()
         # Until it is told, it says yes to clients that still ask it.
         self.shop.wait_until(lambda: not self._former.is_primary, seconds_max=self.recovery_seconds_max)
         self.after_data_loss()
+
+    def forgives(self, *, sent_s: float, answered_s: float) -> bool:
+        just_before = abs(answered_s - self._frozen_s) <= REPLICATED_SECONDS
+        return just_before or (answered_s >= self._thawed_s and super().forgives(sent_s=sent_s, answered_s=answered_s))
 
 
 class ClusterPrimaryFrozen(SentinelPrimaryFrozen):
@@ -147,8 +159,9 @@ class BatchOfReplacedPrimary(ReplicatedFault):
 
     name = "sentinel-batch-of-replaced-primary"
     description = "a worker holds a batch that the promoted replica lacks, until that one sells: no new yes is rejected"
-    # Fewer units than buyers want after the promotion too.
-    stock = Stock(quantity=30, hold_seconds=40)
+    # Before many units are sold: buyers must want more than are left after the promotion too.
+    starts_after_seconds = (0.0, 0.3)
+    stock = Stock(quantity=40, hold_seconds=40)
     recovery_seconds_max = BACK_SECONDS_MAX + LOCKED_SECONDS_MAX
 
     def inject(self) -> None:
@@ -162,6 +175,7 @@ class BatchOfReplacedPrimary(ReplicatedFault):
                 self._held = detached and self.shop.wait_until(
                     lambda: client.xpending(outbox, GROUP)["pending"] >= BATCH_MIN, seconds_max=HELD_SECONDS_MAX
                 )
+            self.variant = f"detached {detached}, a batch held {self._held}"
             self.shop.keep_down(former.name)
             self.after_data_loss()
             self._replaced = self.await_replaced(former)
@@ -173,18 +187,39 @@ class BatchOfReplacedPrimary(ReplicatedFault):
         """Let the replica follow nobody, as if its link were stalled, at a moment when it has no entry: else comparing
         the item would wait for the row too.
         """
-        outbox = keys_of(self.context.item.pk).outbox
-        with replica.client() as client:
-            for _time in range(DETACHING_MAX):
-                client.execute_command("REPLICAOF", former.host, NOBODYS_PORT)
+        link, outbox = CutLink(replica, primary=former), keys_of(self.context.item.pk).outbox
+        for _time in range(DETACHING_MAX):
+            link.cut()
+            with replica.client() as client:
                 if client.xlen(outbox) == 0:
                     return True
-                client.execute_command("REPLICAOF", former.host, former.port)
-                self.shop.wait(DETACHING_SECONDS)
+            link.restore()
+            self.shop.wait(DETACHING_SECONDS)
         return False
 
     def took_effect(self) -> bool:
         return self._held and self._replaced
+
+
+class ReplicationLinkCut(ReplicatedFault, SellingGoesOn):
+    """Buyers and sentinels reach the primary, which alone has what it says meanwhile. Nothing may be lost."""
+
+    name = "sentinel-replication-link-cut"
+    description = "only the link between primary and replica is cut for 5 s"
+    duration_seconds = 5.0
+    demand = Demand(buyers=80, arrival_seconds=10.0)
+
+    def hold(self) -> None:
+        self._primary = self.primary()
+        self._link = CutLink(self.store.replica_of(self._primary), primary=self._primary)
+        self._link.cut()
+
+    def let_go(self) -> None:
+        self._was_cut = self._link.is_cut() and self.primary() is self._primary
+        self._link.restore()
+
+    def took_effect(self) -> bool:
+        return self._was_cut
 
 
 class SentinelMajorityLost(ReplicatedFault, SellingGoesOn):

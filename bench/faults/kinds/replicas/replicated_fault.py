@@ -18,6 +18,8 @@ SENTINEL, CLUSTER = ShopKind(StoreKind.SENTINEL), ShopKind(StoreKind.CLUSTER)
 SENTINEL_PROMISE, CLUSTER_PROMISE = ShopKind(StoreKind.SENTINEL, 1), ShopKind(StoreKind.CLUSTER, 1)
 
 REPLACED_SECONDS_MAX = 30.0
+# Nobody listens there.
+NOBODYS_PORT = 1
 # Promised for the items of a primary that was killed.
 BACK_SECONDS_MAX = 15.0
 
@@ -71,6 +73,28 @@ class PrimaryFrozen(ReplicatedFault):
 
     def took_effect(self) -> bool:
         return self._replaced
+
+
+class CutLink:
+    """The replica is told to follow an address at which nobody listens, which cuts its link and no other."""
+
+    def __init__(self, replica: StoreNode, *, primary: StoreNode) -> None:
+        self._replica = replica
+        self._primary = primary
+
+    def cut(self) -> None:
+        self._follow(NOBODYS_PORT)
+
+    def restore(self) -> None:
+        self._follow(self._primary.port)
+
+    def is_cut(self) -> bool:
+        with self._replica.client() as client:
+            return bool(client.info("replication").get("master_link_status") == "down")
+
+    def _follow(self, port: int) -> None:
+        with self._replica.client() as client:
+            client.execute_command("REPLICAOF", self._primary.host, port)
 
 
 class Crowd:
