@@ -94,6 +94,8 @@ def take_snapshot(*, item_id: int, reservation_ids: Sequence[str]) -> StoreSnaps
     # A fault may have broken the connection; the next query opens a new one.
     connection.close()
     item = SaleItem.objects.get(pk=item_id)
+    # Before the orders as well: a message that arrives in between changes an order that was read already.
+    waiting_before = waiting_messages([UUID(reservation_id) for reservation_id in reservations_in_database(item_id)])
     orders = order_rows(item_id)
     counters = ledger.read(item_id=item_id)
     return StoreSnapshot(
@@ -104,7 +106,7 @@ def take_snapshot(*, item_id: int, reservation_ids: Sequence[str]) -> StoreSnaps
         counters=counters,
         holds=holds_of(item_id, {*reservation_ids, *(order.reservation_id for order in orders)}),
         backlog=outbox.backlogs(item_ids=[item_id]).get(item_id, 0),
-        waiting=waiting_messages([UUID(order.reservation_id) for order in orders]),
+        waiting=max(waiting_before, waiting_messages([UUID(order.reservation_id) for order in orders])),
     )
 
 

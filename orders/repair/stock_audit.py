@@ -4,7 +4,6 @@ One statement reads all of it, so it sees one moment, also while people buy.
 """
 
 from dataclasses import dataclass
-from datetime import timedelta
 
 from django.db import connection
 
@@ -15,7 +14,7 @@ from shop.models import StockChange, Variant
 Kind = StockChange.Kind
 
 # A sweep returns the units of archived sales that were refunded; it takes some ten seconds.
-RETURNED_WITHIN = timedelta(minutes=1)
+RETURNED_WITHIN = "1 minute"
 
 # Units of a paid order stay sold until they come back with a refund. A refunded order without refund lines was never
 # sold, for example because it was paid too late, or was refunded as a whole before refunds had lines.
@@ -40,11 +39,11 @@ WITH refunded AS (
 ), left_behind AS (
     SELECT item.variant_id, sum(item.quantity - item.taken) AS units
     FROM {SaleItem._meta.db_table} AS item
-    WHERE item.from_stock AND item.archived_at < now() - %(returned_within)s AND item.quantity > item.taken
+    WHERE item.from_stock AND item.archived_at < now() - %(returned_within)s::interval AND item.quantity > item.taken
       AND NOT EXISTS (
           SELECT FROM {OrderLine._meta.db_table} AS line
           JOIN {Order._meta.db_table} AS purchase ON purchase.id = line.order_id
-          WHERE line.sale_item_id = item.id AND purchase.ended_at >= now() - %(returned_within)s
+          WHERE line.sale_item_id = item.id AND purchase.ended_at >= now() - %(returned_within)s::interval
       )
     GROUP BY item.variant_id
 ), journal AS (
