@@ -127,6 +127,8 @@ class SaleItem(models.Model):
     reservation store has the terms; they are never sent again. `archived_at` is set when the item has left the store,
     long after its end (seckill/items/archive.py). `from_stock` says that the units came out of the variant's ordinary
     stock, to which the unsold ones return; sales that were published before the shop did this have it False.
+    `incarnation` names the server of the store whose reservations become orders (orders/units/taken.py); empty until
+    the item is first compared with its orders: then it is the one that it was published on.
     """
 
     sale = models.ForeignKey(Sale, models.CASCADE, related_name="items", verbose_name=_("sale"))
@@ -155,6 +157,9 @@ class SaleItem(models.Model):
 
     archived_at = models.DateTimeField(_("archived at"), null=True, blank=True, editable=False)
     from_stock = models.BooleanField(_("from the ordinary stock"), default=False, db_default=False, editable=False)
+    incarnation = models.CharField(
+        _("server of the reservation store"), max_length=64, blank=True, default="", db_default="", editable=False
+    )
 
     class Meta:
         verbose_name = _("sale item")

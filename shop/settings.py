@@ -63,6 +63,8 @@ PICTURE_BYTES_MAX: int = env.int("PICTURE_BYTES_MAX", default=10_000_000)
 SECKILL_PASS_LEAD_SECONDS: int = env.int("SECKILL_PASS_LEAD_SECONDS", default=600)
 # A pass lives longer than the lead, so that one taken at the first moment is still good at the opening.
 SECKILL_PASS_LIFE_SECONDS: int = env.int("SECKILL_PASS_LIFE_SECONDS", default=900)
+# An order that is written late can be paid for this long from then on, or for the sale's hold where that is shorter.
+SECKILL_PAY_SECONDS_MIN: int = at_least(1, env, "SECKILL_PAY_SECONDS_MIN", default=120, why="paying takes time")
 # While so many reservations of an item are not orders yet, its buyers get `unavailable`: half a minute for the workers.
 SECKILL_BACKLOG_MAX: int = at_least(1, env, "SECKILL_BACKLOG_MAX", default=100_000, why="0 would refuse all")
 # How many replicas of the store must have a yes before the buyer hears it, so that it survives the loss of the primary.

@@ -120,8 +120,10 @@ FAULTS: tuple[type[Fault], ...] = (
     # Each kind of store has a shop of its own, so those of one kind stand together.
     primaries.SentinelPrimaryKilled,
     primaries.SentinelPrimaryFrozen,
+    primaries.BatchOfReplacedPrimary,
+    primaries.ReplicationLinkCut,
     primaries.SentinelMajorityLost,
-    primaries.SentinelLinkCut,
+    primaries.PrimaryKilledAfterLinkCut,
     primaries.ClusterPrimaryKilled,
     primaries.ClusterPrimaryFrozen,
     primaries.ReplicaFrozen,

@@ -79,9 +79,11 @@ def first_yes(events: Sequence[Event]) -> dict[str, Event]:
 
 
 def keeps_promise(yes: Event, orders: Sequence[OrderRow]) -> bool:
-    """Whether the yes became an order of that buyer for as many units, even one that expired unpaid."""
+    """Whether the yes became an order of that buyer for as many units, which could be paid, even if it expired."""
     return any(
-        (order.buyer_id, order.units) == (yes.buyer_id, yes.units) and order.status != OrderStatus.REJECTED
+        (order.buyer_id, order.units) == (yes.buyer_id, yes.units)
+        and order.status != OrderStatus.REJECTED
+        and order.payable
         for order in orders
     )
 

@@ -143,6 +143,10 @@ class Fault:
         """More violations that this fault can show, in words; called when no work is pending any more."""
         return ()
 
+    def forgives(self, *, sent_s: float, answered_s: float) -> bool:
+        """Whether a yes of these times that had no order before the loss is not promised to survive."""
+        return self.data_lost_s is not None and sent_s <= self.data_lost_s
+
     def before_data_loss(self) -> None:
         """Note what PostgreSQL has: of the yeses given until `after_data_loss`, only these are promised to survive."""
         self.orders_before_loss = reservations_in_database(self.context.item.pk)

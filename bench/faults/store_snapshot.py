@@ -3,9 +3,10 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection
 from django.db.models.functions import Now
 
@@ -13,7 +14,7 @@ from orders.models import LIVE, Order, OrderLine, OrderStatus, Payment, PaymentE
 from orders.payments.simulated.models import SimulatedMessage, SimulatedSession
 from seckill import ledger
 from seckill.ledger_words import Hold
-from seckill.models import SaleItem
+from seckill.models import Sale, SaleItem
 from seckill.outbox import outbox
 
 Session = SimulatedSession.Status
@@ -21,7 +22,8 @@ Session = SimulatedSession.Status
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderRow:
-    """One order of the item. `keeps_units` says whether it counts in `taken`.
+    """One order of the item. `keeps_units` says whether it counts in `taken`, `payable` whether its buyer had the time
+    to pay that is promised, from the moment when the order was written.
 
     `captures` counts the payments whose money the payment company has and has not given back, by its own records;
     `refunds` those that it gave back; `money_pending` is whether money still has to move.
@@ -32,6 +34,7 @@ class OrderRow:
     units: int
     status: str
     keeps_units: bool
+    payable: bool = True
     overdue: bool = False
     settled: bool = True
     captures: int = 0
@@ -91,6 +94,8 @@ def take_snapshot(*, item_id: int, reservation_ids: Sequence[str]) -> StoreSnaps
     # A fault may have broken the connection; the next query opens a new one.
     connection.close()
     item = SaleItem.objects.get(pk=item_id)
+    # Before the orders as well: a message that arrives in between changes an order that was read already.
+    waiting_before = waiting_messages([UUID(reservation_id) for reservation_id in reservations_in_database(item_id)])
     orders = order_rows(item_id)
     counters = ledger.read(item_id=item_id)
     return StoreSnapshot(
@@ -101,12 +106,14 @@ def take_snapshot(*, item_id: int, reservation_ids: Sequence[str]) -> StoreSnaps
         counters=counters,
         holds=holds_of(item_id, {*reservation_ids, *(order.reservation_id for order in orders)}),
         backlog=outbox.backlogs(item_ids=[item_id]).get(item_id, 0),
-        waiting=waiting_messages([UUID(order.reservation_id) for order in orders]),
+        waiting=max(waiting_before, waiting_messages([UUID(order.reservation_id) for order in orders])),
     )
 
 
 def order_rows(item_id: int) -> list[OrderRow]:
     lines = OrderLine.objects.filter(sale_item_id=item_id).annotate(now=Now()).select_related("order").order_by("pk")
+    hold_seconds = Sale.objects.values_list("hold_seconds", flat=True).get(items=item_id)
+    payable_seconds_min = min(hold_seconds, settings.SECKILL_PAY_SECONDS_MIN)
     payments = payments_of(item_id)
     sessions = sessions_of([line.order.reservation_id for line in lines if line.order.reservation_id])
     of_order: defaultdict[int, list[Payment]] = defaultdict(list)
@@ -116,6 +123,7 @@ def order_rows(item_id: int) -> list[OrderRow]:
         row_from(
             line.order,
             units=line.units,
+            payable_seconds_min=payable_seconds_min,
             now=line.now,
             payments=of_order[line.order_id],
             sessions=sessions.get(line.order.reservation_id, []) if line.order.reservation_id else [],
@@ -128,6 +136,7 @@ def row_from(
     order: Order,
     *,
     units: int,
+    payable_seconds_min: int,
     now: datetime,
     payments: Sequence[Payment],
     sessions: Sequence[SimulatedSession],
@@ -141,6 +150,7 @@ def row_from(
         units=units,
         status=order.status,
         keeps_units=order.status in LIVE or kept_after_refund,
+        payable=order.expires_at - order.created_at >= timedelta(seconds=payable_seconds_min),
         overdue=awaiting and order.expires_at <= now,
         settled=awaiting or order.settled_at is not None,
         captures=sum(status in (Session.CAPTURED, Session.PROCESSING) for status in company),

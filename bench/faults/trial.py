@@ -273,13 +273,12 @@ def await_settled(shop: ShopUnderTest, *, take: Callable[[], Snapshots]) -> tupl
 
 def may_be_lost(fault: Fault, events: Sequence[Event]) -> set[str]:
     """Yeses to calls sent before the store lost its data, and that had no order in PostgreSQL by then."""
-    if fault.data_lost_s is None:
-        return set()
     sent_s = {event.call: event.at_s for event in events if not event.is_answer}
     return {
         reservation_id
         for reservation_id, yes in first_yes(events).items()
-        if sent_s[yes.call] <= fault.data_lost_s and reservation_id not in fault.orders_before_loss
+        if fault.forgives(sent_s=sent_s[yes.call], answered_s=yes.at_s)
+        and reservation_id not in fault.orders_before_loss
     }
 
 

@@ -7,11 +7,12 @@ from uuid import UUID
 from django.db.models import Sum
 
 from orders.api.serializers import RESERVED
+from orders.life.payment_deadline import deadline_of_hold
 from orders.models import Order, OrderStatus
 from seckill import ledger
 from seckill.passes.passes import item_id_of
 from shop.databases.prepared import Prepared
-from shop.times.timestamps import rfc3339
+from shop.times.timestamps import rfc3339, to_ms
 
 # While the order is being created, and then while it awaits payment.
 POLL_RESERVED_MS = 500
@@ -55,14 +56,18 @@ def may_change(order: Order) -> bool:
 
 def status_of_hold(*, buyer_id: int, reservation_id: UUID) -> dict[str, Any] | None:
     """The status of a hold whose order is not created yet. If it ended without an order, intake rejected it."""
-    hold = ledger.find_promised_hold(item_id=item_id_of(reservation_id), reservation_id=reservation_id)
+    item_id = item_id_of(reservation_id)
+    hold = ledger.find_promised_hold(item_id=item_id, reservation_id=reservation_id)
     if hold is None or hold.buyer_id != buyer_id:
         return None
     ended = hold.state == "ended"
+    deadline_ms = hold.deadline_ms
+    if not ended:
+        deadline_ms = to_ms(deadline_of_hold(item_id=item_id, deadline_ms=deadline_ms))
     return {
         "status": OrderStatus.REJECTED.value if ended else RESERVED,
         "units": hold.units,
-        "expires_at": rfc3339(hold.deadline_ms),
+        "expires_at": rfc3339(deadline_ms),
         "order": None,
         "poll_after_ms": None if ended else POLL_RESERVED_MS,
     }

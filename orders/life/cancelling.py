@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from orders.life import lifecycle
+from orders.life.settlement import settle_now
 from orders.models import Order, OrderStatus
 from shop.http import rate_limits
 from shop.http.rate_limits import LimitReached
@@ -47,6 +50,21 @@ def cancel(*, order: Order) -> CancelAnswer:
         return CancelAnswer(CancelOutcome.TOO_OFTEN, retry_after_seconds=refusal.retry_after_seconds)
     cancelled = lifecycle.cancel(order_id=order.pk)
     return CancelAnswer(CancelOutcome.CANCELLED if cancelled else CancelOutcome.NOT_AWAITING_PAYMENT)
+
+
+def cancel_unpaid_of(*, buyer_id: int) -> int:
+    """End the unpaid orders of an account that was blocked. Returns how many.
+
+    Its row is locked first: orders that are being written for it are waited for, since an order's row locks it too.
+    """
+    with transaction.atomic():
+        list(User.objects.select_for_update().filter(pk=buyer_id).values_list("pk"))
+        unpaid = Order.objects.filter(buyer_id=buyer_id, status=OrderStatus.AWAITING_PAYMENT)
+        ended = lifecycle.end_unpaid(
+            order_ids=list(unpaid.values_list("pk", flat=True)), status=OrderStatus.CANCELLED, wait=True
+        )
+    settle_now(ended)
+    return len(ended)
 
 
 def too_often_text(answer: CancelAnswer) -> str:

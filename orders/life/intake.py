@@ -2,7 +2,8 @@
 
 `drain_once` handles one batch: read → one transaction (orders, lines, and as the last statement the guarded update of
 `taken`) → commit → acknowledge. If the process dies before the acknowledgement, the entries stay pending and are read
-again. Inserting is idempotent by reservation id, so reading an entry twice adds nothing.
+again. Inserting is idempotent by reservation id, so reading an entry twice adds nothing. A batch that was read from a
+server of the store which has been replaced is not written: the new one may have sold its units again.
 """
 
 from collections.abc import Sequence
@@ -19,10 +20,12 @@ from django.db import DataError, IntegrityError, connection, transaction
 from psycopg.errors import NotNullViolation
 
 from orders.life import settlement
+from orders.life.payment_deadline import payment_deadline
 from orders.models import Order, OrderLine, OrderStatus
 from orders.models.order import drew_known_code
 from orders.units.taken import take
 from seckill import ledger
+from seckill.items import item_state
 from seckill.ledger_words import ReleaseReason
 from seckill.models import UNITS_MAX, SaleItem
 from seckill.outbox import outbox
@@ -42,9 +45,12 @@ CLOCK_TOLERANCE = timedelta(seconds=5)
 BATCH_MAX = 250
 
 FIND_ITEM = f"""
-SELECT item.variant_id, item.price_minor, tax.percent, now(),
-       (SELECT count(*) FROM {User._meta.db_table} WHERE id = ANY(%(buyer_ids)s))
+SELECT item.variant_id, item.price_minor, tax.percent, now(), buyers.known, buyers.blocked
 FROM {SaleItem._meta.db_table} AS item
+CROSS JOIN (
+    SELECT count(*) AS known, coalesce(array_agg(id) FILTER (WHERE NOT is_active), '{{}}') AS blocked
+    FROM {User._meta.db_table} WHERE id = ANY(%(buyer_ids)s)
+) AS buyers
 JOIN {Variant._meta.db_table} AS variant ON variant.id = item.variant_id
 JOIN {Product._meta.db_table} AS product ON product.id = variant.product_id
 LEFT JOIN {TaxRate._meta.db_table} AS tax ON tax.id = product.tax_rate_id
@@ -84,11 +90,22 @@ class Surplus(Exception):
     """The batch has more units than PostgreSQL has left: the store has lost reservations that it had accepted."""
 
 
+class StoreReplaced(Exception):
+    """Another server of the store has taken over since the batch was read, and the item was compared with its orders.
+
+    If the new server has the entries too, they are read again from there.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """An order to be created: a parsed outbox entry, or, where `entry` is None, a hold whose entry was lost."""
+    """An order to be created: a parsed outbox entry, or, where `entry` is None, a hold whose entry was lost.
+
+    `incarnation` is that of the server from which it was read.
+    """
 
     entry: outbox.Entry | None
+    incarnation: str
     reservation_id: UUID
     buyer_id: int
     units: int
@@ -102,7 +119,12 @@ def drain_once(*, item_id: int, batch_max: int = BATCH_MAX, consumer: str = outb
     Raises StoreUnreachable and database errors; the entries then stay pending and are read again later.
     """
     entries = outbox.read_batch(item_id=item_id, count_max=batch_max, consumer=consumer)
-    take_in_batch(item_id=item_id, entries=entries)
+    try:
+        take_in_batch(item_id=item_id, entries=entries)
+    except StoreReplaced:
+        # Usual for a second after a restart of the store; the reconcile reads them too.
+        log.warning("batch_of_a_replaced_store", item_id=item_id, entries=len(entries))
+        return 0
     return len(entries)
 
 
@@ -110,7 +132,7 @@ def drain_all(*, item_id: int) -> int:
     """Bring in every entry, including those that another consumer has read but not acknowledged. Returns how many.
 
     It does not end while entries are added faster. It is safe for two consumers to handle one entry: the second inserts
-    nothing.
+    nothing. Raises StoreReplaced too.
     """
     count = 0
     while entries := outbox.read_all(item_id=item_id, count_max=BATCH_MAX):
@@ -137,6 +159,7 @@ def parse_entry(entry: outbox.Entry) -> NewOrder:
     try:
         new_order = NewOrder(
             entry=entry,
+            incarnation=entry.incarnation,
             reservation_id=UUID(fields["reservation"]),
             buyer_id=int(fields["buyer"]),
             units=int(fields["units"]),
@@ -168,7 +191,20 @@ def persist_and_acknowledge(*, item_id: int, new_orders: Sequence[NewOrder]) -> 
             persist_and_acknowledge(item_id=item_id, new_orders=[new_order])
         return
     failpoints.reach("intake.after_commit")
-    outbox.acknowledge(item_id=item_id, entry_ids=[new_order.entry.id for new_order in new_orders if new_order.entry])
+    entry_ids = [new_order.entry.id for new_order in new_orders if new_order.entry]
+    if outbox.acknowledge(item_id=item_id, entry_ids=entry_ids) < len(entry_ids):
+        check_known(item_id=item_id, new_orders=new_orders)
+
+
+def check_known(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
+    """Some entries were gone. Usually another worker was faster; but where the store has no hold either, it has lost
+    them, and would sell their units again: the item must be compared with its orders.
+    """
+    reservation_ids = [new_order.reservation_id for new_order in new_orders]
+    holds = item_state.find_holds(item_id=item_id, reservation_ids=reservation_ids)
+    if unknown := [str(pk) for pk, hold in zip(reservation_ids, holds, strict=True) if hold is None]:
+        item_state.mark_unverified(item_id=item_id)
+        log.error("orders_unknown_to_the_store", item_id=item_id, orders=len(unknown), reservations=unknown[:20])
 
 
 def persist(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
@@ -176,7 +212,7 @@ def persist(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
     try:
         with transaction.atomic():
             units = insert_orders(item_id=item_id, new_orders=new_orders, status=OrderStatus.AWAITING_PAYMENT)
-            if not take(item_id=item_id, units=units):
+            if not take(item_id=item_id, units=units, incarnation=new_orders[0].incarnation):
                 raise Surplus
             failpoints.reach("intake.before_commit")
     except Surplus:
@@ -186,12 +222,14 @@ def persist(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
 def persist_with_surplus(*, item_id: int, new_orders: Sequence[NewOrder]) -> None:
     """First come, first served up to the quantity; the others become rejected orders and their holds are released.
 
-    With healthy stores this never runs. It means that the reservation store lost its latest writes, so it is logged as
-    an error.
+    Raises StoreReplaced if the server of the batch was the reason, and not the quantity. With healthy stores this never
+    runs. It means that the reservation store lost its latest writes, so it is logged as an error.
     """
     rejected: list[NewOrder] = []
     with transaction.atomic():
-        SaleItem.objects.select_for_update().get(pk=item_id)
+        item = SaleItem.objects.select_for_update().get(pk=item_id)
+        if item.incarnation not in ("", new_orders[0].incarnation):
+            raise StoreReplaced(f"sale item {item_id}: read from {new_orders[0].incarnation}, now {item.incarnation}")
         for new_order in new_orders:
             with transaction.atomic():
                 units = insert_orders(item_id=item_id, new_orders=[new_order], status=OrderStatus.AWAITING_PAYMENT)
@@ -211,25 +249,42 @@ def persist_with_surplus(*, item_id: int, new_orders: Sequence[NewOrder]) -> Non
 
 
 def insert_orders(*, item_id: int, new_orders: Sequence[NewOrder], status: OrderStatus) -> int:
-    """Insert the orders that do not exist yet, with their lines. Returns how many units the inserted ones have.
+    """Insert the orders that do not exist yet, with their lines. Returns how many units the inserted ones take.
 
-    Raises EntryMalformed where the item or a buyer does not exist; the foreign keys would be checked only at commit.
+    Reservations of blocked accounts become rejected orders, which take none, and the sweep of unsettled orders releases
+    their holds. Raises EntryMalformed where the item or a buyer does not exist; the foreign keys would be checked only
+    at commit.
     """
     buyer_ids = [new_order.buyer_id for new_order in new_orders]
     item = find_item(item_id=item_id, buyer_ids=buyer_ids)
     if item is None or item.buyers_known != len(set(buyer_ids)):
         raise EntryMalformed(f"no such item or buyer: {item_id}, one of {sorted(set(buyer_ids))[:5]}")
+    refused = [new_order for new_order in new_orders if is_refused(new_order, item)]
+    if refused:
+        log.warning("reservations_of_blocked_accounts", item_id=item_id, orders=len(refused))
+        insert_rows(item_id=item_id, item=item, new_orders=refused, status=OrderStatus.REJECTED)
+        new_orders = [new_order for new_order in new_orders if not is_refused(new_order, item)]
+    units = insert_rows(item_id=item_id, item=item, new_orders=new_orders, status=status)
+    failpoints.reach("intake.mid_batch")
+    return units
 
+
+def is_refused(new_order: NewOrder, item: "ItemOfBatch") -> bool:
+    """Whether the buyer's account is blocked. A hold without an entry may be of an order that was paid and lost."""
+    return new_order.entry is not None and new_order.buyer_id in item.blocked
+
+
+def insert_rows(*, item_id: int, item: "ItemOfBatch", new_orders: Sequence[NewOrder], status: OrderStatus) -> int:
     offset = clock_offset(item_id=item_id, new_orders=new_orders, now=item.now)
     with connection.cursor() as cursor:
         cursor.execute(
             INSERT_ORDERS,
             {
                 "reservation_ids": [new_order.reservation_id for new_order in new_orders],
-                "buyer_ids": buyer_ids,
+                "buyer_ids": [new_order.buyer_id for new_order in new_orders],
                 "units": [new_order.units for new_order in new_orders],
                 "reserved_at": [new_order.reserved_at + offset for new_order in new_orders],
-                "expires_at": [new_order.deadline + offset for new_order in new_orders],
+                "expires_at": [expiry_of(new_order, offset=offset, now=item.now) for new_order in new_orders],
                 "status": status.value,
                 "currency": settings.CURRENCY,
                 "now": item.now,
@@ -241,18 +296,26 @@ def insert_orders(*, item_id: int, new_orders: Sequence[NewOrder], status: Order
             },
         )
         (units,) = cursor.fetchone()
-    failpoints.reach("intake.mid_batch")
     return int(units)
 
 
+def expiry_of(new_order: NewOrder, *, offset: timedelta, now: datetime) -> datetime:
+    hold_time = new_order.deadline - new_order.reserved_at
+    return payment_deadline(hold_ends=new_order.deadline + offset, hold_time=hold_time, now=now)
+
+
 class ItemOfBatch(NamedTuple):
-    """The item of a batch, and how many of the batch's buyers exist. `now` is PostgreSQL's clock."""
+    """The item of a batch, how many of the batch's buyers exist, and the ids of those whose accounts are blocked.
+
+    `now` is PostgreSQL's clock.
+    """
 
     variant_id: int
     price_minor: int
     tax_percent: Decimal | None
     now: datetime
     buyers_known: int
+    blocked: list[int]
 
 
 def find_item(*, item_id: int, buyer_ids: list[int]) -> ItemOfBatch | None:

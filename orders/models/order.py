@@ -26,7 +26,8 @@ class OrderStatus(models.TextChoices):
 
     awaiting_payment → paid | expired | cancelled; paid → shipped → completed. Refunds: paid → refund_due → refunded, or
     refunded at once where staff recorded the payment. A payment that arrives after the end: expired → paid if units
-    were left; otherwise expired | cancelled | rejected → refund_due → refunded. Intake inserts surplus as rejected.
+    were left; otherwise expired | cancelled | rejected → refund_due → refunded. Intake inserts surplus, and
+    reservations of blocked accounts, as rejected.
     """
 
     AWAITING_PAYMENT = "awaiting_payment", _("awaiting payment")

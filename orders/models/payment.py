@@ -80,7 +80,10 @@ class Payment(models.Model):
 
 
 class PaymentEvent(models.Model):
-    """The inbox of webhooks: each event of a provider once. `applied_at` is null while it waits for its payment row."""
+    """The inbox of webhooks: each event of a provider once. `applied_at` is null while it waits for its payment row.
+
+    `order_number` and `reservation_id` are those that the provider was told with the payment, if any.
+    """
 
     provider = models.CharField(_("provider"), max_length=20)
     event_id = models.CharField(_("event"), max_length=255)
@@ -88,6 +91,7 @@ class PaymentEvent(models.Model):
     payment_id = models.UUIDField(_("payment"))
     provider_reference = models.CharField(_("reference at the provider"), max_length=255, blank=True)
     reservation_id = models.UUIDField(_("reservation"), null=True, blank=True)
+    order_number = models.UUIDField(_("order"), null=True, blank=True)
     refund_id = models.UUIDField(_("refund"), null=True, blank=True)
     amount_minor = models.PositiveBigIntegerField(_("amount in minor units"))
     currency = models.CharField(_("currency"), max_length=3)

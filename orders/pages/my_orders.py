@@ -23,6 +23,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from orders.invoices.included_taxes import taxes_of
 from orders.life import cancelling
 from orders.life.cancelling import CancelOutcome
+from orders.life.payment_deadline import deadline_of_hold
 from orders.models import SOLD, Attention, Order, OrderStatus, Payment, Refund, with_lines
 from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable, WayBack, path_back
@@ -37,7 +38,6 @@ from seckill.phase import Phase
 from seckill.store.client import StoreUnreachable
 from shop.languages.buyer_language import remember_language
 from shop.languages.page_language import path_in
-from shop.times.timestamps import from_ms
 
 PAGE_SIZE = 20
 # Without JavaScript: while an event of the provider is awaited, and while a refund is.
@@ -222,13 +222,15 @@ def reservation(request: HttpRequest, reservation_id: UUID) -> HttpResponse:
     order = orders_of(request).filter(reservation_id=reservation_id).first()
     if order:
         return redirect(order)
+    item_id = item_id_of(reservation_id)
     try:
-        hold = ledger.find_promised_hold(item_id=item_id_of(reservation_id), reservation_id=reservation_id)
+        hold = ledger.find_promised_hold(item_id=item_id, reservation_id=reservation_id)
     except StoreUnreachable:
         return render(request, "orders/reservation.html", {"hold": None})
     if hold is None or hold.buyer_id != request.user.pk:
         raise Http404
-    return render(request, "orders/reservation.html", {"hold": hold, "deadline": from_ms(hold.deadline_ms)})
+    deadline = deadline_of_hold(item_id=item_id, deadline_ms=hold.deadline_ms)
+    return render(request, "orders/reservation.html", {"hold": hold, "deadline": deadline})
 
 
 def orders_of(request: HttpRequest) -> QuerySet[Order]:

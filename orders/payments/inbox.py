@@ -3,8 +3,9 @@
 Events may arrive twice, late, early and out of order. Twice: the event id is unique. Early: an event whose payment row
 does not exist yet waits in the inbox until a sweep can apply it. Lost: a payment is committed before its provider hears
 of it, so if the row does not come, it was lost with a backup that was restored. Then it is made again from the event,
-which names the reservation; while the order is missing too, the event waits for it. Out of order: once a payment is
-captured, only a refund changes that; an event about its page (declined, expired) that arrives later has no effect.
+which names the order and its reservation; while the order is missing too, the event waits for it. Out of order: once a
+payment is captured, only a refund changes that; an event about its page (declined, expired) that arrives later has no
+effect.
 """
 
 from datetime import timedelta
@@ -56,6 +57,7 @@ def receive(*, provider_name: str, event: Event) -> EventOutcome:
             payment_id=event.payment_id,
             provider_reference=event.provider_reference,
             reservation_id=event.reservation_id,
+            order_number=event.order_number,
             refund_id=event.refund_id,
             amount_minor=event.amount_minor,
             currency=event.currency,
@@ -76,8 +78,9 @@ def receive(*, provider_name: str, event: Event) -> EventOutcome:
 def apply_waiting(*, batch_max: int = BATCH_MAX) -> int:
     """Apply one batch of waiting events whose payment now exists. Returns how many. Cheap if nothing waits."""
     payment_exists = Exists(Payment.objects.filter(pk=OuterRef("payment_id")))
-    order_exists = Exists(Order.objects.filter(reservation_id=OuterRef("reservation_id")))
-    lost = Q(order_exists, kind=EventKind.CAPTURED, received_at__lte=Now() - LOST_AFTER)
+    of_reservation = Exists(Order.objects.filter(reservation_id=OuterRef("reservation_id")))
+    of_number = Exists(Order.objects.filter(number=OuterRef("order_number")))
+    lost = Q(Q(of_reservation) | Q(of_number), kind=EventKind.CAPTURED, received_at__lte=Now() - LOST_AFTER)
     can_be_applied = payment_exists | lost
     waiting = PaymentEvent.objects.filter(can_be_applied, applied_at=None).order_by("received_at")
     count = 0
@@ -136,14 +139,16 @@ def lost_payment(row: PaymentEvent) -> Payment | None:
 
     An event that captures nothing waits for one that does.
     """
-    if row.kind != EventKind.CAPTURED or row.reservation_id is None:
+    if row.kind != EventKind.CAPTURED:
         return None
     if not PaymentEvent.objects.filter(pk=row.pk, received_at__lte=Now() - LOST_AFTER).exists():
         return None
     if Payment.objects.filter(provider=row.provider, provider_reference=row.provider_reference or None).exists():
         # The page belongs to another payment: the event contradicts itself.
         return None
-    order = Order.objects.select_for_update().filter(reservation_id=row.reservation_id).first()
+    # An order that was brought back from the reservation store has another number: then the reservation names it.
+    named = Q(reservation_id=row.reservation_id) if row.reservation_id else Q(number=row.order_number)
+    order = Order.objects.select_for_update().filter(named).first()
     if order is None:
         return None
     payment, is_new = Payment.objects.get_or_create(

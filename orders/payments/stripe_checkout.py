@@ -242,6 +242,7 @@ def event_from(message: dict[str, Any]) -> Event | None:
         currency=currency,
         happened_at=datetime.fromtimestamp(message["created"], tz=UTC),
         refund_id=UUID(metadata["refund"]) if metadata.get("refund") else None,
+        order_number=UUID(metadata["order"]) if metadata.get("order") else None,
     )
 
 

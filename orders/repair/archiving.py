@@ -59,7 +59,9 @@ def archive(*, item_id: int) -> ArchiveOutcome:
     with item_lock(item_id=item_id, wait=False) as mine:
         if not mine:
             return ArchiveOutcome.BUSY
-        if item_state.condition(item_id=item_id, timeline=database_timeline()) is not item_state.Condition.VERIFIED:
+        accepted = SaleItem.objects.values_list("incarnation", flat=True).get(pk=item_id)
+        condition = item_state.condition(item_id=item_id, timeline=database_timeline(), accepted=accepted)
+        if condition is not item_state.Condition.VERIFIED:
             # A store was restarted or replaced since. Only items that can change are reconciled by themselves.
             reconcile(item_id=item_id)
         comparison = audit(item_id=item_id, patience_seconds=AUDIT_PATIENCE_SECONDS).comparison

@@ -5,8 +5,10 @@ Until the item is reconciled, its buyers get `unavailable` (reserve.lua compares
 the running server). Payments and expired orders change PostgreSQL meanwhile, and wait to be settled with the store
 (confirm.lua and release.lua answer `unavailable` too), so nothing moves while the totals are added up:
 
-1. mark the item as unverified: from now on buyers cannot reserve. If another PostgreSQL server has taken over since the
-   item was verified, the orders whose holds have ended are ended first (orders/repair/replaced_database.py);
+1. mark the item as unverified: from now on buyers cannot reserve. PostgreSQL accepts no reservations of a former server
+   of the store any more, since a batch that a worker still has in its hands would be missing in the comparison. If
+   another PostgreSQL server has taken over since the item was verified, the orders whose holds have ended are ended
+   first (orders/repair/replaced_database.py);
 2. collect: every outbox entry, and every hold that has neither entry nor order, becomes an order. Changes of the item
    that the store has applied, and whose process died before PostgreSQL knew it, are finished;
 3. repair: compare each order with its hold, with the order locked. Restore holds that are missing, confirm those that
@@ -30,6 +32,7 @@ from django.db import transaction
 from orders.life import intake
 from orders.models import SOLD, Attention, Order, OrderLine, OrderStatus
 from orders.repair import replaced_database
+from orders.units.taken import accept_only
 from seckill import ledger
 from seckill.changes import journal
 from seckill.items import item_state
@@ -113,12 +116,13 @@ def reconcile(
         # An item that an earlier release verified has no timeline.
         replaced = bool(noted and timeline) and noted != timeline
         item_state.mark_unverified(item_id=item_id)
+        accept_only(item_id=item_id, incarnation=incarnation)
         if replaced:
             # First, since others may have their units.
             result.ended = replaced_database.end_what_ended_in_the_store(item_id=item_id)
             # Drain the outbox first, so that `collected` counts only orders that PostgreSQL once had.
             intake.drain_all(item_id=item_id)
-        result.collected = collect_reservations(item_id=item_id)
+        result.collected = collect_reservations(item_id=item_id, incarnation=incarnation)
         if replaced:
             replaced_database.list_what_is_lost(item_id=item_id, ended=result.ended, brought_back=result.collected)
         finish_changes(item_id=item_id)
@@ -191,8 +195,11 @@ def republish(*, item_id: int) -> None:
     item_state.mark_applied(item_id=item_id, operation_ids=operation_ids, now_ms=now_ms())
 
 
-def collect_reservations(*, item_id: int) -> int:
-    """Create the orders that only the store knows of: outbox entries, then holds without an entry. Returns how many."""
+def collect_reservations(*, item_id: int, incarnation: str) -> int:
+    """Create the orders that only the store knows of: outbox entries, then holds without an entry. Returns how many.
+
+    `incarnation` is that of the store's server, read before. Call `accept_only` with it first. Raises StoreReplaced.
+    """
     count = intake.drain_all(item_id=item_id)
     hold_time = timedelta(seconds=SaleItem.objects.values_list("sale__hold_seconds", flat=True).get(pk=item_id))
     for portion in item_state.all_holds(item_id=item_id):
@@ -201,6 +208,7 @@ def collect_reservations(*, item_id: int) -> int:
         new_orders = [
             intake.NewOrder(
                 entry=None,
+                incarnation=incarnation,
                 reservation_id=reservation_id,
                 buyer_id=live[reservation_id].buyer_id,
                 units=live[reservation_id].units,

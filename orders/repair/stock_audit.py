@@ -13,6 +13,9 @@ from shop.models import StockChange, Variant
 
 Kind = StockChange.Kind
 
+# A sweep returns the units of archived sales that were refunded; it takes some ten seconds.
+RETURNED_WITHIN = "1 minute"
+
 # Units of a paid order stay sold until they come back with a refund. A refunded order without refund lines was never
 # sold, for example because it was paid too late, or was refunded as a whole before refunds had lines.
 FIGURES = f"""
@@ -33,6 +36,16 @@ WITH refunded AS (
     GROUP BY line.variant_id
 ), in_sales AS (
     SELECT variant_id, sum(quantity) AS units FROM {SaleItem._meta.db_table} WHERE from_stock GROUP BY variant_id
+), left_behind AS (
+    SELECT item.variant_id, sum(item.quantity - item.taken) AS units
+    FROM {SaleItem._meta.db_table} AS item
+    WHERE item.from_stock AND item.archived_at < now() - %(returned_within)s::interval AND item.quantity > item.taken
+      AND NOT EXISTS (
+          SELECT FROM {OrderLine._meta.db_table} AS line
+          JOIN {Order._meta.db_table} AS purchase ON purchase.id = line.order_id
+          WHERE line.sale_item_id = item.id AND purchase.ended_at >= now() - %(returned_within)s::interval
+      )
+    GROUP BY item.variant_id
 ), journal AS (
     SELECT variant_id,
            coalesce(sum(units) FILTER (WHERE kind = %(to_sale)s), 0)
@@ -42,10 +55,11 @@ WITH refunded AS (
 )
 SELECT variant.sku, variant.available, variant.held, variant.sold,
        coalesce(ordered.held, 0), coalesce(ordered.sold, 0), coalesce(in_sales.units, 0), coalesce(journal.in_sales, 0),
-       coalesce(latest.available_after, 0), coalesce(latest.held_after, 0)
+       coalesce(latest.available_after, 0), coalesce(latest.held_after, 0), coalesce(left_behind.units, 0)
 FROM {Variant._meta.db_table} AS variant
 LEFT JOIN ordered ON ordered.variant_id = variant.id
 LEFT JOIN in_sales ON in_sales.variant_id = variant.id
+LEFT JOIN left_behind ON left_behind.variant_id = variant.id
 LEFT JOIN journal ON journal.variant_id = variant.id
 LEFT JOIN {StockChange._meta.db_table} AS latest ON latest.id = journal.last_id
 ORDER BY variant.sku
@@ -84,6 +98,7 @@ def audit_stock() -> StockAudit:
                 "refunds": [status.value for status in REFUNDS],
                 "to_sale": Kind.TO_SALE.value,
                 "from_sale": Kind.FROM_SALE.value,
+                "returned_within": RETURNED_WITHIN,
             },
         )
         rows = cursor.fetchall()
@@ -102,6 +117,7 @@ def differences_in(
     journal_in_sales: int,
     journal_available: int,
     journal_held: int,
+    left_behind: int,
 ) -> list[StockDifference]:
     pairs = {
         "available, by counter and journal": (available, journal_available),
@@ -109,6 +125,7 @@ def differences_in(
         "held, by counter and orders": (held, ordered_held),
         "sold, by counter and orders": (sold, ordered_sold),
         "given to sales, by sales and journal": (in_sales, journal_in_sales),
+        "left behind in archived sales": (left_behind, 0),
     }
     return [
         StockDifference(sku, what, int(counter), int(other))

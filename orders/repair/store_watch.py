@@ -34,9 +34,11 @@ def items_to_watch() -> list[int]:
 def reconcile_if_needed(*, item_ids: Sequence[int]) -> list[Reconciled]:
     """Reconcile those items that are lost, unverified or outdated; skip items that another process has locked.
 
+    Outdated is also an item whose reservations PostgreSQL refuses, because it was compared last with another server.
     An item that cannot be reconciled is logged and does not stop the others. Raises StoreUnreachable.
     """
-    conditions = item_state.conditions(item_ids=item_ids, timeline=database_timeline())
+    accepted = dict(SaleItem.objects.filter(pk__in=item_ids).values_list("pk", "incarnation"))
+    conditions = item_state.conditions(item_ids=item_ids, timeline=database_timeline(), accepted=accepted)
     needed = [item_id for item_id, condition in conditions.items() if condition is not Condition.VERIFIED]
     # All of them before the first is reconciled, which may take minutes: PostgreSQL may have lost orders of each.
     for_each_item(

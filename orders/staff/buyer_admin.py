@@ -1,15 +1,18 @@
 """A person in the admin, with their orders."""
 
+from functools import partial
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from orders.life.cancelling import cancel_unpaid_of
 from orders.staff.read_only_admin import may_see_orders
 from shop.accounts.person_admin import PersonAdmin
 
@@ -30,6 +33,11 @@ class BuyerAdmin(PersonAdmin):
             return fieldsets
         person, *more = fieldsets
         return [person, (_("Orders"), {"fields": ["latest_orders"]}), *more]
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if change and "is_active" in form.changed_data and not obj.is_active:
+            transaction.on_commit(partial(cancel_unpaid_of, buyer_id=obj.pk))
 
     @admin.display(description=_("latest orders"))
     def latest_orders(self, person: User) -> SafeString:

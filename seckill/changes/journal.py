@@ -23,7 +23,15 @@ from django.utils.translation import gettext as _
 
 from seckill import ledger
 from seckill.changes.effect import adjustment_of, finish
-from seckill.changes.rules import OF_ITEM, CannotChange, ChangeRequest, Kind, check_rules
+from seckill.changes.rules import (
+    OF_ITEM,
+    CannotChange,
+    ChangeRequest,
+    Kind,
+    check_rules,
+    returned_units,
+    state_after_pending,
+)
 from seckill.items.lock import item_lock
 from seckill.items.loop import for_each_item
 from seckill.ledger_words import Adjusted
@@ -94,8 +102,12 @@ def record_pending(
             return existing
         if request.kind == Kind.MOVE_END:
             # Another manager may be publishing or extending a sale of the same products.
+            list(affected.select_for_update(no_key=True).order_by("pk"))
             list(Variant.objects.select_for_update(no_key=True).filter(sale_items__in=items).order_by("pk"))
-        check_rules(request, sale=sale, items=items, now=database_now())
+        now = database_now()
+        check_rules(request, sale=sale, items=items, now=now)
+        if request.kind == Kind.MOVE_END and state_after_pending(sale).closes_at <= now:
+            take_back_returned_units(request, items=items, made_by=made_by, token=token)
         changes = SaleChange.objects.bulk_create(
             SaleChange(
                 operation_id=operation_id,
@@ -113,6 +125,28 @@ def record_pending(
             affected.update(quantity=F("quantity") + request.units)
         on_new(changes)
     return changes
+
+
+def take_back_returned_units(
+    request: ChangeRequest, *, items: Sequence[SaleItem], made_by: User | None, token: UUID
+) -> None:
+    """A sale that is opened again gets back the units that went to the stock at its end, if they are still there.
+
+    They are entries of the journal before those that move the end, so the sale opens with its units.
+    """
+    for item in items:
+        available = Variant.objects.values_list("available", flat=True).get(pk=item.variant_id)
+        if units := min(returned_units(item), available):
+            take_out_of_stock(item, units=units, made_by=made_by)
+            SaleItem.objects.filter(pk=item.pk).update(quantity=F("quantity") + units)
+            SaleChange.objects.create(
+                operation_id=uuid5(token, f"returned units of {item.pk}"),
+                item=item,
+                kind=Kind.ADD_UNITS,
+                units=units,
+                reason=request.reason,
+                made_by=made_by,
+            )
 
 
 def take_out_of_stock(item: SaleItem, *, units: int, made_by: User | None) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Max, Sum
 from django.utils.translation import gettext as _
 
 from seckill.models import UNITS_MAX, Sale, SaleChange, SaleItem, overlapping_item
@@ -112,6 +113,15 @@ def check_end(closes_at: datetime | None, *, sale: Sale, items: Sequence[SaleIte
                 _("“%(product)s” is already in the sale “%(sale)s” at that time.")
                 % {"product": item.variant, "sale": other.sale}
             )
+
+
+def returned_units(item: SaleItem) -> int:
+    """How many unsold units went back to the stock since the sale ended for the last time."""
+    changes = item.changes.exclude(status=SaleChange.Status.REFUSED)
+    reopened = changes.filter(kind=Kind.MOVE_END).aggregate(last=Max("pk", default=0))["last"]
+    returned = changes.filter(kind=Kind.RETURN_UNSOLD, pk__gt=reopened)
+    units: int = returned.aggregate(units=Sum("units", default=0))["units"]
+    return units
 
 
 def state_after_pending(sale: Sale) -> SaleState:

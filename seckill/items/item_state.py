@@ -7,7 +7,7 @@ the orders that it was compared with. Buyers can reserve units of verified items
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import astuple, dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -34,7 +34,8 @@ class Condition(StrEnum):
     """Whether buyers can reserve.
 
     `lost`: a part is missing. `unverified`: complete, but not compared with the orders. `outdated`: compared with the
-    orders of a PostgreSQL server that another one has replaced; buyers can reserve until it is marked as unverified.
+    orders of a PostgreSQL server that another one has replaced, or PostgreSQL accepts the reservations of another
+    server of the store; buyers can reserve until it is marked as unverified.
     `verified`: buyers can reserve.
     """
 
@@ -44,6 +45,8 @@ class Condition(StrEnum):
     VERIFIED = "verified"
 
 
+# Of no item it is known which server's reservations PostgreSQL accepts.
+NONE_ACCEPTED: Mapping[int, str] = {}
 # Enough that few buyers share a group, and small beside a worker's memory.
 BUYER_GROUPS = 1 << 14
 # The largest number of unreadable entries that are named.
@@ -117,21 +120,27 @@ def incarnation(*, item_id: int) -> str:
     return str(ask(lambda client: client.info("replication"), item_id=item_id)["master_replid"])
 
 
-def conditions(*, item_ids: Sequence[int], timeline: str = "") -> dict[int, Condition]:
+def conditions(
+    *, item_ids: Sequence[int], timeline: str = "", accepted: Mapping[int, str] = NONE_ACCEPTED
+) -> dict[int, Condition]:
     """Each item's condition, in one round trip for each server. Items of a server that is silent are missing.
 
     An item of which a key has the wrong type counts as lost. Items are `outdated` only where PostgreSQL's `timeline` is
-    given and they were verified with another one. Raises StoreUnreachable if no server answers.
+    given and they were verified with another one, or where `accepted` names another server of the store, by item
+    (`SaleItem.incarnation`). Raises StoreUnreachable if no server answers.
     """
-    return ask_each(partial(read_conditions, timeline=timeline), item_ids=item_ids)
+    return ask_each(partial(read_conditions, timeline=timeline, accepted=accepted), item_ids=item_ids)
 
 
-def condition(*, item_id: int, timeline: str = "") -> Condition:
+def condition(*, item_id: int, timeline: str = "", accepted: str = "") -> Condition:
     """The item's condition, by the rules of `conditions`. Raises StoreUnreachable."""
-    return ask(lambda client: read_conditions(client, [item_id], timeline=timeline), item_id=item_id)[item_id]
+    read = partial(read_conditions, item_ids=[item_id], timeline=timeline, accepted={item_id: accepted})
+    return ask(read, item_id=item_id)[item_id]
 
 
-def read_conditions(client: Redis, item_ids: Sequence[int], *, timeline: str = "") -> dict[int, Condition]:
+def read_conditions(
+    client: Redis, item_ids: Sequence[int], *, timeline: str, accepted: Mapping[int, str]
+) -> dict[int, Condition]:
     pipeline = client.pipeline(transaction=False)
     pipeline.info("replication")
     for item_id in item_ids:
@@ -144,13 +153,25 @@ def read_conditions(client: Redis, item_ids: Sequence[int], *, timeline: str = "
         raise replication
     now = str(replication["master_replid"]).encode()
     return {
-        item_id: condition_of(*answers[4 * index : 4 * index + 4], now=now, timeline=timeline.encode())
+        item_id: condition_of(
+            *answers[4 * index : 4 * index + 4],
+            now=now,
+            timeline=timeline.encode(),
+            accepted=accepted.get(item_id, "").encode(),
+        )
         for index, item_id in enumerate(item_ids)
     }
 
 
 def condition_of(
-    item: dict[bytes, bytes] | Exception, outbox: int, buyers: int, holds: int, *, now: bytes, timeline: bytes = b""
+    item: dict[bytes, bytes] | Exception,
+    outbox: int,
+    buyers: int,
+    holds: int,
+    *,
+    now: bytes,
+    timeline: bytes = b"",
+    accepted: bytes = b"",
 ) -> Condition:
     """The checks of reserve.lua in Python. A number that cannot be read counts as missing."""
     if isinstance(item, Exception):
@@ -163,7 +184,7 @@ def condition_of(
     if item.get(b"incarnation") != now:
         return Condition.UNVERIFIED
     # An item without one was verified by an older release.
-    is_outdated = timeline and item.get(b"timeline", timeline) != timeline
+    is_outdated = (timeline and item.get(b"timeline", timeline) != timeline) or accepted not in (b"", now)
     return Condition.OUTDATED if is_outdated else Condition.VERIFIED
 
 

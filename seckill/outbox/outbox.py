@@ -4,7 +4,7 @@ An entry is removed only by `acknowledge`, after its commit, or by `move_to_dead
 """
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,10 +25,11 @@ TAKE_OVER_IDLE_MS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One outbox entry: its stream id and its fields as text."""
+    """One outbox entry: its stream id, its fields as text, and the `incarnation` of the server that has it."""
 
     id: str
     fields: dict[str, str]
+    incarnation: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,12 @@ class Waiting:
 
 
 def read_batch(*, item_id: int, count_max: int, consumer: str = CONSUMER) -> list[Entry]:
-    """Up to `count_max` entries of dead consumers, then as many new ones. They stay pending until acknowledged."""
+    """Entries of dead consumers and then new ones, `count_max` at most, all from one server. They stay pending until
+    acknowledged.
+    """
     key = keys_of(item_id).outbox
 
-    def read(client: Redis) -> list[tuple[Any, Any]]:
+    def read(client: Redis) -> list[Entry]:
         try:
             return next_entries(client, key, count_max=count_max, consumer=consumer)
         except ResponseError as error:
@@ -53,13 +56,18 @@ def read_batch(*, item_id: int, count_max: int, consumer: str = CONSUMER) -> lis
                 return []
             return next_entries(client, key, count_max=count_max, consumer=consumer)
 
-    return [entry_from(entry_id, fields) for entry_id, fields in ask(read, item_id=item_id)]
+    return ask(read, item_id=item_id)
 
 
 def read_all(*, item_id: int, count_max: int) -> list[Entry]:
     """The oldest entries, read by another consumer or not: a reconcile must process all of them."""
-    entries: Any = ask(lambda client: client.xrange(keys_of(item_id).outbox, count=count_max), item_id=item_id)
-    return [entry_from(entry_id, fields) for entry_id, fields in entries]
+    key = keys_of(item_id).outbox
+
+    def read(client: Redis) -> list[Entry]:
+        incarnation, found = with_incarnation(client, lambda pipeline: pipeline.xrange(key, count=count_max))
+        return entries_from(found, incarnation=incarnation)
+
+    return ask(read, item_id=item_id)
 
 
 def oldest_ms(*, item_id: int) -> int | None:
@@ -68,19 +76,21 @@ def oldest_ms(*, item_id: int) -> int | None:
     return int(entries[0][0].partition(b"-")[0]) if entries else None
 
 
-def acknowledge(*, item_id: int, entry_ids: Sequence[str]) -> None:
-    """Remove entries whose orders are committed."""
+def acknowledge(*, item_id: int, entry_ids: Sequence[str]) -> int:
+    """Remove entries whose orders are committed. Returns how many there were: another consumer may have been faster, or
+    this server has never had them.
+    """
     if not entry_ids:
-        return
+        return 0
     key = keys_of(item_id).outbox
 
-    def remove(client: Redis) -> None:
+    def remove(client: Redis) -> int:
         pipeline = client.pipeline(transaction=True)
         pipeline.xack(key, GROUP, *entry_ids)
         pipeline.xdel(key, *entry_ids)
-        pipeline.execute()
+        return int(pipeline.execute()[1])
 
-    ask(remove, item_id=item_id)
+    return ask(remove, item_id=item_id)
 
 
 def move_to_dead_letters(*, item_id: int, entry: Entry, error: str) -> None:
@@ -136,15 +146,32 @@ def read_waiting(client: Redis, item_ids: Sequence[int]) -> dict[int, Waiting]:
     }
 
 
-def next_entries(client: Redis, key: str, *, count_max: int, consumer: str) -> list[tuple[Any, Any]]:
+def next_entries(client: Redis, key: str, *, count_max: int, consumer: str) -> list[Entry]:
     """The consumer's next entries: first those of dead consumers, then new ones up to `count_max`."""
-    entries: list[tuple[Any, Any]] = list(
-        client.xautoclaim(key, GROUP, consumer, TAKE_OVER_IDLE_MS, count=count_max)[1]
+    incarnation, claimed = with_incarnation(
+        client, lambda pipeline: pipeline.xautoclaim(key, GROUP, consumer, TAKE_OVER_IDLE_MS, count=count_max)
     )
-    if len(entries) < count_max:
-        new = client.xreadgroup(GROUP, consumer, {key: ">"}, count=count_max - len(entries))
-        entries += [entry for _, stream in stream_pairs(new) for entry in stream]
-    return entries
+    entries = entries_from(claimed[1], incarnation=incarnation)
+    if len(entries) == count_max:
+        return entries
+    incarnation, new = with_incarnation(
+        client, lambda pipeline: pipeline.xreadgroup(GROUP, consumer, {key: ">"}, count=count_max - len(entries))
+    )
+    added = entries_from([entry for _, stream in stream_pairs(new) for entry in stream], incarnation=incarnation)
+    # Of another server, where one has taken over in between: they stay pending, and are claimed later.
+    return entries + [entry for entry in added if not entries or entry.incarnation == entries[0].incarnation]
+
+
+def with_incarnation(client: Redis, command: Callable[[Any], object]) -> tuple[str, Any]:
+    """The answer to one command, and the incarnation of the server that gave it.
+
+    Both in one transaction, so over one connection: the next one of the pool may lead to another server.
+    """
+    pipeline = client.pipeline(transaction=True)
+    pipeline.info("replication")
+    command(pipeline)
+    replication, answer = pipeline.execute()
+    return str(replication["master_replid"]), answer
 
 
 def create_lost_group(client: Redis, key: str) -> bool:
@@ -170,8 +197,12 @@ def stream_pairs(reply: Any) -> list[tuple[Any, Any]]:
     return list(reply.items()) if isinstance(reply, dict) else list(reply)
 
 
-def entry_from(entry_id: bytes, fields: dict[bytes, bytes]) -> Entry:
-    return Entry(
-        id=entry_id.decode(),
-        fields={name.decode(errors="replace"): value.decode(errors="replace") for name, value in fields.items()},
-    )
+def entries_from(found: Sequence[tuple[bytes, dict[bytes, bytes]]], *, incarnation: str) -> list[Entry]:
+    return [
+        Entry(
+            id=entry_id.decode(),
+            fields={name.decode(errors="replace"): value.decode(errors="replace") for name, value in fields.items()},
+            incarnation=incarnation,
+        )
+        for entry_id, fields in found
+    ]

@@ -3,10 +3,10 @@
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Sum
 from django.utils import timezone
 
-from seckill.models import Sale, SaleChange, SaleItem
+from seckill.changes.rules import returned_units
+from seckill.models import Sale
 
 WEEK = timedelta(weeks=1)
 
@@ -30,16 +30,10 @@ def duplicate(*, sale_id: int) -> Sale:
                 item.quantity += returned_units(item)
             item.pk, item.sale = None, draft
             item.taken, item.announced_at, item.archived_at, item.from_stock = 0, None, None, False
+            item.incarnation = ""
             item._state.adding = True
             item.save()
     return draft
-
-
-def returned_units(item: SaleItem) -> int:
-    """How many unsold units went back to the stock after the sale's end."""
-    returned = item.changes.filter(kind=SaleChange.Kind.RETURN_UNSOLD, status=SaleChange.Status.APPLIED)
-    units: int = returned.aggregate(units=Sum("units", default=0))["units"]
-    return units
 
 
 def weeks_until_future(opens_at: datetime) -> int:

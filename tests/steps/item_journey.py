@@ -12,6 +12,7 @@ from orders.life import intake, lifecycle
 from orders.models import Order
 from orders.repair.audit import audit
 from seckill import ledger
+from seckill.items import item_state
 from seckill.models import SaleChange, SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes import passes
@@ -57,7 +58,8 @@ class ItemJourney(StoredItem):
         """An order whose reservation the store has lost."""
         reservation_id = passes.new_reservation_id(self.item_id)
         now = timezone.now()
-        lost = intake.NewOrder(None, reservation_id, self.new_buyer().pk, units, now, now + timedelta(minutes=5))
+        server, ends = item_state.incarnation(item_id=self.item_id), now + timedelta(minutes=5)
+        lost = intake.NewOrder(None, server, reservation_id, self.new_buyer().pk, units, now, ends)
         intake.persist(item_id=self.item_id, new_orders=[lost])
         return reservation_id
 

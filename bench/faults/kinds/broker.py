@@ -3,22 +3,28 @@
 After each of these faults a canary must succeed: a reservation becomes an order, and the worker answers a ping.
 """
 
+import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 from celery import current_app
 from django.conf import settings
+from django.db.models import F, QuerySet
 
 from bench.faults.buyer_journey import Demand
-from bench.faults.fault import Fault, Part
+from bench.faults.fault import Fault, Part, TrialContext
 from bench.faults.kinds.processes import ProcessDown, ProcessFrozen, ProcessKilled
+from bench.faults.payer import pay
 from bench.faults.shop_under_test import answers
 from bench.faults.store_snapshot import reservations_in_database
 from bench.faults.trial_sale import Stock, new_item, retire
 from bench.faults.wire.raw_valkey import client_at
+from orders.models import Order, OrderStatus
 from seckill.outbox import doorbell
 from shop.background import sweep_scheduler
 from shop.background.sweep_scheduler import SweepScheduler
@@ -28,6 +34,10 @@ WORKERS = ("worker", "errands", "repair")
 QUEUES = ("drain", "expiry", "mail", "payments", "repair", "celery")
 AWAY_SECONDS = 600.0
 AWAY_SECONDS_SHORT = 30.0
+# Far shorter than they are away.
+SHORT_HOLD_SECONDS = 10
+# Until the first worker has written the order, and the buyer has paid it.
+PAYING_SECONDS_MAX = 30.0
 # Two web processes ring for an item 20 times a second each, at most.
 RINGS = 2 * 20 * 600
 # The web processes, the harness and beat look how long a queue is before they add to it, each by itself.
@@ -96,20 +106,28 @@ class BrokerFlushed(BrokerFault):
 class WorkersAway(BrokerFault):
     """The ten minutes are shortened: as many rings and sweeps as ten minutes of a busy sale bring come within half a
     minute, from the harness, beside those of the web processes and of beat. `workers-away-10-minutes` takes the time.
+
+    Holds end long before a worker is back, so the first orders are written late. One buyer still wants to pay.
     """
 
     name = "workers-away"
     description = (
-        f"no worker for 30 s, with the {RINGS:,} rings and the sweeps of 10 minutes: the broker must stay small"
+        f"no worker for 30 s, with the {RINGS:,} rings and the sweeps of 10 minutes: the broker must stay small, and "
+        f"holds of {SHORT_HOLD_SECONDS} s that ended meanwhile become orders that can be paid"
     )
     duration_seconds = 0.0
     demand = Demand(buyers=120, arrival_seconds=30.0)
-    stock = Stock(hold_seconds=45)
+    stock = Stock(hold_seconds=SHORT_HOLD_SECONDS)
     away_seconds = AWAY_SECONDS_SHORT
+
+    def __init__(self, context: TrialContext) -> None:
+        super().__init__(context)
+        self._patient = context.extra_buyer("patient", number=3)
 
     def inject(self) -> None:
         for worker in WORKERS:
             self.shop.keep_down(worker)
+        self._patient.reserve(item_id=self.context.item.pk, units=1)
         self._bytes_before = self._used_bytes()
         sweeps = Sweeps(hurry=AWAY_SECONDS / self.away_seconds)
         began_s = time.monotonic()
@@ -125,10 +143,22 @@ class WorkersAway(BrokerFault):
     def undo(self) -> None:
         for worker in WORKERS:
             self.shop.bring_up(worker)
+        with ThreadPoolExecutor(1) as pool:
+            paying = pool.submit(
+                pay, self._patient, retry_seconds_max=PAYING_SECONDS_MAX, stop=threading.Event(), delivery="once"
+            )
+            self.shop.wait_until(paying.done, seconds_max=2 * PAYING_SECONDS_MAX)
 
     def took_effect(self) -> bool:
-        """Whether far more was wanted than the bounds allow."""
-        return self._messages[doorbell.QUEUE] >= doorbell.WAITING_MAX and self._sweeps > 2 * sweep_scheduler.WAITING_MAX
+        """Whether far more was wanted than the bounds allow, and orders were written after their holds had ended."""
+        many = self._messages[doorbell.QUEUE] >= doorbell.WAITING_MAX and self._sweeps > 2 * sweep_scheduler.WAITING_MAX
+        return many and self._late_orders().exists()
+
+    def _late_orders(self) -> QuerySet[Order]:
+        """The orders that were written after their holds had ended."""
+        hold_time = timedelta(seconds=self.context.item.sale.hold_seconds)
+        orders = Order.objects.filter(lines__sale_item=self.context.item)
+        return orders.filter(created_at__gt=F("reserved_at") + hold_time)
 
     def violations(self) -> Sequence[str]:
         violations = list(super().violations())
@@ -141,6 +171,9 @@ class WorkersAway(BrokerFault):
             f"{sum(self._messages.values())} messages waited; broker {before} kB before, {meanwhile} kB meanwhile, "
             f"{after} kB after"
         )
+        late = self._late_orders().filter(reservation_id=self._patient.credentials.reservation_id)
+        if not late.filter(status=OrderStatus.PAID).exists():
+            violations.append("the buyer who waited for the workers did not get to pay")
         if not drained:
             violations.append(f"messages still wait: {self._waiting()}")
         for queue, messages in self._messages.items():

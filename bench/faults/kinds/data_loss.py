@@ -8,7 +8,7 @@ missing.
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
@@ -35,6 +35,8 @@ class DataLost(Fault):
     duration_seconds = 1.0
     disturbs = frozenset({Part.STORE, Part.WORKER})
     needs = frozenset({Part.POSTGRES})
+    # Whether what is lost is in the store a second time: then each yes must be kept.
+    has_all_twice: ClassVar[bool] = False
 
     def inject(self) -> None:
         frozen = self.rng.random() < 0.5
@@ -44,7 +46,8 @@ class DataLost(Fault):
             self.shop.wait(1.0)
         self.before_data_loss()
         self.lose_data()
-        self.after_data_loss()
+        if not self.has_all_twice:
+            self.after_data_loss()
         self.shop.thaw("worker")
 
     def lose_data(self) -> None:
@@ -61,7 +64,8 @@ class StoreFlushed(DataLost):
 
 class StoreKeyLost(DataLost):
     name = "store-key-lost"
-    description = "one of the item's keys in the store is deleted"
+    description = "one of the item's keys in the store is deleted; the other keys have every yes, so none may be lost"
+    has_all_twice = True
 
     def lose_data(self) -> None:
         keys = keys_of(self.context.item.pk)

@@ -6,9 +6,9 @@ from typing import Any
 from bench.faults.buyer_journey import Demand
 from bench.faults.fault import Fault, Part
 from bench.faults.kinds.processes import ProcessDown, ProcessFrozen, ProcessKilled
-from bench.faults.wire.raw_valkey import ValkeyError
 
 FLUSH_INTERVAL_SECONDS = 0.02
+KILLS = 20
 
 
 class StoreKilled(ProcessKilled):
@@ -79,10 +79,13 @@ class ConnectionsKilled(Fault):
 
     def inject(self) -> None:
         store = self.shop.store_client()
-        for _time in range(20):
+        self._killed = 0
+        for _time in range(KILLS):
             for kind in ("normal", "pubsub"):
-                try:
-                    store.client_kill_filter(_type=kind, skipme=True)
-                except ValkeyError:
-                    continue
+                self._killed += store.client_kill_filter(_type=kind, skipme=True)
             self.shop.wait(0.1)
+        self.variant = f"{self._killed} connections killed"
+
+    def took_effect(self) -> bool:
+        """Whether the shop had connections, and made new ones to be killed."""
+        return self._killed > KILLS

@@ -12,6 +12,8 @@ from rich.progress import MofNCompleteColumn, Progress
 from orders.management.commands.sale_audit import away, items_named, show_progress
 from orders.repair.reconcile import StillDiffers, collect_reservations, reconcile
 from orders.repair.replaced_database import end_what_ended_in_the_store
+from orders.units.taken import accept_only
+from seckill.items import item_state
 from seckill.items.archive import bring_back
 from seckill.items.lock import item_lock
 from seckill.store.client import StoreUnreachable
@@ -95,4 +97,6 @@ def bring_back_lost_orders(*, item_id: int) -> tuple[int, int]:
     with item_lock(item_id=item_id):
         # First, since others may have their units.
         ended = end_what_ended_in_the_store(item_id=item_id)
-        return collect_reservations(item_id=item_id), ended
+        incarnation = item_state.incarnation(item_id=item_id)
+        accept_only(item_id=item_id, incarnation=incarnation)
+        return collect_reservations(item_id=item_id, incarnation=incarnation), ended

@@ -84,7 +84,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A provider's verified message about a payment. `amount_minor` and `currency` are the money that really moved."""
+    """A provider's verified message about a payment. `amount_minor` and `currency` are the money that really moved.
+
+    `order_number` and `reservation_id` are what the shop told the provider; an ordinary order has no reservation.
+    """
 
     event_id: str
     kind: EventKind
@@ -95,6 +98,7 @@ class Event:
     currency: str
     happened_at: datetime
     refund_id: UUID | None = None
+    order_number: UUID | None = None
 
 
 class Provider(Protocol):

@@ -40,6 +40,7 @@ class SimulatedProvider:
         session = company.open_session(
             payment_id=payment.pk,
             reservation_id=payment.order.reservation_id,
+            order_number=payment.order.number,
             amount_minor=payment.amount_minor,
             currency=payment.currency,
             return_url=path_back(order=payment.order, way=WayBack.RETURNED),
@@ -77,6 +78,7 @@ class SimulatedProvider:
                 currency=str(message["currency"]),
                 happened_at=datetime.fromisoformat(message["happened_at"]),
                 refund_id=UUID(message["refund"]) if message.get("refund") else None,
+                order_number=UUID(message["order"]) if message.get("order") else None,
             )
         except (ValueError, KeyError, TypeError) as error:
             raise Forged(f"signed, and yet not a message of ours: {error!r}") from error

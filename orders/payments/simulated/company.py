@@ -30,6 +30,7 @@ def open_session(
     *,
     payment_id: UUID,
     reservation_id: UUID | None,
+    order_number: UUID | None = None,
     amount_minor: int,
     currency: str,
     return_url: str,
@@ -42,6 +43,7 @@ def open_session(
             defaults={
                 "reference": f"sim_{secrets.token_urlsafe(24)}",
                 "reservation_id": reservation_id,
+                "order_number": order_number,
                 "amount_minor": amount_minor,
                 "currency": currency,
                 "return_url": return_url,
@@ -166,6 +168,7 @@ def message_of(
         "payment": str(session.payment_id),
         "reference": session.reference,
         "reservation": str(session.reservation_id) if session.reservation_id else None,
+        "order": str(session.order_number) if session.order_number else None,
         "amount_minor": session.amount_minor,
         "currency": session.currency,
         "happened_at": happened_at.isoformat(),

@@ -30,6 +30,7 @@ class SimulatedSession(models.Model):
     reference = models.CharField(max_length=64, unique=True)
     payment_id = models.UUIDField(unique=True)
     reservation_id = models.UUIDField(null=True)
+    order_number = models.UUIDField(null=True)
     amount_minor = models.PositiveBigIntegerField()
     currency = models.CharField(max_length=3)
     return_url = models.CharField(max_length=500)

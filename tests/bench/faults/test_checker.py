@@ -100,7 +100,7 @@ def test_a_yes_without_an_order_is_lost() -> None:
     assert not found.holds
 
 
-@pytest.mark.parametrize("wrong", [{"status": "rejected"}, {"units": 2}, {"buyer_id": 1}], ids=str)
+@pytest.mark.parametrize("wrong", [{"status": "rejected"}, {"units": 2}, {"buyer_id": 1}, {"payable": False}], ids=str)
 def test_an_order_that_is_not_what_was_promised_is_lost(wrong: dict[str, object]) -> None:
     assert judged(orders=[order(ANN), order(BEN, **wrong)]).lost == 1
 

@@ -2,10 +2,13 @@
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
+from bench.faults import store_snapshot
 from bench.faults.store_snapshot import take_snapshot
 from orders.models import Order, Payment, PaymentEvent
 from orders.payments.simulated import company
+from orders.payments.simulated.models import SimulatedMessage
 from seckill.models import SaleItem
 from tests.steps.buying import order_of
 from tests.steps.paying import message, payment_of, send_webhook
@@ -21,6 +24,21 @@ def test_money_that_was_taken_counts_although_the_shop_has_lost_the_payment(orde
     snapshot = take_snapshot(item_id=item.pk, reservation_ids=[])
     assert [row.captures for row in snapshot.orders] == [2]
     assert snapshot.waiting == 2
+
+
+def test_a_message_that_arrives_meanwhile_is_work_that_was_pending(
+    order: Order, item: SaleItem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert company.pay(reference=payment_of(order).provider_reference)
+    read = store_snapshot.payments_of
+
+    def read_before_it_arrives(item_id: int) -> list[Payment]:
+        payments = read(item_id)
+        SimulatedMessage.objects.update(delivered_at=timezone.now())
+        return payments
+
+    monkeypatch.setattr(store_snapshot, "payments_of", read_before_it_arrives)
+    assert take_snapshot(item_id=item.pk, reservation_ids=[]).waiting == 1
 
 
 def test_an_event_that_waits_for_a_lost_payment_is_work_that_is_pending(item: SaleItem, buyer: User) -> None:

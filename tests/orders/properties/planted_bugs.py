@@ -87,7 +87,7 @@ BUGS = [
     ),
     Bug(
         "nobody takes over the entries of a dead worker",
-        in_function(outbox, "next_entries", "count=count_max)[1]", "count=count_max)[1][:0]"),
+        in_function(outbox, "next_entries", "entries_from(claimed[1],", "entries_from(claimed[1][:0],"),
         quick=True,
     ),
     Bug(

@@ -22,6 +22,7 @@ from orders.payments import late_money
 from orders.payments.late_money import LatePaymentOutcome
 from orders.repair import archiving
 from orders.repair.archiving import ArchiveOutcome
+from orders.repair.stock_audit import audit_stock
 from seckill import ledger
 from seckill.changes.journal import make_change, record_pending
 from seckill.changes.rules import CannotChange, ChangeRequest
@@ -38,7 +39,7 @@ from tests.steps.crash import killed_at
 from tests.steps.item_journey import ItemJourney
 from tests.steps.operating import run_command
 from tests.steps.paying import payment_row
-from tests.steps.shop import make_item, make_product
+from tests.steps.shop import make_item, make_product, units_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -119,6 +120,34 @@ def test_an_archived_sale_reads_as_ended_with_its_final_figures(journey: ItemJou
     assert "17 of 20 left" in page
     (figures,) = figures_of([item])
     assert (figures.left, figures.held, figures.sold, figures.note) == ("17", "0", "3", "archived")
+
+
+def test_a_unit_that_is_refunded_after_that_goes_to_the_ordinary_stock(journey: ItemJourney) -> None:
+    variant = SaleItem.objects.get(pk=journey.item_id).variant
+    let_days_pass(journey)
+    assert tasks.return_unsold_units() == QUANTITY - 3
+    assert tasks.archive_sales() == 1
+    (before, *_), order = units_in(variant), Order.objects.filter(status=OrderStatus.PAID, lines__units=2).get()
+    assert lifecycle.refund(order_id=order.pk, units_back=True)
+
+    # A sweep takes seconds, so the audit waits for a minute before it finds fault.
+    assert not audit_stock().differences
+    long_ago = timezone.now() - timedelta(minutes=2)
+    Order.objects.update(ended_at=long_ago)
+    SaleItem.objects.update(archived_at=long_ago)
+    (difference,) = audit_stock().differences
+    assert difference.counter == 2
+
+    assert tasks.return_unsold_units() == 2
+    assert tasks.return_unsold_units() == 0
+    assert units_in(variant)[0] == before + 2
+    assert not audit_stock().differences
+    item = SaleItem.objects.get(pk=journey.item_id)
+    assert (item.quantity, item.taken) == (1, 1)
+    assert str(item.changes.order_by("pk").last()) == f"unsold units back to the stock · {item}"
+    # And the item can be brought back as it is now.
+    run_command("sale_rebuild", str(item.pk))
+    assert journey.counters() == ("0", "0", "1")
 
 
 def test_an_archived_sale_is_shown_while_the_store_is_away(journey: ItemJourney, client: Client) -> None:

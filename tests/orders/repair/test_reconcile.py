@@ -406,9 +406,20 @@ def test_killed_after_some_orders_were_restored_the_rest_follows(journey: ItemJo
     assert_repaired(journey, reservations)
 
 
+def test_a_store_that_changes_while_reservations_are_collected_is_not_verified(journey: ItemJourney) -> None:
+    reservations = orders_in_every_state(journey)
+    journey.restart()
+    with mock.patch.object(item_state, "incarnation", return_value="0" * 40), pytest.raises(intake.StoreReplaced):
+        reconcile.reconcile(item_id=journey.item_id)
+    assert journey.try_to_reserve() == Outcome.UNAVAILABLE
+    assert tasks.watch_store() == 1
+    assert_repaired(journey, reservations)
+
+
 def test_a_store_that_changes_again_meanwhile_is_not_verified(journey: ItemJourney) -> None:
     reservations = orders_in_every_state(journey)
     journey.restart()
+    intake.drain_once(item_id=journey.item_id)
     with mock.patch.object(item_state, "incarnation", return_value="0" * 40):
         reconcile.reconcile(item_id=journey.item_id)
     assert journey.try_to_reserve() == Outcome.UNAVAILABLE

@@ -1,13 +1,17 @@
 """A sale takes its units out of the ordinary stock when it is published, and gives the unsold ones back at its end."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
 from django.db.models import F
+from django.utils import timezone
 
 from orders import tasks
 from orders.life import lifecycle
 from orders.models import Order
 from orders.repair.audit import audit
+from orders.repair.stock_audit import audit_stock
 from seckill.changes.rules import CannotChange
 from seckill.changes.unsold import return_unsold_of
 from seckill.models import Sale, SaleChange, SaleItem
@@ -19,6 +23,7 @@ from tests.steps.buying import order_of
 from tests.steps.crash import killed_at
 from tests.steps.shop import make_item, variant_of
 from tests.steps.staff import change
+from tests.steps.store import left_held_sold
 
 Kind = SaleChange.Kind
 
@@ -162,3 +167,39 @@ def test_a_duplicate_of_a_past_sale_has_the_units_that_were_planned(product: Pro
     assert (copy.quantity, copy.taken, copy.from_stock) == (5, 0, False)
     publish_sale(sale_id=copy.sale_id)
     assert available(product) == 6
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_sale_that_is_opened_again_has_its_units_again(product: Product, buyer: User) -> None:
+    item = make_item(product, quantity=5)
+    assert lifecycle.pay(order_id=order_of(item, buyer).pk)
+    for day in (1, 2):
+        change(item, Kind.END_NOW)
+        assert tasks.return_unsold_units() == 4
+        assert available(product) == 11
+        change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(days=day))
+        assert (item.quantity, left_held_sold(item)) == (5, (4, 0, 1))
+        assert available(product) == 7
+        assert tasks.return_unsold_units() == 0
+    assert not audit(item_id=item.pk).comparison.problem_count
+    assert not audit_stock().differences
+    change(item, Kind.END_NOW)
+    tasks.return_unsold_units()
+    assert duplicate(sale_id=item.sale_id).items.get().quantity == 5
+
+
+@pytest.mark.django_db(transaction=True)
+def test_units_that_were_bought_meanwhile_do_not_come_back(product: Product) -> None:
+    item = make_item(product, quantity=5)
+    change(item, Kind.END_NOW)
+    tasks.return_unsold_units()
+    set_count(variant_id=variant_of(product).pk, count=3, reason="count", made_by=None)
+    change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(days=1))
+    assert (item.quantity, available(product)) == (3, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_later_end_of_a_sale_that_is_open_takes_no_units(product: Product) -> None:
+    item = make_item(product, quantity=5)
+    change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(days=1))
+    assert (item.quantity, available(product)) == (5, 7)

@@ -4,7 +4,11 @@ A replica takes over from a primary. Yeses that it did not have yet may be lost,
 is sold twice.
 """
 
+import time
 from collections.abc import Sequence
+
+import psycopg
+from django.conf import settings
 
 from bench.faults.buyer_journey import Demand
 from bench.faults.kinds.frozen_servers import SellingGoesOn
@@ -12,21 +16,31 @@ from bench.faults.kinds.replicas.replicated_fault import (
     BACK_SECONDS_MAX,
     CLUSTER,
     SENTINEL,
+    CutLink,
     PrimaryFrozen,
     ReplicatedFault,
-    cut_link,
-    has_replicas,
-    mend_link,
 )
 from bench.faults.trial_sale import Stock, credentials_for, new_item, retire
 from bench.faults.wire.http_client import BuyerClient
 from seckill.models import SaleItem
+from seckill.outbox.outbox import GROUP
 from seckill.store.cluster import slot_of
+from seckill.store.keys import keys_of
 from shop.local.stores.cluster_store import ClusterStore
+from shop.local.stores.store_node import StoreNode
 
 BUYERS_BESIDE = 8
 # An item lands on each of the three primaries with the same chance.
 ITEMS_MAX = 30
+# A replica that runs has what was said longer ago.
+REPLICATED_SECONDS = 1.0
+# So many reservations a worker has read and cannot commit.
+BATCH_MIN = 5
+# How often it is tried to detach the replica while its outbox is empty, with so long between for it to catch up.
+DETACHING_MAX, DETACHING_SECONDS = 40, 0.15
+HELD_SECONDS_MAX = 15.0
+# How long it cannot after the promotion.
+LOCKED_SECONDS_MAX = 6.0
 # The sentinels that are left, of three, decide nothing.
 SENTINELS_LOST = ("sentinel-1", "sentinel-2")
 
@@ -88,20 +102,30 @@ class ClusterPrimaryKilled(SentinelPrimaryKilled):
 
 
 class SentinelPrimaryFrozen(PrimaryFrozen):
-    """It accepts connections and answers nothing, and when it runs again it does not know that it was replaced."""
+    """It accepts connections and answers nothing, and when it runs again it does not know that it was replaced.
+
+    Only what the former primary has said may be lost: just before it was frozen, and after it was let go until it knew.
+    What was said in between came from the promoted replica.
+    """
 
     name = "sentinel-primary-frozen"
     description = "SIGSTOP to the primary for 10 s; its replica is promoted meanwhile"
 
     def inject(self) -> None:
         self.before_data_loss()
+        self._frozen_s = time.monotonic()
         super().inject()
 
     def undo(self) -> None:
+        self._thawed_s = time.monotonic()
         super().undo()
         # Until it is told, it says yes to clients that still ask it.
         self.shop.wait_until(lambda: not self._former.is_primary, seconds_max=self.recovery_seconds_max)
         self.after_data_loss()
+
+    def forgives(self, *, sent_s: float, answered_s: float) -> bool:
+        just_before = abs(answered_s - self._frozen_s) <= REPLICATED_SECONDS
+        return just_before or (answered_s >= self._thawed_s and super().forgives(sent_s=sent_s, answered_s=answered_s))
 
 
 class ClusterPrimaryFrozen(SentinelPrimaryFrozen):
@@ -126,6 +150,76 @@ class ReplicaFrozen(ReplicatedFault, SellingGoesOn):
 
     def let_go(self) -> None:
         self.shop.thaw(self._replica.name)
+
+
+class BatchOfReplacedPrimary(ReplicatedFault):
+    """A worker has read reservations that only the primary has, and waits for a row that the harness has locked. The
+    primary is killed, and the replica without them is promoted. Then the worker may go on.
+    """
+
+    name = "sentinel-batch-of-replaced-primary"
+    description = "a worker holds a batch that the promoted replica lacks, until that one sells: no new yes is rejected"
+    # Before many units are sold: buyers must want more than are left after the promotion too.
+    starts_after_seconds = (0.0, 0.3)
+    stock = Stock(quantity=40, hold_seconds=40)
+    recovery_seconds_max = BACK_SECONDS_MAX + LOCKED_SECONDS_MAX
+
+    def inject(self) -> None:
+        outbox = keys_of(self.context.item.pk).outbox
+        former = self.primary()
+        detached = self._detach(self.store.replica_of(former), former=former)
+        self.before_data_loss()
+        with psycopg.connect(settings.DATABASE_URL) as blocker:
+            blocker.execute("SELECT 1 FROM seckill_saleitem WHERE id = %s FOR UPDATE", [self.context.item.pk])
+            with former.client() as client:
+                self._held = detached and self.shop.wait_until(
+                    lambda: client.xpending(outbox, GROUP)["pending"] >= BATCH_MIN, seconds_max=HELD_SECONDS_MAX
+                )
+            self.variant = f"detached {detached}, a batch held {self._held}"
+            self.shop.keep_down(former.name)
+            self.after_data_loss()
+            self._replaced = self.await_replaced(former)
+            self.shop.bring_up(former.name)
+            # Long enough for a comparison of the item that does not wait for the row, and for buyers after it.
+            self.shop.wait(LOCKED_SECONDS_MAX)
+
+    def _detach(self, replica: StoreNode, *, former: StoreNode) -> bool:
+        """Let the replica follow nobody, as if its link were stalled, at a moment when it has no entry: else comparing
+        the item would wait for the row too.
+        """
+        link, outbox = CutLink(replica, primary=former), keys_of(self.context.item.pk).outbox
+        for _time in range(DETACHING_MAX):
+            link.cut()
+            with replica.client() as client:
+                if client.xlen(outbox) == 0:
+                    return True
+            link.restore()
+            self.shop.wait(DETACHING_SECONDS)
+        return False
+
+    def took_effect(self) -> bool:
+        return self._held and self._replaced
+
+
+class ReplicationLinkCut(ReplicatedFault, SellingGoesOn):
+    """Buyers and sentinels reach the primary, which alone has what it says meanwhile. Nothing may be lost."""
+
+    name = "sentinel-replication-link-cut"
+    description = "only the link between primary and replica is cut for 5 s"
+    duration_seconds = 5.0
+    demand = Demand(buyers=80, arrival_seconds=10.0)
+
+    def hold(self) -> None:
+        self._primary = self.primary()
+        self._link = CutLink(self.store.replica_of(self._primary), primary=self._primary)
+        self._link.cut()
+
+    def let_go(self) -> None:
+        self._was_cut = self._link.is_cut() and self.primary() is self._primary
+        self._link.restore()
+
+    def took_effect(self) -> bool:
+        return self._was_cut
 
 
 class SentinelMajorityLost(ReplicatedFault, SellingGoesOn):
@@ -160,23 +254,22 @@ class SentinelMajorityLost(ReplicatedFault, SellingGoesOn):
         return self._promoted and not self._promoted_early
 
 
-class SentinelLinkCut(SentinelPrimaryKilled):
+class PrimaryKilledAfterLinkCut(SentinelPrimaryKilled):
     """The shop goes on selling at the primary, and the replica that takes over lacks all of it."""
 
-    name = "sentinel-link-cut"
+    name = "sentinel-primary-killed-after-link-cut"
     description = "only the link between primary and replica is cut; after 3 s the primary is killed"
 
     def inject(self) -> None:
         primary = self.primary()
-        replica = self.store.replica_of(primary)
-        cut_link(primary=primary, replica=replica)
+        link = CutLink(self.store.replica_of(primary), primary=primary)
+        link.cut()
         self.shop.wait(3.0)
-        self._stayed_cut = not has_replicas(primary)
+        self._was_cut = link.is_cut()
         super().inject()
-        mend_link(replica=replica)
 
     def took_effect(self) -> bool:
-        return self._stayed_cut and super().took_effect()
+        return self._was_cut and super().took_effect()
 
 
 class SlotMigrated(ReplicatedFault):

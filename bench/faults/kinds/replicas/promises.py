@@ -11,11 +11,9 @@ from bench.faults.kinds.replicas.replicated_fault import (
     BACK_SECONDS_MAX,
     CLUSTER_PROMISE,
     SENTINEL_PROMISE,
+    CutLink,
     PrimaryFrozen,
     ReplicatedFault,
-    cut_link,
-    has_replicas,
-    mend_link,
 )
 from bench.faults.trial_sale import Stock
 
@@ -134,14 +132,15 @@ class PromisedLinkCut(PromisedReplicaFrozen):
     description = "a yes waits for the replica: only the link between the two is cut for 5 s, and nobody is told yes"
 
     def hold(self) -> None:
-        cut_link(primary=self._primary, replica=self._replica)
+        self._link = CutLink(self._replica, primary=self._primary)
+        self._link.cut()
 
     def let_go(self) -> None:
-        self._stayed_cut = not has_replicas(self._primary)
-        mend_link(replica=self._replica)
+        self._was_cut = self._link.is_cut()
+        self._link.restore()
 
     def took_effect(self) -> bool:
-        return self._stayed_cut and self.primary() is self._primary
+        return self._was_cut and self.primary() is self._primary
 
 
 class PromotionWhileAnswerWaits(ReplicatedFault):

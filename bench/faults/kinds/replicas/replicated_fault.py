@@ -18,6 +18,8 @@ SENTINEL, CLUSTER = ShopKind(StoreKind.SENTINEL), ShopKind(StoreKind.CLUSTER)
 SENTINEL_PROMISE, CLUSTER_PROMISE = ShopKind(StoreKind.SENTINEL, 1), ShopKind(StoreKind.CLUSTER, 1)
 
 REPLACED_SECONDS_MAX = 30.0
+# Nobody listens there.
+NOBODYS_PORT = 1
 # Promised for the items of a primary that was killed.
 BACK_SECONDS_MAX = 15.0
 
@@ -73,22 +75,26 @@ class PrimaryFrozen(ReplicatedFault):
         return self._replaced
 
 
-def cut_link(*, primary: StoreNode, replica: StoreNode) -> None:
-    """No data passes between the two any more, though clients reach both: the replica may not sign in again."""
-    with replica.client() as client:
-        client.config_set("masterauth", "wrong")
-    with primary.client() as client:
-        client.client_kill_filter(_type="replica")
+class CutLink:
+    """The replica is told to follow an address at which nobody listens, which cuts its link and no other."""
 
+    def __init__(self, replica: StoreNode, *, primary: StoreNode) -> None:
+        self._replica = replica
+        self._primary = primary
 
-def mend_link(*, replica: StoreNode) -> None:
-    with replica.client() as client:
-        client.config_set("masterauth", replica.password)
+    def cut(self) -> None:
+        self._follow(NOBODYS_PORT)
 
+    def restore(self) -> None:
+        self._follow(self._primary.port)
 
-def has_replicas(primary: StoreNode) -> bool:
-    with primary.client() as client:
-        return bool(client.info("replication")["connected_slaves"])
+    def is_cut(self) -> bool:
+        with self._replica.client() as client:
+            return bool(client.info("replication").get("master_link_status") == "down")
+
+    def _follow(self, port: int) -> None:
+        with self._replica.client() as client:
+            client.execute_command("REPLICAOF", self._primary.host, port)
 
 
 class Crowd:

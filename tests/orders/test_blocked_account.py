@@ -1,0 +1,76 @@
+"""An account that staff block takes no units any more: neither with the passes that it has, nor by unpaid orders."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from orders import tasks
+from orders.cart.cart_holder import Holder
+from orders.checkout.placement import place_order
+from orders.life import intake, lifecycle
+from orders.models import Order, OrderStatus
+from orders.repair.reconcile import reconcile
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.steps.buying import fill, order_of, reserve, status_of, wish_of
+from tests.steps.shop import goods, make_item, units_in
+from tests.steps.staff import admin_page
+from tests.steps.store import figures
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def item(product: Product) -> SaleItem:
+    return make_item(product, quantity=5, per_buyer_max=3)
+
+
+def blocked(person: User) -> None:
+    User.objects.filter(pk=person.pk).update(is_active=False)
+
+
+def save_person(client: Client, person: User, **changes: Any) -> None:
+    """The form of a person in the admin; a box that is not sent is not checked."""
+    sent = {"username": person.username, "email": person.email, "date_joined_0": "2026-01-02", **changes}
+    assert client.post(admin_page(person), {**sent, "date_joined_1": "03:04:05"}).status_code == 302
+
+
+def test_a_pass_of_a_blocked_account_takes_no_units(item: SaleItem, buyer: User, rival: User) -> None:
+    """The store knows no accounts, so it says yes; the reservation becomes no order that could be paid."""
+    reserve(item, buyer)
+    reserve(item, rival, 2)
+    blocked(buyer)
+    assert intake.drain_once(item_id=item.pk) == 2
+    assert Order.objects.get(buyer=buyer).status == OrderStatus.REJECTED
+    assert Order.objects.get(buyer=rival).status == OrderStatus.AWAITING_PAYMENT
+    tasks.settle_orders()
+    assert figures(item) == (3, 2, 0, 2)
+
+
+def test_an_order_that_was_lost_is_brought_back_for_a_blocked_account_too(item: SaleItem, buyer: User) -> None:
+    """It may have been paid; a reconcile finds its hold."""
+    order = order_of(item, buyer)
+    lifecycle.pay(order_id=order.pk)
+    Order.objects.filter(pk=order.pk).delete()
+    SaleItem.objects.update(taken=0)
+    blocked(buyer)
+    reconcile(item_id=item.pk)
+    assert Order.objects.get().status == OrderStatus.AWAITING_PAYMENT
+    assert figures(item) == (4, 0, 1, 1)
+
+
+def test_blocking_ends_unpaid_orders(item: SaleItem, buyer: User, rival: User, as_manager: Client) -> None:
+    cup = goods("cup", units=10)
+    unpaid, paid, others = order_of(item, buyer), order_of(item, buyer), order_of(item, rival)
+    lifecycle.pay(order_id=paid.pk)
+    ordinary = place_order(wish_of(fill(Holder(buyer_id=buyer.pk), cup=2))).order
+    assert ordinary is not None
+    save_person(as_manager, buyer, first_name="Ann", is_active="on")
+    assert status_of(unpaid) == OrderStatus.AWAITING_PAYMENT
+    save_person(as_manager, buyer)
+    assert [status_of(order) for order in (unpaid, ordinary)] == [OrderStatus.CANCELLED] * 2
+    assert [status_of(order) for order in (paid, others)] == [OrderStatus.PAID, OrderStatus.AWAITING_PAYMENT]
+    assert figures(item) == (3, 1, 1, 2)
+    assert units_in(cup) == (10, 0, 0)
