@@ -59,7 +59,11 @@ class StripeServer:
         return 404, {"error": {"type": "invalid_request_error", "message": "no such thing"}}
 
     def opened(self, asked: Asked) -> tuple[int, dict[str, Any]]:
-        """Stripe refuses a key that was used with other parameters."""
+        """Stripe refuses a name that is too long, and a key that was used with other parameters."""
+        if any("[name]" in field and len(value) > 250 for field, value in asked.form.items()):
+            return 400, {
+                "error": {"type": "invalid_request_error", "message": "Invalid string: at most 250 characters"}
+            }
         if asked.form != self.forms.setdefault(asked.idempotency_key, asked.form):
             message = "Keys for idempotent requests can only be used with the same parameters."
             return 400, {"error": {"type": "idempotency_error", "message": message}}
