@@ -19,6 +19,7 @@ from orders.models import (
     Refund,
     ShippingAddress,
     with_lines,
+    with_refunded_units,
 )
 from orders.staff.bounded_choice import LISTED_MAX
 from orders.staff.buyer_admin import BuyerAdmin
@@ -50,11 +51,15 @@ LABELS = {
 
 class OrderLineInline(ReadOnlyInline):
     model = OrderLine
-    fields = readonly_fields = ("variant", "units", "unit_price", "line_amount", "sale_link")
+    fields = readonly_fields = ("variant", "units", "units_refunded", "unit_price", "line_amount", "sale_link")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[OrderLine]:
         lines: QuerySet[OrderLine] = super().get_queryset(request)
-        return lines.select_related("variant__product", "order", "sale_item__sale")
+        return with_refunded_units(lines.select_related("variant__product", "order", "sale_item__sale"))
+
+    @admin.display(description=_("refunded"), empty_value="–")
+    def units_refunded(self, line: OrderLine) -> int | None:
+        return line.refunded_units or None
 
     @admin.display(description=_("unit price"))
     def unit_price(self, line: OrderLine) -> str:
@@ -158,7 +163,7 @@ class OrderAdmin(WithOrderTables, OrderPage):
 
     @admin.display(description=_("contents"))
     def what(self, order: Order) -> str:
-        return ", ".join(str(line) for line in order.lines.all())
+        return order.contents
 
     @admin.display(description=_("needs attention"))
     def reason(self, order: Order) -> str:

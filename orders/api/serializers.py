@@ -21,11 +21,12 @@ class OrderLineSerializer(serializers.ModelSerializer[OrderLine]):
     sku = serializers.CharField(source="variant.sku")
     options = serializers.SerializerMethodField()
     name = serializers.CharField(source="variant.__str__")
+    refunded_units = serializers.IntegerField(help_text="Of the units, those that were refunded.")
     unit_price = serializers.SerializerMethodField()
 
     class Meta:
         model = OrderLine
-        fields = ("product", "sku", "options", "name", "sale_item", "units", "unit_price")
+        fields = ("product", "sku", "options", "name", "sale_item", "units", "refunded_units", "unit_price")
 
     def get_options(self, line: OrderLine) -> dict[str, str]:
         """The chosen options: {"Size": "M"}."""

@@ -10,7 +10,7 @@ from django.template.loader import render_to_string
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from orders.mails.mail_parts import contents, facts_of, lines_of, sums_of, time_text
+from orders.mails.mail_parts import facts_of, lines_of, sums_of, time_text
 from orders.models import SOLD, Mail, Order, OrderStatus
 from shop.languages.buyer_language import language_of
 from shop.templatetags.amounts import money
@@ -89,7 +89,7 @@ def confirmation(mail: Mail) -> MailText | None:
         sentences.append(_("It arrived after the payment deadline, but units were still left, so your order stands."))
     if order.status == OrderStatus.PAID:
         sentences.append(_("We will write again when your order is on its way."))
-    subject = _("Payment received: %(what)s") % {"what": contents(order)}
+    subject = _("Payment received: %(what)s") % {"what": order.contents}
     return MailText(subject=subject, heading=_("Thank you for your order"), sentences=sentences)
 
 
@@ -98,7 +98,7 @@ def shipping(mail: Mail) -> MailText | None:
     sentences = [_("Your order has left us and is on its way to you.")]
     if order.tracking_number:
         sentences.append(_("With the tracking number you can follow the parcel. It may take a day to be known."))
-    subject = _("On its way: %(what)s") % {"what": contents(order)}
+    subject = _("On its way: %(what)s") % {"what": order.contents}
     return MailText(subject=subject, heading=_("Your order is on its way"), sentences=sentences)
 
 
@@ -122,7 +122,7 @@ def expiry(mail: Mail) -> MailText | None:
         sentences.append(
             _("Your payment arrived after that. We will refund it in full. You do not need to do anything.")
         )
-    subject = _("Order expired: %(what)s") % {"what": contents(order)}
+    subject = _("Order expired: %(what)s") % {"what": order.contents}
     return MailText(subject=subject, heading=_("Your order has expired"), sentences=sentences)
 
 
@@ -142,8 +142,14 @@ def refunding(mail: Mail) -> MailText | None:
     if order.paid_late:
         sentences.append(_("Your payment arrived after the order had ended."))
     sentences.append(_("It may take a few days to appear in your account."))
-    subject = _("Refund: %(what)s") % {"what": contents(order)}
+    subject = _("Refund: %(what)s") % {"what": refunded_contents(mail)}
     return MailText(subject=subject, heading=_("Your refund"), sentences=sentences)
+
+
+def refunded_contents(mail: Mail) -> str:
+    """The units that the refund is about; where it names none, what was ordered."""
+    named = mail.refund.lines.select_related("line__variant__product") if mail.refund else ()
+    return ", ".join(map(str, named)) or ", ".join(map(str, mail.order.lines.all()))
 
 
 def sending_link(mail: Mail) -> MailText | None:

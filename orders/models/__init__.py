@@ -11,10 +11,9 @@ from orders.models.order import (
     OrderLine,
     OrderStatus,
     ShippingAddress,
-    with_lines,
 )
 from orders.models.payment import Payment, PaymentEvent
-from orders.models.refund import Refund, RefundLine
+from orders.models.refund import USED_UP, Refund, RefundLine, with_lines, with_refunded_units
 from orders.models.shipping import ShippingMethod, ShippingPrice
 
 __all__ = [
@@ -22,6 +21,7 @@ __all__ = [
     "LIVE",
     "REFUNDS",
     "SOLD",
+    "USED_UP",
     "Attention",
     "Cart",
     "CartLine",
@@ -38,4 +38,5 @@ __all__ = [
     "ShippingMethod",
     "ShippingPrice",
     "with_lines",
+    "with_refunded_units",
 ]

@@ -5,9 +5,10 @@ import uuid
 from django.conf import settings
 from django.contrib.postgres.indexes import OpClass
 from django.db import models
-from django.db.models import Func, Prefetch, Q
+from django.db.models import Func, Q
 from django.db.models.functions import Upper
 from django.urls import reverse
+from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 from psycopg.errors import UniqueViolation
 
@@ -212,6 +213,13 @@ class Order(models.Model):
         return f"{self.code[:4]}-{self.code[4:]}"
 
     @property
+    def contents(self) -> str:
+        """Units and products: those that the buyer gets. All that was ordered, where all units were refunded."""
+        lines = list(self.lines.all())
+        left = [f"{line.units_left} × {line.variant}" for line in lines if line.units_left]
+        return ", ".join(left or map(str, lines))
+
+    @property
     def contact_email(self) -> str:
         """The address for mails about the order: a guest's, or the buyer's present one. Empty if there is none."""
         return self.buyer.email if self.buyer else self.email
@@ -297,10 +305,17 @@ class OrderLine(models.Model):
     def amount_minor(self) -> int:
         return self.units * self.unit_price_minor
 
+    @cached_property
+    def refunded_units(self) -> int:
+        """The units that refunds were about. `with_lines` reads them together with the lines."""
+        return sum(
+            self.refund_lines.exclude(refund__status="failed", is_returned=False).values_list("units", flat=True)
+        )
 
-def with_lines(path: str = "") -> "Prefetch[str]":
-    """For `prefetch_related` of orders: their lines with the products, in one query. `path` leads to the order."""
-    return Prefetch(f"{path}lines", OrderLine.objects.select_related("variant__product"))
+    @property
+    def units_left(self) -> int:
+        """The units that the buyer gets, or has and keeps."""
+        return self.units - self.refunded_units
 
 
 class ShippingAddress(models.Model):

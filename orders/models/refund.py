@@ -4,11 +4,15 @@ import uuid
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from orders.models.order import Order, OrderLine
 from orders.models.payment import Payment
+
+# The lines of refunds whose units cannot be refunded again.
+USED_UP = ~Q(refund__status="failed") | Q(is_returned=True)
 
 
 class Refund(models.Model):
@@ -85,3 +89,13 @@ class RefundLine(models.Model):
 
     def __str__(self) -> str:
         return f"{self.units} × {self.line.variant}"
+
+
+def with_lines(path: str = "") -> "Prefetch[str]":
+    """For `prefetch_related` of orders: their lines with the products, in one query. `path` leads to the order."""
+    return Prefetch(f"{path}lines", with_refunded_units(OrderLine.objects.select_related("variant__product")))
+
+
+def with_refunded_units(lines: "QuerySet[OrderLine]") -> "QuerySet[OrderLine]":
+    used = RefundLine.objects.filter(USED_UP, line=OuterRef("pk")).order_by().values("line")
+    return lines.annotate(refunded_units=Coalesce(Subquery(used.annotate(found=Sum("units")).values("found")), 0))

@@ -139,7 +139,8 @@ class StripeProvider:
                 if whole and getattr(error.__cause__, "code", None) == "charge_already_refunded":
                     return RefundReply(RefundAnswer.DONE, reference="")
                 raise
-        return RefundReply(answer_of(found), reference=found.id)
+        paid_minor = from_stripe(amount=found.amount, currency=refund.currency)
+        return RefundReply(answer_of(found), reference=found.id, amount_minor=paid_minor)
 
     def read_event(self, *, body: bytes, headers: Mapping[str, str]) -> Event | None:
         header = headers.get("Stripe-Signature", "")

@@ -31,6 +31,7 @@ class StripeServer:
     session_status: str = "open"
     refund_status: str = "succeeded"
     lost_answers: int = 0
+    still_has: int = 1900
     refunds: list[dict[str, Any]] = field(default_factory=list)
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
     forms: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -81,7 +82,7 @@ class StripeServer:
             "object": "refund",
             "status": self.refund_status,
             "failure_reason": None,
-            "amount": int(asked.form.get("amount", 1900)),
+            "amount": int(asked.form.get("amount", self.still_has)),
             "currency": "cny",
             "metadata": metadata,
         }

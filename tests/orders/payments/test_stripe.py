@@ -22,7 +22,8 @@ from django.utils import translation
 
 from orders import tasks
 from orders.life import lifecycle
-from orders.models import Order, OrderLine, OrderStatus, Payment, PaymentEvent, Refund
+from orders.mails.message import message_of
+from orders.models import Mail, Order, OrderLine, OrderStatus, Payment, PaymentEvent, Refund
 from orders.payments import provider_choice
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer
 from orders.payments.stripe_checkout import StripeProvider
@@ -30,7 +31,7 @@ from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
 from shop.models import Product, Variant
 from tests.orders.payments.stripe_server import StripeServer, stripe_server
-from tests.steps.buying import let_deadlines_pass, plain_order, signed_in, status_of
+from tests.steps.buying import let_deadlines_pass, plain_order, signed_in, status_of, with_address
 from tests.steps.paying import make_due, payment_of, press_pay
 from tests.steps.store import figures
 
@@ -337,6 +338,49 @@ def test_a_part_is_asked_for_by_its_amount_under_a_key_of_its_own(
     assert part.provider_reference == "re_1"
 
 
+def refund_mails(order: Order) -> list[str]:
+    """The first sentence of each mail about a refund."""
+    texts = [message_of(mail) for mail in order.mails.filter(kind=Mail.Kind.REFUNDED).order_by("pk")]
+    return [str(text.body).split("\n")[4] for text in texts if text is not None]
+
+
+@pytest.mark.parametrize("status", ["succeeded", "pending"])
+def test_a_refund_of_the_whole_names_what_stripe_still_had(
+    server: StripeServer, order: Order, payment: Payment, status: str
+) -> None:
+    """5.00 were refunded on Stripe's own site, whose event is late. Staff refund all: Stripe pays the other 14.00."""
+    with_address(order.buyer)
+    send_webhook(event(payment))
+    server.session_status, server.refund_status, server.still_has = "complete", status, 1400
+    lifecycle.refund(order_id=order.pk, units_back=False)
+    tasks.move_refunds()
+    ours = Refund.objects.get(amount_minor=1400)
+    if status == "pending":
+        known = {"refund": str(ours.pk), "part_of": str(payment.pk)}
+        send_webhook(refund_event(payment, "refund.updated", object="refund", status="succeeded", metadata=known))
+    late = refund_event(payment, "charge.refunded", id="ch_0", refunded=False, amount_refunded=500)
+    send_webhook(late | {"id": "evt_late"})
+    send_webhook(refund_event(payment, "charge.refunded", id="ch_0", refunded=True, amount_refunded=1900))
+    assert (status_of(order), order.refunded_minor) == (OrderStatus.REFUNDED, 1900)
+    assert sorted(Refund.objects.values_list("amount_minor", "status")) == [(500, "refunded"), (1400, "refunded")]
+    assert sorted(refund_mails(order)) == [
+        "We have refunded CN¥14.00 to your original payment method.",
+        "We have refunded CN¥5.00 to your original payment method.",
+    ]
+
+
+def test_a_report_that_a_failed_refund_has_overtaken_is_no_new_refund(
+    server: StripeServer, order: Order, part: Refund
+) -> None:
+    tasks.move_refunds()
+    assert part.payment is not None
+    overtaken = refund_event(part.payment, "charge.refunded", refunded=False, amount_refunded=500)
+    send_webhook(part_event(part, "refund.failed", "failed"))
+    send_webhook(overtaken)
+    assert part_state(part, order) == ("failed", OrderStatus.PAID, 0)
+    assert Refund.objects.count() == 1
+
+
 def test_a_part_whose_answer_was_lost_is_found_again_and_not_paid_twice(
     server: StripeServer, order: Order, part: Refund
 ) -> None:
@@ -391,7 +435,13 @@ def test_a_refund_that_the_release_before_had_asked_for_is_found(
     send_webhook(event(payment))
     server.session_status = "complete"
     lifecycle.refund(order_id=order.pk, units_back=True)
-    before = {"id": "re_1", "object": "refund", "status": "succeeded", "metadata": {"payment": str(payment.pk)}}
+    before = {
+        "id": "re_1",
+        "object": "refund",
+        "status": "succeeded",
+        "amount": 1900,
+        "metadata": {"payment": str(payment.pk)},
+    }
     server.refunds.append(before)
     assert tasks.move_refunds() == 1
     assert len(server.refunds) == 1
@@ -407,7 +457,7 @@ def test_a_whole_refund_that_failed_is_made_again_under_a_new_key(
     lifecycle.refund(order_id=order.pk, units_back=True)
     refund = Refund.objects.get()
     server.refunds.append(
-        {"id": "re_1", "object": "refund", "status": "failed", "metadata": {"refund": str(refund.pk)}}
+        {"id": "re_1", "object": "refund", "status": "failed", "amount": 1900, "metadata": {"refund": str(refund.pk)}}
     )
     assert tasks.move_refunds() == 1
     assert server.asked[-1].idempotency_key == f"refund-{refund.pk}-again"
