@@ -80,6 +80,22 @@ def language_of_order(order: Order) -> str:
     return language_of(user_id=order.buyer_id) if order.buyer_id else order.language or settings.LANGUAGE_CODE
 
 
+def reception(mail: Mail) -> MailText | None:
+    """Tells a guest the number and the link, which is the only way to the order."""
+    order = mail.order
+    if order.status != OrderStatus.AWAITING_PAYMENT:
+        # The confirmation, or the mail about the expiry, has number and link too.
+        return None
+    sentences = [
+        _("We have received your order. Please pay by %(deadline)s: until then your units are held.")
+        % {"deadline": time_text(order.expires_at)},
+        _("Here is the link to your order. Whoever has it can see, pay and cancel the order, so keep it to yourself."),
+        _("If you have not ordered, somebody has mistyped an address. Then you need not do anything."),
+    ]
+    subject = _("Order %(code)s: %(what)s") % {"code": order.shown_code, "what": order.contents}
+    return MailText(subject=subject, heading=_("Please pay for your order"), sentences=sentences)
+
+
 def confirmation(mail: Mail) -> MailText | None:
     """Sent even if the order was refunded since: the buyer then gets both mails, in the order of events."""
     order = mail.order
@@ -163,6 +179,7 @@ def sending_link(mail: Mail) -> MailText | None:
 
 
 MAIL_TEXTS: dict[Mail.Kind, Callable[[Mail], MailText | None]] = {
+    Mail.Kind.PLACED: reception,
     Mail.Kind.PAID: confirmation,
     Mail.Kind.SHIPPED: shipping,
     Mail.Kind.EXPIRED: expiry,
