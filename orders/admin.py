@@ -23,6 +23,7 @@ from orders.models import (
 )
 from orders.staff.bounded_choice import LISTED_MAX
 from orders.staff.buyer_admin import BuyerAdmin
+from orders.staff.document_admin import DocumentAdmin, DocumentInline
 from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
 from orders.staff.order_page import OrderPage
@@ -33,7 +34,15 @@ from orders.staff.shipment_table import WithOrderTables
 from orders.staff.shipping_admin import ShippingMethodAdmin
 from shop.addresses.address_checks import ADDRESS_FIELDS
 
-__all__ = ["BuyerAdmin", "MailAdmin", "OrderAdmin", "OrderToLookAtAdmin", "PaymentEventAdmin", "ShippingMethodAdmin"]
+__all__ = [
+    "BuyerAdmin",
+    "DocumentAdmin",
+    "MailAdmin",
+    "OrderAdmin",
+    "OrderToLookAtAdmin",
+    "PaymentEventAdmin",
+    "ShippingMethodAdmin",
+]
 
 # django-unfold's colour for each status. It shows a status that is missing here untranslated.
 LABELS = {
@@ -51,11 +60,15 @@ LABELS = {
 
 class OrderLineInline(ReadOnlyInline):
     model = OrderLine
-    fields = readonly_fields = ("variant", "units", "units_refunded", "unit_price", "line_amount", "sale_link")
+    fields = readonly_fields = ("title", "sku", "units", "units_refunded", "unit_price", "line_amount", "sale_link")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[OrderLine]:
         lines: QuerySet[OrderLine] = super().get_queryset(request)
         return with_refunded_units(lines.select_related("variant__product", "order", "sale_item__sale"))
+
+    @admin.display(description=_("product"))
+    def title(self, line: OrderLine) -> str:
+        return line.title
 
     @admin.display(description=_("refunded"), empty_value="–")
     def units_refunded(self, line: OrderLine) -> int | None:
@@ -118,7 +131,7 @@ class OrderAdmin(WithOrderTables, OrderPage):
     search_fields = ["code"]
     search_help_text = SEARCH_HELP
     list_max_show_all = LISTED_MAX
-    inlines = [OrderLineInline, AddressInline, PaymentInline, RefundInline, MailInline]
+    inlines = [OrderLineInline, AddressInline, PaymentInline, RefundInline, DocumentInline, MailInline]
     change_form_outer_after_template = "admin/orders/order/events.html"
     readonly_fields = ["short_number", "number", "amount", "reason", "notice"]
 

@@ -27,7 +27,7 @@ def lines_of(order: Order) -> list[tuple[str, str, str]]:
     """A line of the order: name, units × price, amount."""
     return [
         (
-            str(line.variant),
+            line.title,
             units_text(line, order),
             money(line.amount_minor, order.currency),
         )

@@ -1,4 +1,5 @@
 from orders.models.cart import Cart, CartLine
+from orders.models.document import Document
 from orders.models.idempotency import IdempotentCall
 from orders.models.mail import Mail
 from orders.models.order import (
@@ -25,6 +26,7 @@ __all__ = [
     "Attention",
     "Cart",
     "CartLine",
+    "Document",
     "IdempotentCall",
     "Mail",
     "Order",

@@ -14,6 +14,11 @@ from orders.models.payment import Payment
 # The lines of refunds whose units cannot be refunded again.
 USED_UP = ~Q(refund__status="failed") | Q(is_returned=True)
 
+# Refunds that are done and have no credit note, or whose credit note is wrong because the refund failed after all.
+LACKS_NOTE = Q(is_surplus=False) & (
+    Q(status="refunded", is_credited=False) | (~Q(status="refunded") & Q(is_credited=True))
+)
+
 
 class Refund(models.Model):
     """One refund. The caller chooses its id, which the provider gets too: a repeated call is the same refund.
@@ -47,6 +52,7 @@ class Refund(models.Model):
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(_("next attempt at"), null=True, blank=True)
     last_error = models.CharField(_("last error"), max_length=500, blank=True)
+    is_credited = models.BooleanField(_("has a credit note"), default=False, db_default=False, editable=False)
 
     class Meta:
         verbose_name = _("refund")
@@ -59,6 +65,7 @@ class Refund(models.Model):
         ]
         indexes = [
             models.Index(fields=["next_attempt_at"], name="orders_refund_due", condition=Q(status="due")),
+            models.Index(fields=["created_at"], name="orders_refund_to_credit", condition=LACKS_NOTE),
         ]
 
     def __str__(self) -> str:
@@ -88,7 +95,7 @@ class RefundLine(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.units} × {self.line.variant}"
+        return f"{self.units} × {self.line.title}"
 
 
 def with_lines(path: str = "") -> "Prefetch[str]":

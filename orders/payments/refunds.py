@@ -15,6 +15,7 @@ from django.db.models import Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from orders.invoices.writing import write_note
 from orders.life import lifecycle
 from orders.models import SOLD, Attention, Order, OrderStatus, Payment, Refund
 from orders.payments import provider_choice
@@ -188,12 +189,14 @@ def fail(*, refund_id: UUID, error: str) -> bool:
             not_failed.update(status=Refund.Status.DUE, **again)
             payment.update(status=Payment.Status.REFUND_DUE)
             lifecycle.mark_refund_failed(order, lost_minor=0)
+            write_note(refund_id=refund_id)
             return True
         ended = {"ended_at": timezone.now(), "next_attempt_at": None, "last_error": error[:500]}
         if not_failed.update(status=Refund.Status.FAILED, **ended) != 1:
             return False
         payment.filter(status=Payment.Status.REFUNDED).update(status=Payment.Status.CAPTURED)
         lifecycle.mark_refund_failed(order, lost_minor=refund.amount_minor)
+        write_note(refund_id=refund_id)
     return True
 
 

@@ -218,7 +218,7 @@ def line_items(payment: Payment) -> list[dict[str, Any]]:
     """An item for each line of the order, and one for the delivery. Together they are the payment's amount."""
     order = payment.order
     lines = order.lines.select_related("variant__product")
-    items = [line_item(payment, str(line.variant), line.unit_price_minor, units=line.units) for line in lines]
+    items = [line_item(payment, line.title, line.unit_price_minor, units=line.units) for line in lines]
     if order.shipping_minor:
         items.append(line_item(payment, order.shipping_name or _("Shipping"), order.shipping_minor))
     return items
