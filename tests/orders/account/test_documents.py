@@ -1,6 +1,7 @@
 """Invoices are documents: frozen rows with numbers without gaps, each refund with a credit note."""
 
 from collections.abc import Callable
+from importlib import import_module
 from threading import Barrier, Thread
 from unittest import mock
 from uuid import uuid4
@@ -70,6 +71,26 @@ def test_an_order_line_keeps_name_sku_and_options(order: Order, product: Product
     assert "龙井茶" in as_buyer.get(f"/zh-hans/orders/{order.number}/").content.decode()
     (shown,) = as_buyer.get(f"/api/v1/orders/{order.number}/").json()["lines"]
     assert (shown["name"], shown["sku"]) == ("Longjing tea", "SKU-longjing")
+
+
+def test_lines_that_were_ordered_before_get_their_texts_in_batches(item: SaleItem, buyer: User) -> None:
+    make_orders(5, buyer=buyer, item=item)
+    OrderLine.objects.update(sku="", texts={})
+    rows_of_before = import_module("orders.migrations.0003_rows_of_before")
+    with mock.patch.object(rows_of_before, "BATCH_MAX", 2), connection.schema_editor() as editor:
+        rows_of_before.fill_lines(None, editor)
+    assert set(OrderLine.objects.values_list("sku", "texts__name__zh_hans")) == {("SKU-longjing", "龙井茶")}
+
+
+def test_a_line_of_a_worker_of_the_release_before_has_its_texts_too(order: Order) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM orders_orderline")
+        cursor.execute(
+            "INSERT INTO orders_orderline (order_id, variant_id, units, unit_price_minor)"
+            " SELECT %s, id, 1, 1 FROM shop_variant",
+            [order.pk],
+        )
+    assert str(OrderLine.objects.get()) == "1 × Longjing tea"
 
 
 def test_an_invoice_is_written_with_the_payment_and_says_the_same_for_ever(
