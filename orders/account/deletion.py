@@ -85,7 +85,7 @@ def remove_person_from_orders(user: User) -> None:
         # An invoice of an older release, which would name nobody later.
         write_if_missing(order_id=order_id)
     ShippingAddress.objects.filter(order__buyer=user).delete()
-    orders.update(email="", language="", buyer_note="", billing_address=None, vat_number="")
+    orders.update(email="", language="", buyer_note="", billing_address="", vat_number="")
     Mail.objects.filter(order__buyer=user, sent_at=None).exclude(last_error="").update(last_error=NO_ADDRESS)
     forget_calls_of(buyer_id=user.pk)
 

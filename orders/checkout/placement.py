@@ -61,6 +61,8 @@ class CheckoutRequest:
     language: str
     email: str = ""
     note: str = ""
+    billing_address: str = ""
+    vat_number: str = ""
     seen_total_minor: int | None = None
     seen_shipping_minor: int | None = None
 
@@ -185,6 +187,8 @@ def create_order(asked: CheckoutRequest, contents: Contents, offer: ShippingOffe
         # Deadlines are compared with PostgreSQL's clock.
         expires_at=database_now() + timedelta(seconds=settings.CHECKOUT_HOLD_SECONDS),
         buyer_note=asked.note,
+        billing_address=asked.billing_address,
+        vat_number=asked.vat_number,
     )
     order.save(force_insert=True)
     OrderLine.objects.bulk_create(

@@ -2,7 +2,8 @@
 
 code, ordered_at, paid_at   the order, and when it was made and paid
 seller                      lines of text
-buyer                       name, line1 … country as in an address, email, vat_number; what is not known is missing
+buyer                       name, line1 … country as in an address, email, vat_number, and the lines of a
+                                billing_address, which is shown instead; what is not known is missing
 lines                       texts, or null for the delivery and a part of the price; name, units, unit_price_minor,
                             amount_minor, tax_percent
 taxes                       [percent, gross_minor, tax_minor]
@@ -92,13 +93,12 @@ def sum_line(about: str, amount_minor: int, *, percent: Decimal | None, name: st
 
 
 def buyer_contents(order: Order) -> dict[str, str]:
-    """The billing address, else the address of the delivery, else the name of the account."""
-    known = order.billing_address
-    if known is None:
-        address = ShippingAddress.objects.filter(order=order).values(*ADDRESS_FIELDS).first()
-        person = order.buyer
-        known = address or {"name": (person.get_full_name() or person.get_username()) if person else ""}
-    known = {**known, "phone": "", "email": order.contact_email, "vat_number": order.vat_number}
+    """The address of the delivery, else the name of the account; beside it what the buyer gave for the invoice."""
+    address = ShippingAddress.objects.filter(order=order).values(*ADDRESS_FIELDS).first()
+    person = order.buyer
+    known = address or {"name": (person.get_full_name() or person.get_username()) if person else ""}
+    given = {"billing_address": order.billing_address, "vat_number": order.vat_number}
+    known = {**known, **given, "phone": "", "email": order.contact_email}
     return {name: value for name, value in known.items() if value}
 
 

@@ -111,5 +111,6 @@ def buyer_lines(kept: Mapping[str, str]) -> list[str]:
     city = " ".join(filter(None, map(part, ("postcode", "city", "region"))))
     country = country_name(part("country")) if part("country") else ""
     vat = _("VAT number: %(number)s") % {"number": part("vat_number")} if part("vat_number") else ""
-    lines = [part("name"), part("line1"), part("line2"), city, country, part("email"), vat]
+    address = [part("name"), part("line1"), part("line2"), city, country]
+    lines = [*(part("billing_address").splitlines() or address), part("email"), vat]
     return [line for line in lines if line]

@@ -110,8 +110,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='order',
-            name='billing_address',
-            field=models.JSONField(blank=True, null=True, verbose_name='billing address'),
+            name="billing_address",
+            field=models.CharField(
+                blank=True, db_default="", default="", max_length=500, verbose_name="billing address"
+            ),
         ),
         migrations.AddField(
             model_name='order',

@@ -21,6 +21,8 @@ from shop.models import Product, Variant
 # Letters and digits that cannot be mistaken for each other: no I, O, 0 or 1. PostgreSQL draws them (orders_new_code in
 # the migrations): with a million million codes, trying some finds no order.
 CODE_LENGTH = 8
+BILLING_LENGTH_MAX = 500
+VAT_NUMBER_LENGTH_MAX = 20
 
 
 class OrderStatus(models.TextChoices):
@@ -135,9 +137,13 @@ class Order(models.Model):
     )
     buyer_note = models.CharField(_("note from the buyer"), max_length=500, blank=True, default="", db_default="")
     staff_note = models.TextField(_("notes of the staff"), blank=True, default="", db_default="")
-    # The buyer's own, where they are not those of the delivery.
-    billing_address = models.JSONField(_("billing address"), null=True, blank=True)
-    vat_number = models.CharField(_("VAT number"), max_length=20, blank=True, default="", db_default="")
+    # The lines of name and address, where the invoice has others than the parcel.
+    billing_address = models.CharField(
+        _("billing address"), max_length=BILLING_LENGTH_MAX, blank=True, default="", db_default=""
+    )
+    vat_number = models.CharField(
+        _("VAT number"), max_length=VAT_NUMBER_LENGTH_MAX, blank=True, default="", db_default=""
+    )
     is_invoiced = models.BooleanField(_("has an invoice"), default=False, db_default=False, editable=False)
     carrier = models.CharField(_("carrier"), max_length=100, blank=True, default="", db_default="")
     tracking_number = models.CharField(_("tracking number"), max_length=100, blank=True, default="", db_default="")

@@ -11,6 +11,7 @@ from django.core.signing import Signer
 from django.test import Client
 
 from orders.guest_links import guest_path, signed_number
+from orders.life import lifecycle
 from orders.mails import sending
 from orders.models import Mail, Order, OrderStatus, Payment, ShippingMethod, ShippingPrice
 from shop.models import Address, Variant
@@ -87,6 +88,19 @@ def test_a_guest_gets_number_and_link_at_once(client: Client) -> None:
     # A buyer with an account finds the order there.
     client.force_login(User.objects.create(username="alice", email="alice@example.com"))
     assert not guest_order(client, tea=1).mails.exists()
+
+
+def test_the_invoice_has_the_address_and_the_vat_number_that_the_buyer_gave(client: Client) -> None:
+    goods("tea", price_minor=1000)
+    add_to_cart(client, "tea")
+    given = {"billing_address": "Tea Import Ltd\r\nHafenstr. 1\r\n20457 Hamburg", "vat_number": "DE123456789"}
+    client.post("/checkout/", form_of(client, **given))
+    order = Order.objects.get()
+    lifecycle.pay(order_id=order.pk)
+    page = client.get(f"{guest_path(order.number)}invoice/").content.decode()
+    for words in ("Tea Import Ltd", "20457 Hamburg", "VAT number: DE123456789"):
+        assert words in page, words
+    assert "Tianshan Road" not in page
 
 
 def test_checkouts_do_not_flood_the_address_of_somebody_else(client: Client, settings: LazySettings) -> None:
