@@ -4,6 +4,8 @@ The caller has locked the order. `Order.is_invoiced` and `Refund.is_credited` ch
 finds what a worker of an older release has not written, and a call that is repeated writes nothing.
 """
 
+from uuid import UUID
+
 from django.db import transaction
 
 from orders.invoices.contents import invoice_contents, note_contents
@@ -31,7 +33,7 @@ def write_invoice(*, order_id: int) -> None:
     )
 
 
-def write_note(*, refund_id: object) -> None:
+def write_note(*, refund_id: UUID) -> None:
     """The credit note of a refund that is done, or the debit note of one that has failed since."""
     refund = Refund.objects.select_related("order").get(pk=refund_id)
     invoice = Document.objects.filter(order=refund.order, kind=Kind.INVOICE).first()

@@ -8,7 +8,6 @@ from django.db import models
 from django.db.models import Func, Q, Value
 from django.db.models.functions import Upper
 from django.urls import reverse
-from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 from psycopg.errors import UniqueViolation
 
@@ -348,9 +347,12 @@ class OrderLine(models.Model):
     def amount_minor(self) -> int:
         return self.units * self.unit_price_minor
 
-    @cached_property
+    @property
     def refunded_units(self) -> int:
         """The units that refunds were about. `with_lines` reads them together with the lines."""
+        read: int | None = vars(self).get("units_in_refunds")
+        if read is not None:
+            return read
         return sum(
             self.refund_lines.exclude(refund__status="failed", is_returned=False).values_list("units", flat=True)
         )

@@ -105,4 +105,4 @@ def with_lines(path: str = "") -> "Prefetch[str]":
 
 def with_refunded_units(lines: "QuerySet[OrderLine]") -> "QuerySet[OrderLine]":
     used = RefundLine.objects.filter(USED_UP, line=OuterRef("pk")).order_by().values("line")
-    return lines.annotate(refunded_units=Coalesce(Subquery(used.annotate(found=Sum("units")).values("found")), 0))
+    return lines.annotate(units_in_refunds=Coalesce(Subquery(used.annotate(found=Sum("units")).values("found")), 0))

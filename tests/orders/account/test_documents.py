@@ -1,6 +1,7 @@
 """Invoices are documents: frozen rows with numbers without gaps, each refund with a credit note."""
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from threading import Barrier, Thread
 from unittest import mock
@@ -171,7 +172,7 @@ def test_payments_and_numberings_at_once_make_one_row_of_numbers(item: SaleItem)
 
         return run_and_close(wait_and_work)
 
-    work = [lambda payment=payment: send_webhook(message(payment)) for payment in payments]  # type: ignore[misc]
+    work: list[Callable[[], object]] = [partial(send_webhook, message(payment)) for payment in payments]
     threads = [Thread(target=run(it)) for it in [*work, *[number_waiting] * 4]]
     for thread in threads:
         thread.start()

@@ -31,7 +31,7 @@ from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
 from shop.models import Product, Variant
 from tests.orders.payments.stripe_server import StripeServer, stripe_server
-from tests.steps.buying import let_deadlines_pass, plain_order, signed_in, status_of, with_address
+from tests.steps.buying import buyer_of, let_deadlines_pass, plain_order, signed_in, status_of, with_address
 from tests.steps.paying import make_due, payment_of, press_pay
 from tests.steps.store import figures
 
@@ -349,7 +349,7 @@ def test_a_refund_of_the_whole_names_what_stripe_still_had(
     server: StripeServer, order: Order, payment: Payment, status: str
 ) -> None:
     """5.00 were refunded on Stripe's own site, whose event is late. Staff refund all: Stripe pays the other 14.00."""
-    with_address(order.buyer)
+    with_address(buyer_of(order))
     send_webhook(event(payment))
     server.session_status, server.refund_status, server.still_has = "complete", status, 1400
     lifecycle.refund(order_id=order.pk, units_back=False)
