@@ -21,7 +21,7 @@ from django.db.models.functions import Now
 from bench.load_buyers import NAME_PREFIX
 from bench.load_sale import SLUG_PREFIX
 from orders.life import intake
-from orders.models import Order, OrderLine, Payment, PaymentEvent, Refund
+from orders.models import Document, Order, OrderLine, Payment, PaymentEvent, Refund
 from orders.payments.simulated.models import SimulatedSession
 from seckill.items import item_state
 from seckill.items.lock import item_lock
@@ -143,6 +143,7 @@ def remove_orders(pks: list[int]) -> None:
         payment_ids = list(Payment.objects.filter(order__in=pks).values_list("pk", flat=True))
         SimulatedSession.objects.filter(payment_id__in=payment_ids).delete()
         PaymentEvent.objects.filter(payment_id__in=payment_ids).delete()
+        Document.objects.filter(order__in=pks).delete()
         Refund.objects.filter(order__in=pks).delete()
         Payment.objects.filter(pk__in=payment_ids).delete()
         Order.objects.filter(pk__in=pks).delete()

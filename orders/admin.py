@@ -19,9 +19,11 @@ from orders.models import (
     Refund,
     ShippingAddress,
     with_lines,
+    with_refunded_units,
 )
 from orders.staff.bounded_choice import LISTED_MAX
 from orders.staff.buyer_admin import BuyerAdmin
+from orders.staff.document_admin import DocumentAdmin, DocumentInline
 from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
 from orders.staff.order_page import OrderPage
@@ -32,7 +34,15 @@ from orders.staff.shipment_table import WithOrderTables
 from orders.staff.shipping_admin import ShippingMethodAdmin
 from shop.addresses.address_checks import ADDRESS_FIELDS
 
-__all__ = ["BuyerAdmin", "MailAdmin", "OrderAdmin", "OrderToLookAtAdmin", "PaymentEventAdmin", "ShippingMethodAdmin"]
+__all__ = [
+    "BuyerAdmin",
+    "DocumentAdmin",
+    "MailAdmin",
+    "OrderAdmin",
+    "OrderToLookAtAdmin",
+    "PaymentEventAdmin",
+    "ShippingMethodAdmin",
+]
 
 # django-unfold's colour for each status. It shows a status that is missing here untranslated.
 LABELS = {
@@ -50,11 +60,19 @@ LABELS = {
 
 class OrderLineInline(ReadOnlyInline):
     model = OrderLine
-    fields = readonly_fields = ("variant", "units", "unit_price", "line_amount", "sale_link")
+    fields = readonly_fields = ("title", "sku", "units", "units_refunded", "unit_price", "line_amount", "sale_link")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[OrderLine]:
         lines: QuerySet[OrderLine] = super().get_queryset(request)
-        return lines.select_related("variant__product", "order", "sale_item__sale")
+        return with_refunded_units(lines.select_related("variant__product", "order", "sale_item__sale"))
+
+    @admin.display(description=_("product"))
+    def title(self, line: OrderLine) -> str:
+        return line.title
+
+    @admin.display(description=_("refunded"), empty_value="–")
+    def units_refunded(self, line: OrderLine) -> int | None:
+        return line.refunded_units or None
 
     @admin.display(description=_("unit price"))
     def unit_price(self, line: OrderLine) -> str:
@@ -113,7 +131,7 @@ class OrderAdmin(WithOrderTables, OrderPage):
     search_fields = ["code"]
     search_help_text = SEARCH_HELP
     list_max_show_all = LISTED_MAX
-    inlines = [OrderLineInline, AddressInline, PaymentInline, RefundInline, MailInline]
+    inlines = [OrderLineInline, AddressInline, PaymentInline, RefundInline, DocumentInline, MailInline]
     change_form_outer_after_template = "admin/orders/order/events.html"
     readonly_fields = ["short_number", "number", "amount", "reason", "notice"]
 
@@ -158,7 +176,7 @@ class OrderAdmin(WithOrderTables, OrderPage):
 
     @admin.display(description=_("contents"))
     def what(self, order: Order) -> str:
-        return ", ".join(str(line) for line in order.lines.all())
+        return order.contents
 
     @admin.display(description=_("needs attention"))
     def reason(self, order: Order) -> str:

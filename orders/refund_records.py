@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
-from django.db.models import F, Q
+from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from orders.models import SOLD, Order, OrderLine, OrderStatus, Payment, Refund, RefundLine
+from orders.models import SOLD, USED_UP, Order, OrderLine, OrderStatus, Payment, Refund, RefundLine
 from orders.units.in_stock import return_to_stock
-
-# Units of these lines cannot be returned again.
-USED_UP = ~Q(refund__status=Refund.Status.FAILED) | Q(is_returned=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from django.conf import settings
 
 from orders import idempotent_calls
 from orders.cart import cart_holder
+from orders.invoices import numbering, writing
 from orders.life import intake, lifecycle, settlement
 from orders.mails import sending
 from orders.payments import inbox, late_money, refunds, sessions
@@ -253,6 +254,12 @@ def apply_waiting_events() -> int:
 def move_refunds() -> int:
     """Ask the payment providers for the refunds that are due."""
     return refunds.request_due_refunds()
+
+
+@sweep(queue="payments", every_seconds=2.0)
+def write_invoices() -> int:
+    """Number the invoices and notes that wait for it, and write those that an older release has not written."""
+    return writing.write_missing() + numbering.number_waiting()
 
 
 @sweep(queue="payments", every_seconds=1.0)

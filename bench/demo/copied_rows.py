@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import connection, models
+from psycopg.types.json import Jsonb
 
 
 def copy_rows(model: type[models.Model], rows: Sequence[dict[str, Any]]) -> None:
@@ -16,8 +17,12 @@ def copy_rows(model: type[models.Model], rows: Sequence[dict[str, Any]]) -> None
         return
     meta = model._meta
     fields = [field for field in meta.concrete_fields if not field.primary_key or field.attname in rows[0]]
-    defaults = {field.attname: field.get_default() for field in fields}
+    defaults = {field.attname: as_column(field.get_default()) for field in fields}
     columns = ", ".join(f'"{field.column}"' for field in fields)
     with connection.cursor() as cursor, cursor.copy(f'COPY "{meta.db_table}" ({columns}) FROM STDIN') as copy:
         for row in rows:
             copy.write_row(tuple((defaults | row).values()))
+
+
+def as_column(value: Any) -> Any:
+    return Jsonb(value) if isinstance(value, dict) else value

@@ -12,8 +12,10 @@ from django.db.models import Q, QuerySet
 
 from orders.account.person_data import mail_addresses
 from orders.idempotent_calls import forget_calls_of
+from orders.invoices.writing import write_if_missing
 from orders.mails.sending import NO_ADDRESS
 from orders.models import Cart, Mail, Order, OrderStatus, Payment, Refund, ShippingAddress
+from orders.models.order import LACKS_INVOICE
 from shop.models import AccountMail, Address, ApiToken, BuyerLanguage
 
 # These orders do not change any more by themselves.
@@ -75,11 +77,15 @@ def remove_belongings(user: User) -> None:
 def remove_person_from_orders(user: User) -> None:
     """Keep what the person has bought, and remove the buyer's note, which may say anything.
 
+    Invoices stay as they are, with name and address: the law wants a shop to keep them.
     Answers that are kept for repeated calls have addresses, and errors of mail servers may name one, so both go too.
     """
     orders = Order.objects.filter(buyer=user)
+    for order_id in orders.filter(LACKS_INVOICE).values_list("pk", flat=True):
+        # An invoice of an older release, which would name nobody later.
+        write_if_missing(order_id=order_id)
     ShippingAddress.objects.filter(order__buyer=user).delete()
-    orders.update(email="", language="", buyer_note="")
+    orders.update(email="", language="", buyer_note="", billing_address="", vat_number="")
     Mail.objects.filter(order__buyer=user, sent_at=None).exclude(last_error="").update(last_error=NO_ADDRESS)
     forget_calls_of(buyer_id=user.pk)
 

@@ -68,7 +68,7 @@ def orders_of(user: User) -> QuerySet[Order]:
     return (
         Order.objects.filter(buyer=user)
         .select_related("shipping_address")
-        .prefetch_related(with_lines(), "payments", "refunds__payment", "mails")
+        .prefetch_related(with_lines(), "payments", "refunds__payment", "documents", "mails")
     )
 
 
@@ -95,7 +95,7 @@ def order_data(order: Order) -> dict[str, Any]:
         "note": order.buyer_note,
         "shipping_address": model_to_dict(address, ADDRESS_FIELDS) if address else None,
         "lines": [
-            {"product": str(line.variant), "units": line.units, "unit_price": amount(line.unit_price_minor)}
+            {"product": line.title, "units": line.units, "unit_price": amount(line.unit_price_minor)}
             for line in order.lines.all()
         ],
         "payments": [
@@ -117,6 +117,12 @@ def order_data(order: Order) -> dict[str, Any]:
                 "made_at": refund.created_at,
             }
             for refund in order.refunds.all()
+        ],
+        "billing_address": order.billing_address,
+        "vat_number": order.vat_number,
+        "invoices": [
+            {"number": document.shown_number, "kind": document.kind, "buyer": document.contents["buyer"]}
+            for document in order.documents.all()
         ],
         "mails": [{"kind": mail.kind, "sent_at": mail.sent_at} for mail in order.mails.all()],
     }

@@ -18,18 +18,19 @@ RESERVED = "reserved"
 
 class OrderLineSerializer(serializers.ModelSerializer[OrderLine]):
     product = serializers.CharField(source="product.slug")
-    sku = serializers.CharField(source="variant.sku")
+    sku = serializers.CharField(help_text="As it was when this was ordered, like the options and the name.")
     options = serializers.SerializerMethodField()
-    name = serializers.CharField(source="variant.__str__")
+    name = serializers.CharField(source="title")
+    refunded_units = serializers.IntegerField(help_text="Of the units, those that were refunded.")
     unit_price = serializers.SerializerMethodField()
 
     class Meta:
         model = OrderLine
-        fields = ("product", "sku", "options", "name", "sale_item", "units", "unit_price")
+        fields = ("product", "sku", "options", "name", "sale_item", "units", "refunded_units", "unit_price")
 
     def get_options(self, line: OrderLine) -> dict[str, str]:
         """The chosen options: {"Size": "M"}."""
-        return dict(zip(split_options(line.product.option_names), line.variant.option_values, strict=False))
+        return dict(zip(split_options(line.option_names), split_options(line.options), strict=False))
 
     def get_unit_price(self, line: OrderLine) -> str:
         return to_text(minor=line.unit_price_minor, currency=line.order.currency)

@@ -108,6 +108,8 @@ class CheckoutView(JsonAPIView):
             shipping_method=body.validated_data["shipping_method"],
             language=get_language() or settings.LANGUAGE_CODE,
             note=body.validated_data["note"],
+            billing_address=body.validated_data["billing_address"],
+            vat_number=body.validated_data["vat_number"],
         )
         call = KeyedCall(owner=holder.owner, key=key, fingerprint=idempotent_calls.fingerprint_of(request))
         result = place_once(asked, call)

@@ -157,6 +157,8 @@ def order_now(request: HttpRequest, forms: CheckoutForms) -> HttpResponse:
         shipping_method=choice.method,
         language=get_language() or settings.LANGUAGE_CODE,
         note=forms.note,
+        billing_address=forms.contact.cleaned_data["billing_address"],
+        vat_number=forms.contact.cleaned_data["vat_number"],
         seen_total_minor=int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 16 else None,
         seen_shipping_minor=choice.seen_price_minor,
     )

@@ -23,7 +23,8 @@ from orders.cart.cart_holder import Holder, find_cart, lock_cart
 from orders.cart.cart_lines import touch
 from orders.checkout.shipping_prices import ShippingOffer, offers_for
 from orders.idempotent_calls import CallResult, KeyedCall, Refused, run_once
-from orders.models import Cart, Order, OrderLine, OrderStatus, ShippingAddress, with_lines
+from orders.mails import sending
+from orders.models import Cart, Mail, Order, OrderLine, OrderStatus, ShippingAddress, with_lines
 from orders.models.order import drew_known_code
 from orders.units.in_stock import move_units
 from shop import failpoints
@@ -60,6 +61,8 @@ class CheckoutRequest:
     language: str
     email: str = ""
     note: str = ""
+    billing_address: str = ""
+    vat_number: str = ""
     seen_total_minor: int | None = None
     seen_shipping_minor: int | None = None
 
@@ -141,6 +144,8 @@ def place(asked: CheckoutRequest) -> Placement:
         move_units(order_ids=[order.pk], kind=StockChange.Kind.HELD)
     except NotEnoughUnits as lacking:
         raise GivenUp(lines_lacking(contents, lacking)) from lacking
+    if order.buyer_id is None:
+        sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.PLACED)
     empty(cart)
     return Placement(PlaceOutcome.PLACED, order=order)
 
@@ -182,6 +187,8 @@ def create_order(asked: CheckoutRequest, contents: Contents, offer: ShippingOffe
         # Deadlines are compared with PostgreSQL's clock.
         expires_at=database_now() + timedelta(seconds=settings.CHECKOUT_HOLD_SECONDS),
         buyer_note=asked.note,
+        billing_address=asked.billing_address,
+        vat_number=asked.vat_number,
     )
     order.save(force_insert=True)
     OrderLine.objects.bulk_create(

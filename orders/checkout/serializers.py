@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from orders.models.order import BILLING_LENGTH_MAX, VAT_NUMBER_LENGTH_MAX
 from orders.shipping.address_serializers import AddressSerializer
 from shop.http.serializers import StrictSerializer, StringField
 
@@ -20,6 +21,20 @@ class CheckoutSerializer(StrictSerializer):
     shipping_address = AddressSerializer()
     shipping_method = StringField(max_length=50, help_text="The code of an offered method.")
     note = StringField(required=False, allow_blank=True, max_length=NOTE_LENGTH_MAX, default="")
+    billing_address = StringField(
+        required=False,
+        allow_blank=True,
+        max_length=BILLING_LENGTH_MAX,
+        default="",
+        help_text="Name and address on the invoice, in lines, where they are not those of the delivery.",
+    )
+    vat_number = StringField(
+        required=False,
+        allow_blank=True,
+        max_length=VAT_NUMBER_LENGTH_MAX,
+        default="",
+        help_text="For the invoice of a company.",
+    )
 
 
 class ShippingMethodSerializer(serializers.Serializer[Any]):

@@ -1,18 +1,20 @@
-"""The contents of an invoice, the same on its page and in its PDF."""
+"""An invoice or a note as it is shown, the same on its page and in its PDF, in the reader's language."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
-from django.conf import settings
 from django.utils.translation import gettext as _
 
-from orders.invoices.included_taxes import TaxShare, shown_percent, taxes_of
-from orders.models import SOLD, Order, OrderLine, ShippingAddress
+from orders.invoices.contents import REFUND, SHIPPING, percent_of
+from orders.invoices.included_taxes import TaxShare, shown_percent
+from orders.models import Document
 from shop.addresses.countries import country_name
+from shop.languages.kept_texts import in_readers_language
 
-# How the address of the seller is written in SHOP_ADDRESS, on one line.
-LINE_BREAK = "|"
+Kind = Document.Kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,70 +33,84 @@ class InvoiceLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Invoice:
-    """Amounts are minor units of `currency` and include the tax. `date` is when the order was paid.
+    """Amounts are minor units of `currency` and include the tax. `invoice_number` is that of the corrected invoice."""
 
-    `refunded_minor` is the part of the total that was refunded or is being refunded.
-    """
-
+    title: str
     number: str
-    date: datetime
+    issued_at: datetime | None
+    paid_at: datetime | None
     ordered_at: datetime
+    order_code: str
     currency: str
     seller: list[str]
     buyer: list[str]
     lines: list[InvoiceLine]
     taxes: list[TaxShare]
     total_minor: int
-    refunded_minor: int
+    invoice_number: str
 
 
-def invoice_of(order: Order) -> Invoice | None:
-    """The invoice of a paid order; None for others. `order` comes with its lines, payments and shipping address."""
-    if order.status not in SOLD or order.ended_at is None:
-        return None
-    lines = [line_of(line) for line in order.lines.all()]
-    if order.shipping_minor:
-        lines.append(shipping_of(order))
+def invoice_of(document: Document) -> Invoice:
+    """The document, which has its number (`numbering.numbered`)."""
+    kept = document.contents
+    corrected = Document.objects.filter(pk=kept["invoice_id"]).first() if "invoice_id" in kept else None
     return Invoice(
-        number=order.shown_code,
-        date=order.ended_at,
-        ordered_at=order.created_at,
-        currency=order.currency,
-        seller=[settings.SHOP_NAME, *filter(None, map(str.strip, settings.SHOP_ADDRESS.split(LINE_BREAK)))],
-        buyer=buyer_of(order),
-        lines=lines,
-        taxes=taxes_of(order),
-        total_minor=order.amount_minor,
-        refunded_minor=order.refunded_minor,
+        title=title_of(document),
+        number=document.shown_number,
+        issued_at=document.issued_at,
+        paid_at=datetime.fromisoformat(kept["paid_at"]) if kept["paid_at"] else None,
+        ordered_at=datetime.fromisoformat(kept["ordered_at"]),
+        order_code=kept["code"],
+        currency=document.currency,
+        seller=kept["seller"],
+        buyer=buyer_lines(kept["buyer"]),
+        lines=[line_of(line) for line in kept["lines"]],
+        taxes=[TaxShare(Decimal(percent), gross, tax) for percent, gross, tax in kept["taxes"]],
+        total_minor=document.total_minor,
+        invoice_number=corrected.shown_number if corrected else "",
     )
 
 
-def line_of(line: OrderLine) -> InvoiceLine:
+def title_of(document: Document) -> str:
+    titles = {
+        Kind.INVOICE: _("Invoice %(number)s"),
+        Kind.CREDIT_NOTE: _("Credit note %(number)s"),
+        Kind.DEBIT_NOTE: _("Debit note %(number)s"),
+    }
+    return titles[Kind(document.kind)] % {"number": document.shown_number}
+
+
+def line_of(kept: Mapping[str, Any]) -> InvoiceLine:
     return InvoiceLine(
-        name=str(line.variant),
-        units=line.units,
-        unit_price_minor=line.unit_price_minor,
-        amount_minor=line.amount_minor,
-        tax_percent=line.tax_percent,
+        name=line_name(kept),
+        units=kept["units"],
+        unit_price_minor=kept["unit_price_minor"],
+        amount_minor=kept["amount_minor"],
+        tax_percent=percent_of(kept["tax_percent"]),
     )
 
 
-def shipping_of(order: Order) -> InvoiceLine:
-    return InvoiceLine(
-        name=_("Shipping: %(method)s") % {"method": order.shipping_name} if order.shipping_name else _("Shipping"),
-        units=1,
-        unit_price_minor=order.shipping_minor,
-        amount_minor=order.shipping_minor,
-        tax_percent=order.shipping_tax_percent,
-    )
+def line_name(kept: Mapping[str, Any]) -> str:
+    if kept.get("about") == SHIPPING:
+        return _("Shipping: %(method)s") % {"method": kept["name"]} if kept["name"] else _("Shipping")
+    if kept.get("about") == REFUND:
+        return _("Part of the price, refunded")
+    texts = kept["texts"]
+    if not texts:
+        return str(kept["name"])
+    named = [in_readers_language(texts["name"]), in_readers_language(texts["options"]), kept["sku"]]
+    return " · ".join(filter(None, named))
 
 
-def buyer_of(order: Order) -> list[str]:
-    """Name and address, as far as the shop still has them. It forgets them when the person deletes the account."""
-    address = ShippingAddress.objects.filter(order=order).first()
-    if address:
-        city = " ".join(filter(None, [address.postcode, address.city, address.region]))
-        lines = [address.name, address.line1, address.line2, city, country_name(address.country)]
-    else:
-        lines = [order.buyer.get_full_name() or order.buyer.get_username() if order.buyer else ""]
-    return [*filter(None, lines), *filter(None, [order.contact_email])]
+def buyer_lines(kept: Mapping[str, str]) -> list[str]:
+    """Name, address, mail address and VAT number, as far as they were known."""
+
+    def part(name: str) -> str:
+        return kept.get(name, "")
+
+    city = " ".join(filter(None, map(part, ("postcode", "city", "region"))))
+    country = country_name(part("country")) if part("country") else ""
+    vat = _("VAT number: %(number)s") % {"number": part("vat_number")} if part("vat_number") else ""
+    address = [part("name"), part("line1"), part("line2"), city, country]
+    lines = [*(part("billing_address").splitlines() or address), part("email"), vat]
+    return [line for line in lines if line]

@@ -38,7 +38,7 @@ TOTAL = ParagraphStyle("total", parent=RIGHT, fontSize=12, leading=16)
 def invoice_pdf(invoice: Invoice) -> bytes:
     """The file, in the current language."""
     file = BytesIO()
-    title = _("Invoice %(number)s") % {"number": invoice.number}
+    title = invoice.title
     document = SimpleDocTemplate(
         file, pagesize=A4, leftMargin=22 * mm, rightMargin=22 * mm, topMargin=20 * mm, bottomMargin=20 * mm,
         title=title, author=invoice.seller[0], lang=translation.get_language(),
@@ -58,12 +58,14 @@ def invoice_pdf(invoice: Invoice) -> bytes:
 
 
 def parties(invoice: Invoice) -> Flowable:
-    """Seller and buyer beside each other, and the dates."""
-    dates = [
-        text(_("Number"), LABEL), text(invoice.number),
-        text(_("Paid on"), LABEL), text(date_text(invoice.date)),
-        text(_("Ordered on"), LABEL), text(date_text(invoice.ordered_at)),
-    ]  # fmt: skip
+    """Seller and buyer beside each other, and numbers and dates."""
+    facts = [(_("Number"), invoice.number), (_("Date"), date_text(invoice.issued_at))]
+    if invoice.invoice_number:
+        facts.append((_("Corrects the invoice"), invoice.invoice_number))
+    if invoice.paid_at:
+        facts.append((_("Paid on"), date_text(invoice.paid_at)))
+    facts += [(_("Order number"), invoice.order_code), (_("Ordered on"), date_text(invoice.ordered_at))]
+    dates = [cell for name, value in facts for cell in (text(name, LABEL), text(value))]
     seller = [text(_("Seller"), LABEL), *map(text, invoice.seller)]
     buyer = [text(_("Buyer"), LABEL), *map(text, invoice.buyer)]
     style = TableStyle([("LEFTPADDING", *ALL, 0), ("VALIGN", *ALL, "TOP")])
@@ -97,8 +99,6 @@ def sums(invoice: Invoice) -> Flowable:
     for tax in invoice.taxes:
         label = _("Included tax, %(percent)s %%") % {"percent": tax.percent_text}
         rows.append([text(label, LABEL_RIGHT), text(money(tax.tax_minor, invoice.currency), LABEL_RIGHT)])
-    if invoice.refunded_minor:
-        rows.append([text(_("Refunded"), RIGHT), text(money(-invoice.refunded_minor, invoice.currency), RIGHT)])
     return Table(rows, colWidths=["78%", "22%"])
 
 

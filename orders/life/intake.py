@@ -72,10 +72,13 @@ WITH entry AS (
     FROM entry
     ON CONFLICT (reservation_id) DO NOTHING
     RETURNING id, reservation_id
+), kept AS MATERIALIZED (
+    SELECT sku, orders_kept_texts(id) AS texts FROM {Variant._meta.db_table} WHERE id = %(variant_id)s
 ), new_line AS (
-    INSERT INTO {OrderLine._meta.db_table} (order_id, variant_id, sale_item_id, units, unit_price_minor, tax_percent)
-    SELECT new_order.id, %(variant_id)s, %(item_id)s, units, %(price_minor)s, %(tax_percent)s::numeric
-    FROM new_order JOIN entry USING (reservation_id)
+    INSERT INTO {OrderLine._meta.db_table} (order_id, variant_id, sale_item_id, sku, texts, units, unit_price_minor,
+                                            tax_percent)
+    SELECT new_order.id, %(variant_id)s, %(item_id)s, sku, texts, units, %(price_minor)s, %(tax_percent)s::numeric
+    FROM new_order JOIN entry USING (reservation_id) CROSS JOIN kept
     RETURNING units
 )
 SELECT coalesce(sum(units), 0) FROM new_line

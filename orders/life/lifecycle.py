@@ -17,6 +17,7 @@ from django.db.models import Case, F, Value, When
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from orders.invoices.writing import write_invoice, write_note
 from orders.life.settlement import settle_now
 from orders.mails import sending
 from orders.models import REFUNDS, SOLD, Attention, Mail, Order, OrderStatus, Payment, Refund
@@ -56,6 +57,7 @@ def pay(*, order_id: int, on_paid: Callable[[], object] = lambda: None) -> bool:
         if waiting.update(status=OrderStatus.PAID, ended_at=timezone.now(), attention=PAYMENT_FOUND) != 1:
             return False
         move_units(order_ids=[order_id], kind=StockChange.Kind.SOLD)
+        write_invoice(order_id=order_id)
         sending.enqueue(order_ids=[order_id], kind=Mail.Kind.PAID)
         on_paid()
     settle_now([order_id])
@@ -233,6 +235,7 @@ def mark_paid(order: Order) -> None:
     awaiting = Order.objects.filter(pk=order.pk, status=OrderStatus.AWAITING_PAYMENT)
     awaiting.update(status=OrderStatus.PAID, ended_at=timezone.now(), attention=PAYMENT_FOUND)
     move_units(order_ids=[order.pk], kind=StockChange.Kind.SOLD)
+    write_invoice(order_id=order.pk)
     sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.PAID)
 
 
@@ -242,6 +245,7 @@ def mark_paid_late(order: Order) -> None:
     expired.update(
         status=OrderStatus.PAID, ended_at=timezone.now(), settled_at=None, attention=Attention.LATE_PAYMENT_KEPT
     )
+    write_invoice(order_id=order.pk)
     sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.PAID)
 
 
@@ -270,7 +274,11 @@ def mark_refunded(order: Order) -> None:
 
 
 def tell_of_refund(order: Order, refund: Refund) -> None:
-    """Write to the buyer, unless it is money that a valid order did not need, such as a second payment."""
+    """Write to the buyer, unless it is money that a valid order did not need, such as a second payment.
+
+    The refund is done, so its credit note is written here too.
+    """
+    write_note(refund_id=refund.pk)
     if not refund.is_surplus or Order.objects.filter(pk=order.pk, status__in=REFUNDS).exists():
         sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.REFUNDED, refund=refund)
 

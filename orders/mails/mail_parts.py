@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from orders.invoices.included_taxes import taxes_of
-from orders.models import Order, Refund
+from orders.models import Order, OrderLine, Refund
 from orders.shipping.carriers import tracking_url
 from shop.templatetags.amounts import money
 from shop.times.zone import named_time
@@ -27,8 +27,8 @@ def lines_of(order: Order) -> list[tuple[str, str, str]]:
     """A line of the order: name, units × price, amount."""
     return [
         (
-            str(line.variant),
-            f"{line.units} × {money(line.unit_price_minor, order.currency)}",
+            line.title,
+            units_text(line, order),
             money(line.amount_minor, order.currency),
         )
         for line in order.lines.all()
@@ -64,8 +64,11 @@ def facts_of(order: Order) -> Iterator[Fact]:
     yield Fact(_("Reserved at") if order.reservation_id else _("Ordered at"), [time_text(order.reserved_at)])
 
 
-def contents(order: Order) -> str:
-    return ", ".join(str(line) for line in order.lines.all())
+def units_text(line: OrderLine, order: Order) -> str:
+    """Units × price, and how many of them were refunded."""
+    text = f"{line.units} × {money(line.unit_price_minor, order.currency)}"
+    refunded = _("%(count)s refunded") % {"count": line.refunded_units}
+    return f"{text} · {refunded}" if line.refunded_units else text
 
 
 def time_text(at: datetime) -> str:

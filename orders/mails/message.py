@@ -10,7 +10,7 @@ from django.template.loader import render_to_string
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from orders.mails.mail_parts import contents, facts_of, lines_of, sums_of, time_text
+from orders.mails.mail_parts import facts_of, lines_of, sums_of, time_text
 from orders.models import SOLD, Mail, Order, OrderStatus
 from shop.languages.buyer_language import language_of
 from shop.templatetags.amounts import money
@@ -80,6 +80,22 @@ def language_of_order(order: Order) -> str:
     return language_of(user_id=order.buyer_id) if order.buyer_id else order.language or settings.LANGUAGE_CODE
 
 
+def reception(mail: Mail) -> MailText | None:
+    """Tells a guest the number and the link, which is the only way to the order."""
+    order = mail.order
+    if order.status != OrderStatus.AWAITING_PAYMENT:
+        # The confirmation, or the mail about the expiry, has number and link too.
+        return None
+    sentences = [
+        _("We have received your order. Please pay by %(deadline)s: until then your units are held.")
+        % {"deadline": time_text(order.expires_at)},
+        _("Here is the link to your order. Whoever has it can see, pay and cancel the order, so keep it to yourself."),
+        _("If you have not ordered, somebody has mistyped an address. Then you need not do anything."),
+    ]
+    subject = _("Order %(code)s: %(what)s") % {"code": order.shown_code, "what": order.contents}
+    return MailText(subject=subject, heading=_("Please pay for your order"), sentences=sentences)
+
+
 def confirmation(mail: Mail) -> MailText | None:
     """Sent even if the order was refunded since: the buyer then gets both mails, in the order of events."""
     order = mail.order
@@ -89,7 +105,7 @@ def confirmation(mail: Mail) -> MailText | None:
         sentences.append(_("It arrived after the payment deadline, but units were still left, so your order stands."))
     if order.status == OrderStatus.PAID:
         sentences.append(_("We will write again when your order is on its way."))
-    subject = _("Payment received: %(what)s") % {"what": contents(order)}
+    subject = _("Payment received: %(what)s") % {"what": order.contents}
     return MailText(subject=subject, heading=_("Thank you for your order"), sentences=sentences)
 
 
@@ -98,7 +114,7 @@ def shipping(mail: Mail) -> MailText | None:
     sentences = [_("Your order has left us and is on its way to you.")]
     if order.tracking_number:
         sentences.append(_("With the tracking number you can follow the parcel. It may take a day to be known."))
-    subject = _("On its way: %(what)s") % {"what": contents(order)}
+    subject = _("On its way: %(what)s") % {"what": order.contents}
     return MailText(subject=subject, heading=_("Your order is on its way"), sentences=sentences)
 
 
@@ -122,7 +138,7 @@ def expiry(mail: Mail) -> MailText | None:
         sentences.append(
             _("Your payment arrived after that. We will refund it in full. You do not need to do anything.")
         )
-    subject = _("Order expired: %(what)s") % {"what": contents(order)}
+    subject = _("Order expired: %(what)s") % {"what": order.contents}
     return MailText(subject=subject, heading=_("Your order has expired"), sentences=sentences)
 
 
@@ -142,8 +158,14 @@ def refunding(mail: Mail) -> MailText | None:
     if order.paid_late:
         sentences.append(_("Your payment arrived after the order had ended."))
     sentences.append(_("It may take a few days to appear in your account."))
-    subject = _("Refund: %(what)s") % {"what": contents(order)}
+    subject = _("Refund: %(what)s") % {"what": refunded_contents(mail)}
     return MailText(subject=subject, heading=_("Your refund"), sentences=sentences)
+
+
+def refunded_contents(mail: Mail) -> str:
+    """The units that the refund is about; where it names none, what was ordered."""
+    named = mail.refund.lines.select_related("line__variant__product") if mail.refund else ()
+    return ", ".join(map(str, named)) or ", ".join(map(str, mail.order.lines.all()))
 
 
 def sending_link(mail: Mail) -> MailText | None:
@@ -157,6 +179,7 @@ def sending_link(mail: Mail) -> MailText | None:
 
 
 MAIL_TEXTS: dict[Mail.Kind, Callable[[Mail], MailText | None]] = {
+    Mail.Kind.PLACED: reception,
     Mail.Kind.PAID: confirmation,
     Mail.Kind.SHIPPED: shipping,
     Mail.Kind.EXPIRED: expiry,

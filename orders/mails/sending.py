@@ -31,17 +31,24 @@ log = structlog.get_logger(__name__)
 
 # A guest waits at the screen for the link, and a buyer who paid waits for the confirmation. A mail about an expiry is
 # not urgent.
-SENT_FIRST = (Mail.Kind.LINK, Mail.Kind.PAID, Mail.Kind.REFUNDED, Mail.Kind.SHIPPED, Mail.Kind.EXPIRED)
+SENT_FIRST = (
+    Mail.Kind.LINK,
+    Mail.Kind.PLACED,
+    Mail.Kind.PAID,
+    Mail.Kind.REFUNDED,
+    Mail.Kind.SHIPPED,
+    Mail.Kind.EXPIRED,
+)
 # The pauses between 12 attempts are 15 hours together.
 ATTEMPTS_MAX = 12
 ERROR_LENGTH_MAX = 500
 
-# Addresses are not verified, so anybody can let reservations expire under another person's address. More mails about
-# that in a day would flood that person. Mails about money are not counted.
-EXPIRIES_PER_DAY_MAX = 3
+# Addresses are not verified, so anybody can place orders, and let them expire, under another person's address. More
+# mails about that in a day would flood that person. Mails about money are not counted.
+PER_DAY_MAX = {Mail.Kind.PLACED: 6, Mail.Kind.EXPIRED: 3}
 
 NO_ADDRESS = "no address"
-TOO_MANY = "too many expiries for this address today"
+TOO_MANY = "too many such mails to this address today"
 OVERTAKEN = "overtaken"
 
 
@@ -90,7 +97,8 @@ def deliver(mail: Mail, server: Any) -> Delivery:
     if not mail.order.contact_email:
         update_mail(mail, next_attempt_at=None, last_error=NO_ADDRESS)
         return Delivery.NOT_SENT
-    if mail.kind == Mail.Kind.EXPIRED and daily_count.count_of(expiry_count_name(mail)) >= EXPIRIES_PER_DAY_MAX:
+    per_day_max = PER_DAY_MAX.get(Mail.Kind(mail.kind))
+    if per_day_max is not None and daily_count.count_of(count_name(mail)) >= per_day_max:
         update_mail(mail, next_attempt_at=None, last_error=TOO_MANY)
         return Delivery.NOT_SENT
     try:
@@ -108,15 +116,16 @@ def deliver(mail: Mail, server: Any) -> Delivery:
     if outcome is Delivery.SENT:
         failpoints.reach("mails.after_send")
         update_mail(mail, sent_at=Now(), next_attempt_at=None, last_error="")
-        if mail.kind == Mail.Kind.EXPIRED:
-            daily_count.add_one(expiry_count_name(mail))
+        if per_day_max is not None:
+            daily_count.add_one(count_name(mail))
     return outcome
 
 
-def expiry_count_name(mail: Mail) -> str:
-    """The key that counts mails about expired orders. It is the address, since one person may have many accounts."""
+def count_name(mail: Mail) -> str:
+    """The key that counts mails of a kind. It is the address, since one person may have many accounts."""
     address = mail.order.contact_email.strip().lower()
-    return f"expiry-mails:{sha256(address.encode()).hexdigest()}"
+    name = "expiry" if mail.kind == Mail.Kind.EXPIRED else mail.kind
+    return f"{name}-mails:{sha256(address.encode()).hexdigest()}"
 
 
 def wait_for_server(mail: Mail, error: Exception) -> None:

@@ -1,4 +1,5 @@
 from orders.models.cart import Cart, CartLine
+from orders.models.document import Document
 from orders.models.idempotency import IdempotentCall
 from orders.models.mail import Mail
 from orders.models.order import (
@@ -11,10 +12,9 @@ from orders.models.order import (
     OrderLine,
     OrderStatus,
     ShippingAddress,
-    with_lines,
 )
 from orders.models.payment import Payment, PaymentEvent
-from orders.models.refund import Refund, RefundLine
+from orders.models.refund import USED_UP, Refund, RefundLine, with_lines, with_refunded_units
 from orders.models.shipping import ShippingMethod, ShippingPrice
 
 __all__ = [
@@ -22,9 +22,11 @@ __all__ = [
     "LIVE",
     "REFUNDS",
     "SOLD",
+    "USED_UP",
     "Attention",
     "Cart",
     "CartLine",
+    "Document",
     "IdempotentCall",
     "Mail",
     "Order",
@@ -38,4 +40,5 @@ __all__ = [
     "ShippingMethod",
     "ShippingPrice",
     "with_lines",
+    "with_refunded_units",
 ]

@@ -15,6 +15,7 @@ class Mail(models.Model):
     """
 
     class Kind(models.TextChoices):
+        PLACED = "placed", _("order received")
         PAID = "paid", _("confirmation")
         SHIPPED = "shipped", _("shipped")
         EXPIRED = "expired", _("expiry")

@@ -5,7 +5,7 @@ import uuid
 from django.conf import settings
 from django.contrib.postgres.indexes import OpClass
 from django.db import models
-from django.db.models import Func, Prefetch, Q
+from django.db.models import Func, Q, Value
 from django.db.models.functions import Upper
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
@@ -14,11 +14,14 @@ from psycopg.errors import UniqueViolation
 from orders.guest_links import guest_path
 from seckill.models import SaleItem
 from shop.addresses.address_layout import place_lines
+from shop.languages.kept_texts import in_readers_language
 from shop.models import Product, Variant
 
 # Letters and digits that cannot be mistaken for each other: no I, O, 0 or 1. PostgreSQL draws them (orders_new_code in
 # the migrations): with a million million codes, trying some finds no order.
 CODE_LENGTH = 8
+BILLING_LENGTH_MAX = 500
+VAT_NUMBER_LENGTH_MAX = 20
 
 
 class OrderStatus(models.TextChoices):
@@ -69,6 +72,12 @@ ATTENTION_TO_DO = (
     Attention.REFUND_FAILS,
     Attention.PAYMENT_LOST,
     Attention.REFUND_LOST,
+)
+
+
+# Orders that an older release marked as paid, without an invoice. Nothing is refunded of one that ended unpaid.
+LACKS_INVOICE = Q(is_invoiced=False) & (
+    Q(status__in=["paid", "shipped", "completed"]) | Q(status__in=["refund_due", "refunded"], refunded_minor__gt=0)
 )
 
 
@@ -128,6 +137,14 @@ class Order(models.Model):
     )
     buyer_note = models.CharField(_("note from the buyer"), max_length=500, blank=True, default="", db_default="")
     staff_note = models.TextField(_("notes of the staff"), blank=True, default="", db_default="")
+    # The lines of name and address, where the invoice has others than the parcel.
+    billing_address = models.CharField(
+        _("billing address"), max_length=BILLING_LENGTH_MAX, blank=True, default="", db_default=""
+    )
+    vat_number = models.CharField(
+        _("VAT number"), max_length=VAT_NUMBER_LENGTH_MAX, blank=True, default="", db_default=""
+    )
+    is_invoiced = models.BooleanField(_("has an invoice"), default=False, db_default=False, editable=False)
     carrier = models.CharField(_("carrier"), max_length=100, blank=True, default="", db_default="")
     tracking_number = models.CharField(_("tracking number"), max_length=100, blank=True, default="", db_default="")
     shipped_at = models.DateTimeField(_("shipped at"), null=True, blank=True)
@@ -166,6 +183,7 @@ class Order(models.Model):
             # A guest's orders are counted, and found, by the address.
             models.Index(Upper("email"), name="orders_order_of_guest", condition=Q(buyer=None)),
             models.Index(fields=["-id"], name="orders_order_attention", condition=~Q(attention="")),
+            models.Index(fields=["ended_at"], name="orders_order_to_invoice", condition=LACKS_INVOICE),
         ]
 
     def __str__(self) -> str:
@@ -199,10 +217,6 @@ class Order(models.Model):
         return f"{self.get_absolute_url()}invoice/"
 
     @property
-    def invoice_pdf_path(self) -> str:
-        return f"{self.get_absolute_url()}invoice.pdf"
-
-    @property
     def goods_minor(self) -> int:
         """The price of the lines, without delivery."""
         return self.amount_minor - self.shipping_minor
@@ -211,6 +225,13 @@ class Order(models.Model):
     def shown_code(self) -> str:
         """The short number as people read it: K7M2-Q9XT."""
         return f"{self.code[:4]}-{self.code[4:]}"
+
+    @property
+    def contents(self) -> str:
+        """Units and products: those that the buyer gets. All that was ordered, where all units were refunded."""
+        lines = list(self.lines.all())
+        left = [f"{line.units_left} × {line.title}" for line in lines if line.units_left]
+        return ", ".join(left or map(str, lines))
 
     @property
     def contact_email(self) -> str:
@@ -257,6 +278,10 @@ def drew_known_code(error: Exception) -> bool:
 class OrderLine(models.Model):
     """`units` of `variant`, bought at `unit_price_minor` each. Lines from a flash sale have a `sale_item`.
 
+    `sku` and `texts` are those of the variant when the line was made: PostgreSQL copies them if the statement does not
+    name them (orders_keep_texts in the migrations), so that renaming a product changes no order. `texts` has `name`,
+    `options` and `option_names`, each by language.
+
     `tax_percent` is the tax that the price included when it was bought; null where the product has no tax rate.
     """
 
@@ -273,6 +298,10 @@ class OrderLine(models.Model):
         # The index with the order begins with it.
         db_index=False,
     )
+    sku = models.CharField(_("SKU"), max_length=64, blank=True, default="", db_default="")
+    texts = models.JSONField(
+        _("texts of the product"), default=dict, db_default=Value({}, models.JSONField()), editable=False
+    )
     units = models.PositiveIntegerField(_("units"))
     unit_price_minor = models.PositiveBigIntegerField(_("unit price in minor units"))
     tax_percent = models.DecimalField(_("tax in percent"), max_digits=5, decimal_places=2, null=True, blank=True)
@@ -288,7 +317,28 @@ class OrderLine(models.Model):
         indexes = [models.Index(fields=["sale_item", "order"], name="orders_orderline_of_item")]
 
     def __str__(self) -> str:
-        return f"{self.units} × {self.variant}"
+        return f"{self.units} × {self.title}"
+
+    @property
+    def title(self) -> str:
+        """Name and options, as they were when this was ordered."""
+        return f"{self.name} · {self.options}" if self.options else self.name
+
+    @property
+    def name(self) -> str:
+        return self.kept_text("name") if self.texts else str(self.product)
+
+    @property
+    def options(self) -> str:
+        return self.kept_text("options") if self.texts else self.variant.options
+
+    @property
+    def option_names(self) -> str:
+        return self.kept_text("option_names") if self.texts else self.product.option_names
+
+    def kept_text(self, name: str) -> str:
+        """A line that was just made has none in memory, since PostgreSQL copies them."""
+        return in_readers_language(self.texts[name])
 
     @property
     def product(self) -> Product:
@@ -298,10 +348,20 @@ class OrderLine(models.Model):
     def amount_minor(self) -> int:
         return self.units * self.unit_price_minor
 
+    @property
+    def refunded_units(self) -> int:
+        """The units that refunds were about. `with_lines` reads them together with the lines."""
+        read: int | None = vars(self).get("units_in_refunds")
+        if read is not None:
+            return read
+        return sum(
+            self.refund_lines.exclude(refund__status="failed", is_returned=False).values_list("units", flat=True)
+        )
 
-def with_lines(path: str = "") -> "Prefetch[str]":
-    """For `prefetch_related` of orders: their lines with the products, in one query. `path` leads to the order."""
-    return Prefetch(f"{path}lines", OrderLine.objects.select_related("variant__product"))
+    @property
+    def units_left(self) -> int:
+        """The units that the buyer gets, or has and keeps."""
+        return self.units - self.refunded_units
 
 
 class ShippingAddress(models.Model):

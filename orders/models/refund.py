@@ -4,11 +4,20 @@ import uuid
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from orders.models.order import Order, OrderLine
 from orders.models.payment import Payment
+
+# The lines of refunds whose units cannot be refunded again.
+USED_UP = ~Q(refund__status="failed") | Q(is_returned=True)
+
+# Refunds that are done and have no credit note, or whose credit note is wrong because the refund failed after all.
+LACKS_NOTE = Q(is_surplus=False) & (
+    Q(status="refunded", is_credited=False) | (~Q(status="refunded") & Q(is_credited=True))
+)
 
 
 class Refund(models.Model):
@@ -43,6 +52,7 @@ class Refund(models.Model):
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(_("next attempt at"), null=True, blank=True)
     last_error = models.CharField(_("last error"), max_length=500, blank=True)
+    is_credited = models.BooleanField(_("has a credit note"), default=False, db_default=False, editable=False)
 
     class Meta:
         verbose_name = _("refund")
@@ -55,6 +65,7 @@ class Refund(models.Model):
         ]
         indexes = [
             models.Index(fields=["next_attempt_at"], name="orders_refund_due", condition=Q(status="due")),
+            models.Index(fields=["created_at"], name="orders_refund_to_credit", condition=LACKS_NOTE),
         ]
 
     def __str__(self) -> str:
@@ -84,4 +95,14 @@ class RefundLine(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.units} × {self.line.variant}"
+        return f"{self.units} × {self.line.title}"
+
+
+def with_lines(path: str = "") -> "Prefetch[str]":
+    """For `prefetch_related` of orders: their lines with the products, in one query. `path` leads to the order."""
+    return Prefetch(f"{path}lines", with_refunded_units(OrderLine.objects.select_related("variant__product")))
+
+
+def with_refunded_units(lines: "QuerySet[OrderLine]") -> "QuerySet[OrderLine]":
+    used = RefundLine.objects.filter(USED_UP, line=OuterRef("pk")).order_by().values("line")
+    return lines.annotate(units_in_refunds=Coalesce(Subquery(used.annotate(found=Sum("units")).values("found")), 0))

@@ -26,17 +26,17 @@ CODE_TEXT_MAX = 20
 READ_OR_SEND = require_http_methods(["GET", "HEAD", "POST"])
 
 
-def guests_own(view: Callable[[HttpRequest, Order], HttpResponse]) -> Callable[..., HttpResponse]:
+def guests_own(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Find the order of a signed link. The address is a key: caches do not keep it, and other sites do not see it."""
 
     @never_cache
     @wraps(view)
-    def shown(request: HttpRequest, signed: str) -> HttpResponse:
+    def shown(request: HttpRequest, signed: str, **more: int) -> HttpResponse:
         number = number_from(signed)
         if number is None:
             raise Http404
         order = get_object_or_404(my_orders.with_all_shown(Order.objects.filter(buyer=None)), number=number)
-        response = view(request, order)
+        response = view(request, order, **more)
         # Django compares the referrer of forms over TLS, so it is not left out altogether.
         response["Referrer-Policy"] = "same-origin"
         response["X-Robots-Tag"] = "noindex, nofollow"
@@ -53,14 +53,14 @@ address = READ_OR_SEND(guests_own(delivery_page.ask_address))
 
 @require_safe
 @guests_own
-def invoice(request: HttpRequest, order: Order) -> HttpResponse:
-    return invoice_pages.show_invoice(request, order)
+def invoice(request: HttpRequest, order: Order, document_id: int | None = None) -> HttpResponse:
+    return invoice_pages.show_invoice(request, order, document_id)
 
 
 @require_safe
 @guests_own
-def invoice_file(request: HttpRequest, order: Order) -> HttpResponse:
-    return invoice_pages.send_file(order)
+def invoice_file(request: HttpRequest, order: Order, document_id: int | None = None) -> HttpResponse:
+    return invoice_pages.send_file(order, document_id)
 
 
 class FindForm(forms.Form):

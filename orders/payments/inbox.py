@@ -125,7 +125,9 @@ def apply_event(row: PaymentEvent) -> EventOutcome:
         is_new = refunds.note_all(order=order, payment=payment)
         outcome = EventOutcome.REFUNDED if is_new else EventOutcome.NOTHING
     elif row.kind == EventKind.REFUNDED_SO_FAR:
-        is_new = refunds.note_total(order=order, payment=payment, total_minor=row.amount_minor)
+        is_new = refunds.note_total(
+            order=order, payment=payment, total_minor=row.amount_minor, happened_at=row.happened_at
+        )
         outcome = EventOutcome.REFUNDED if is_new else EventOutcome.NOTHING
     elif row.kind in (EventKind.REFUND_PAID, EventKind.REFUND_FAILED):
         outcome = record_one_refund(order=order, payment=payment, row=row)
@@ -227,6 +229,7 @@ def record_one_refund(*, order: Order, payment: Payment, row: PaymentEvent) -> E
     if refund is None:
         return EventOutcome.NOTHING
     if row.kind == EventKind.REFUND_PAID:
+        refunds.keep_to_amount(refund_id=refund.pk, paid_minor=row.amount_minor)
         return EventOutcome.REFUNDED if refunds.finish(refund_id=refund.pk) else EventOutcome.NOTHING
     failed = refunds.fail(refund_id=refund.pk, error="the provider reports that the refund failed")
     return EventOutcome.REFUND_FAILS if failed else EventOutcome.NOTHING

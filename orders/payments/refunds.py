@@ -6,7 +6,7 @@ is repeated after a crash or a timeout pays nothing twice. A payment stays `capt
 that changes a refund locks its order first.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 import structlog
@@ -15,6 +15,7 @@ from django.db.models import Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from orders.invoices.writing import write_note
 from orders.life import lifecycle
 from orders.models import SOLD, Attention, Order, OrderStatus, Payment, Refund
 from orders.payments import provider_choice
@@ -86,6 +87,8 @@ def request_refund(*, refund: Refund) -> bool:
         return False
     failpoints.reach("refund.after_provider")
     Refund.objects.filter(pk=refund.pk).update(provider_reference=given.reference, last_error="")
+    if given.amount_minor is not None:
+        keep_to_amount(refund_id=refund.pk, paid_minor=given.amount_minor)
     return given.answer is RefundAnswer.DONE and finish(refund_id=refund.pk)
 
 
@@ -104,6 +107,30 @@ def record_failed_request(*, refund: Refund, attempts: int, error: str, is_refus
 
 
 # --- How a refund ends ---
+
+
+def keep_to_amount(*, refund_id: UUID, paid_minor: int) -> None:
+    """The provider pays less than the refund says: the rest had been refunded on its own site, and we had not heard.
+
+    The rest becomes a refund of its own that is done, so that each mail names what the buyer sees in the account.
+    """
+    with transaction.atomic():
+        refund = Refund.objects.get(pk=refund_id)
+        order = Order.objects.select_for_update().get(pk=refund.order_id)
+        refund.refresh_from_db()
+        rest_minor = refund.amount_minor - paid_minor
+        if refund.status != Refund.Status.DUE or paid_minor <= 0 or rest_minor <= 0:
+            return
+        Refund.objects.filter(pk=refund_id).update(amount_minor=paid_minor)
+        before = Refund.objects.create(
+            order=order,
+            payment=refund.payment,
+            amount_minor=rest_minor,
+            status=Refund.Status.REFUNDED,
+            is_surplus=refund.is_surplus,
+            ended_at=timezone.now(),
+        )
+        lifecycle.tell_of_refund(order, before)
 
 
 def finish(*, refund_id: UUID) -> bool:
@@ -162,12 +189,14 @@ def fail(*, refund_id: UUID, error: str) -> bool:
             not_failed.update(status=Refund.Status.DUE, **again)
             payment.update(status=Payment.Status.REFUND_DUE)
             lifecycle.mark_refund_failed(order, lost_minor=0)
+            write_note(refund_id=refund_id)
             return True
         ended = {"ended_at": timezone.now(), "next_attempt_at": None, "last_error": error[:500]}
         if not_failed.update(status=Refund.Status.FAILED, **ended) != 1:
             return False
         payment.filter(status=Payment.Status.REFUNDED).update(status=Payment.Status.CAPTURED)
         lifecycle.mark_refund_failed(order, lost_minor=refund.amount_minor)
+        write_note(refund_id=refund_id)
     return True
 
 
@@ -190,14 +219,18 @@ def find_refund(*, refund_id: UUID | None, order: Order, payment: Payment, amoun
     return note(order=order, payment=payment, amount_minor=amount_minor, refund_id=refund_id)
 
 
-def note_total(*, order: Order, payment: Payment, total_minor: int) -> bool:
-    """So much of the payment is refunded in all. The amount above our own refunds was refunded on the provider's site.
+def note_total(*, order: Order, payment: Payment, total_minor: int, happened_at: datetime) -> bool:
+    """So much of the payment was refunded in all. The amount above our own refunds was refunded on the provider's site.
 
     False if it is nothing new. Refunds of ours that are due count too, so the event may come before or after theirs.
+    So do those that have failed since: the event may be overtaken by the one that says so.
     """
     if payment.status != Payment.Status.CAPTURED:
         return False
-    made = note(order=order, payment=payment, amount_minor=total_minor - going_back_minor(payment))
+    failed = Refund.objects.filter(payment=payment, status=Refund.Status.FAILED, ended_at__gt=happened_at)
+    failed_since: int = failed.aggregate(total=Sum("amount_minor", default=0))["total"]
+    known_minor = going_back_minor(payment) + failed_since
+    made = note(order=order, payment=payment, amount_minor=total_minor - known_minor)
     return made is not None and finish(refund_id=made.pk)
 
 

@@ -14,6 +14,8 @@ from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.utils.text import Truncator
+from django.utils.translation import gettext as _
 
 from orders.models import Payment, Refund
 from orders.payments.provider.interface import (
@@ -48,6 +50,9 @@ LIVES_AT_MOST = timedelta(hours=23, minutes=50)
 
 # More refunds of one payment than this are not expected. It is Stripe's own limit of a page.
 LISTED_REFUNDS_MAX = 100
+
+# Stripe refuses a longer name of a product.
+NAME_LENGTH_MAX = 250
 
 SESSION_EVENTS = {
     "checkout.session.completed": EventKind.CAPTURED,
@@ -134,7 +139,8 @@ class StripeProvider:
                 if whole and getattr(error.__cause__, "code", None) == "charge_already_refunded":
                     return RefundReply(RefundAnswer.DONE, reference="")
                 raise
-        return RefundReply(answer_of(found), reference=found.id)
+        paid_minor = from_stripe(amount=found.amount, currency=refund.currency)
+        return RefundReply(answer_of(found), reference=found.id, amount_minor=paid_minor)
 
     def read_event(self, *, body: bytes, headers: Mapping[str, str]) -> Event | None:
         header = headers.get("Stripe-Signature", "")
@@ -198,16 +204,7 @@ def session_request(payment: Payment) -> dict[str, Any]:
         "metadata": known,
         # Also on the charge, whose events do not name the session.
         "payment_intent_data": {"metadata": known},
-        "line_items": [
-            {
-                "quantity": 1,
-                "price_data": {
-                    "currency": payment.currency.lower(),
-                    "unit_amount": to_stripe(minor=payment.amount_minor, currency=payment.currency),
-                    "product_data": {"name": description_of(payment)},
-                },
-            }
-        ],
+        "line_items": line_items(payment),
         # An amount in another currency could not be compared with what is due.
         "adaptive_pricing": {"enabled": False},
         "locale": "auto",
@@ -215,6 +212,25 @@ def session_request(payment: Payment) -> dict[str, Any]:
         "success_url": settings.SHOP_URL + path_back(order=order, way=WayBack.RETURNED),
         "cancel_url": settings.SHOP_URL + path_back(order=order, way=WayBack.LEFT),
     }
+
+
+def line_items(payment: Payment) -> list[dict[str, Any]]:
+    """An item for each line of the order, and one for the delivery. Together they are the payment's amount."""
+    order = payment.order
+    lines = order.lines.select_related("variant__product")
+    items = [line_item(payment, line.title, line.unit_price_minor, units=line.units) for line in lines]
+    if order.shipping_minor:
+        items.append(line_item(payment, order.shipping_name or _("Shipping"), order.shipping_minor))
+    return items
+
+
+def line_item(payment: Payment, name: str, price_minor: int, *, units: int = 1) -> dict[str, Any]:
+    price = {
+        "currency": payment.currency.lower(),
+        "unit_amount": to_stripe(minor=price_minor, currency=payment.currency),
+        "product_data": {"name": Truncator(name).chars(NAME_LENGTH_MAX)},
+    }
+    return {"quantity": units, "price_data": price}
 
 
 def event_from(message: dict[str, Any]) -> Event | None:
@@ -261,11 +277,6 @@ def kind_of(type_: str, subject: dict[str, Any]) -> EventKind | None:
     if type_ == "refund.failed" or (type_ == "refund.updated" and subject.get("status") in ("failed", "canceled")):
         return EventKind.REFUND_FAILED
     return None
-
-
-def description_of(payment: Payment) -> str:
-    lines = payment.order.lines.select_related("variant__product")
-    return ", ".join(f"{line.units} × {line.variant}" for line in lines)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from orders.life.cancelling import cancel_unpaid_of
+from orders.models import with_lines
 from orders.staff.read_only_admin import may_see_orders
 from shop.accounts.person_admin import PersonAdmin
 
@@ -41,7 +42,7 @@ class BuyerAdmin(PersonAdmin):
 
     @admin.display(description=_("latest orders"))
     def latest_orders(self, person: User) -> SafeString:
-        orders = list(person.orders.prefetch_related("lines__variant__product")[: ORDERS_SHOWN + 1])
+        orders = list(person.orders.prefetch_related(with_lines())[: ORDERS_SHOWN + 1])
         all_url = f"{reverse('admin:orders_order_changelist')}?buyer__id__exact={person.pk}"
         context = {"orders": orders[:ORDERS_SHOWN], "all_url": all_url if len(orders) > ORDERS_SHOWN else ""}
         return render_to_string("admin/auth/user/orders.html", context)

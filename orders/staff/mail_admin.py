@@ -26,7 +26,8 @@ LABELS = {"sent": "success", "due": "info", "later": "warning", "given_up": "dan
 # Codes in `last_error`, and how they are shown.
 NOTES = {
     sending.NO_ADDRESS: _("The buyer has no address."),
-    sending.OVERTAKEN: _("No longer applies: the order was paid late."),
+    sending.OVERTAKEN: _("No longer applies: the order has moved on."),
+    sending.TOO_MANY: _("This address had too many such mails today."),
 }
 
 IN_STATE = {

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import F, Prefetch, Q, QuerySet
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -252,8 +252,8 @@ def numbers_of(orders: list[Order]) -> str:
 
 
 def total_of(orders: QuerySet[Order]) -> str:
-    """The total of the orders, in each currency."""
+    """What is left of the orders to refund, in each currency."""
     totals: dict[str, int] = {}
-    for minor, currency in orders.order_by().values_list("amount_minor", "currency"):
+    for minor, currency in orders.order_by().values_list(F("amount_minor") - F("refunded_minor"), "currency"):
         totals[currency] = totals.get(currency, 0) + minor
     return ", ".join(amount_text(minor, currency) for currency, minor in sorted(totals.items())) or _("nothing")

@@ -55,7 +55,7 @@ class RefundForm(forms.Form):
         left = units_left(order)
         for line in order.lines.all():
             self.fields[units_name(line.pk)] = forms.IntegerField(
-                label=_("Units refunded: %(product)s") % {"product": line.variant},
+                label=_("Units refunded: %(product)s") % {"product": line.title},
                 min_value=0,
                 max_value=left[line.pk],
                 initial=0,

@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import F, OuterRef, QuerySet, Subquery, Sum, Window
+from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 from django.utils import timezone
 from django.utils.functional import cached_property
@@ -19,8 +19,7 @@ from import_export.resources import ModelResource
 from import_export.widgets import Widget
 
 from orders.invoices.included_taxes import tax_in
-from orders.models import Order, OrderLine, RefundLine
-from orders.refund_records import USED_UP
+from orders.models import Order, OrderLine, with_refunded_units
 from shop.addresses.address_checks import ADDRESS_FIELDS
 from shop.databases.replica import may_lag, reading_alias
 from shop.prices.money import to_decimal
@@ -74,9 +73,9 @@ class OrderLineTable(Table):
     ended_at = Field("order__ended_at", "paid_or_ended_at", TimeCell())
     email = Field("order__contact_email", "email")
     buyer = Field("order__buyer__username", "buyer")
-    sku = Field("variant__sku", "sku")
-    product = Field("variant__product__name", "product")
-    options = Field("variant__options", "options")
+    sku = Field("sku", "sku")
+    product = Field("name", "product")
+    options = Field("options", "options")
     units = Field(column_name="units")
     unit_price = Field(column_name="unit_price")
     amount = Field(column_name="amount")
@@ -168,15 +167,10 @@ class OrderLineTable(Table):
 
 def lines_of(order_ids: list[int]) -> "QuerySet[OrderLine]":
     """The lines with all that the table shows, the newest order first. `place` counts the lines of an order."""
-    refunded = RefundLine.objects.filter(USED_UP, line=OuterRef("pk")).order_by().values("line")
+    lines = with_refunded_units(OrderLine.objects.using(reading_alias()).filter(order__in=order_ids))
     return (
-        OrderLine.objects.using(reading_alias())
-        .filter(order__in=order_ids)
-        .select_related("order__buyer", "order__shipping_address", "variant__product")
-        .annotate(
-            place=Window(RowNumber(), partition_by=F("order"), order_by=F("pk").asc()),
-            refunded_units=Subquery(refunded.annotate(found=Sum("units")).values("found")),
-        )
+        lines.select_related("order__buyer", "order__shipping_address", "variant__product")
+        .annotate(place=Window(RowNumber(), partition_by=F("order"), order_by=F("pk").asc()))
         .order_by("-order__created_at", "-order", "pk")
     )
 

@@ -14,6 +14,7 @@ ENTRIES = [
         permission="orders.view_order",
         badge=needs_attention.badge,
     ),
+    entry(_("Invoices"), icon="request_quote", page="orders_document_changelist", permission="orders.view_order"),
     entry(
         _("Payment events"),
         icon="payments",

@@ -56,10 +56,11 @@ class RefundAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RefundReply:
-    """The answer, and the provider's own reference of the refund."""
+    """The answer, and the provider's own reference of the refund. `amount_minor` is what it pays; None as asked."""
 
     answer: RefundAnswer
     reference: str
+    amount_minor: int | None = None
 
 
 class WayBack(StrEnum):

@@ -54,6 +54,16 @@ def test_a_guest_orders_with_an_address_and_gets_the_signed_link(api: APIClient)
     assert api.get(f"/api/v1/orders/{answer.json()['number']}/").status_code == 401
 
 
+def test_a_checkout_may_say_what_stands_on_the_invoice(buyer: User) -> None:
+    client = signed_in(buyer)
+    goods("tea")
+    put(client, tea=1)
+    assert check_out(client, billing_address="Tea Ltd\nHafenstr. 1", vat_number="DE123456789").status_code == 201
+    order = Order.objects.get()
+    assert (order.billing_address, order.vat_number) == ("Tea Ltd\nHafenstr. 1", "DE123456789")
+    assert check_out(client, vat_number="1" * 21).json()["errors"][0]["field"] == "vat_number"
+
+
 def test_a_stranger_gets_404_for_the_order_of_another(buyer: User, stranger: User, api: APIClient) -> None:
     goods("tea")
     put(signed_in(buyer), tea=1)

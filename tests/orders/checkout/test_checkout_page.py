@@ -11,6 +11,7 @@ from django.core.signing import Signer
 from django.test import Client
 
 from orders.guest_links import guest_path, signed_number
+from orders.life import lifecycle
 from orders.mails import sending
 from orders.models import Mail, Order, OrderStatus, Payment, ShippingMethod, ShippingPrice
 from shop.models import Address, Variant
@@ -64,7 +65,8 @@ def test_a_guest_orders_pays_and_reads_that_it_is_paid(client: Client) -> None:
     assert (units_in(tea), units_in(cup)) == ((8, 0, 2), (9, 0, 1))
     assert_stock_agrees(tea)
     assert_stock_agrees(cup)
-    assert Mail.objects.get().kind == Mail.Kind.PAID
+    assert Mail.objects.latest("pk").kind == Mail.Kind.PAID
+    # It has what the one about the checkout would say.
     sending.send_due(seconds_max=5)
     (sent,) = outbox.outbox
     assert sent.to == [GUEST]
@@ -72,6 +74,43 @@ def test_a_guest_orders_pays_and_reads_that_it_is_paid(client: Client) -> None:
     assert "Hello Li Lei," in sent.body
     # The cart is empty again.
     assert "Your cart is empty." in client.get("/cart/").content.decode()
+
+
+def test_a_guest_gets_number_and_link_at_once(client: Client) -> None:
+    goods("tea", price_minor=1000)
+    order = guest_order(client, tea=2)
+    assert order.mails.get().kind == Mail.Kind.PLACED
+    sending.send_due(seconds_max=5)
+    (sent,) = outbox.outbox
+    assert (sent.to, sent.subject) == ([GUEST], f"Order {order.shown_code}: 2 × Tea")
+    assert guest_path(order.number) in sent.body
+    assert "Please pay by " in sent.body
+    # A buyer with an account finds the order there.
+    client.force_login(User.objects.create(username="alice", email="alice@example.com"))
+    assert not guest_order(client, tea=1).mails.exists()
+
+
+def test_the_invoice_has_the_address_and_the_vat_number_that_the_buyer_gave(client: Client) -> None:
+    goods("tea", price_minor=1000)
+    add_to_cart(client, "tea")
+    given = {"billing_address": "Tea Import Ltd\r\nHafenstr. 1\r\n20457 Hamburg", "vat_number": "DE123456789"}
+    client.post("/checkout/", form_of(client, **given))
+    order = Order.objects.get()
+    lifecycle.pay(order_id=order.pk)
+    page = client.get(f"{guest_path(order.number)}invoice/").content.decode()
+    for words in ("Tea Import Ltd", "20457 Hamburg", "VAT number: DE123456789"):
+        assert words in page, words
+    assert "Tianshan Road" not in page
+
+
+def test_checkouts_do_not_flood_the_address_of_somebody_else(client: Client, settings: LazySettings) -> None:
+    settings.CHECKOUT_UNPAID_MAX = 99
+    goods("tea")
+    for _ in range(sending.PER_DAY_MAX[Mail.Kind.PLACED] + 2):
+        guest_order(Client(), tea=1)
+    sending.send_due(seconds_max=5)
+    assert len(outbox.outbox) == sending.PER_DAY_MAX[Mail.Kind.PLACED]
+    assert Mail.objects.filter(sent_at=None, last_error=sending.TOO_MANY).count() == 2
 
 
 def test_a_guest_cancels(client: Client) -> None:
@@ -252,7 +291,8 @@ def test_the_link_is_sent_again_to_whoever_knows_number_and_address(client: Clie
     ]
     # The answers do not say whether there is such an order.
     assert len({re.sub(r'(csrfmiddlewaretoken" value="|data-now-ms=")[^"]*', "", answer) for answer in answers}) == 1
-    assert Mail.objects.get().kind == Mail.Kind.LINK
+    assert [mail.kind for mail in Mail.objects.order_by("pk")] == [Mail.Kind.PLACED, Mail.Kind.LINK]
+    Mail.objects.filter(kind=Mail.Kind.PLACED).delete()
     sending.send_due(seconds_max=5)
     assert guest_path(order.number) in outbox.outbox[0].body
     # Once more: the same mail, sent again.

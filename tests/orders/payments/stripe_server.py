@@ -31,6 +31,7 @@ class StripeServer:
     session_status: str = "open"
     refund_status: str = "succeeded"
     lost_answers: int = 0
+    still_has: int = 1900
     refunds: list[dict[str, Any]] = field(default_factory=list)
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
     forms: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -59,7 +60,11 @@ class StripeServer:
         return 404, {"error": {"type": "invalid_request_error", "message": "no such thing"}}
 
     def opened(self, asked: Asked) -> tuple[int, dict[str, Any]]:
-        """Stripe refuses a key that was used with other parameters."""
+        """Stripe refuses a name that is too long, and a key that was used with other parameters."""
+        if any("[name]" in field and len(value) > 250 for field, value in asked.form.items()):
+            return 400, {
+                "error": {"type": "invalid_request_error", "message": "Invalid string: at most 250 characters"}
+            }
         if asked.form != self.forms.setdefault(asked.idempotency_key, asked.form):
             message = "Keys for idempotent requests can only be used with the same parameters."
             return 400, {"error": {"type": "idempotency_error", "message": message}}
@@ -77,7 +82,7 @@ class StripeServer:
             "object": "refund",
             "status": self.refund_status,
             "failure_reason": None,
-            "amount": int(asked.form.get("amount", 1900)),
+            "amount": int(asked.form.get("amount", self.still_has)),
             "currency": "cny",
             "metadata": metadata,
         }

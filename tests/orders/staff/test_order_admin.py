@@ -13,10 +13,12 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from orders.admin import LABELS
+from orders.life import lifecycle
 from orders.mails import sending
 from orders.models import ATTENTION_TO_DO, Attention, Mail, Order, OrderStatus, PaymentEvent
 from orders.payments.inbox import EventOutcome
 from orders.payments.provider.interface import EventKind
+from orders.refund_records import RefundRequest
 from orders.staff.needs_attention import EXPLANATIONS, badge
 from orders.staff.needs_attention import LABELS as ATTENTION_LABELS
 from orders.staff.payment_admin import KINDS, OUTCOMES
@@ -222,6 +224,13 @@ def test_a_refund_asks_first_and_says_how_much_and_for_which_orders(client: Clie
         assert text in page
     assert "checked" not in page.partition('<input type="checkbox" name="units_back"')[2].partition(">")[0]
     assert status_of(order) == OrderStatus.PAID
+
+
+def test_the_total_of_a_bulk_refund_leaves_out_what_was_refunded_before(client: Client, order: Order) -> None:
+    client.post(ORDERS, received(order))
+    part = RefundRequest(refund_id=uuid4(), amount_minor=500, units_of_line={}, units_back=False)
+    lifecycle.refund_amount(order_id=order.pk, request=part)
+    assert "Total: 14.00 CNY." in client.post(ORDERS, chosen("refund_orders", order)).content.decode()
 
 
 def test_a_refund_keeps_the_units_sold_unless_staff_say_otherwise(client: Client, order: Order, item: SaleItem) -> None:

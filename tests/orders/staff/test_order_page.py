@@ -7,11 +7,16 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
-from orders.models import Order, OrderStatus, ShippingAddress
+from orders.life import lifecycle
+from orders.mails.message import message_of
+from orders.models import Mail, Order, OrderLine, OrderStatus, ShippingAddress
+from orders.refund_records import RefundRequest
 from orders.staff.order_page import STEPS
 from seckill.models import SaleItem
-from tests.steps.buying import order_of
+from shop.models import Product, Variant
+from tests.steps.buying import order_of, plain_order, with_address
 from tests.steps.staff import ORDERS, employee, messages_on
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
@@ -248,6 +253,33 @@ def test_the_packing_slip_has_address_articles_and_no_prices(client: Client, ord
     assert re.search("王小明.*上海.*人民路 1 号.*200000.*China.*12345", page, re.S)
     for text in ("19.00", "bad payer"):
         assert text not in page
+
+
+def test_a_part_that_was_refunded_before_shipping_is_not_sent(client: Client, buyer: User, item: SaleItem) -> None:
+    # Given three tins and a pot, of which one tin and the pot were refunded
+    pot = Variant.objects.create(product=Product.objects.create(name="Pot", slug="pot"), sku="POT", price_minor=500)
+    order = plain_order(item.variant, buyer, 3, 1900, status=OrderStatus.PAID, ended_at=timezone.now())
+    OrderLine.objects.create(order=order, variant=pot, units=1, unit_price_minor=500)
+    Order.objects.update(amount_minor=6200)
+    with_address(buyer)
+    tins, pots = order.lines.all()
+    part = RefundRequest(refund_id=uuid4(), amount_minor=2400, units_of_line={tins.pk: 1, pots.pk: 1}, units_back=False)
+    assert lifecycle.refund_amount(order_id=order.pk, request=part) is lifecycle.RefundOutcome.STARTED
+    # Then the slip has the two tins that go into the parcel
+    slip = client.get(f"{ORDERS}{order.pk}/packing-slip/").content.decode()
+    assert re.search(r'Longjing tea</td><td class="units">2</td>', slip)
+    assert "Pot" not in slip
+    # And so do the list, the page that asks before shipping, the mails and the buyer's page
+    for page in (ORDERS, step_url(order, "ship")):
+        assert re.search(r"2 × Longjing tea(?!, 1 × Pot)", client.get(page).content.decode())
+    assert lifecycle.ship(order_id=order.pk)
+    subjects = [message.subject for message in map(message_of, order.mails.order_by("pk")) if message]
+    assert subjects == ["Refund: 1 × Longjing tea, 1 × Pot", "On its way: 2 × Longjing tea"]
+    sent = message_of(order.mails.get(kind=Mail.Kind.SHIPPED))
+    assert sent is not None
+    assert "3 × CN¥19.00 · 1 refunded = CN¥57.00" in sent.body
+    client.force_login(buyer)
+    assert re.search(r"3 × CN¥19.00\s+· 1 refunded", client.get(order.get_absolute_url()).content.decode())
 
 
 def test_a_packing_slip_without_an_address_says_so(client: Client, order: Order) -> None:

@@ -1,0 +1,301 @@
+"""Invoices are documents: frozen rows with numbers without gaps, each refund with a credit note."""
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from threading import Barrier, Thread
+from unittest import mock
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.db.models import ProtectedError
+from django.db.utils import DatabaseError
+from django.test import Client
+from django.utils import translation
+
+from orders import tasks
+from orders.account.deletion import delete_account
+from orders.invoices.invoice import invoice_of
+from orders.invoices.numbering import number_waiting
+from orders.life import lifecycle
+from orders.models import Document, Order, OrderLine, OrderStatus, Payment, Refund, ShippingAddress
+from orders.payments.simulated.models import SimulatedSession
+from orders.refund_records import RefundRequest
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.steps.at_once import run_and_close
+from tests.steps.buying import ADDRESS, make_orders, new_buyers, order_of
+from tests.steps.paying import message, payment_of, send_webhook
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Died(BaseException):
+    pass
+
+
+@pytest.fixture
+def order(item: SaleItem, buyer: User) -> Order:
+    """19.00, to be paid."""
+    order = order_of(item, buyer)
+    ShippingAddress.objects.create(order=order, **ADDRESS)
+    return order
+
+
+def pay(order: Order) -> Payment:
+    payment = payment_of(order)
+    SimulatedSession.objects.filter(payment_id=payment.pk).update(status=SimulatedSession.Status.CAPTURED)
+    send_webhook(message(payment))
+    return payment
+
+
+def refund_part(order: Order, amount_minor: int) -> Refund:
+    asked = RefundRequest(refund_id=uuid4(), amount_minor=amount_minor, units_of_line={}, units_back=False)
+    assert lifecycle.refund_amount(order_id=order.pk, request=asked) is lifecycle.RefundOutcome.STARTED
+    return Refund.objects.get(pk=asked.refund_id)
+
+
+def numbers(kind: Document.Kind = Document.Kind.INVOICE) -> list[int | None]:
+    return list(Document.objects.filter(kind=kind).order_by("number").values_list("number", flat=True))
+
+
+def test_an_order_line_keeps_name_sku_and_options(order: Order, product: Product, as_buyer: Client) -> None:
+    Product.objects.filter(pk=product.pk).update(name_en="Dragon well", name_zh_hans="西湖龙井")
+    product.variants.update(sku="NEW", options_en="Large")
+    line = OrderLine.objects.get()
+    assert (str(line), line.sku, line.options) == ("1 × Longjing tea", "SKU-longjing", "")
+    with translation.override("zh-hans"):
+        assert str(line) == "1 × 龙井茶"
+    assert "Longjing tea" in as_buyer.get(order.get_absolute_url()).content.decode()
+    assert "龙井茶" in as_buyer.get(f"/zh-hans/orders/{order.number}/").content.decode()
+    (shown,) = as_buyer.get(f"/api/v1/orders/{order.number}/").json()["lines"]
+    assert (shown["name"], shown["sku"]) == ("Longjing tea", "SKU-longjing")
+
+
+def test_lines_that_were_ordered_before_get_their_texts_in_batches(item: SaleItem, buyer: User) -> None:
+    make_orders(5, buyer=buyer, item=item)
+    OrderLine.objects.update(sku="", texts={})
+    rows_of_before = import_module("orders.migrations.0003_rows_of_before")
+    with mock.patch.object(rows_of_before, "BATCH_MAX", 2), connection.schema_editor() as editor:
+        rows_of_before.fill_lines(None, editor)
+    assert set(OrderLine.objects.values_list("sku", "texts__name__zh_hans")) == {("SKU-longjing", "龙井茶")}
+
+
+def test_a_line_of_a_worker_of_the_release_before_has_its_texts_too(order: Order) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM orders_orderline")
+        cursor.execute(
+            "INSERT INTO orders_orderline (order_id, variant_id, units, unit_price_minor)"
+            " SELECT %s, id, 1, 1 FROM shop_variant",
+            [order.pk],
+        )
+    assert str(OrderLine.objects.get()) == "1 × Longjing tea"
+
+
+def test_an_invoice_is_written_with_the_payment_and_says_the_same_for_ever(
+    order: Order, product: Product, as_buyer: Client
+) -> None:
+    assert not Document.objects.exists()
+    pay(order)
+    document = Document.objects.get()
+    assert (document.kind, document.total_minor, document.number) == ("invoice", 1900, None)
+    before = as_buyer.get(f"/orders/{order.number}/invoice/").content.decode()
+    for words in ("Invoice INV-000001", "Longjing tea", "Li Lei", "CN¥19.00"):
+        assert words in before, words
+    # When everything that it was made of changes
+    Product.objects.update(name_en="Dragon well")
+    ShippingAddress.objects.update(name="Han Meimei")
+    OrderLine.objects.update(units=7, tax_percent=19)
+    Order.objects.update(amount_minor=1)
+    # Then it does not
+    after = as_buyer.get(f"/orders/{order.number}/invoice/").content.decode()
+    assert article_of(after) == article_of(before)
+
+
+def article_of(page: str) -> str:
+    return page.partition('<article class="panel invoice">')[2].partition("</article>")[0]
+
+
+def test_postgresql_refuses_to_change_a_document(order: Order) -> None:
+    pay(order)
+    document = Document.objects.get()
+    with pytest.raises(DatabaseError, match="does not change"), transaction.atomic():
+        Document.objects.update(total_minor=1)
+    number_waiting()
+    with pytest.raises(DatabaseError, match="does not change"), transaction.atomic():
+        Document.objects.update(number=7)
+    with pytest.raises(ProtectedError):
+        document.order.delete()
+
+
+def test_numbers_have_no_gaps_whatever_is_rolled_back_or_killed(item: SaleItem, buyer: User) -> None:
+    def die(name: str) -> None:
+        if name == "payments.before_commit":
+            raise Died
+
+    orders = [order_of(item, one) for one in new_buyers(3)]
+    payments = [payment_of(order) for order in orders]
+    send_webhook(message(payments[0]))
+    # The second payment is rolled back before its commit, and reported again later.
+    with mock.patch("shop.failpoints.reach", die), pytest.raises(Died):
+        send_webhook(message(payments[1]))
+    send_webhook(message(payments[2]))
+    # Numbering dies after its statement.
+    with pytest.raises(Died):
+        number_and_die()
+    assert numbers() == [None, None]
+    assert tasks.write_invoices() == 2
+    send_webhook(message(payments[1]))
+    assert tasks.write_invoices() == 1
+    assert tasks.write_invoices() == 0
+    assert numbers() == [1, 2, 3]
+    assert set(Document.objects.values_list("order", flat=True)) == {order.pk for order in orders}
+
+
+def number_and_die() -> None:
+    with transaction.atomic():
+        assert number_waiting() == 2
+        raise Died
+
+
+def test_payments_and_numberings_at_once_make_one_row_of_numbers(item: SaleItem) -> None:
+    SaleItem.objects.update(quantity=None)
+    payments = [payment_of(order) for order in make_unpaid(item, 8)]
+    start = Barrier(12)
+
+    def run(work: Callable[[], object]) -> Callable[[], None]:
+        def wait_and_work() -> None:
+            start.wait()
+            work()
+
+        return run_and_close(wait_and_work)
+
+    work: list[Callable[[], object]] = [partial(send_webhook, message(payment)) for payment in payments]
+    threads = [Thread(target=run(it)) for it in [*work, *[number_waiting] * 4]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    number_waiting()
+    assert numbers() == list(range(1, 9))
+
+
+def make_unpaid(item: SaleItem, count: int) -> list[Order]:
+    return [make_orders(1, buyer=one, item=item, status=OrderStatus.AWAITING_PAYMENT)[0] for one in new_buyers(count)]
+
+
+def test_a_payment_does_not_wait_for_a_numbering(item: SaleItem, order: Order) -> None:
+    """Otherwise the commits of all payments would come one after the other."""
+    other = order_of(item, new_buyers(1)[0])
+    pay(other)
+    done: list[str] = []
+    with transaction.atomic():
+        assert number_waiting() == 1
+        thread = Thread(target=run_and_close(lambda: done.append(pay(order).pk.hex)))
+        thread.start()
+        thread.join(timeout=20)
+        assert done
+    number_waiting()
+    assert numbers() == [1, 2]
+
+
+def test_each_refund_has_a_credit_note_and_all_stay(order: Order, as_buyer: Client, buyer: User) -> None:
+    pay(order)
+    OrderLine.objects.update(tax_percent=13)
+    refund_part(order, 500)
+    tasks.move_refunds()
+    assert not Document.objects.filter(kind="credit_note").exists()
+    deliver_refunds(order)
+    note = Document.objects.get(kind="credit_note")
+    assert note.total_minor == 500
+    lifecycle.refund(order_id=order.pk, units_back=False)
+    tasks.move_refunds()
+    deliver_refunds(order)
+    order.refresh_from_db()
+    assert order.status == OrderStatus.REFUNDED
+    # The page of a refunded order leads to the invoice, and that to both notes
+    assert f"/orders/{order.number}/invoice/" in as_buyer.get(order.get_absolute_url()).content.decode()
+    page = as_buyer.get(f"/orders/{order.number}/invoice/").content.decode()
+    for words in ("Invoice INV-000001", "CRN-000001", "CRN-000002", "CN¥19.00"):
+        assert words in page, words
+    path = f"/orders/{order.number}/invoice/{note.pk}"
+    text = as_buyer.get(f"{path}/").content.decode()
+    for words in ("Credit note CRN-000001", "INV-000001", "Part of the price, refunded", "CN¥5.00"):
+        assert words in text, words
+    assert as_buyer.get(f"{path}.pdf").content.startswith(b"%PDF-")
+    # And they outlive the account
+    delete_account(buyer.pk)
+    invoice = invoice_of(Document.objects.get(kind="invoice"))
+    assert invoice.buyer[0] == "Li Lei"
+    assert Document.objects.count() == 3
+
+
+def deliver_refunds(order: Order) -> None:
+    for refund in Refund.objects.filter(order=order, status=Refund.Status.DUE):
+        assert refund.payment is not None
+        send_webhook(message(refund.payment, "refund_paid", refund=str(refund.pk), amount_minor=refund.amount_minor))
+
+
+def test_a_refund_that_fails_after_all_is_corrected_too(order: Order) -> None:
+    payment = pay(order)
+    refund = refund_part(order, 500)
+    deliver_refunds(order)
+    failed = message(payment, "refund_failed", refund=str(refund.pk))
+    for _ in range(2):
+        send_webhook(failed)
+    kinds = list(Document.objects.order_by("pk").values_list("kind", "total_minor"))
+    assert kinds == [("invoice", 1900), ("credit_note", 500), ("debit_note", 500)]
+
+
+def test_money_that_an_order_did_not_take_has_no_document(order: Order) -> None:
+    payment = payment_of(order)
+    send_webhook(message(payment, amount_minor=1500))
+    tasks.move_refunds()
+    assert tasks.write_invoices() == 0
+    assert not Document.objects.exists()
+
+
+def test_what_the_release_before_has_sold_gets_its_documents(buyer: User, item: SaleItem) -> None:
+    sold = make_orders(2, buyer=buyer, item=item)
+    (refunded,) = make_orders(1, buyer=buyer, item=item, status=OrderStatus.REFUNDED)
+    make_orders(1, buyer=buyer, item=item, status=OrderStatus.EXPIRED)
+    Order.objects.filter(pk=refunded.pk).update(refunded_minor=1900)
+    Refund.objects.create(order=refunded, amount_minor=1900, status=Refund.Status.REFUNDED)
+    assert tasks.write_invoices() > 0
+    while tasks.write_invoices():
+        pass
+    assert numbers() == [1, 2, 3]
+    assert numbers(Document.Kind.CREDIT_NOTE) == [1]
+    assert {it.order_id for it in Document.objects.all()} == {order.pk for order in (*sold, refunded)}
+
+
+def test_staff_open_print_and_export_documents(client: Client, order: Order, shop_manager: User) -> None:
+    pay(order)
+    tasks.write_invoices()
+    client.force_login(shop_manager)
+    url = "/admin/orders/document/"
+    document = Document.objects.get()
+    assert "INV-000001" in client.get(url).content.decode()
+    assert "INV-000001" in client.get(url, {"q": "inv-1"}).content.decode()
+    assert "INV-000001" in client.get(url, {"q": order.shown_code}).content.decode()
+    assert "INV-000001" not in client.get(url, {"q": "INV-2"}).content.decode()
+    page = client.get(f"{url}{document.pk}/change/").content.decode()
+    assert f"{url}{document.pk}/print/" in page
+    printed = client.get(f"{url}{document.pk}/print/").content.decode()
+    assert "Invoice INV-000001" in printed
+    assert "Li Lei" in printed
+    assert client.get(f"{url}{document.pk}/pdf/").content.startswith(b"%PDF-")
+    table = client.post(f"{url}export/", {"format": "0"})
+    assert b"INV-000001" in table.content
+    assert b"19.00" in table.content
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM orders_document")
+        assert cursor.fetchone() == (1,)
+
+
+def test_only_staff_who_may_see_orders_see_documents(client: Client, buyer: User, order: Order) -> None:
+    pay(order)
+    client.force_login(buyer)
+    assert client.get(f"/admin/orders/document/{Document.objects.get().pk}/pdf/").status_code in (302, 403)
