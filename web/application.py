@@ -11,7 +11,6 @@ no way to stop waiting.
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from http import HTTPStatus
 from io import BytesIO
 from typing import Any
 
@@ -82,9 +81,13 @@ class FrontDoor:
         text = scope.headers.get("content-length", "")
         length = int(text) if text.isdecimal() else 0
         try:
-            body = await self._bodies.receive(protocol, length=length) if length else b""
+            with self._bodies.place(scope.path, length=length):
+                body = await self._bodies.receive(protocol) if length else b""
+                return await self._answer_to(scope, body)
         except BodyRefused as refused:
-            return refusal(environ_of(scope), status=refused.status)
+            return refusal(environ_of(scope), status=refused.status, is_body_unread=True)
+
+    async def _answer_to(self, scope: Scope, body: bytes) -> RawAnswer:
         call = read_call(scope, body)
         if call is not None and self._gate and (answer := self._gate.answer(call)):
             return answer
@@ -112,37 +115,32 @@ class FrontDoor:
         return answer
 
 
-def refusal(environ: dict[str, Any], *, status: int) -> RawAnswer:
+def refusal(environ: dict[str, Any], *, status: int, is_body_unread: bool = False) -> RawAnswer:
     """The answer to a request that was not given to Django."""
     with override(language_of(environ)):
-        response = refusal_of(status)
+        response, detail = refusal_of(status)
         if not environ["PATH_INFO"].startswith("/api/"):
-            detail = _("The shop is temporarily unavailable. Please try again in a moment.")
-            text = detail if status == 503 else HTTPStatus(status).phrase
-            plain = HttpResponse(text, status=status, content_type="text/plain; charset=utf-8")
+            plain = HttpResponse(detail, status=status, content_type="text/plain; charset=utf-8")
             if "Retry-After" in response:
                 plain["Retry-After"] = response["Retry-After"]
             response = plain
-    # The rest of the body is not read, so the connection cannot be used for another request.
-    headers = [*response.items(), ("Connection", "close")]
-    if environ["SERVER_PROTOCOL"] == "HTTP/2":
-        headers.pop()
+    headers = list(response.items())
+    # A connection with an unread body cannot be used for another request. Under HTTP/2 the body has a stream of its own.
+    if is_body_unread and environ["SERVER_PROTOCOL"] != "HTTP/2":
+        headers.append(("Connection", "close"))
     return status, headers, response.content
 
 
-def refusal_of(status: int) -> HttpResponse:
+def refusal_of(status: int) -> tuple[HttpResponse, str]:
+    """The problem, and its sentence for people."""
     if status == 413:
-        return problem(
-            status=413, code="body_too_large", title=_("Bad request"), detail=_("The request body is too large.")
-        )
+        detail = _("The request body is too large.")
+        return problem(status=413, code="body_too_large", title=_("Bad request"), detail=detail), detail
     if status == 408:
-        return problem(
-            status=408,
-            code="body_too_slow",
-            title=_("The request did not arrive in time"),
-            detail=_("The body of the request was not complete in time. Please send it again."),
-        )
-    return problem(**OUTAGE)
+        detail = _("The body of the request was not complete in time. Please send it again.")
+        title = _("The request did not arrive in time")
+        return problem(status=408, code="body_too_slow", title=title, detail=detail), detail
+    return problem(**OUTAGE), str(OUTAGE["detail"])
 
 
 def language_of(environ: dict[str, Any]) -> str:
