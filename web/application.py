@@ -125,7 +125,7 @@ def refusal(environ: dict[str, Any], *, status: int, is_body_unread: bool = Fals
                 plain["Retry-After"] = response["Retry-After"]
             response = plain
     headers = list(response.items())
-    # A connection with an unread body cannot be used for another request. Under HTTP/2 the body has a stream of its own.
+    # A connection with an unread body is of no use for another request. Under HTTP/2 the body has a stream of its own.
     if is_body_unread and environ["SERVER_PROTOCOL"] != "HTTP/2":
         headers.append(("Connection", "close"))
     return status, headers, response.content

@@ -1,8 +1,8 @@
 """Receives the bodies of requests in the event loop, within bounds of time and memory.
 
-A body is refused by its announced length. A call of the API and an ordinary form are small, and each connection has at
-most one such body, so the number of connections bounds their memory. Larger bodies share a bounded memory until they are
-answered, those for the admin apart from the others: sockets that announce much keep out only others that announce much.
+A body is refused by its announced length. A call of the API and an ordinary form are small, and the number of
+connections bounds how many there are. Larger bodies share a bounded memory until they are answered, those for the admin
+apart from the others: sockets that announce much keep out only others that announce much.
 """
 
 import asyncio
