@@ -23,7 +23,7 @@ from granian.rsgi import HTTPProtocol, ProtocolClosed, Scope  # type: ignore[att
 from shop.http.problems import OUTAGE, problem
 from web.bodies import Bodies, BodyRefused
 from web.lanes import Lane, LaneFull
-from web.reservations.calls import OrdinaryCall, read_call
+from web.reservations.calls import Kind, OrdinaryCall, read_call
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers
 from web.reservations.hot_lane import HotLane
@@ -57,6 +57,8 @@ class FrontDoor:
         self._shells = shells
         self._warm_start = warm_start
         self._bodies = Bodies()
+        # The event loop itself does not keep its tasks alive.
+        self._asking: set[asyncio.Task[None]] = set()
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Called by granian in each of its processes, before the process takes connections."""
@@ -90,18 +92,41 @@ class FrontDoor:
     async def _answer_to(self, scope: Scope, body: bytes) -> RawAnswer:
         call = read_call(scope, body)
         if call is not None and self._gate and (answer := self._gate.answer(call)):
+            if self._gate.must_ask(call):
+                self._ask_view(self._gate, call, scope)
             return answer
-        lane = next(lane for lane in self._lanes if lane.path.fullmatch(scope.path))
         try:
-            answer = await lane.run(lambda: self._answer_in_thread(call, scope, body))
+            answer = await self._lane_of(scope).run(lambda: self._answer_in_thread(call, scope, body))
         except LaneFull:
-            return refusal(environ_of(scope), status=503)
+            answer = refusal(environ_of(scope), status=503)
         except Exception:
             log.exception("request_failed", path=scope.path)
             return 500, [("Content-Type", "text/plain")], b""
-        if call is not None and self._gate and (seconds := self._gate.learn(call, answer)):
+        if call is None or self._gate is None:
+            return answer
+        if call.kind is Kind.SALE_LIVE and answer[0] >= 500:
+            # The gate may know the figures by now, and which items the sale has.
+            return self._gate.answer(call) or answer
+        if seconds := self._gate.learn(call, answer):
             await asyncio.sleep(seconds)
         return answer
+
+    def _lane_of(self, scope: Scope) -> Lane:
+        return next(lane for lane in self._lanes if lane.path.fullmatch(scope.path))
+
+    def _ask_view(self, gate: Gate, call: OrdinaryCall, scope: Scope) -> None:
+        """Let the gate learn from the view, while nobody waits for its answer."""
+        environ = environ_of(scope)
+        # The gate learns nothing from a 304.
+        environ.pop("HTTP_IF_NONE_MATCH", None)
+
+        async def ask() -> None:
+            with suppress(Exception):
+                gate.learn(call, await self._lane_of(scope).run(lambda: call_wsgi(self._wsgi, environ)))
+
+        task = asyncio.create_task(ask())
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
 
     def _answer_in_thread(self, call: OrdinaryCall | None, scope: Scope, body: bytes) -> RawAnswer:
         """Raises the errors of the WSGI application."""
