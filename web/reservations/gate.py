@@ -26,7 +26,8 @@ from shop.times.timestamps import now_ms
 from web.reservations.answer_counts import gate_answers
 from web.reservations.calls import Kind, OrdinaryCall
 from web.reservations.headers import LIVE, NOT_MODIFIED, UNREPEATABLE, HeaderTemplate, Rendered, ViewAnswers
-from web.reservations.snapshots import AWAY, Away, Clock, Snapshot, Snapshots
+from web.reservations.item_reading import Clock
+from web.reservations.snapshots import AWAY, Away, Snapshot, Snapshots
 from web.wsgi_request import RawAnswer
 
 # How long all clients get the same bytes: rendering takes ten times as long as answering.
