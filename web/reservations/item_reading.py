@@ -49,8 +49,8 @@ class Clock:
         return self.now_ms + 1 + math.ceil((now_s - self.sent_s) * 1000)
 
 
-# The answers for one item: the values of FIELDS, which keys exist, the latest reservations, the backlog. Equal to those of the time
-# before if nothing has changed. Each may be an error of the server.
+# The answers for one item: the values of FIELDS, which keys exist, the latest reservations, the backlog. They are equal
+# to those of the time before if nothing has changed. Each may be an error of the server.
 Answers = tuple[Any, Any, Any, Any]
 
 
