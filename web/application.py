@@ -9,6 +9,7 @@ no way to stop waiting.
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
@@ -57,6 +58,7 @@ class FrontDoor:
         self._shells = shells
         self._warm_start = warm_start
         self._bodies = Bodies()
+        self._report_again_s = 0.0
         # The event loop itself does not keep its tasks alive.
         self._asking: set[asyncio.Task[None]] = set()
 
@@ -73,9 +75,12 @@ class FrontDoor:
                 host = scope.authority or headers.get("host") or ""
                 asked: Any = {"method": method, "path": path, "host": host, "headers": headers}
                 asked["query"] = scope.query_string
-                answer = self._shells.find(**asked)
-                # A page that is not in memory or too old must be rendered first.
-                answer = answer or await self._shells.answer(**asked)
+                try:
+                    answer = self._shells.find(**asked)
+                    # A page that is not in memory or too old must be rendered first.
+                    answer = answer or await self._shells.answer(**asked)
+                except Exception:
+                    self._report("pages_failed")
             protocol.response_bytes(*(answer or await self._answer(scope, protocol)))
 
     async def _answer(self, scope: Scope, protocol: HTTPProtocol) -> RawAnswer:
@@ -90,10 +95,8 @@ class FrontDoor:
             return refusal(environ_of(scope), status=refused.status, is_body_unread=True)
 
     async def _answer_to(self, scope: Scope, body: bytes) -> RawAnswer:
-        call = read_call(scope, body)
-        if call is not None and self._gate and (answer := self._gate.answer(call)):
-            if self._gate.must_ask(call):
-                self._ask_view(self._gate, call, scope)
+        call, answer = self._ask_gate(scope, body)
+        if answer is not None:
             return answer
         try:
             answer = await self._lane_of(scope).run(lambda: self._answer_in_thread(call, scope, body))
@@ -106,10 +109,34 @@ class FrontDoor:
             return answer
         if call.kind is Kind.SALE_LIVE and answer[0] >= 500:
             # The gate may know the figures by now, and which items the sale has.
-            return self._gate.answer(call) or answer
-        if seconds := self._gate.learn(call, answer):
+            return self._ask_gate(scope, body)[1] or answer
+        try:
+            seconds = self._gate.learn(call, answer)
+        except Exception:
+            self._report("gate_failed")
+            seconds = 0.0
+        if seconds:
             await asyncio.sleep(seconds)
         return answer
+
+    def _ask_gate(self, scope: Scope, body: bytes) -> tuple[OrdinaryCall | None, RawAnswer | None]:
+        """The call, if it is an ordinary one, and the gate's answer, if it has one. After an error Django decides."""
+        try:
+            call = read_call(scope, body)
+            answer = self._gate.answer(call) if call is not None and self._gate else None
+            if call is not None and answer is not None and self._gate and self._gate.must_ask(call):
+                self._ask_view(self._gate, call, scope)
+        except Exception:
+            self._report("gate_failed")
+            return None, None
+        return call, answer
+
+    def _report(self, event: str) -> None:
+        """Log the error, at most one a second: it may come with each call of a stampede."""
+        now_s = time.monotonic()
+        if now_s >= self._report_again_s:
+            self._report_again_s = now_s + 1
+            log.exception(event)
 
     def _lane_of(self, scope: Scope) -> Lane:
         return next(lane for lane in self._lanes if lane.path.fullmatch(scope.path))
@@ -130,8 +157,11 @@ class FrontDoor:
 
     def _answer_in_thread(self, call: OrdinaryCall | None, scope: Scope, body: bytes) -> RawAnswer:
         """Raises the errors of the WSGI application."""
-        if call is not None and (answer := self._hot_lane.answer(call)):
-            return answer
+        try:
+            if call is not None and (answer := self._hot_lane.answer(call)):
+                return answer
+        except Exception:
+            self._report("hot_lane_failed")
         environ = environ_of(scope)
         environ["wsgi.input"] = BytesIO(body)
         answer = call_wsgi(self._wsgi, environ)

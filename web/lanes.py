@@ -17,6 +17,9 @@ from web.addresses import LIVE, ORDERS, RESERVE, WEBHOOK
 
 T = TypeVar("T")
 
+# The answer to a call that was given up.
+GIVEN_UP = object()
+
 
 class LaneFull(Exception):
     """No thread of the lane became free in time. The call has not begun."""
@@ -44,11 +47,14 @@ class Lane:
         self._calls.put(call)
         timer = loop.call_later(self._waiting_seconds_max, call.give_up)
         try:
-            return cast(T, await call.answer)
+            answer = await call.answer
         finally:
             timer.cancel()
             # Where the client has gone, a call that has not begun does not begin.
-            call.claim()
+            call.withdraw()
+        if answer is GIVEN_UP:
+            raise LaneFull
+        return cast(T, answer)
 
     def _start_threads(self) -> None:
         for number in range(self.threads):
@@ -58,6 +64,10 @@ class Lane:
     def _work(self) -> None:
         while True:
             self._calls.get().run()
+
+
+def nothing() -> None:
+    """The work of a call that was given up."""
 
 
 class WaitingCall:
@@ -78,8 +88,16 @@ class WaitingCall:
         return True
 
     def give_up(self) -> None:
-        if self.claim() and not self.answer.done():
-            self.answer.set_exception(LaneFull())
+        if self.withdraw() and not self.answer.done():
+            # An error would have a traceback, and in its frames the body.
+            self.answer.set_result(GIVEN_UP)
+
+    def withdraw(self) -> bool:
+        """Whether the call has not begun; then it never will. Its body goes, while the list still has the call."""
+        if not self.claim():
+            return False
+        self._work = nothing
+        return True
 
     def run(self) -> None:
         """In a thread of the lane."""

@@ -90,22 +90,23 @@ class Snapshots:
 
     def find(self, item_id: int) -> Snapshot | Away | None:
         """The item's snapshot, if there is a recent one. AWAY: its server does not answer."""
-        now_s = self.clock_s()
-        if item_id in self._asked_s:
+        now_s, is_watched = self.clock_s(), item_id in self._asked_s
+        if is_watched:
             self._asked_s[item_id] = now_s
         snapshot = self._snapshots.get(item_id)
         if snapshot is not None and now_s - snapshot.clock.sent_s <= AGE_SECONDS_MAX:
             return snapshot
         server = server_of(item_id)
-        self._wake_reader(server)
+        if is_watched:
+            self._wake_reader(server)
         return AWAY if now_s < self._away_until_s.get(server, 0.0) else None
 
     def _wake_reader(self, server: object) -> None:
-        reader = self._readers.get(server)
-        if reader is None:
-            with self._lock:
-                reader = self._readers.setdefault(server, LazyThread(partial(self._refresh_asked, server), name="gate"))
-        reader.wake()
+        with self._lock:
+            reader = self._readers.get(server)
+            if reader is None:
+                reader = self._readers[server] = LazyThread(partial(self._refresh_asked, server), name="gate")
+            reader.wake()
 
     def hold_back_seconds(self, item_id: int) -> float:
         """How long a yes must be held back, so that a repeated call hears it again in every process.
@@ -120,8 +121,14 @@ class Snapshots:
         return max(snapshot.open_since_s + AGE_SECONDS_MAX - self.clock_s(), 0.0)
 
     def _refresh_asked(self, server: object) -> None:
-        """Read the items of the server as long as somebody asks for one of them."""
-        while item_ids := [item_id for item_id in self._asked_lately() if server_of(item_id) is server]:
+        """Read the items of the server as long as somebody asks for one of them. Then its thread ends.
+
+        After a failover there are other servers, and those that are gone must not keep threads.
+        """
+        while True:
+            item_ids = self._asked_of(server)
+            if not item_ids and self._is_done_with(server):
+                return
             started_s, worked_s = self.clock_s(), time.thread_time()
             try:
                 self.refresh(item_ids)
@@ -135,6 +142,18 @@ class Snapshots:
                 log.exception("gate_not_refreshed")
                 pause_seconds = 1.0
             time.sleep(max(pause_seconds, 0.001))
+
+    def _asked_of(self, server: object) -> list[int]:
+        return [item_id for item_id in self._asked_lately() if server_of(item_id) is server]
+
+    def _is_done_with(self, server: object) -> bool:
+        with self._lock:
+            # An item may have been asked for just now, by a caller who woke this thread and no other.
+            if self._asked_of(server):
+                return False
+            self._readers.pop(server).stop()
+            self._away_until_s.pop(server, None)
+            return True
 
     def _asked_lately(self) -> list[int]:
         since_s = self.clock_s() - ASKED_SECONDS

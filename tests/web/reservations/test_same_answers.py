@@ -248,6 +248,16 @@ def test_the_etag_changes_with_the_figures_alone(item: SaleItem, store: Any, sha
     assert third["ETag"] != first["ETag"]
 
 
+@pytest.mark.parametrize("kind", ["sale-items", "sales"])
+def test_a_weak_etag_of_a_proxy_is_known_too(item: SaleItem, shadow: Shadow, kind: str) -> None:
+    path = f"/api/v1/{kind}/{item.pk if kind == 'sale-items' else item.sale_id}/live/"
+    etag = APIClient().get(path)["ETag"]
+    for known in (f"W/{etag}", etag):
+        assert APIClient().get(path, HTTP_IF_NONE_MATCH=known).status_code == 304
+    assert APIClient().get(path, HTTP_IF_NONE_MATCH=f'W/"{"0" * 24}"').status_code == 200
+    assert shadow.answered == [True] * 4
+
+
 def test_answers_of_the_gate_are_counted(
     item: SaleItem, buyer: User, pass_for: PassFor, store: Any, shadow: Shadow, client: Client
 ) -> None:
