@@ -2,7 +2,7 @@
 
 Reserving with a pass asks the reservation store alone, so it has a lane that PostgreSQL and the payment providers
 cannot fill. Buyers who pay, messages of payment providers and staff have lanes that a crowd at an opening cannot fill.
-Health checks have a lane of their own.
+Searches, which anybody may send in any number, have a small lane, and health checks one of their own.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar, cast
 
-from web.addresses import LIVE, ORDERS, RESERVE, WEBHOOK
+from web.addresses import CATALOGUE, LIVE, ORDERS, RESERVE, WEBHOOK
 
 T = TypeVar("T")
 
@@ -139,6 +139,8 @@ def lanes() -> list[Lane]:
             waiting_seconds_max=5,
         ),
         Lane("admin", path=r"/admin/(?s:.*)", threads=2, waiting_seconds_max=5),
+        # Anybody can search, and a search may take PostgreSQL long. Passes and sign-ins do not wait for it.
+        Lane("catalogue", path=CATALOGUE, threads=2, waiting_seconds_max=2),
         # Everything else. At an opening these are passes, sale pages and the status of reservations.
-        Lane("pages", path=r"(?s:.*)", threads=8, waiting_seconds_max=2),
+        Lane("pages", path=r"(?s:.*)", threads=6, waiting_seconds_max=2),
     ]
