@@ -21,12 +21,12 @@ from seckill.live.answer import live_body, live_etag, sale_live_body
 from seckill.live.opening import waiting_pages
 from seckill.outcomes import Outcome
 from seckill.passes.passes import Pass
+from seckill.store.portions import Clock
 from shop.background.shared_counts import SharedCounts
 from shop.times.timestamps import now_ms
 from web.reservations.answer_counts import gate_answers
 from web.reservations.calls import Kind, OrdinaryCall
 from web.reservations.headers import LIVE, NOT_MODIFIED, UNREPEATABLE, HeaderTemplate, Rendered, ViewAnswers
-from web.reservations.item_reading import Clock
 from web.reservations.snapshots import AWAY, Away, Snapshot, Snapshots
 from web.wsgi_request import RawAnswer
 

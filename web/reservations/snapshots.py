@@ -20,8 +20,9 @@ from seckill.items.item_state import SCAN_COUNT
 from seckill.ledger import Counters
 from seckill.store.client import StoreUnreachable, ask, note_moved, server_of
 from seckill.store.keys import keys_of
+from seckill.store.portions import Answers, Clock, Portion, read_portion
 from shop.background.lazy_thread import LazyThread
-from web.reservations.item_reading import Answers, Clock, Portion, ReadItem, read_portion, understood
+from web.reservations.item_reading import ReadItem, understood
 from web.reservations.known_reservations import KnownReservations
 
 log = structlog.get_logger(__name__)
