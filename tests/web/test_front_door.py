@@ -1,7 +1,8 @@
 """The front door with parts that fail or have no room: the view answers, and connections stay open."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -37,10 +38,10 @@ class Protocol:
         self.answer: RawAnswer | None = None
 
     def response_bytes(self, *answer: Any) -> None:
-        self.answer = answer  # type: ignore[assignment]
+        self.answer = answer
 
 
-def told(scope: Scope, *, lane: type[Lane] = Lane, **broken: Any) -> RawAnswer:
+def told(scope: Scope, *, lane: type[Lane] = Lane, broken: Mapping[str, Any] = MappingProxyType({})) -> RawAnswer:
     """What the front door answers, with some of its parts broken."""
     views, shells = ViewAnswers(), Shells(django)
     parts: dict[str, Any] = {"gate": Gate(views=views), "hot_lane": HotLane(views=views), "shells": shells, **broken}
@@ -69,7 +70,7 @@ class Broken:
 @pytest.mark.parametrize(("part", "path"), [("gate", LIVE), ("hot_lane", LIVE), ("shells", "/")])
 def test_a_part_with_a_bug_leaves_the_call_to_the_view(part: str, path: str) -> None:
     with capture_logs() as lines:
-        status, _headers, body = told(Scope("GET", path), **{part: Broken()})
+        status, _headers, body = told(Scope("GET", path), broken={part: Broken()})
     assert (status, body) == (200, b"the view's answer")
     assert [line["log_level"] for line in lines] == ["error"]
 

@@ -32,5 +32,6 @@ def understood(answers: Answers, *, incarnation: bytes) -> ReadItem | None:
     if condition_of(item, *parts, now=incarnation) is not Condition.VERIFIED:
         return None
     counters = counters_from(item, now_ms=0, backlog=backlog)
-    verification = item.get(b"verification")
-    return counters and ReadItem(answers, incarnation, counters=counters, verification=verification)
+    if counters is None:
+        return None
+    return ReadItem(answers, incarnation, counters=counters, verification=item.get(b"verification"))
