@@ -14,9 +14,11 @@ STATUS = re.compile(r"/api/v1/reservations/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a
 RESERVE = r"/api/v1/sale-items/\d+/reservations/"
 LIVE = r"/api/v1/(sale-items|sales)/\d+/live/"
 WEBHOOK = r"/api/v1/payments/[^/]+/webhook/"
-ORDERS = r"(/api/v1|/[a-z]+-[a-z]+)?/(orders|pay|checkout)/(?s:.*)"
 
 LANGUAGE = rf"(?:(?:{'|'.join(OTHER_LANGUAGES)})/)?"
+# Lists, searches, and products whose page is not in memory.
+CATALOGUE = rf"/(?:api/v1/|{LANGUAGE})(search|products|categories)/(?s:.*)"
+ORDERS = rf"/(?:api/v1/|{LANGUAGE})(orders|pay|checkout)/(?s:.*)"
 SLUG = r"[-a-zA-Z0-9_]{1,200}"
 # The home page and the pages of sales, products and categories, in each language.
 PUBLIC_PAGE = re.compile(rf"/{LANGUAGE}(?:sales/[1-9][0-9]{{0,17}}/|products/(?:{SLUG}/)?|categories/{SLUG}/)?")

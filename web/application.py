@@ -9,9 +9,9 @@ no way to stop waiting.
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from http import HTTPStatus
 from io import BytesIO
 from typing import Any
 
@@ -24,7 +24,7 @@ from granian.rsgi import HTTPProtocol, ProtocolClosed, Scope  # type: ignore[att
 from shop.http.problems import OUTAGE, problem
 from web.bodies import Bodies, BodyRefused
 from web.lanes import Lane, LaneFull
-from web.reservations.calls import OrdinaryCall, read_call
+from web.reservations.calls import Kind, OrdinaryCall, read_call
 from web.reservations.gate import Gate
 from web.reservations.headers import ViewAnswers
 from web.reservations.hot_lane import HotLane
@@ -58,6 +58,9 @@ class FrontDoor:
         self._shells = shells
         self._warm_start = warm_start
         self._bodies = Bodies()
+        self._report_again_s = 0.0
+        # The event loop itself does not keep its tasks alive.
+        self._asking: set[asyncio.Task[None]] = set()
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Called by granian in each of its processes, before the process takes connections."""
@@ -72,9 +75,12 @@ class FrontDoor:
                 host = scope.authority or headers.get("host") or ""
                 asked: Any = {"method": method, "path": path, "host": host, "headers": headers}
                 asked["query"] = scope.query_string
-                answer = self._shells.find(**asked)
-                # A page that is not in memory or too old must be rendered first.
-                answer = answer or await self._shells.answer(**asked)
+                try:
+                    answer = self._shells.find(**asked)
+                    # A page that is not in memory or too old must be rendered first.
+                    answer = answer or await self._shells.answer(**asked)
+                except Exception:
+                    self._report("pages_failed")
             protocol.response_bytes(*(answer or await self._answer(scope, protocol)))
 
     async def _answer(self, scope: Scope, protocol: HTTPProtocol) -> RawAnswer:
@@ -82,28 +88,80 @@ class FrontDoor:
         text = scope.headers.get("content-length", "")
         length = int(text) if text.isdecimal() else 0
         try:
-            body = await self._bodies.receive(protocol, length=length) if length else b""
+            with self._bodies.place(scope.path, length=length):
+                body = await self._bodies.receive(protocol) if length else b""
+                return await self._answer_to(scope, body)
         except BodyRefused as refused:
-            return refusal(environ_of(scope), status=refused.status)
-        call = read_call(scope, body)
-        if call is not None and self._gate and (answer := self._gate.answer(call)):
+            return refusal(environ_of(scope), status=refused.status, is_body_unread=True)
+
+    async def _answer_to(self, scope: Scope, body: bytes) -> RawAnswer:
+        call, answer = self._ask_gate(scope, body)
+        if answer is not None:
             return answer
-        lane = next(lane for lane in self._lanes if lane.path.fullmatch(scope.path))
         try:
-            answer = await lane.run(lambda: self._answer_in_thread(call, scope, body))
+            answer = await self._lane_of(scope).run(lambda: self._answer_in_thread(call, scope, body))
         except LaneFull:
-            return refusal(environ_of(scope), status=503)
+            answer = refusal(environ_of(scope), status=503)
         except Exception:
             log.exception("request_failed", path=scope.path)
             return 500, [("Content-Type", "text/plain")], b""
-        if call is not None and self._gate and (seconds := self._gate.learn(call, answer)):
+        if call is None or self._gate is None:
+            return answer
+        if call.kind is Kind.SALE_LIVE and answer[0] >= 500:
+            # The gate may know the figures by now, and which items the sale has.
+            return self._ask_gate(scope, body)[1] or answer
+        try:
+            seconds = self._gate.learn(call, answer)
+        except Exception:
+            self._report("gate_failed")
+            seconds = 0.0
+        if seconds:
             await asyncio.sleep(seconds)
         return answer
 
+    def _ask_gate(self, scope: Scope, body: bytes) -> tuple[OrdinaryCall | None, RawAnswer | None]:
+        """The call, if it is an ordinary one, and the gate's answer, if it has one. After an error Django decides."""
+        try:
+            call = read_call(scope, body)
+            answer = self._gate.answer(call) if call is not None and self._gate else None
+            if call is not None and answer is not None and self._gate and self._gate.must_ask(call):
+                self._ask_view(self._gate, call, scope)
+        except Exception:
+            self._report("gate_failed")
+            return None, None
+        return call, answer
+
+    def _report(self, event: str) -> None:
+        """Log the error, at most one a second: it may come with each call of a stampede."""
+        now_s = time.monotonic()
+        if now_s >= self._report_again_s:
+            self._report_again_s = now_s + 1
+            log.exception(event)
+
+    def _lane_of(self, scope: Scope) -> Lane:
+        return next(lane for lane in self._lanes if lane.path.fullmatch(scope.path))
+
+    def _ask_view(self, gate: Gate, call: OrdinaryCall, scope: Scope) -> None:
+        """Let the gate learn from the view, while nobody waits for its answer."""
+        environ = environ_of(scope)
+        # The gate learns nothing from a 304.
+        environ.pop("HTTP_IF_NONE_MATCH", None)
+
+        async def ask() -> None:
+            with suppress(Exception):
+                gate.learn(call, await self._lane_of(scope).run(lambda: call_wsgi(self._wsgi, environ)))
+
+        task = asyncio.create_task(ask())
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
     def _answer_in_thread(self, call: OrdinaryCall | None, scope: Scope, body: bytes) -> RawAnswer:
         """Raises the errors of the WSGI application."""
-        if call is not None and (answer := self._hot_lane.answer(call)):
-            return answer
+        try:
+            if call is not None and (answer := self._hot_lane.answer(call)):
+                return answer
+        except Exception:
+            self._report("hot_lane_failed")
         environ = environ_of(scope)
         environ["wsgi.input"] = BytesIO(body)
         answer = call_wsgi(self._wsgi, environ)
@@ -112,37 +170,32 @@ class FrontDoor:
         return answer
 
 
-def refusal(environ: dict[str, Any], *, status: int) -> RawAnswer:
+def refusal(environ: dict[str, Any], *, status: int, is_body_unread: bool = False) -> RawAnswer:
     """The answer to a request that was not given to Django."""
     with override(language_of(environ)):
-        response = refusal_of(status)
+        response, detail = refusal_of(status)
         if not environ["PATH_INFO"].startswith("/api/"):
-            detail = _("The shop is temporarily unavailable. Please try again in a moment.")
-            text = detail if status == 503 else HTTPStatus(status).phrase
-            plain = HttpResponse(text, status=status, content_type="text/plain; charset=utf-8")
+            plain = HttpResponse(detail, status=status, content_type="text/plain; charset=utf-8")
             if "Retry-After" in response:
                 plain["Retry-After"] = response["Retry-After"]
             response = plain
-    # The rest of the body is not read, so the connection cannot be used for another request.
-    headers = [*response.items(), ("Connection", "close")]
-    if environ["SERVER_PROTOCOL"] == "HTTP/2":
-        headers.pop()
+    headers = list(response.items())
+    # A connection with an unread body is of no use for another request. Under HTTP/2 the body has a stream of its own.
+    if is_body_unread and environ["SERVER_PROTOCOL"] != "HTTP/2":
+        headers.append(("Connection", "close"))
     return status, headers, response.content
 
 
-def refusal_of(status: int) -> HttpResponse:
+def refusal_of(status: int) -> tuple[HttpResponse, str]:
+    """The problem, and its sentence for people."""
     if status == 413:
-        return problem(
-            status=413, code="body_too_large", title=_("Bad request"), detail=_("The request body is too large.")
-        )
+        detail = _("The request body is too large.")
+        return problem(status=413, code="body_too_large", title=_("Bad request"), detail=detail), detail
     if status == 408:
-        return problem(
-            status=408,
-            code="body_too_slow",
-            title=_("The request did not arrive in time"),
-            detail=_("The body of the request was not complete in time. Please send it again."),
-        )
-    return problem(**OUTAGE)
+        detail = _("The body of the request was not complete in time. Please send it again.")
+        title = _("The request did not arrive in time")
+        return problem(status=408, code="body_too_slow", title=title, detail=detail), detail
+    return problem(**OUTAGE), str(OUTAGE["detail"])
 
 
 def language_of(environ: dict[str, Any]) -> str:

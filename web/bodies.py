@@ -1,18 +1,29 @@
-"""Receives the bodies of requests in the event loop, within bounds of time and memory."""
+"""Receives the bodies of requests in the event loop, within bounds of time and memory.
+
+A body is refused by its announced length. A call of the API and an ordinary form are small, and the number of
+connections bounds how many there are. Larger bodies share a bounded memory until they are answered, those for the admin
+apart from the others: sockets that announce much keep out only others that announce much.
+"""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import TracebackType
 
+from django.conf import settings
 from granian.rsgi import HTTPProtocol  # type: ignore[attr-defined]
+
+from shop.http.parsers import BODY_BYTES_MAX
 
 # For the whole body. The shop's forms and calls are small, so even a slow phone sends one in less.
 BODY_SECONDS_MAX = 10.0
-# No upload of the shop is larger. Django and the API's parser have smaller bounds for what they read.
-BODY_BYTES_MAX = 10_000_000
-# For all bodies together that one process is receiving.
-BODIES_BYTES_MAX = 64_000_000
+# A longer body is a large one. The API takes none.
+SMALL_BYTES_MAX = BODY_BYTES_MAX
+# For the large bodies of one process that are being received or answered: as much for the admin, as much for the rest.
+LARGE_BYTES_MAX = 64_000_000
 # How often the timer checks the waits within one limit: a wait ends up to a tenth late.
 CHECKS_PER_LIMIT = 10
+NO_PLACE = nullcontext()
 
 
 class BodyRefused(Exception):
@@ -23,28 +34,57 @@ class BodyRefused(Exception):
         self.status = status
 
 
+def bytes_max(path: str) -> int:
+    """How long the body of a request to this path may be. The same bounds are in deploy/nginx/stampede.conf."""
+    if path.startswith("/api/"):
+        return BODY_BYTES_MAX
+    form: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    # Staff alone send files: the largest that is taken, and the form around it.
+    return max(settings.PICTURE_BYTES_MAX, settings.IMPORT_BYTES_MAX) + form if is_for_staff(path) else form
+
+
+def is_for_staff(path: str) -> bool:
+    return path.startswith("/admin/")
+
+
 class Bodies:
     """The bodies that one web process is receiving. Used from one event loop."""
 
     def __init__(self) -> None:
         self._patience = Patience(seconds_max=BODY_SECONDS_MAX)
-        self._bytes = 0
+        # Bytes of large bodies, of the admin (True) and of the rest.
+        self._taken = {True: 0, False: 0}
 
-    async def receive(self, protocol: HTTPProtocol, *, length: int) -> bytes:
-        """The whole body. Raises BodyRefused if it is too large or too slow, and ProtocolClosed."""
-        if length > BODY_BYTES_MAX:
+    def taken(self, path: str) -> int:
+        """The bytes of large bodies that share their memory with one to this path."""
+        return self._taken[is_for_staff(path)]
+
+    def place(self, path: str, *, length: int) -> AbstractContextManager[None]:
+        """The memory for a body, until it is answered. Raises BodyRefused if it is too long, or no memory is free."""
+        return NO_PLACE if length <= SMALL_BYTES_MAX else self._large_place(path, length)
+
+    @contextmanager
+    def _large_place(self, path: str, length: int) -> Iterator[None]:
+        if length > bytes_max(path):
             raise BodyRefused(413)
-        if self._bytes + length > BODIES_BYTES_MAX:
+        taken, kind = self.taken(path), is_for_staff(path)
+        # A body that is larger than all the memory is received alone.
+        if taken and taken + length > LARGE_BYTES_MAX:
             raise BodyRefused(503)
-        self._bytes += length
+        self._taken[kind] += length
+        try:
+            yield
+        finally:
+            self._taken[kind] -= length
+
+    async def receive(self, protocol: HTTPProtocol) -> bytes:
+        """The whole body. Raises BodyRefused if it is too slow, and ProtocolClosed."""
         try:
             with self._patience:
                 body: bytes = await protocol()
                 return body
         except TimeoutError:
             raise BodyRefused(408) from None
-        finally:
-            self._bytes -= length
 
 
 class Patience:

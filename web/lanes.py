@@ -2,7 +2,7 @@
 
 Reserving with a pass asks the reservation store alone, so it has a lane that PostgreSQL and the payment providers
 cannot fill. Buyers who pay, messages of payment providers and staff have lanes that a crowd at an opening cannot fill.
-Health checks have a lane of their own.
+Searches, which anybody may send in any number, have a small lane, and health checks one of their own.
 """
 
 import asyncio
@@ -13,9 +13,12 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar, cast
 
-from web.addresses import LIVE, ORDERS, RESERVE, WEBHOOK
+from web.addresses import CATALOGUE, LIVE, ORDERS, RESERVE, WEBHOOK
 
 T = TypeVar("T")
+
+# The answer to a call that was given up.
+GIVEN_UP = object()
 
 
 class LaneFull(Exception):
@@ -44,11 +47,14 @@ class Lane:
         self._calls.put(call)
         timer = loop.call_later(self._waiting_seconds_max, call.give_up)
         try:
-            return cast(T, await call.answer)
+            answer = await call.answer
         finally:
             timer.cancel()
             # Where the client has gone, a call that has not begun does not begin.
-            call.claim()
+            call.withdraw()
+        if answer is GIVEN_UP:
+            raise LaneFull
+        return cast(T, answer)
 
     def _start_threads(self) -> None:
         for number in range(self.threads):
@@ -58,6 +64,10 @@ class Lane:
     def _work(self) -> None:
         while True:
             self._calls.get().run()
+
+
+def nothing() -> None:
+    """The work of a call that was given up."""
 
 
 class WaitingCall:
@@ -78,8 +88,16 @@ class WaitingCall:
         return True
 
     def give_up(self) -> None:
-        if self.claim() and not self.answer.done():
-            self.answer.set_exception(LaneFull())
+        if self.withdraw() and not self.answer.done():
+            # An error would have a traceback, and in its frames the body.
+            self.answer.set_result(GIVEN_UP)
+
+    def withdraw(self) -> bool:
+        """Whether the call has not begun; then it never will. Its body goes, while the list still has the call."""
+        if not self.claim():
+            return False
+        self._work = nothing
+        return True
 
     def run(self) -> None:
         """In a thread of the lane."""
@@ -121,6 +139,8 @@ def lanes() -> list[Lane]:
             waiting_seconds_max=5,
         ),
         Lane("admin", path=r"/admin/(?s:.*)", threads=2, waiting_seconds_max=5),
+        # Anybody can search, and a search may take PostgreSQL long. Passes and sign-ins do not wait for it.
+        Lane("catalogue", path=CATALOGUE, threads=2, waiting_seconds_max=2),
         # Everything else. At an opening these are passes, sale pages and the status of reservations.
-        Lane("pages", path=r"(?s:.*)", threads=8, waiting_seconds_max=2),
+        Lane("pages", path=r"(?s:.*)", threads=6, waiting_seconds_max=2),
     ]

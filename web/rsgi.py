@@ -6,6 +6,7 @@ from shop.wsgi import application as wsgi_application
 # isort: split
 from django.conf import settings
 
+from shop.configuration.database_connections import bound_statements
 from web.application import FrontDoor
 from web.lanes import lanes
 from web.reservations.gate import Gate
@@ -14,6 +15,7 @@ from web.reservations.hot_lane import HotLane
 from web.shells import Shells
 from web.warm_start import WarmStart, connect_to_database, connect_to_store, read_open_sales
 
+bound_statements(settings.DATABASES)
 views = ViewAnswers()
 gate = Gate(views=views) if settings.GATE else None
 shells = Shells(wsgi_application)

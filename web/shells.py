@@ -37,10 +37,15 @@ FIRST_WAIT_SECONDS = 2.0
 LAST_GOOD_SECONDS = 600.0
 # Pages kept by one process; the longest unused goes first. A page has some tens of kilobytes.
 PAGES_MAX = 200
-# Threads that render public pages. Each has a connection to PostgreSQL.
-RENDERING_THREADS = 2
-# Pages that are being rendered or wait for a thread. Beyond it, Django's own threads answer.
-RENDERINGS_MAX = 50
+# Answers 404 that are kept. They have a place of their own: anybody can ask for addresses without a page.
+MISSING_MAX = 500
+# Threads that render public pages. Each has a connection to PostgreSQL. Pages that are kept are renewed by their own,
+# so that addresses nobody has asked for, which may be random, take none from them.
+KNOWN_THREADS = NEW_THREADS = 1
+RENDERING_THREADS = KNOWN_THREADS + NEW_THREADS
+# Pages that are being rendered or wait for a thread. Beyond it, visitors get the last good page, however old it may
+# be, or without one an answer of Django's own threads.
+KNOWN_RENDERINGS_MAX, NEW_RENDERINGS_MAX = 50, 20
 # These headers belong to one request, so they are not repeated to others.
 OWN_HEADERS = ("X-Request-ID", "X-Correlation-ID")
 
@@ -71,21 +76,39 @@ class Shell:
         accepted = headers.get("accept-encoding")
         return self.zipped if accepted and "gzip" in accepted else self.plain
 
+    def once_more(self, headers: Headers) -> RawAnswer:
+        """The last good answer, which others get for a moment too without asking Django."""
+        self.ask_again_s = time.monotonic() + FRESH_SECONDS
+        return self.answer(headers)
+
+
+@dataclass(slots=True)
+class Renderer:
+    """Threads that render pages, and how many pages they have to render."""
+
+    threads: ThreadPoolExecutor
+    pages_max: int
+    pages: int = 0
+
 
 class Shells:
     """The pages that this process has rendered. Used from one event loop; rendering has threads of its own."""
 
     def __init__(self, wsgi: Callable[..., Any]) -> None:
         self._wsgi = wsgi
-        self._threads = ThreadPoolExecutor(RENDERING_THREADS, thread_name_prefix="shells")
+        self._known = Renderer(ThreadPoolExecutor(KNOWN_THREADS, "shells"), KNOWN_RENDERINGS_MAX)
+        self._new = Renderer(ThreadPoolExecutor(NEW_THREADS, "new-shells"), NEW_RENDERINGS_MAX)
         self._kept: dict[str, Shell] = {}
+        # Answers 404.
+        self._missing: dict[str, Shell] = {}
         self._renderings: dict[str, asyncio.Future[RawAnswer]] = {}
 
     def find(self, *, method: str, path: str, host: str, headers: Headers, query: str = "") -> RawAnswer | None:
         """The page, if it need not be rendered now; else None, and `answer` says more."""
         if query and LIST.fullmatch(path):
             return None
-        shell = self._kept.get(key_of(path, headers.get("cookie")) if path == "/" else path)
+        key = key_of(path, headers.get("cookie")) if path == "/" else path
+        shell = self._kept.get(key) or self._missing.get(key)
         if shell is None or time.monotonic() >= shell.ask_again_s or not is_for_memory(method, host, headers):
             return None
         return shell.answer(headers)
@@ -105,16 +128,16 @@ class Shells:
         return await self._renewed(key, host=host, headers=headers)
 
     async def _renewed(self, key: str, *, host: str, headers: Headers) -> RawAnswer | None:
-        shell = self._kept.get(key)
+        shell = self._kept.get(key) or self._missing.get(key)
         age_seconds = time.monotonic() - shell.rendered_s if shell else None
+        last_good = shell if age_seconds is not None and age_seconds < LAST_GOOD_SECONDS else None
         rendering = self._renderings.get(key)
         if rendering is None:
-            if len(self._renderings) >= RENDERINGS_MAX:
-                return None
             rendering = self._begin(key, host)
         elif shell and age_seconds is not None and age_seconds < STILL_GOOD_SECONDS:
             return shell.answer(headers)
-        last_good = shell if age_seconds is not None and age_seconds < LAST_GOOD_SECONDS else None
+        if rendering is None:
+            return last_good.once_more(headers) if last_good else None
         try:
             async with asyncio.timeout(WAIT_SECONDS if last_good else FIRST_WAIT_SECONDS):
                 rendered = await asyncio.shield(rendering)
@@ -122,37 +145,50 @@ class Shells:
             # Rendering takes too long, or has failed, which `_end` has logged.
             rendered = None
         # A rendered page is kept by now. Otherwise Django gave an error page, or a page for one visitor.
-        kept = self._kept.get(key)
+        kept = self._kept.get(key) or self._missing.get(key)
         if kept is not None and kept is not shell:
             return kept.answer(headers)
         if last_good and (rendered is None or rendered[0] >= 500):
-            last_good.ask_again_s = time.monotonic() + FRESH_SECONDS
-            return last_good.answer(headers)
+            return last_good.once_more(headers)
         return rendered if rendered and is_for_all(rendered) else None
 
-    def _begin(self, key: str, host: str) -> "asyncio.Future[RawAnswer]":
+    def _begin(self, key: str, host: str) -> "asyncio.Future[RawAnswer] | None":
+        """None if too many pages wait for the threads."""
+        renderer = self._known if key in self._kept else self._new
+        if renderer.pages >= renderer.pages_max:
+            return None
         loop = asyncio.get_running_loop()
-        rendering = loop.run_in_executor(self._threads, render, self._wsgi, key, host)
+        rendering = loop.run_in_executor(renderer.threads, render, self._wsgi, key, host)
+        renderer.pages += 1
         self._renderings[key] = rendering
-        rendering.add_done_callback(lambda done: self._end(key, done))
+        rendering.add_done_callback(lambda done: self._end(key, done, renderer))
         return rendering
 
-    def _end(self, key: str, rendering: "asyncio.Future[RawAnswer]") -> None:
+    def _end(self, key: str, rendering: "asyncio.Future[RawAnswer]", renderer: Renderer) -> None:
         """Runs before the callers that wait for the rendering go on."""
         del self._renderings[key]
+        renderer.pages -= 1
         if rendering.cancelled():
             return
         if error := rendering.exception():
             log.error("public_page_failed", path=key, exc_info=error)
             return
         answer = rendering.result()
-        former = self._kept.pop(key, None)
+        if answer[0] >= 500:
+            return
+        self._kept.pop(key, None)
+        self._missing.pop(key, None)
         if may_be_kept(answer):
-            self._kept[key] = shell_of(answer)
-            if len(self._kept) > PAGES_MAX:
-                del self._kept[next(iter(self._kept))]
-        elif former is not None and answer[0] >= 500:
-            self._kept[key] = former
+            keep(self._kept, key, answer, count_max=PAGES_MAX)
+        elif answer[0] == 404 and is_for_all(answer):
+            keep(self._missing, key, answer, count_max=MISSING_MAX)
+
+
+def keep(shells: dict[str, Shell], key: str, answer: RawAnswer, *, count_max: int) -> None:
+    """As the newest; the oldest goes if there are too many."""
+    shells[key] = shell_of(answer)
+    if len(shells) > count_max:
+        del shells[next(iter(shells))]
 
 
 def key_of(path: str, cookies: str | None) -> str:

@@ -12,7 +12,7 @@ import structlog
 from django.db import DatabaseError, connection
 
 from seckill import ledger
-from seckill.store.client import StoreUnreachable, server_of
+from seckill.store.client import StoreUnreachable, server_of, wait_for_servers
 
 log = structlog.get_logger(__name__)
 
@@ -35,6 +35,7 @@ def for_each_item(
     broken: list[int] = []
     servers: set[object] = set()
     silent: dict[object, StoreUnreachable] = {}
+    wait_for_servers()
     for item_id in item_ids:
         servers.add(server := server_of(item_id))
         if server in silent:

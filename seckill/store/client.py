@@ -108,14 +108,20 @@ def note_moved(error: MovedError) -> None:
 
 
 def server_of(item_id: int) -> object:
-    """Which server has the item, to compare with that of another item; None if that is not known now."""
+    """Which server has the item, to compare with that of another item; None if that is not known now.
+
+    It never waits, since event loops ask.
+    """
     servers = reservation_servers()
-    if not isinstance(servers, ClusterNodes):
-        return servers.connection_pool
-    try:
-        return servers.client_of(item_id).connection_pool
-    except RedisError:
-        return None
+    client = servers.known_client_of(item_id) if isinstance(servers, ClusterNodes) else servers
+    return client.connection_pool if client else None
+
+
+def wait_for_servers() -> None:
+    """Give a process that has just started the time to learn the servers of a Cluster, before it asks `server_of`."""
+    servers = reservation_servers()
+    if isinstance(servers, ClusterNodes):
+        servers.wait_for_map()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +208,7 @@ def _node_of(item_id: int, *, nodes: ClusterNodes) -> Redis:
 
 def _groups(item_ids: Sequence[int]) -> list[list[int]]:
     """The items by the node that has them; the items of unknown nodes in one group."""
+    wait_for_servers()
     groups: dict[object, list[int]] = {}
     for item_id in item_ids:
         groups.setdefault(server_of(item_id), []).append(item_id)

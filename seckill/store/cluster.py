@@ -63,6 +63,24 @@ class ClusterNodes:
             raise ConnectionError(str(error)) from error
         return self._client(cluster, node)
 
+    def known_client_of(self, item_id: int) -> Redis | None:
+        """As `client_of`, from the map that is there, without waiting for one. None if it has no node for the item."""
+        self._want_map()
+        cluster = self._cluster
+        if cluster is None:
+            return None
+        try:
+            node = cluster.nodes_manager.get_node_from_slot(slot_of(item_id))
+        except SlotNotCoveredError:
+            self.refresh_soon()
+            return None
+        return self._client(cluster, node)
+
+    def wait_for_map(self) -> None:
+        """Wait until there is a map, FIRST_MAP_SECONDS at most."""
+        with suppress(ConnectionError):
+            self._read_cluster()
+
     def all_nodes(self) -> Sequence[tuple[ClusterNode, Redis]]:
         """Every node, replicas too. Raises redis-py's ConnectionError."""
         cluster = self._read_cluster()
@@ -99,9 +117,12 @@ class ClusterNodes:
             return cluster.get_redis_connection(node)
         return cast(Redis, node.redis_connection)
 
-    def _read_cluster(self) -> RedisCluster:
+    def _want_map(self) -> None:
         self._asked_s = time.monotonic()
         self._reader.wake()
+
+    def _read_cluster(self) -> RedisCluster:
+        self._want_map()
         if self._cluster is None and not self._known.wait(FIRST_MAP_SECONDS):
             raise ConnectionError("no node of the cluster has answered yet")
         assert self._cluster is not None

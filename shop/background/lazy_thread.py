@@ -32,12 +32,12 @@ class LazyThread:
             self._wanted.set()
 
     def stop(self) -> None:
-        """End the thread after its step, and wait for that. The next `wake` starts another one."""
+        """End the thread after its step, and wait for that unless the step itself calls. `wake` starts another one."""
         with self._lock:
             thread, self._thread = self._thread, None
             self._stopped.set()
             self._wanted.set()
-        if thread is not None:
+        if thread is not None and thread is not threading.current_thread():
             thread.join()
 
     def _start(self) -> None:

@@ -22,6 +22,7 @@ from shop.http.link_pages import link_header
 from shop.http.problem_codes import refusals
 from shop.http.public_answers import public_answer
 from shop.models import Category, Product
+from shop.search.search_limit import count_search
 
 PAGE_SIZE = 20
 
@@ -45,10 +46,15 @@ class ProductListView(APIView):
     @extend_schema(
         operation_id="products_list",
         parameters=[ProductListParameters, LANGUAGE, IF_NONE_MATCH],
-        responses={200: ProductSerializer(many=True), **UNCHANGED, **refusals("invalid", "not_found")},
+        responses={
+            200: ProductSerializer(many=True),
+            **UNCHANGED,
+            **refusals("invalid", "not_found", "too_many_attempts"),
+        },
     )
     @may_lag
     def get(self, request: Request) -> HttpResponse:
+        count_search(request)
         parameters = ProductListParameters(data=dict(request.query_params.lists()))
         parameters.is_valid(raise_exception=True)
         asked = parameters.validated_data

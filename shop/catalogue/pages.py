@@ -14,9 +14,12 @@ from shop.catalogue.linked_data import product_data
 from shop.catalogue.listing import find_page, visible_products, with_parts
 from shop.catalogue.offering import offerings_of
 from shop.databases.replica import may_lag, reading_alias
+from shop.http.problems import limit_reached
 from shop.http.public_answers import public_page
+from shop.http.rate_limits import LimitReached
 from shop.models import Category
 from shop.search.query import QUERY_CHARACTERS_MAX
+from shop.search.search_limit import count_search
 
 PAGE_SIZE = 24
 # No buyer leafs further, and each page costs more than the one before.
@@ -85,6 +88,10 @@ def show_list(
     shown: Category | None = None,
     typed: str | None = None,
 ) -> HttpResponse:
+    try:
+        count_search(request)
+    except LimitReached as error:
+        return limit_reached(request, error)
     tree = tree or CategoryTree()
     number = page_number(request)
     form = FilterForm(request.GET, typed=typed)

@@ -23,6 +23,9 @@ SESSION_TIMEOUTS: dict[str, str | int] = {
     "tcp_keepalives_count": 3,
 }
 
+# Proxies wait for 15 s, and then nobody reads the answer any more. No page of the shop asks for more than a second.
+WEB_STATEMENT_SECONDS = 10
+
 # Commands that change tables. They work on the direct connection alone, as their default one: a step in Python that
 # used the pooler would wait for the locks of its own migration.
 SCHEMA_COMMANDS = frozenset({"migrate", "add_languages", "sync_translation_fields"})
@@ -51,6 +54,16 @@ def straight(given: dict[str, Any]) -> dict[str, Any]:
     """A connection whose session is ours alone. The OPTIONS of the address, in `given`, come first."""
     timeouts = " ".join(f"-c {name}={value}" for name, value in SESSION_TIMEOUTS.items())
     return kept_for_a_minute(given, {"options": timeouts})
+
+
+def bound_statements(databases: dict[str, dict[str, Any]]) -> None:
+    """For web processes, before their first connection: no statement runs for longer than WEB_STATEMENT_SECONDS.
+
+    Connections through a pooler stay as they are (docs/postgres.md).
+    """
+    for connection in databases.values():
+        if options := connection["OPTIONS"].get("options"):
+            connection["OPTIONS"]["options"] = f"{options} -c statement_timeout={WEB_STATEMENT_SECONDS}s"
 
 
 def pooled(given: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from tests.deploy.layouts import LAYOUTS, Commands, documents, manifests, read_e
 from tests.deploy.programs import DEPLOY, ROOT
 from tests.deploy.unit_files import read_unit, values_of
 from web.addresses import ITEM_CALL, LIVE, PUBLIC_PAGE, RESERVE, STATUS
+from web.bodies import bytes_max
 
 SETTINGS = (ROOT / "shop" / "settings.py").read_text()
 # Of the interpreter and the container, and those that units and compose use for themselves.
@@ -172,6 +173,14 @@ def test_the_front_door_and_the_proxies_know_the_same_hot_addresses() -> None:
             path for path in hot_examples() if nginx.match(path)
         ]
     assert all(ITEM_CALL.fullmatch(path) or STATUS.fullmatch(path) for path in hot_examples())
+
+
+def test_nginx_takes_each_body_that_the_shop_takes() -> None:
+    text = (DEPLOY / "nginx" / "stampede.conf").read_text()
+    usual, for_staff = (int(size) << 20 for size in re.findall(r"client_max_body_size (\d+)m;", text))
+    assert bytes_max("/cart/") <= usual < for_staff
+    assert bytes_max("/admin/") <= for_staff
+    assert re.search(r"location /admin/ \{\s+client_max_body_size", text)
 
 
 def test_every_route_below_the_hot_prefixes_is_meant() -> None:

@@ -13,11 +13,10 @@ from seckill.store import durability
 from tests.deploy.layouts import compose_commands, documents, manifests
 from tests.deploy.programs import DEPLOY, ROOT, check, program
 from web.lanes import lanes
+from web.shells import RENDERING_THREADS
 
 YAML_FILES = sorted(path for path in DEPLOY.rglob("*.y*ml"))
 KUBERNETES_VERSION = "1.31"
-# Of web/shells.py.
-RENDERING_THREADS = 2
 COMPOSE = documents(DEPLOY / "compose.yaml")[0]
 KUSTOMIZATION = documents(DEPLOY / "kustomization.yaml")[0]
 

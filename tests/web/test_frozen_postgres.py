@@ -73,6 +73,8 @@ def test_reservations_go_on_while_postgresql_is_frozen(
         port = urlsplit(url).port or 0
         # Each of the processes behind the port gets to know the home page.
         assert {call(port, "GET", "/")[0] for _ in range(40)} == {200}
+        # It has one process: PostgreSQL tells it the items of the sale.
+        assert call(port, "GET", f"/api/v1/sales/{item.sale_id}/live/")[0] == 200
         with frozen_postgres(link):
             began_s = time.monotonic()
             pages = [Thread(target=load_pages, args=(port, began_s + FROZEN_SECONDS)) for _ in range(40)]
@@ -107,7 +109,7 @@ def reserve_until(
         if time.monotonic() > until_s:
             break
         reserved.append(call(port, "POST", f"/api/v1/sale-items/{item.pk}/reservations/", pass_text=pass_text))
-        for path in ("/healthz", f"/api/v1/sale-items/{item.pk}/live/"):
+        for path in ("/healthz", f"/api/v1/sale-items/{item.pk}/live/", f"/api/v1/sales/{item.sale_id}/live/"):
             others.setdefault(path, []).append(call(port, "GET", path))
         time.sleep(0.1)
     return reserved, others

@@ -1,7 +1,12 @@
 """Which lane a request uses: what brings in money, and staff, never wait behind a crowd. And how a lane works."""
 
 import asyncio
+import gc
+import os
+import subprocess
+import sys
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -11,6 +16,14 @@ from django.urls import reverse
 from orders.payments.provider.call_bound import CALLS_MAX
 from web.lanes import Lane, LaneFull, lanes
 
+# Prints the lane of each path that it is given.
+LANES_OF = """
+import sys, django
+django.setup()
+from web.lanes import lanes
+for path in sys.argv[1:]:
+    print(next(lane.name for lane in lanes() if lane.path.fullmatch(path)))
+"""
 NUMBER = "00000000-0000-4000-8000-000000000000"
 
 
@@ -33,6 +46,13 @@ def lane_of(path: str) -> str:
         (reverse("api-checkout"), "orders"),
         (reverse("checkout"), "orders"),
         (reverse("cart"), "pages"),
+        ("/search/", "catalogue"),
+        ("/zh-hans/search/", "catalogue"),
+        ("/products/", "catalogue"),
+        (reverse("product", args=["longjing"]), "catalogue"),
+        ("/categories/tea/", "catalogue"),
+        ("/api/v1/products/", "catalogue"),
+        (reverse("api-token"), "pages"),
         ("/admin/", "admin"),
         ("/admin/orders/order/", "admin"),
         (reverse("api-passes", args=[1]), "pages"),
@@ -45,6 +65,15 @@ def lane_of(path: str) -> str:
 )
 def test_a_path_has_its_lane(path: str, lane: str) -> None:
     assert lane_of(path) == lane
+
+
+def test_a_language_of_two_letters_has_the_lanes_too() -> None:
+    paths = ["/de/orders/", "/pt-br/checkout/", "/orders/", "/api/v1/orders/", "/fr/orders/"]
+    variables = {**os.environ, "SHOP_LANGUAGES": "en,de,pt-br", "DJANGO_SETTINGS_MODULE": "shop.settings"}
+    found = subprocess.run(
+        [sys.executable, "-c", LANES_OF, *paths], env=variables, check=True, capture_output=True, text=True
+    )
+    assert found.stdout.split() == ["orders"] * 4 + ["pages"]
 
 
 def test_a_slow_payment_provider_leaves_threads_for_orders() -> None:
@@ -109,6 +138,29 @@ def test_a_call_that_waits_too_long_is_given_up_and_never_begins() -> None:
 
     assert asyncio.run(third()) == "third"
     assert not begun
+
+
+def test_a_call_that_is_given_up_keeps_nothing() -> None:
+    """Its body must not stay in memory until a thread comes to it."""
+    one = lane(waiting_seconds_max=0.1)
+
+    class Body:
+        """Bytes have no weak references."""
+
+    async def given_up() -> weakref.ref[Body]:
+        body = Body()
+        try:
+            await one.run(lambda: str(body))
+        except LaneFull:
+            return weakref.ref(body)
+        raise AssertionError
+
+    async def second() -> None:
+        gone = await given_up()
+        gc.collect()
+        assert gone() is None
+
+    assert while_the_thread_is_busy(one, second) == "done"
 
 
 def test_a_call_whose_client_has_gone_does_not_begin() -> None:

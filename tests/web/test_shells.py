@@ -26,11 +26,14 @@ class Django:
         self.asked: list[dict[str, Any]] = []
         self.may_answer = threading.Event()
         self.may_answer.set()
+        # Only pages below it wait for `may_answer`.
+        self.slow_path = "/"
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
         self.asked.append(environ)
         number = len(self.asked)
-        self.may_answer.wait(timeout=10)
+        if environ["PATH_INFO"].startswith(self.slow_path):
+            self.may_answer.wait(timeout=10)
         etag = {"ETag": f'"etag{number}"'} if self.status.startswith("200") else {}
         start_response(self.status, list({**self.headers, **etag, "X-Request-ID": "one"}.items()))
         return [f"page {number} of {environ['PATH_INFO']}".encode()]
@@ -311,5 +314,83 @@ def test_the_pages_that_are_kept_are_bounded(django: Django, monkeypatch: pytest
         for number in range(1, 20):
             await get(shells, f"/sales/{number}/")
         assert len(shells._kept) == 5
+
+    asyncio.run(visit())
+
+
+def test_random_addresses_take_no_thread_from_pages_that_are_known(django: Django, clock: Clock) -> None:
+    """Each is rendered anew, and for each of them Django takes its time."""
+
+    async def visit() -> None:
+        shells = Shells(django)
+        await get(shells)
+        clock.now_s += FRESH_SECONDS + 0.1
+        django.slow_path = "/products/"
+        crowd = [asyncio.create_task(get(shells, f"/products/random-{number}/")) for number in range(300)]
+        await asyncio.sleep(0.05)
+        # Renewed as ever, and at once.
+        answer = await asyncio.wait_for(get(shells), timeout=5)
+        assert body_of(answer).endswith(" of /")
+        assert body_of(answer) != "page 1 of /"
+        django.may_answer.set()
+        # Most are left to Django's own threads.
+        assert sum(answer is None for answer in await asyncio.gather(*crowd)) > 200
+
+    django.may_answer.clear()
+    django.slow_path = "nothing"
+    asyncio.run(visit())
+
+
+def test_while_no_more_pages_can_be_rendered_the_last_good_one_is_served(
+    django: Django, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shells_module, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(shells_module, "KNOWN_RENDERINGS_MAX", 5)
+
+    async def visit() -> None:
+        shells = Shells(django)
+        paths = [f"/sales/{number}/" for number in range(1, 21)]
+        first = [body_of(await get(shells, path)) for path in paths]
+        clock.now_s += 30
+        django.may_answer.clear()
+        for _visit in range(3):
+            answers = await asyncio.gather(*(get(shells, path) for path in paths))
+            assert [body_of(answer) for answer in answers] == first
+        assert len(django.asked) <= len(paths) + 5
+
+    asyncio.run(visit())
+
+
+def test_an_address_without_a_page_is_known_for_a_second(django: Django, clock: Clock) -> None:
+    async def visit() -> None:
+        shells = Shells(django)
+        await get(shells, "/sales/7/")
+        django.status = "404 Not Found"
+        for _ in range(10):
+            answer = await get(shells, "/products/none/")
+            assert answer is not None
+            assert answer[0] == 404
+        assert len(django.asked) == 2
+        django.status = "200 OK"
+        clock.now_s += FRESH_SECONDS + 0.1
+        assert body_of(await get(shells, "/products/none/")) == "page 3 of /products/none/"
+
+    asyncio.run(visit())
+
+
+def test_addresses_without_a_page_are_bounded_and_displace_no_page(
+    django: Django, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shells_module, "PAGES_MAX", 5)
+    monkeypatch.setattr(shells_module, "MISSING_MAX", 5)
+
+    async def visit() -> None:
+        shells = Shells(django)
+        await get(shells, "/sales/7/")
+        django.status = "404 Not Found"
+        for number in range(20):
+            await get(shells, f"/products/none-{number}/")
+        assert body_of(await get(shells, "/sales/7/")) == "page 1 of /sales/7/"
+        assert len(shells._missing) == 5
 
     asyncio.run(visit())

@@ -9,6 +9,7 @@ Where the gate is not certain, it returns None, and a view answers.
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import override
@@ -20,18 +21,21 @@ from seckill.live.answer import live_body, live_etag, sale_live_body
 from seckill.live.opening import waiting_pages
 from seckill.outcomes import Outcome
 from seckill.passes.passes import Pass
+from seckill.store.portions import Clock
 from shop.background.shared_counts import SharedCounts
 from shop.times.timestamps import now_ms
 from web.reservations.answer_counts import gate_answers
 from web.reservations.calls import Kind, OrdinaryCall
 from web.reservations.headers import LIVE, NOT_MODIFIED, UNREPEATABLE, HeaderTemplate, Rendered, ViewAnswers
-from web.reservations.snapshots import AWAY, Away, Clock, Snapshot, Snapshots
+from web.reservations.snapshots import AWAY, Away, Snapshot, Snapshots
 from web.wsgi_request import RawAnswer
 
 # How long all clients get the same bytes: rendering takes ten times as long as answering.
 RENDERED_SECONDS = 0.01
-# How long the gate remembers which items a sale has. A published sale keeps its items.
-SALE_REMEMBERED_SECONDS = 10.0
+# How often a view is asked again which items a sale has. A published sale keeps its items.
+SALE_ASKED_SECONDS = 10.0
+# How long the items are remembered while no view can say them, usually because PostgreSQL is away.
+SALE_REMEMBERED_SECONDS = 600.0
 # Clients ask for these, so they are bounded: beyond, all are made again.
 RENDERED_MAX = 10_000
 SALES_MAX = 1_000
@@ -44,6 +48,15 @@ LIVE_KINDS = {Kind.ITEM_LIVE, Kind.SALE_LIVE}
 OUR_ETAG = re.compile(r'"[0-9a-f]{24}"')
 
 
+@dataclass(slots=True)
+class KnownSale:
+    """The items of a sale, as a view has said them, by the process's clock."""
+
+    item_ids: list[int]
+    ask_again_s: float
+    until_s: float
+
+
 class Gate:
     """Used from one event loop."""
 
@@ -54,7 +67,7 @@ class Gate:
         self._views = views
         self._snapshots = snapshots or Snapshots()
         self._counts = counts
-        self._sales: dict[int, tuple[float, list[int]]] = {}
+        self._sales: dict[int, KnownSale] = {}
         self._rendered: dict[tuple[object, ...], Rendered] = {}
 
     def watch(self, item_ids: Sequence[int]) -> None:
@@ -75,6 +88,15 @@ class Gate:
             return self._refuse(call.object_id, call.pass_, language=known.language, templates=known.templates)
         return self._live(call, templates=known.templates) if call.kind in LIVE_KINDS else None
 
+    def must_ask(self, call: OrdinaryCall) -> bool:
+        """Whether a view must be asked which items the sale has, though the gate has answered. True once in a while."""
+        sale = self._sales.get(call.object_id) if call.kind is Kind.SALE_LIVE else None
+        now_s = self._snapshots.clock_s() if sale else 0.0
+        if sale is None or now_s < sale.ask_again_s:
+            return False
+        sale.ask_again_s = now_s + SALE_ASKED_SECONDS
+        return True
+
     def _live(self, call: OrdinaryCall, *, templates: Mapping[tuple[Kind, str], HeaderTemplate]) -> RawAnswer | None:
         if call.kind is Kind.SALE_LIVE:
             waiting_pages.count(call.object_id)
@@ -86,8 +108,10 @@ class Gate:
             if body is None:
                 return None
             rendered = self._keep(key, JSONRenderer().render(body), {"ETag": live_etag(body)}, now_s=now_s)
-        unchanged = call.if_none_match is not None and call.if_none_match == rendered.values["ETag"]
-        if call.if_none_match is not None and not unchanged and not OUR_ETAG.fullmatch(call.if_none_match):
+        # A proxy that compresses makes our ETag a weak one. For this header the two are the same.
+        known = call.if_none_match.removeprefix("W/") if call.if_none_match is not None else None
+        unchanged = known == rendered.values["ETag"]
+        if known is not None and not unchanged and not OUR_ETAG.fullmatch(known):
             return None
         word = NOT_MODIFIED if unchanged else LIVE
         template = templates.get((call.kind, word))
@@ -101,13 +125,18 @@ class Gate:
         if call.kind is Kind.ITEM_LIVE:
             item_ids = [call.object_id]
         else:
-            until_s, item_ids = self._sales.get(call.object_id, (0.0, []))
-            if now_s >= until_s:
+            sale = self._sales.get(call.object_id)
+            if sale is None or now_s >= sale.until_s:
                 return None
+            item_ids = sale.item_ids
         items: list[tuple[int, Counters | None]] = []
         for item_id in item_ids:
             snapshot = self._snapshots.find(item_id)
-            if snapshot is None or (snapshot is not AWAY and snapshot.counters is None):
+            if snapshot is None:
+                # Nobody has asked for a while. Later calls need no view, which perhaps could not answer.
+                self.watch(item_ids if call.kind is Kind.SALE_LIVE else ())
+                return None
+            if snapshot is not AWAY and snapshot.counters is None:
                 return None
             items.append((item_id, None if snapshot is AWAY else snapshot.counters_at(now_s)))
         if call.kind is Kind.ITEM_LIVE:
@@ -152,6 +181,9 @@ class Gate:
         if call.kind is Kind.SALE_LIVE:
             if status == 200 and UNREPEATABLE.isdisjoint(name for name, _value in headers):
                 self._remember_sale(call.object_id, json.loads(body))
+            elif status == 404:
+                # Buyers may no longer see it.
+                self._sales.pop(call.object_id, None)
             return 0.0
         if call.kind in (Kind.PASS, Kind.STATUS) or status not in WATCHED_STATUSES:
             return 0.0
@@ -164,9 +196,9 @@ class Gate:
         if len(self._sales) >= SALES_MAX:
             self._sales.clear()
         item_ids = [item["id"] for item in body["items"]]
-        self._sales[sale_id] = self._snapshots.clock_s() + SALE_REMEMBERED_SECONDS, item_ids
-        for item_id in item_ids:
-            self._snapshots.watch(item_id)
+        now_s = self._snapshots.clock_s()
+        self._sales[sale_id] = KnownSale(item_ids, now_s + SALE_ASKED_SECONDS, now_s + SALE_REMEMBERED_SECONDS)
+        self.watch(item_ids)
 
 
 def certain_refusal(snapshot: Snapshot | Away, *, pass_: Pass, now_s: float) -> Outcome | None:

@@ -12,8 +12,9 @@ from uuid import UUID
 MASK = 2**64 - 1
 # An id takes some 80 bytes here. For an item with more reservations, the view decides.
 RESERVATIONS_MAX = 2_000_000
-# How many entries of the list are fetched: a few while none is missing, or all (reserve.lua keeps 128 to 191).
-LATEST_FEW, LATEST_ALL = 16, 200
+# How many entries of the list are fetched: one while none is added, a few while none is missing, or all (reserve.lua
+# keeps 128 to 191).
+LATEST_ONE, LATEST_FEW, LATEST_ALL = 1, 16, 200
 
 
 class KnownReservations:
@@ -48,13 +49,15 @@ class KnownReservations:
         self._ids.update(entries.values())
         if self._known_to is None:
             return False
+        known_before = self._known_to
         while self._known_to + 1 in entries:
             self._known_to += 1
         complete = self._known_to >= reservations
         if not complete and self.latest_count == LATEST_ALL:
             # More were added than the list keeps, or an order was restored, which makes no entry.
             self._known_to = None
-        self.latest_count = LATEST_FEW if complete else LATEST_ALL
+        is_added_to = self._known_to != known_before
+        self.latest_count = (LATEST_FEW if is_added_to else LATEST_ONE) if complete else LATEST_ALL
         return complete
 
     @property

@@ -18,7 +18,10 @@ from shop.models import Product
 from tests.steps.buying import reserve_by_api
 from tests.steps.cast import PassFor
 from tests.steps.shop import make_item
-from tests.web.reservations.shadow import Shadow
+from tests.web.reservations.shadow import Scope, Shadow
+from web.reservations.calls import read_call
+from web.reservations.gate import SALE_REMEMBERED_SECONDS
+from web.reservations.snapshots import ASKED_SECONDS
 
 pytestmark = pytest.mark.django_db
 
@@ -195,6 +198,46 @@ def test_a_sale_is_shown_in_one_call(product: Product, shadow: Shadow) -> None:
     assert shadow.answered == [True, True]
 
 
+def test_the_figures_of_a_sale_go_on_for_ten_minutes_without_a_view(product: Product, shadow: Shadow) -> None:
+    item = make_item(product)
+    path = f"/api/v1/sales/{item.sale_id}/live/"
+    assert APIClient().get(path).status_code == 200
+    call = read_call(Scope("GET", path), b"")
+    assert call is not None
+    asked = 0
+    for _look in range(590):
+        # A second later each time.
+        shadow.snapshots.refresh_all()
+        answer = shadow.gate.answer(call)
+        assert answer is not None
+        assert answer[0] == 200
+        asked += shadow.gate.must_ask(call)
+        assert not shadow.gate.must_ask(call)
+    assert 50 < asked < 60
+    shadow.snapshots.clock.now_s += SALE_REMEMBERED_SECONDS
+    shadow.snapshots.refresh_all()
+    assert shadow.gate.answer(call) is None
+
+
+def test_the_figures_of_a_sale_that_nobody_looked_at_come_back_without_a_view(product: Product, shadow: Shadow) -> None:
+    item = make_item(product)
+    path = f"/api/v1/sales/{item.sale_id}/live/"
+    assert APIClient().get(path).status_code == 200
+    call = read_call(Scope("GET", path), b"")
+    assert call is not None
+    shadow.snapshots.clock.now_s += ASKED_SECONDS + 1
+    assert shadow.snapshots._asked_lately() == []
+    assert shadow.gate.answer(call) is None
+    shadow.snapshots.refresh_all()
+    answer = shadow.gate.answer(call)
+    assert answer is not None
+    assert answer[0] == 200
+    # A sale that the view does not find is forgotten at once.
+    shadow.gate.learn(call, (404, [], b""))
+    shadow.snapshots.refresh_all()
+    assert shadow.gate.answer(call) is None
+
+
 def test_the_etag_changes_with_the_figures_alone(item: SaleItem, store: Any, shadow: Shadow) -> None:
     path = f"/api/v1/sale-items/{item.pk}/live/"
     first, second = APIClient().get(path), APIClient().get(path)
@@ -203,6 +246,16 @@ def test_the_etag_changes_with_the_figures_alone(item: SaleItem, store: Any, sha
     third = APIClient().get(path, HTTP_IF_NONE_MATCH=first["ETag"])
     assert (third.status_code, json.loads(third.content)["left"]) == (200, 0)
     assert third["ETag"] != first["ETag"]
+
+
+@pytest.mark.parametrize("kind", ["sale-items", "sales"])
+def test_a_weak_etag_of_a_proxy_is_known_too(item: SaleItem, shadow: Shadow, kind: str) -> None:
+    path = f"/api/v1/{kind}/{item.pk if kind == 'sale-items' else item.sale_id}/live/"
+    etag = APIClient().get(path)["ETag"]
+    for known in (f"W/{etag}", etag):
+        assert APIClient().get(path, HTTP_IF_NONE_MATCH=known).status_code == 304
+    assert APIClient().get(path, HTTP_IF_NONE_MATCH=f'W/"{"0" * 24}"').status_code == 200
+    assert shadow.answered == [True] * 4
 
 
 def test_answers_of_the_gate_are_counted(

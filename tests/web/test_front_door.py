@@ -1,0 +1,84 @@
+"""The front door with parts that fail or have no room: the view answers, and connections stay open."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from tests.web.reservations.shadow import Scope
+from web.application import FrontDoor
+from web.lanes import Lane, LaneFull
+from web.reservations.gate import Gate
+from web.reservations.headers import ViewAnswers
+from web.reservations.hot_lane import HotLane
+from web.shells import Shells
+from web.warm_start import OpenSales, WarmStart
+from web.wsgi_request import RawAnswer
+
+LIVE = "/api/v1/sale-items/7/live/"
+
+
+class FullLane(Lane):
+    async def run(self, work: Callable[[], Any]) -> Any:
+        raise LaneFull
+
+
+def django(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return [b"the view's answer"]
+
+
+class Protocol:
+    """What granian gives; it keeps the answer."""
+
+    def __init__(self) -> None:
+        self.answer: RawAnswer | None = None
+
+    def response_bytes(self, *answer: Any) -> None:
+        self.answer = answer
+
+
+def told(scope: Scope, *, lane: type[Lane] = Lane, broken: Mapping[str, Any] = MappingProxyType({})) -> RawAnswer:
+    """What the front door answers, with some of its parts broken."""
+    views, shells = ViewAnswers(), Shells(django)
+    parts: dict[str, Any] = {"gate": Gate(views=views), "hot_lane": HotLane(views=views), "shells": shells, **broken}
+    warm_start = WarmStart(
+        lanes=[],
+        connect_to_database=lambda: None,
+        connect_to_store=lambda item_ids: None,
+        read_sales=lambda: OpenSales([], []),
+        gate=None,
+        pages=shells,
+    )
+    lanes = [lane("all", path=r"(?s:.*)", threads=1, waiting_seconds_max=2)]
+    door, protocol = FrontDoor(django, lanes=lanes, views=views, warm_start=warm_start, **parts), Protocol()
+    asyncio.run(door.__rsgi__(scope, protocol))  # type: ignore[arg-type]
+    assert protocol.answer is not None
+    return protocol.answer
+
+
+class Broken:
+    """A part with a bug."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise ZeroDivisionError(name)
+
+
+@pytest.mark.parametrize(("part", "path"), [("gate", LIVE), ("hot_lane", LIVE), ("shells", "/")])
+def test_a_part_with_a_bug_leaves_the_call_to_the_view(part: str, path: str) -> None:
+    with capture_logs() as lines:
+        status, _headers, body = told(Scope("GET", path), broken={part: Broken()})
+    assert (status, body) == (200, b"the view's answer")
+    assert [line["log_level"] for line in lines] == ["error"]
+
+
+@pytest.mark.parametrize("path", [LIVE, "/cart/"])
+def test_a_refusal_at_overload_leaves_the_connection_open(path: str) -> None:
+    """Its body has been read. A closed connection would cost the clients of an overloaded shop another handshake."""
+    status, headers, _body = told(Scope("GET", path), lane=FullLane)
+    assert status == 503
+    assert "Connection" not in dict(headers)
+    assert "Retry-After" in dict(headers)
