@@ -127,17 +127,6 @@ def batches(variants: Sequence[Variant]) -> list[Sequence[Variant]]:
     return [variants[start : start + ROWS_MAX] for start in range(0, len(variants), ROWS_MAX)]
 
 
-def set_count(*, variant_id: int, count: int, reason: str, made_by: User | None) -> bool:
-    """Staff have counted the units on the shelf, those of open checkouts included. False if fewer than are held."""
-    with transaction.atomic():
-        (variant,) = lock([variant_id])
-        available = count - variant.held
-        if available < 0:
-            return False
-        move(kind=Kind.COUNTED, units_of={variant_id: available - variant.available}, reason=reason, made_by=made_by)
-    return True
-
-
 def lock(variant_ids: Collection[int]) -> list[Variant]:
     """The variants, locked in the order of their ids until the transaction ends. Raises Variant.DoesNotExist."""
     wanted = set(variant_ids)

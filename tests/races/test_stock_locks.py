@@ -1,25 +1,31 @@
 """Staff, sales and expiring orders lock the stock in one order, and for a short time."""
 
 from collections.abc import Callable
-from functools import partial
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import OperationalError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from PIL import Image
 
 from orders.life import lifecycle
 from orders.models import Order
 from orders.units import taken
 from seckill.changes.journal import make_change
 from seckill.models import SaleChange
-from shop.models import Product, Variant
-from shop.stock.movements import Kind, lock, move
+from shop.models import Picture, Product, Variant
+from shop.stock.movements import Kind, move
 from tests.steps.at_once import at_once
 from tests.steps.buying import let_deadlines_pass, order_of, plain_order
+from tests.steps.product_page import saved_page
 from tests.steps.shop import PLENTY, goods, make_item, units_in, variant_of
+from tests.steps.staff import admin_page
+from tests.steps.tables import confirm, errors_by_line, exported, upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -85,3 +91,100 @@ def test_a_batch_of_expired_orders_writes_each_variant_once(buyer: User) -> None
     assert statements_to_expire(20) == statements_to_expire(2)
     assert units_in(tea) == (100, 0, 0)
     assert Order.objects.filter(status="expired").count() == 22
+
+
+def is_locked(variant: Variant) -> bool:
+    """Whether somebody's transaction has the row of the variant."""
+
+    def take() -> bool:
+        try:
+            with transaction.atomic():
+                Variant.objects.select_for_update(no_key=True, nowait=True).get(pk=variant.pk)
+        except OperationalError:
+            return True
+        return False
+
+    (locked,) = at_once([take])
+    return locked
+
+
+def test_pictures_are_decoded_and_written_before_the_stock_is_locked(
+    as_manager: Client, product: Product, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MEDIA_ROOT = str(tmp_path)
+    file = BytesIO()
+    Image.new("RGB", (60, 40), "red").save(file, "PNG")
+    locked: list[bool] = []
+    for owner, name in ((Image, "open"), (Image.Image, "save"), (Image.Image, "resize")):
+        work = getattr(owner, name)
+
+        def looking(*args: Any, work: Any = work, **options: Any) -> Any:
+            locked.append(is_locked(variant_of(product)))
+            return work(*args, **options)
+
+        monkeypatch.setattr(owner, name, looking)
+    pictures = [SimpleUploadedFile(f"{number}.png", file.getvalue(), "image/png") for number in range(2)]
+    page = saved_page(product, price_minor="98.00") | {"new_pictures": pictures}
+    assert as_manager.post(admin_page(product), page).status_code == 302
+    assert Picture.objects.count() == 2
+    assert len(locked) > 10
+    assert not any(locked)
+
+
+def test_a_form_that_was_read_before_units_moved_does_not_write_the_former_stock(product: Product) -> None:
+    variant = variant_of(product)
+    move(kind=Kind.HELD, units_of={variant.pk: 4})
+    variant.price_minor = 8800
+    variant.save()
+    assert variant_of(product).price_minor == 8800
+    assert units_in(variant) == (PLENTY - 4, 4, 0)
+
+
+PRODUCTS, STOCK, VARIANT_TABLE = "/admin/shop/product/", "/admin/shop/variant/", "1"
+
+
+def statements_of_import(client: Client, page: str, rows: list[dict[str, str]], table: str) -> tuple[int, int]:
+    """How many statements lock or write variants in the preview, and how many the import makes from its first lock."""
+
+    def locks(statement: dict[str, str]) -> bool:
+        sql = statement["sql"]
+        return "FOR NO KEY UPDATE" in sql or sql.startswith('UPDATE "shop_variant"')
+
+    with CaptureQueriesContext(connection) as in_preview:
+        preview = upload(client, page, *rows, table=table)
+    assert not errors_by_line(preview)
+    with CaptureQueriesContext(connection) as in_import:
+        answer = confirm(client, page, preview)
+    assert answer.status_code == 200
+    locking = [place for place, statement in enumerate(in_import.captured_queries) if locks(statement)]
+    last = max(
+        n
+        for n, statement in enumerate(in_import.captured_queries)
+        if "shop_stockchange" in statement["sql"] or "shop_variant" in statement["sql"]
+    )
+    return sum(map(locks, in_preview.captured_queries)), last - locking[0]
+
+
+@pytest.mark.parametrize(
+    ("page", "table", "change"), [(PRODUCTS, VARIANT_TABLE, {"price": "77.00"}), (STOCK, "0", {"change": "3"})]
+)
+def test_an_import_locks_the_stock_for_a_few_statements_and_its_preview_not_at_all(
+    as_manager: Client, page: str, table: str, change: dict[str, str]
+) -> None:
+    for number in range(4):
+        goods(f"tea-{number}")
+    four = [row | change for row in exported(as_manager, page, table=table)]
+    first = statements_of_import(as_manager, page, four, table)
+    for number in range(4, 24):
+        goods(f"tea-{number}")
+    many = [
+        row | change | ({"price": "66.00"} if "price" in row else {}) for row in exported(as_manager, page, table=table)
+    ]
+    assert len(many) == 24
+    preview, short = statements_of_import(as_manager, page, many, table)
+    assert (first[0], preview) == (0, 0)
+    assert short <= first[1]
+    if "price" in change:
+        assert set(Variant.objects.values_list("price_minor", flat=True)) == {6600}
+    else:
+        assert sorted(Variant.objects.values_list("available", flat=True)) == [13] * 20 + [16] * 4
