@@ -1,5 +1,6 @@
 """Ways of sending, and the checkout, which makes an order of the cart."""
 
+from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -69,8 +70,9 @@ class ShippingMethodsView(APIView):
 class CheckoutView(JsonAPIView):
     """Order what is in the cart, once for each Idempotency-Key. The units are held until the order's deadline.
 
-    All lines or none: where stock or a price changed since the cart was last read, nothing is ordered, and the answer
-    lists the lines that changed. A guest pays and cancels at the page of the order's `url`.
+    All lines or none: where stock or a price changed since the cart was last read, or the total is not
+    `expected_total`, nothing is ordered, and the answer lists the lines that changed. A guest pays and cancels at the
+    page of the order's `url`.
     """
 
     permission_classes = (AllowAny,)
@@ -108,6 +110,7 @@ class CheckoutView(JsonAPIView):
             shipping_method=body.validated_data["shipping_method"],
             language=get_language() or settings.LANGUAGE_CODE,
             note=body.validated_data["note"],
+            seen_amount=Decimal(seen) if (seen := body.validated_data.get("expected_total")) else None,
         )
         call = KeyedCall(owner=holder.owner, key=key, fingerprint=idempotent_calls.fingerprint_of(request))
         result = place_once(asked, call)

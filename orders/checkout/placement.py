@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from decimal import Decimal
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Any
@@ -29,6 +30,7 @@ from orders.units.in_stock import move_units
 from shop import failpoints
 from shop.databases.database_clock import database_now
 from shop.models import StockChange
+from shop.prices.money import to_decimal
 from shop.stock.movements import NotEnoughUnits
 
 # With a million orders, one drawn number in a million is taken already.
@@ -51,7 +53,8 @@ class CheckoutRequest:
     """The order that a buyer or guest asks for. `address` has the columns of ShippingAddress.
 
     `email` is a guest's. `seen_shipping_minor` and `seen_total_minor` (of the goods) are the amounts that a page
-    showed. If they are None, only the prices of the cart's lines are compared.
+    showed, `seen_amount` is what a program showed for all. Without them, only the prices of the cart's lines are
+    compared, and another tab may have seen those.
     """
 
     holder: Holder
@@ -62,6 +65,7 @@ class CheckoutRequest:
     note: str = ""
     seen_total_minor: int | None = None
     seen_shipping_minor: int | None = None
+    seen_amount: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,8 @@ def place(asked: CheckoutRequest) -> Placement:
     offer = chosen_offer(asked, contents)
     if offer is None:
         return Placement(PlaceOutcome.SHIPPING_NOT_OFFERED)
-    if asked.seen_shipping_minor not in (None, offer.price_minor):
+    amount = to_decimal(minor=contents.total_minor + offer.price_minor, currency=settings.CURRENCY)
+    if asked.seen_shipping_minor not in (None, offer.price_minor) or asked.seen_amount not in (None, amount):
         return Placement(PlaceOutcome.PRICE_CHANGED)
     if unpaid_orders(asked) >= settings.CHECKOUT_UNPAID_MAX:
         return Placement(PlaceOutcome.TOO_MANY_UNPAID)
