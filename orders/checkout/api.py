@@ -2,13 +2,16 @@
 
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -25,7 +28,9 @@ from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, 
 from orders.checkout.serializers import CheckoutSerializer, ShippingMethodSerializer
 from orders.checkout.shipping_prices import offers_for
 from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, CallState, KeyedCall
+from orders.models import Order
 from orders.problem_codes import refusals
+from orders.shipping.delivery_choice import offers_of
 from shop.addresses.address_checks import address_errors, tidy
 from shop.addresses.countries import country_choices
 from shop.http.base_view import JsonAPIView
@@ -44,17 +49,24 @@ class ShippingMethodsView(APIView):
     @extend_schema(
         parameters=[
             OpenApiParameter("country", str, required=True, description="ISO 3166, two letters: CN."),
+            OpenApiParameter("order", UUID, description="An order of a flash sale, in the place of the cart."),
             CART_TOKEN,
         ],
-        responses={200: ShippingMethodSerializer(many=True), **refusals("invalid", "authentication_failed")},
+        responses={
+            200: ShippingMethodSerializer(many=True),
+            **refusals("invalid", "authentication_failed", "not_found"),
+        },
     )
     def get(self, request: Request) -> Response:
         """The ways of sending the cart to a country. An empty list means that the shop does not send it there."""
         country = tidy("country", request.query_params.get("country", ""))
         if country not in dict(country_choices()):
             raise ValidationError({"country": address_errors({"country": country or "-"})["country"]})
-        contents = contents_of(find_cart(holder_of(request)))
-        offers = offers_for(country=country, weight_grams=contents.weight_grams, total_minor=contents.total_minor)
+        if "order" in request.query_params:
+            offers = offers_of(order_in(request), country=country)
+        else:
+            contents = contents_of(find_cart(holder_of(request)))
+            offers = offers_for(country=country, weight_grams=contents.weight_grams, total_minor=contents.total_minor)
         body = [
             {
                 "code": offer.code,
@@ -65,6 +77,13 @@ class ShippingMethodsView(APIView):
             for offer in offers
         ]
         return Response(body, headers={"Cache-Control": "no-store"})
+
+
+def order_in(request: Request) -> Order:
+    """The buyer's order of a flash sale whose number the call has."""
+    mine = Order.objects.filter(buyer_id=request.user.pk, buyer__isnull=False, reservation_id__isnull=False)
+    number = serializers.UUIDField().run_validation(request.query_params["order"])
+    return get_object_or_404(mine, number=number)
 
 
 class CheckoutView(JsonAPIView):

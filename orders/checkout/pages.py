@@ -1,12 +1,11 @@
 """The checkout as a page: address, delivery, summary. Everything works without JavaScript."""
 
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -19,7 +18,7 @@ from orders.cart.cart_holder import find_cart
 from orders.checkout.api import count_checkout, too_many_unpaid_text
 from orders.checkout.checkout_form import CheckoutForms
 from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, place_once
-from orders.checkout.shipping_prices import ShippingOffer, countries_sent_to, offers_for
+from orders.checkout.shipping_prices import Choice, ShippingOffer, choice_in, countries_sent_to, offers_for
 from orders.idempotent_calls import KEY_LENGTH_MAX, KeyedCall
 from orders.invoices.included_taxes import tax_shares
 from orders.models import Order
@@ -28,23 +27,6 @@ from shop.accounts.address_book import addresses_of
 from shop.http.problems import limit_reached
 from shop.http.rate_limits import LimitReached
 from shop.languages.buyer_language import remember_language
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The delivery that the form asks for: the country, and an offer with the price that was shown."""
-
-    country: str
-    shipping: str
-
-    @property
-    def method(self) -> str:
-        return self.shipping.partition(":")[0]
-
-    @property
-    def seen_price_minor(self) -> int | None:
-        price = self.shipping.partition(":")[2]
-        return int(price) if price.isascii() and price.isdigit() and len(price) < 16 else None
 
 
 @never_cache
@@ -62,10 +44,6 @@ def checkout(request: HttpRequest) -> HttpResponse:
 
 def forms_of(request: HttpRequest, **values: Any) -> CheckoutForms:
     return CheckoutForms(is_guest=request.user.pk is None, countries=countries_sent_to(), **values)
-
-
-def choice_in(posted: QueryDict) -> Choice:
-    return Choice(posted.get("country", ""), posted.get("shipping", ""))
 
 
 def first_values(request: HttpRequest) -> dict[str, Any]:
