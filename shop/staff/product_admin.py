@@ -165,7 +165,7 @@ class ProductAdmin(WithProductTables, WithHistory, StaffAdmin):
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """A product's own rows are deleted with it, although their admin allows no deleting."""
         listed, counts, lacking, protected = super().get_deleted_objects(objs, request)
-        parts = {model._meta.verbose_name for model in (Variant, StockChange, Picture)}
+        parts = {model._meta.verbose_name for model in (Variant, Picture)}
         return listed, counts, lacking - parts, protected
 
     def reason_to_keep(self, obj: Product) -> str | None:
@@ -179,4 +179,9 @@ class ProductAdmin(WithProductTables, WithHistory, StaffAdmin):
             }
         for variant in obj.variants.filter(held__gt=0):
             return reason_to_keep(variant)
+        if StockChange.objects.filter(variant__product=obj).exists():
+            text = _(
+                "“%(product)s” has a journal of its stock, so it cannot be deleted. Hide it from the shop instead."
+            )
+            return text % {"product": obj}
         return None

@@ -87,4 +87,10 @@ def reason_to_keep(variant: Variant) -> str | None:
         return _("%(sku)s, “%(product)s”, is in a sale, so it cannot be deleted.") % names
     if variant.held:
         return _("Checkouts hold units of %(sku)s, “%(product)s”, so it cannot be deleted now.") % names
+    if variant.stock_changes.exists():
+        text = _(
+            "%(sku)s, “%(product)s”, has a journal of its stock, so it cannot be deleted. "
+            "Uncheck “can be bought” instead."
+        )
+        return text % names
     return None
