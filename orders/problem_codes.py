@@ -56,6 +56,12 @@ PROBLEMS = [
         _("The buyer, or the guest's address, has as many unpaid orders as one may have."),
         _("Ask the buyer to pay or to cancel one of them."),
     ),
+    Explained(
+        "guests_wait",
+        409,
+        _("Unpaid orders of guests hold as much as they may: of a network, or of a product."),
+        _("Sign in and check out again, or wait as many seconds as Retry-After says."),
+    ),
     # The order
     Explained(
         "not_awaiting_payment",

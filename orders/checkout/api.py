@@ -40,6 +40,9 @@ from shop.http.rate_limits import take
 from shop.languages.buyer_language import remember_language
 from shop.prices.money import to_text
 
+# Unpaid orders of guests end after ten minutes; with several, one ends sooner.
+GUESTS_RETRY_SECONDS = 120
+
 
 class ShippingMethodsView(APIView):
     """The ways of sending the cart to a country, with their prices."""
@@ -106,6 +109,7 @@ class CheckoutView(JsonAPIView):
                 *("invalid", "parse_error", "authentication_failed", "csrf_failed", "body_too_large"),
                 *("unsupported_media_type", "too_many_attempts"),
                 *("cart_empty", "stock_changed", "price_changed", "shipping_not_offered", "too_many_unpaid"),
+                "guests_wait",
             ),
         },
     )
@@ -125,6 +129,7 @@ class CheckoutView(JsonAPIView):
         asked = CheckoutRequest(
             holder=holder,
             email=body.validated_data.get("email", ""),
+            network=client_network(request._request),
             address=dict(body.validated_data["shipping_address"]),
             shipping_method=body.validated_data["shipping_method"],
             language=get_language() or settings.LANGUAGE_CODE,
@@ -188,8 +193,23 @@ def refusal(placement: Placement) -> HttpResponse:
         return problem(
             status=409, code="too_many_unpaid", title=_("Too many unpaid orders"), detail=too_many_unpaid_text()
         )
+    if placement.outcome is PlaceOutcome.GUESTS_WAIT:
+        return problem(
+            status=409,
+            code="guests_wait",
+            title=_("Guests must wait"),
+            detail=guests_wait_text(),
+            retry_after_seconds=GUESTS_RETRY_SECONDS,
+        )
     return problem(
         status=409, code="cart_empty", title=_("The cart is empty"), detail=_("There is nothing in the cart to order.")
+    )
+
+
+def guests_wait_text() -> str:
+    return _(
+        "Guests hold many units at the moment that are not paid yet, so nothing was ordered. "
+        "Sign in to order now, or try again in some minutes."
     )
 
 
