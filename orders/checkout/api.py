@@ -26,11 +26,11 @@ from orders.cart.cart_holder import find_cart
 from orders.cart.serializers import shown_line
 from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, place_once
 from orders.checkout.serializers import CheckoutSerializer, ShippingMethodSerializer
-from orders.checkout.shipping_prices import offers_for
 from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, CallState, KeyedCall
 from orders.models import Order
 from orders.problem_codes import refusals
 from orders.shipping.delivery_choice import offers_of
+from orders.shipping.shipping_prices import offers_for
 from shop.addresses.address_checks import address_errors, tidy
 from shop.addresses.countries import country_choices
 from shop.http.base_view import JsonAPIView

@@ -18,11 +18,11 @@ from orders.cart.cart_holder import find_cart
 from orders.checkout.api import count_checkout, guests_wait_text, too_many_unpaid_text
 from orders.checkout.checkout_form import CheckoutForms
 from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, hold_seconds, place_once
-from orders.checkout.shipping_prices import Choice, ShippingOffer, choice_in, countries_sent_to, offers_for
 from orders.idempotent_calls import KEY_LENGTH_MAX, KeyedCall
 from orders.invoices.included_taxes import tax_shares
 from orders.models import Order
 from orders.shipping.order_address import as_initial, likely_address
+from orders.shipping.shipping_prices import Choice, ShippingOffer, choice_in, countries_sent_to, offers_for
 from shop.accounts.address_book import addresses_of
 from shop.http.client_address import client_network
 from shop.http.problems import limit_reached

@@ -23,10 +23,10 @@ from orders.cart.cart_contents import Contents, ShownLine, contents_of
 from orders.cart.cart_holder import Holder, find_cart, lock_cart
 from orders.cart.cart_lines import touch
 from orders.checkout import guest_bounds
-from orders.checkout.shipping_prices import ShippingOffer, offers_for
 from orders.idempotent_calls import CallResult, KeyedCall, Refused, run_once
 from orders.models import Cart, Order, OrderLine, OrderStatus, ShippingAddress, with_lines
 from orders.models.order import drew_known_code
+from orders.shipping.shipping_prices import ShippingOffer, offers_for
 from orders.units.in_stock import move_units
 from shop import failpoints
 from shop.databases.database_clock import database_now

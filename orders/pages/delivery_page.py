@@ -11,7 +11,6 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from orders.checkout.shipping_prices import Choice, choice_in
 from orders.models import Order, OrderStatus
 from orders.pages.my_orders import orders_of, start_payment
 from orders.shipping.delivery_choice import DeliveryOutcome, choice_open, countries_of, offers_of, store_delivery
@@ -23,6 +22,7 @@ from orders.shipping.order_address import (
     likely_address,
     store_address,
 )
+from orders.shipping.shipping_prices import Choice, choice_in
 
 
 @never_cache

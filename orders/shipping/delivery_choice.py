@@ -10,9 +10,9 @@ from enum import StrEnum
 from django.conf import settings
 from django.db import transaction
 
-from orders.checkout.shipping_prices import ShippingOffer, active_methods, countries_sent_to, offers_for
 from orders.models import Order, OrderStatus
 from orders.shipping.order_address import address_of, only_country, store_address
+from orders.shipping.shipping_prices import ShippingOffer, active_methods, countries_sent_to, offers_for
 
 
 class DeliveryOutcome(StrEnum):
