@@ -70,7 +70,8 @@ def test_adding_units_to_a_sale_does_not_deadlock_with_orders_that_expire(
         )
         return change.status
 
-    assert at_once([lifecycle.expire_overdue, add_units]) == [2, "applied"]
+    both: list[Callable[[], object]] = [lifecycle.expire_overdue, add_units]
+    assert at_once(both) == [2, "applied"]
     item.refresh_from_db()
     assert (item.quantity, item.taken) == (8, 0)
     assert units_in(variant) == (PLENTY - 5 - 3, 0, 0)
