@@ -26,7 +26,7 @@ from orders.payments.simulated.models import SimulatedSession
 from seckill.items import item_state
 from seckill.items.lock import item_lock
 from seckill.models import Sale, SaleChange, SaleItem
-from shop.models import Product
+from shop.models import Product, StockChange
 
 # Rows of one transaction: short enough not to hold locks for long.
 BATCH_MAX = 500
@@ -133,7 +133,10 @@ def remove_sale(sale: Sale, *, on_progress: Callable[[int], object]) -> None:
     with transaction.atomic():
         SaleChange.objects.filter(item__in=items).delete()
         sale.delete()
-        Product.objects.filter(pk__in=product_ids, variants__sale_items=None, variants__order_lines=None).delete()
+        unused = Product.objects.filter(pk__in=product_ids, variants__sale_items=None, variants__order_lines=None)
+        unused_ids = list(unused.values_list("pk", flat=True))
+        StockChange.objects.filter(variant__product__in=unused_ids).delete()
+        Product.objects.filter(pk__in=unused_ids).delete()
     on_progress(1)
 
 

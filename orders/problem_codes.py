@@ -47,7 +47,7 @@ PROBLEMS = [
     Explained(
         "shipping_not_offered",
         409,
-        _("The shop does not send this cart to this country in this way. Nothing was ordered."),
+        _("The shop does not send these goods to this country in this way. Nothing was ordered or changed."),
         _("Choose one of GET /api/v1/shipping-methods/."),
     ),
     Explained(
@@ -55,6 +55,12 @@ PROBLEMS = [
         409,
         _("The buyer, or the guest's address, has as many unpaid orders as one may have."),
         _("Ask the buyer to pay or to cancel one of them."),
+    ),
+    Explained(
+        "guests_wait",
+        409,
+        _("Unpaid orders of guests hold as much as they may: of a network, or of a product."),
+        _("Sign in and check out again, or wait as many seconds as Retry-After says."),
     ),
     # The order
     Explained(
@@ -65,6 +71,12 @@ PROBLEMS = [
     ),
     Explained("time_over", 409, _("The time to pay is over. The units go back on sale."), STOP),
     Explained("no_provider", 409, _("The shop takes no online payments."), _("Pay as the shop says.")),
+    Explained(
+        "delivery_missing",
+        409,
+        _("An order of a flash sale, of which nobody has said yet how it is sent."),
+        _("Send PUT /api/v1/orders/{number}/shipping-address/ with a shipping_method, then repeat the call."),
+    ),
     Explained(
         "provider_unreachable",
         503,

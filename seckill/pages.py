@@ -24,6 +24,7 @@ from seckill.passes import passes
 from seckill.phase import Phase
 from seckill.reservation import ACCEPTED
 from seckill.reservation import reserve as reserve_units
+from shop.http.client_address import client_network
 from shop.http.problems import limit_reached
 from shop.http.public_answers import public_page
 from shop.http.rate_limits import LimitReached
@@ -160,7 +161,7 @@ def pass_for(request: HttpRequest, sale: Sale, item_id: int) -> str:
     """A pass for the form in the page; empty if the buyer cannot have one now. Raises LimitReached."""
     if not request.user.is_authenticated or sale.why_no_pass(timezone.now()):
         return ""
-    text, _expires_s = passes.give(item_id=item_id, buyer_id=request.user.pk)
+    text, _expires_s = passes.give(item_id=item_id, buyer_id=request.user.pk, network=client_network(request))
     return text
 
 

@@ -82,10 +82,13 @@ SECKILL_ARCHIVE_AFTER_SECONDS: int = at_least(
 SECKILL_CALLS_PER_SECOND: int = at_least(1, env, "SECKILL_CALLS_PER_SECOND", default=500, why="pages divide by it")
 # Certain refusals, live figures and public pages are answered before Django is entered. Everything works without it.
 GATE: bool = env.bool("GATE", default=True)
-# How long units are held for an order of the ordinary shop that is not paid yet.
+# Orders of the ordinary shop: how long units are held, how many may be unpaid, and bounds for guests, who are nobody.
 CHECKOUT_HOLD_SECONDS: int = at_least(60, env, "CHECKOUT_HOLD_SECONDS", default=1800, why="paying takes time")
-# How many orders of the ordinary shop one buyer, or one mail address, may have unpaid at a time.
 CHECKOUT_UNPAID_MAX: int = at_least(1, env, "CHECKOUT_UNPAID_MAX", default=3, why="0 would refuse all orders")
+CHECKOUT_LINE_UNITS_MAX: int = at_least(1, env, "CHECKOUT_LINE_UNITS_MAX", default=20, why="0 would sell nothing")
+GUEST_HOLD_SECONDS: int = at_least(60, env, "GUEST_HOLD_SECONDS", default=600, why="an address takes time to enter")
+GUEST_UNPAID_BY_NETWORK_MAX: int = at_least(1, env, "GUEST_UNPAID_BY_NETWORK_MAX", default=10, why="0 bars guests")
+GUEST_SHARE_PERCENT: int = at_least(1, env, "GUEST_SHARE_PERCENT", default=50, why="0 bars guests")
 # Sales open only on stores that keep what buyers are told (seckill/store/durability.py). This permits weaker ones.
 SECKILL_ALLOW_WEAK_DURABILITY: bool = env.bool("SECKILL_ALLOW_WEAK_DURABILITY", default=False)
 # Installs `bench`, whose commands make buyers, passes and sales for load tests. Never on in a real shop.
@@ -100,6 +103,7 @@ CHECKOUT_LIMIT_BY_ADDRESS: str = rate(env, "CHECKOUT_LIMIT_BY_ADDRESS", default=
 FIND_ORDER_LIMIT: str = rate(env, "FIND_ORDER_LIMIT", default="5/10minutes")
 PASS_LIMIT: str = rate(env, "PASS_LIMIT", default="30/minute")
 SEARCH_LIMIT: str = rate(env, "SEARCH_LIMIT", default="120/minute")
+PASS_LIMIT_BY_NETWORK: str = rate(env, "PASS_LIMIT_BY_NETWORK", default="600/minute")
 SIGN_UP_LIMIT: str = rate(env, "SIGN_UP_LIMIT", default="30/10minutes")
 PASSWORD_RESET_LIMIT_BY_ADDRESS: str = rate(env, "PASSWORD_RESET_LIMIT_BY_ADDRESS", default="20/10minutes")
 PASSWORD_RESET_LIMIT_BY_MAILBOX: str = rate(env, "PASSWORD_RESET_LIMIT_BY_MAILBOX", default="3/15minutes")
@@ -117,7 +121,6 @@ SHOP_NAME: str = env.str("SHOP_NAME", default="Stampede")
 SHOP_ADDRESS: str = env.str("SHOP_ADDRESS", default="")
 STRIPE_SECRET_KEY: str = env.str("STRIPE_SECRET_KEY", default="")
 STRIPE_WEBHOOK_SECRET: str = env.str("STRIPE_WEBHOOK_SECRET", default="")
-# Empty means Stripe's own address.
 STRIPE_API_BASE: str = env.str("STRIPE_API_BASE", default="")
 SIMULATED_WEBHOOK_SECRET: str = env.str("SIMULATED_WEBHOOK_SECRET", default=SECRET_KEY)
 # How the simulated provider tells the shop: once, twice, late, early or out_of_order.

@@ -1,5 +1,6 @@
 """`PUT /api/v1/orders/{number}/shipping-address/`: where the order goes, until it was sent."""
 
+from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -14,34 +15,69 @@ from orders.api.orders import orders_of
 from orders.api.serializers import OrderSerializer
 from orders.problem_codes import refusals
 from orders.shipping.address_serializers import NewAddressSerializer
+from orders.shipping.delivery_choice import DeliveryOutcome, choice_open, countries_of, store_delivery
 from orders.shipping.order_address import only_country, store_address
 from shop.http.base_view import JsonAPIView
 from shop.http.problem_codes import TOKEN_REFUSALS
 from shop.http.problems import problem
 
 
+class OrderDeliverySerializer(NewAddressSerializer):
+    shipping_method = serializers.CharField(
+        max_length=50,
+        required=False,
+        help_text="One of GET /api/v1/shipping-methods/?order=…, for an order of a flash sale that has no payment page "
+        "yet. Its price is added to the order. Not needed where the shop has no shipping methods.",
+    )
+
+    class Meta(NewAddressSerializer.Meta):
+        fields = (*NewAddressSerializer.Meta.fields, "shipping_method")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return {**super().validate(attrs), "shipping_method": attrs.get("shipping_method", "")}
+
+
 class OrderAddressView(JsonAPIView):
-    """Set or replace the delivery address of one of the buyer's orders that was not sent yet."""
+    """Set or replace the delivery address of one of the buyer's orders that was not sent yet.
+
+    Orders of a flash sale get their way of sending here too.
+    """
 
     @extend_schema(
-        request=NewAddressSerializer,
+        request=OrderDeliverySerializer,
         responses={
             200: OrderSerializer,
             **refusals(
                 *TOKEN_REFUSALS,
                 *("csrf_failed", "not_found", "invalid", "parse_error", "body_too_large", "unsupported_media_type"),
-                "address_fixed",
+                *("address_fixed", "shipping_not_offered"),
             ),
         },
     )
     def put(self, request: Request, number: UUID) -> HttpResponse:
         order = get_object_or_404(orders_of(request), number=number)
-        body = NewAddressSerializer(data=request.data)
+        body = OrderDeliverySerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        country = only_country(order)
-        if country and body.validated_data["country"] != country:
-            raise serializers.ValidationError({"country": _("Delivery was paid for another country.")})
-        if not store_address(order_id=order.pk, values=body.validated_data):
+        values = dict(body.validated_data)
+        method = values.pop("shipping_method")
+        countries = countries_of(order)
+        if countries is not None and values["country"] not in countries:
+            paid_for = only_country(order) in countries
+            text = _("Delivery was paid for another country.") if paid_for else _("The shop does not send there.")
+            raise serializers.ValidationError({"country": text})
+        if choice_open(order):
+            outcome = store_delivery(order_id=order.pk, values=values, method=method)
+        else:
+            stored = store_address(order_id=order.pk, values=values)
+            outcome = DeliveryOutcome.STORED if stored else DeliveryOutcome.FIXED
+        if outcome is DeliveryOutcome.NOT_OFFERED:
+            return problem(
+                status=409,
+                code="shipping_not_offered",
+                title=_("Not sent this way"),
+                detail=_("The shop does not send this order to this country in this way. Nothing was changed."),
+            )
+        if outcome is DeliveryOutcome.FIXED:
             return problem(
                 status=409,
                 code="address_fixed",
@@ -49,5 +85,5 @@ class OrderAddressView(JsonAPIView):
                 detail=_("The order has been sent, or it has ended."),
                 order_status=order.status,
             )
-        stored = orders_of(request).get(pk=order.pk)
-        return Response(OrderSerializer(stored).data, headers={"Cache-Control": "no-store"})
+        shown = orders_of(request).get(pk=order.pk)
+        return Response(OrderSerializer(shown).data, headers={"Cache-Control": "no-store"})

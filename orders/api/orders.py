@@ -34,6 +34,7 @@ from orders.payments import sessions
 from orders.payments.provider.interface import ProviderUnreachable
 from orders.payments.sessions import StartOutcome
 from orders.problem_codes import refusals
+from orders.shipping.delivery_choice import must_choose
 from seckill import ledger
 from seckill.api.views import refusal
 from seckill.outcomes import Outcome
@@ -118,7 +119,7 @@ class PayView(JsonAPIView):
                 *TOKEN_REFUSALS,
                 *("csrf_failed", "not_found", *KEY_REFUSALS, "invalid", "parse_error", "body_too_large"),
                 *("unsupported_media_type", "not_awaiting_payment", "time_over", "no_provider"),
-                *("record_lost", "provider_unreachable"),
+                *("record_lost", "provider_unreachable", "delivery_missing"),
             ),
         },
     )
@@ -143,6 +144,13 @@ class PayView(JsonAPIView):
         return response
 
     def pay(self, request: Request, order: Order, key: str, provider_name: str | None) -> HttpResponse:
+        if must_choose(order):
+            return problem(
+                status=409,
+                code="delivery_missing",
+                title=_("The delivery is not chosen"),
+                detail=_("Say first where and how the order is sent. What that costs is added to the order."),
+            )
         try:
             start = sessions.start(order_id=order.pk, idempotency_key=key, provider_name=provider_name)
         except ProviderUnreachable:

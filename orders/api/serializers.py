@@ -91,7 +91,7 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
 
     @extend_schema_field(ShippingSerializer(allow_null=True))
     def get_shipping(self, order: Order) -> dict[str, str] | None:
-        """Null for orders of a flash sale, which have no delivery method."""
+        """Null for orders of a flash sale whose delivery was not chosen, or is included in their price."""
         if not order.shipping_name:
             return None
         return {

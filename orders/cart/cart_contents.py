@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from orders.cart.cart_lines import UNITS_MAX
 from orders.models import Cart, CartLine
 from shop.models import Variant
 
@@ -95,12 +96,15 @@ class Contents:
 
 
 def contents_of(cart: Cart | None) -> Contents:
-    """In three queries, whatever the number of lines."""
+    """In three queries, whatever the number of lines. A cart may be older than a smaller bound of a line."""
     if cart is None:
         return Contents()
     lines = cart.lines.select_related("variant__product__tax_rate").prefetch_related("variant__product__pictures")
     return Contents(
-        [ShownLine(line.variant, line.units, line.seen_price_minor, line.variant.available) for line in lines]
+        [
+            ShownLine(line.variant, line.units, line.seen_price_minor, min(line.variant.available, UNITS_MAX))
+            for line in lines
+        ]
     )
 
 

@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from django.conf import settings
+
 from orders.models import Cart, CartLine
 from shop.models import Variant
 
 # A person can look over so many lines on one page.
 LINES_MAX = 50
 # For more of one thing, buyers write to the shop's staff. It also bounds the units that one checkout can hold.
-UNITS_MAX = 99
+UNITS_MAX: int = settings.CHECKOUT_LINE_UNITS_MAX
 
 
 class AddOutcome(StrEnum):

@@ -1,13 +1,17 @@
 """Ways of sending, and the checkout, which makes an order of the cart."""
 
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -22,9 +26,11 @@ from orders.cart.cart_holder import find_cart
 from orders.cart.serializers import shown_line
 from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, place_once
 from orders.checkout.serializers import CheckoutSerializer, ShippingMethodSerializer
-from orders.checkout.shipping_prices import offers_for
 from orders.idempotent_calls import IDEMPOTENCY_KEY, KEY_REFUSALS, REPLAYED_HEADER, CallState, KeyedCall
+from orders.models import Order
 from orders.problem_codes import refusals
+from orders.shipping.delivery_choice import offers_of
+from orders.shipping.shipping_prices import offers_for
 from shop.addresses.address_checks import address_errors, tidy
 from shop.addresses.countries import country_choices
 from shop.http.base_view import JsonAPIView
@@ -33,6 +39,9 @@ from shop.http.problems import problem
 from shop.http.rate_limits import take
 from shop.languages.buyer_language import remember_language
 from shop.prices.money import to_text
+
+# Unpaid orders of guests end after ten minutes; with several, one ends sooner.
+GUESTS_RETRY_SECONDS = 120
 
 
 class ShippingMethodsView(APIView):
@@ -43,17 +52,24 @@ class ShippingMethodsView(APIView):
     @extend_schema(
         parameters=[
             OpenApiParameter("country", str, required=True, description="ISO 3166, two letters: CN."),
+            OpenApiParameter("order", UUID, description="An order of a flash sale, in the place of the cart."),
             CART_TOKEN,
         ],
-        responses={200: ShippingMethodSerializer(many=True), **refusals("invalid", "authentication_failed")},
+        responses={
+            200: ShippingMethodSerializer(many=True),
+            **refusals("invalid", "authentication_failed", "not_found"),
+        },
     )
     def get(self, request: Request) -> Response:
         """The ways of sending the cart to a country. An empty list means that the shop does not send it there."""
         country = tidy("country", request.query_params.get("country", ""))
         if country not in dict(country_choices()):
             raise ValidationError({"country": address_errors({"country": country or "-"})["country"]})
-        contents = contents_of(find_cart(holder_of(request)))
-        offers = offers_for(country=country, weight_grams=contents.weight_grams, total_minor=contents.total_minor)
+        if "order" in request.query_params:
+            offers = offers_of(order_in(request), country=country)
+        else:
+            contents = contents_of(find_cart(holder_of(request)))
+            offers = offers_for(country=country, weight_grams=contents.weight_grams, total_minor=contents.total_minor)
         body = [
             {
                 "code": offer.code,
@@ -66,11 +82,19 @@ class ShippingMethodsView(APIView):
         return Response(body, headers={"Cache-Control": "no-store"})
 
 
+def order_in(request: Request) -> Order:
+    """The buyer's order of a flash sale whose number the call has."""
+    mine = Order.objects.filter(buyer_id=request.user.pk, buyer__isnull=False, reservation_id__isnull=False)
+    number = serializers.UUIDField().run_validation(request.query_params["order"])
+    return get_object_or_404(mine, number=number)
+
+
 class CheckoutView(JsonAPIView):
     """Order what is in the cart, once for each Idempotency-Key. The units are held until the order's deadline.
 
-    All lines or none: where stock or a price changed since the cart was last read, nothing is ordered, and the answer
-    lists the lines that changed. A guest pays and cancels at the page of the order's `url`.
+    All lines or none: where stock or a price changed since the cart was last read, or the total is not
+    `expected_total`, nothing is ordered, and the answer lists the lines that changed. A guest pays and cancels at the
+    page of the order's `url`.
     """
 
     permission_classes = (AllowAny,)
@@ -85,6 +109,7 @@ class CheckoutView(JsonAPIView):
                 *("invalid", "parse_error", "authentication_failed", "csrf_failed", "body_too_large"),
                 *("unsupported_media_type", "too_many_attempts"),
                 *("cart_empty", "stock_changed", "price_changed", "shipping_not_offered", "too_many_unpaid"),
+                "guests_wait",
             ),
         },
     )
@@ -104,12 +129,14 @@ class CheckoutView(JsonAPIView):
         asked = CheckoutRequest(
             holder=holder,
             email=body.validated_data.get("email", ""),
+            network=client_network(request._request),
             address=dict(body.validated_data["shipping_address"]),
             shipping_method=body.validated_data["shipping_method"],
             language=get_language() or settings.LANGUAGE_CODE,
             note=body.validated_data["note"],
             billing_address=body.validated_data["billing_address"],
             vat_number=body.validated_data["vat_number"],
+            seen_amount=Decimal(seen) if (seen := body.validated_data.get("expected_total")) else None,
         )
         call = KeyedCall(owner=holder.owner, key=key, fingerprint=idempotent_calls.fingerprint_of(request))
         result = place_once(asked, call)
@@ -168,8 +195,23 @@ def refusal(placement: Placement) -> HttpResponse:
         return problem(
             status=409, code="too_many_unpaid", title=_("Too many unpaid orders"), detail=too_many_unpaid_text()
         )
+    if placement.outcome is PlaceOutcome.GUESTS_WAIT:
+        return problem(
+            status=409,
+            code="guests_wait",
+            title=_("Guests must wait"),
+            detail=guests_wait_text(),
+            retry_after_seconds=GUESTS_RETRY_SECONDS,
+        )
     return problem(
         status=409, code="cart_empty", title=_("The cart is empty"), detail=_("There is nothing in the cart to order.")
+    )
+
+
+def guests_wait_text() -> str:
+    return _(
+        "Guests hold many units at the moment that are not paid yet, so nothing was ordered. "
+        "Sign in to order now, or try again in some minutes."
     )
 
 

@@ -1,12 +1,11 @@
 """The checkout as a page: address, delivery, summary. Everything works without JavaScript."""
 
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -16,35 +15,19 @@ from django.views.decorators.http import require_http_methods
 from orders.cart.cart_contents import Contents, ShownLine, contents_of, mark_prices_seen
 from orders.cart.cart_cookie import holder_of, keep_cookies
 from orders.cart.cart_holder import find_cart
-from orders.checkout.api import count_checkout, too_many_unpaid_text
+from orders.checkout.api import count_checkout, guests_wait_text, too_many_unpaid_text
 from orders.checkout.checkout_form import CheckoutForms
-from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, place_once
-from orders.checkout.shipping_prices import ShippingOffer, countries_sent_to, offers_for
+from orders.checkout.placement import CheckoutRequest, Placement, PlaceOutcome, hold_seconds, place_once
 from orders.idempotent_calls import KEY_LENGTH_MAX, KeyedCall
 from orders.invoices.included_taxes import tax_shares
 from orders.models import Order
 from orders.shipping.order_address import as_initial, likely_address
+from orders.shipping.shipping_prices import Choice, ShippingOffer, choice_in, countries_sent_to, offers_for
 from shop.accounts.address_book import addresses_of
+from shop.http.client_address import client_network
 from shop.http.problems import limit_reached
 from shop.http.rate_limits import LimitReached
 from shop.languages.buyer_language import remember_language
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The delivery that the form asks for: the country, and an offer with the price that was shown."""
-
-    country: str
-    shipping: str
-
-    @property
-    def method(self) -> str:
-        return self.shipping.partition(":")[0]
-
-    @property
-    def seen_price_minor(self) -> int | None:
-        price = self.shipping.partition(":")[2]
-        return int(price) if price.isascii() and price.isdigit() and len(price) < 16 else None
 
 
 @never_cache
@@ -62,10 +45,6 @@ def checkout(request: HttpRequest) -> HttpResponse:
 
 def forms_of(request: HttpRequest, **values: Any) -> CheckoutForms:
     return CheckoutForms(is_guest=request.user.pk is None, countries=countries_sent_to(), **values)
-
-
-def choice_in(posted: QueryDict) -> Choice:
-    return Choice(posted.get("country", ""), posted.get("shipping", ""))
 
 
 def first_values(request: HttpRequest) -> dict[str, Any]:
@@ -119,7 +98,7 @@ def show(
         "taxes": taxes_in(contents, chosen),
         "key": key if is_sound(key) else str(uuid4()),
         "cart_units": contents.units,
-        "hold_seconds": settings.CHECKOUT_HOLD_SECONDS,
+        "hold_seconds": hold_seconds(is_guest=request.user.pk is None),
     }
     response = render(request, "orders/checkout/checkout.html", context, status=status)
     keep_cookies(response, request, cart=cart, units=contents.units)
@@ -153,6 +132,7 @@ def order_now(request: HttpRequest, forms: CheckoutForms) -> HttpResponse:
     asked = CheckoutRequest(
         holder=holder,
         email=forms.email,
+        network=client_network(request),
         address=forms.address_values,
         shipping_method=choice.method,
         language=get_language() or settings.LANGUAGE_CODE,
@@ -186,6 +166,7 @@ def show_refusal(request: HttpRequest, forms: CheckoutForms, choice: Choice, pla
         PlaceOutcome.PRICE_CHANGED: _("A price has changed since you last saw it. Please look at the new total."),
         PlaceOutcome.SHIPPING_NOT_OFFERED: _("Please choose how we send your order."),
         PlaceOutcome.TOO_MANY_UNPAID: too_many_unpaid_text(),
+        PlaceOutcome.GUESTS_WAIT: guests_wait_text(),
     }
     return show(request, forms, choice, refusal=texts[placement.outcome], changed=tuple(placement.lines), status=409)
 

@@ -1,19 +1,20 @@
 """Placing an order: the lines of a cart become an order, whose units are held until its deadline.
 
 The page and the API both call `place_once`. Everything that needs several of these locks takes them in this order: the
-key of the call, the cart, a guest's mail address, the order, the variants by their ids (`shop/stock/movements.py`).
+key of the call, the cart, a guest's mailbox, the network, the order, the variants by their ids
+(`shop/stock/movements.py`).
 """
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from decimal import Decimal
 from enum import StrEnum
-from hashlib import blake2b
 from typing import Any
 
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 from rest_framework.renderers import JSONRenderer
 
@@ -21,15 +22,17 @@ from orders.api.serializers import OrderSerializer
 from orders.cart.cart_contents import Contents, ShownLine, contents_of
 from orders.cart.cart_holder import Holder, find_cart, lock_cart
 from orders.cart.cart_lines import touch
-from orders.checkout.shipping_prices import ShippingOffer, offers_for
+from orders.checkout import guest_bounds
 from orders.idempotent_calls import CallResult, KeyedCall, Refused, run_once
 from orders.mails import sending
 from orders.models import Cart, Mail, Order, OrderLine, OrderStatus, ShippingAddress, with_lines
 from orders.models.order import drew_known_code
+from orders.shipping.shipping_prices import ShippingOffer, offers_for
 from orders.units.in_stock import move_units
 from shop import failpoints
 from shop.databases.database_clock import database_now
 from shop.models import StockChange
+from shop.prices.money import to_decimal
 from shop.stock.movements import NotEnoughUnits
 
 # With a million orders, one drawn number in a million is taken already.
@@ -44,6 +47,7 @@ class PlaceOutcome(StrEnum):
     PRICE_CHANGED = "price_changed"
     SHIPPING_NOT_OFFERED = "shipping_not_offered"
     TOO_MANY_UNPAID = "too_many_unpaid"
+    GUESTS_WAIT = "guests_wait"
     PLACED = "placed"
 
 
@@ -51,8 +55,9 @@ class PlaceOutcome(StrEnum):
 class CheckoutRequest:
     """The order that a buyer or guest asks for. `address` has the columns of ShippingAddress.
 
-    `email` is a guest's. `seen_shipping_minor` and `seen_total_minor` (of the goods) are the amounts that a page
-    showed. If they are None, only the prices of the cart's lines are compared.
+    `email` is a guest's, `network` that of the client (`client_network`). `seen_shipping_minor` and `seen_total_minor`
+    (of the goods) are the amounts that a page showed, `seen_amount` is what a program showed for all. Without them,
+    only the prices of the cart's lines are compared, and another tab may have seen those.
     """
 
     holder: Holder
@@ -60,11 +65,13 @@ class CheckoutRequest:
     shipping_method: str
     language: str
     email: str = ""
+    network: str = ""
     note: str = ""
     billing_address: str = ""
     vat_number: str = ""
     seen_total_minor: int | None = None
     seen_shipping_minor: int | None = None
+    seen_amount: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +84,11 @@ class Placement:
 
 
 class GivenUp(Exception):
-    """The transaction must be rolled back: some units went to others since the cart was read."""
+    """The transaction must be rolled back: units went to others since the cart was read, or guests hold too many."""
 
-    def __init__(self, lines: Sequence[ShownLine]) -> None:
-        super().__init__("too few units")
-        self.lines = lines
+    def __init__(self, placement: Placement) -> None:
+        super().__init__(placement.outcome)
+        self.placement = placement
 
 
 def place_once(asked: CheckoutRequest, call: KeyedCall, *, wait: bool = False) -> CallResult:
@@ -115,7 +122,7 @@ def place_order(asked: CheckoutRequest, *, draws_max: int = DRAWS_MAX) -> Placem
         with transaction.atomic():
             return place(asked)
     except GivenUp as given_up:
-        return Placement(PlaceOutcome.STOCK_CHANGED, lines=given_up.lines)
+        return given_up.placement
     except IntegrityError as error:
         if draws_max > 1 and drew_known_code(error):
             return place_order(asked, draws_max=draws_max - 1)
@@ -135,16 +142,22 @@ def place(asked: CheckoutRequest) -> Placement:
     offer = chosen_offer(asked, contents)
     if offer is None:
         return Placement(PlaceOutcome.SHIPPING_NOT_OFFERED)
-    if asked.seen_shipping_minor not in (None, offer.price_minor):
+    amount = to_decimal(minor=contents.total_minor + offer.price_minor, currency=settings.CURRENCY)
+    if asked.seen_shipping_minor not in (None, offer.price_minor) or asked.seen_amount not in (None, amount):
         return Placement(PlaceOutcome.PRICE_CHANGED)
     if unpaid_orders(asked) >= settings.CHECKOUT_UNPAID_MAX:
         return Placement(PlaceOutcome.TOO_MANY_UNPAID)
+    is_guest = asked.holder.buyer_id is None
+    if is_guest and guest_bounds.network_is_full(asked.network):
+        return Placement(PlaceOutcome.GUESTS_WAIT)
     order = create_order(asked, contents, offer)
     try:
         move_units(order_ids=[order.pk], kind=StockChange.Kind.HELD)
     except NotEnoughUnits as lacking:
-        raise GivenUp(lines_lacking(contents, lacking)) from lacking
-    if order.buyer_id is None:
+        raise GivenUp(Placement(PlaceOutcome.STOCK_CHANGED, lines=lines_lacking(contents, lacking))) from lacking
+    if is_guest and guest_bounds.hold_too_much(order):
+        raise GivenUp(Placement(PlaceOutcome.GUESTS_WAIT))
+    if is_guest:
         sending.enqueue(order_ids=[order.pk], kind=Mail.Kind.PLACED)
     empty(cart)
     return Placement(PlaceOutcome.PLACED, order=order)
@@ -158,25 +171,24 @@ def chosen_offer(asked: CheckoutRequest, contents: Contents) -> ShippingOffer | 
 
 
 def unpaid_orders(asked: CheckoutRequest) -> int:
-    """How many ordinary orders of this buyer, or of this guest's mail address, await payment.
+    """How many ordinary orders of this buyer, or of this guest's mailbox, await payment.
 
-    A buyer's checkouts come one after the other, since they lock the same cart. Guests with one address may have
-    several carts, so the address is locked.
+    A buyer's checkouts come one after the other, since they lock the same cart.
     """
+    if asked.holder.buyer_id is None:
+        return guest_bounds.unpaid_of_mailbox(asked.email)
     unpaid = Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, reservation_id=None)
-    if asked.holder.buyer_id is not None:
-        return unpaid.filter(buyer_id=asked.holder.buyer_id).count()
-    digest = blake2b(asked.email.lower().encode(), digest_size=8, person=b"guest-checkout").digest()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [int.from_bytes(digest, signed=True)])
-    return unpaid.filter(buyer=None, email__iexact=asked.email).count()
+    return unpaid.filter(buyer_id=asked.holder.buyer_id).count()
 
 
 def create_order(asked: CheckoutRequest, contents: Contents, offer: ShippingOffer) -> Order:
     """The order with its lines and its address. Names and prices of delivery are kept as they were."""
+    is_guest = asked.holder.buyer_id is None
     order = Order(
         buyer_id=asked.holder.buyer_id,
-        email="" if asked.holder.buyer_id is not None else asked.email,
+        email=asked.email if is_guest else "",
+        guest_mailbox=guest_bounds.mailbox_mark(asked.email) if is_guest else "",
+        guest_network=guest_bounds.network_mark(asked.network) if is_guest else "",
         language=asked.language,
         amount_minor=contents.total_minor + offer.price_minor,
         currency=settings.CURRENCY,
@@ -185,7 +197,7 @@ def create_order(asked: CheckoutRequest, contents: Contents, offer: ShippingOffe
         shipping_tax_percent=offer.tax_percent,
         reserved_at=timezone.now(),
         # Deadlines are compared with PostgreSQL's clock.
-        expires_at=database_now() + timedelta(seconds=settings.CHECKOUT_HOLD_SECONDS),
+        expires_at=database_now() + timedelta(seconds=hold_seconds(is_guest=is_guest)),
         buyer_note=asked.note,
         billing_address=asked.billing_address,
         vat_number=asked.vat_number,
@@ -203,6 +215,13 @@ def create_order(asked: CheckoutRequest, contents: Contents, offer: ShippingOffe
     )
     ShippingAddress.objects.create(order=order, **asked.address)
     return order
+
+
+def hold_seconds(*, is_guest: bool) -> int:
+    """How long the units are held. A guest's first time is short; a payment page that is opened makes it whole."""
+    return (
+        min(settings.GUEST_HOLD_SECONDS, settings.CHECKOUT_HOLD_SECONDS) if is_guest else settings.CHECKOUT_HOLD_SECONDS
+    )
 
 
 def lines_lacking(contents: Contents, lacking: NotEnoughUnits) -> list[ShownLine]:

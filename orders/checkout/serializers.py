@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.core.validators import RegexValidator
 from rest_framework import serializers
 
 from orders.models.order import BILLING_LENGTH_MAX, VAT_NUMBER_LENGTH_MAX
@@ -9,6 +10,7 @@ from orders.shipping.address_serializers import AddressSerializer
 from shop.http.serializers import StrictSerializer, StringField
 
 NOTE_LENGTH_MAX = 500
+AMOUNT = r"^[0-9]{1,12}(\.[0-9]{1,4})?$"
 EMAIL_LENGTH_MAX = 254
 
 
@@ -20,6 +22,12 @@ class CheckoutSerializer(StrictSerializer):
     )
     shipping_address = AddressSerializer()
     shipping_method = StringField(max_length=50, help_text="The code of an offered method.")
+    expected_total = StringField(
+        required=False,
+        validators=[RegexValidator(AMOUNT)],
+        help_text="What the buyer was shown, goods and delivery together. With any other total nothing is ordered: "
+        "`price_changed`. Without it, prices count as seen that any call or page has shown.",
+    )
     note = StringField(required=False, allow_blank=True, max_length=NOTE_LENGTH_MAX, default="")
     billing_address = StringField(
         required=False,

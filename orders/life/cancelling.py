@@ -1,7 +1,6 @@
 """A buyer cancels an order. Buyers who cancel again and again have to wait, since others see the units come and go.
 
-Cancels are counted for each buyer and item in the cache server; while it is away, cancels are not limited. An order
-that cannot be cancelled now ends by itself at its deadline.
+Cancels are counted for each buyer and item. An order that cannot be cancelled now ends by itself at its deadline.
 """
 
 from dataclasses import dataclass

@@ -48,7 +48,8 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
             "shop_url": settings.SHOP_URL,
         }
         message = EmailMultiAlternatives(
-            subject=text.subject,
+            # A name may have a line break, which a header must not.
+            subject=" ".join(text.subject.split()),
             body=render_to_string("orders/mail/message.txt", context),
             to=[order.contact_email],
             headers={

@@ -116,6 +116,9 @@ class Order(models.Model):
         db_index=False,
     )
     email = models.EmailField(_("e-mail"), blank=True, default="", db_default="")
+    # Marks by which unpaid orders of guests are counted (orders/checkout/guest_bounds.py).
+    guest_mailbox = models.CharField(max_length=16, blank=True, default="", db_default="", editable=False)
+    guest_network = models.CharField(max_length=16, blank=True, default="", db_default="", editable=False)
     language = models.CharField(_("language"), max_length=10, blank=True, default="", db_default="", editable=False)
     status = models.CharField(_("status"), max_length=20, choices=OrderStatus, default=OrderStatus.AWAITING_PAYMENT)
     amount_minor = models.PositiveBigIntegerField(_("amount in minor units"))
@@ -182,6 +185,11 @@ class Order(models.Model):
             ),
             # A guest's orders are counted, and found, by the address.
             models.Index(Upper("email"), name="orders_order_of_guest", condition=Q(buyer=None)),
+            models.Index(
+                fields=["guest_network"],
+                name="orders_order_unpaid_guests",
+                condition=Q(status=OrderStatus.AWAITING_PAYMENT, buyer=None),
+            ),
             models.Index(fields=["-id"], name="orders_order_attention", condition=~Q(attention="")),
             models.Index(fields=["ended_at"], name="orders_order_to_invoice", condition=LACKS_INVOICE),
         ]

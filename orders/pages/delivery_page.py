@@ -7,20 +7,22 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from orders.models import Order, OrderStatus
 from orders.pages.my_orders import orders_of, start_payment
+from orders.shipping.delivery_choice import DeliveryOutcome, choice_open, countries_of, offers_of, store_delivery
 from orders.shipping.order_address import (
     CHANGEABLE,
     DeliveryForm,
     address_of,
     as_initial,
     likely_address,
-    only_country,
     store_address,
 )
+from orders.shipping.shipping_prices import Choice, choice_in
 
 
 @never_cache
@@ -33,27 +35,68 @@ def address(request: HttpRequest, number: UUID) -> HttpResponse:
 def ask_address(request: HttpRequest, order: Order) -> HttpResponse:
     """Show the form; a POST stores the address and goes on to the payment, if that is still to come.
 
-    It begins with the order's address, or else with the one of the buyer's last order.
+    It begins with the order's address, or else with the one of the buyer's last order. While the delivery can be
+    chosen, the form has its offers for the country; `refresh` shows those of another one.
     """
     if order.status not in CHANGEABLE:
-        messages.warning(request, _("The address can no longer be changed: the order has been sent, or it has ended."))
+        messages.warning(request, fixed_text())
         return redirect(order)
-    known, country = address_of(order), only_country(order)
-    form = DeliveryForm(
-        request.POST if request.method == "POST" else None,
-        initial=as_initial(known or likely_address(buyer_id=order.buyer_id)),
-        countries=frozenset({country}) if country else None,
-    )
-    if request.method == "POST" and form.is_valid():
-        if not store_address(order_id=order.pk, values=form.cleaned_data):
-            messages.warning(
-                request, _("The address can no longer be changed: the order has been sent, or it has ended.")
-            )
-        elif order.status == OrderStatus.AWAITING_PAYMENT and "later" not in request.POST:
-            return start_payment(request, order)
-        else:
-            messages.success(request, _("The delivery address is saved."))
-        return redirect(order)
-    awaiting = order.status == OrderStatus.AWAITING_PAYMENT
-    context = {"order": order, "form": form, "awaiting": awaiting, "known": known}
+    posted = request.method == "POST" and "refresh" not in request.POST
+    initial = as_initial(address_of(order) or likely_address(buyer_id=order.buyer_id))
+    if request.method == "POST":
+        initial = request.POST.dict()
+    form = DeliveryForm(request.POST if posted else None, initial=initial, countries=countries_of(order))
+    if not posted:
+        return show(request, order, form, choice_in(request.POST))
+    choice = choice_in(request.POST)
+    if not form.is_valid():
+        return show(request, order, form, choice)
+    outcome = store(order, form.cleaned_data, choice)
+    if outcome in REFUSALS:
+        return show(request, order, form, choice, refusal=str(REFUSALS[outcome]))
+    if outcome is DeliveryOutcome.FIXED:
+        messages.warning(request, fixed_text())
+    elif order.status == OrderStatus.AWAITING_PAYMENT and "later" not in request.POST:
+        order.refresh_from_db(fields=["amount_minor", "shipping_name"])
+        return start_payment(request, order)
+    else:
+        messages.success(request, _("The delivery address is saved."))
+    return redirect(order)
+
+
+REFUSALS = {
+    DeliveryOutcome.NOT_OFFERED: gettext_lazy("Please choose how we send your order."),
+    DeliveryOutcome.PRICE_CHANGED: gettext_lazy(
+        "A price has changed since you last saw it. Please look at the new total."
+    ),
+}
+
+
+def store(order: Order, values: dict[str, str], choice: Choice) -> DeliveryOutcome:
+    if choice_open(order):
+        return store_delivery(
+            order_id=order.pk, values=values, method=choice.method, seen_price_minor=choice.seen_price_minor
+        )
+    return DeliveryOutcome.STORED if store_address(order_id=order.pk, values=values) else DeliveryOutcome.FIXED
+
+
+def fixed_text() -> str:
+    return _("The address can no longer be changed: the order has been sent, or it has ended.")
+
+
+def show(request: HttpRequest, order: Order, form: DeliveryForm, choice: Choice, *, refusal: str = "") -> HttpResponse:
+    choosing = choice_open(order)
+    country = choice.country or str(form.initial.get("country", ""))
+    offers = offers_of(order, country=country) if choosing and country else []
+    first = offers[0] if offers else None
+    context = {
+        "order": order,
+        "form": form,
+        "awaiting": order.status == OrderStatus.AWAITING_PAYMENT,
+        "choosing": choosing,
+        "country_chosen": bool(country),
+        "offers": offers,
+        "chosen": next((offer for offer in offers if offer.code == choice.method), first),
+        "refusal": refusal,
+    }
     return render(request, "orders/address.html", context)

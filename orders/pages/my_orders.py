@@ -30,7 +30,8 @@ from orders.payments.provider.interface import ProviderUnreachable, WayBack, pat
 from orders.payments.provider.names import chosen_providers
 from orders.payments.sessions import StartOutcome
 from orders.shipping.carriers import tracking_url
-from orders.shipping.order_address import CHANGEABLE, must_ask
+from orders.shipping.delivery_choice import must_ask
+from orders.shipping.order_address import CHANGEABLE
 from seckill import ledger
 from seckill.models import SaleItem
 from seckill.passes.passes import item_id_of

@@ -6,9 +6,11 @@ returns the same page.
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 import structlog
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -96,6 +98,7 @@ def create_payment(
         pending = Payment.objects.filter(order=order, status=Payment.Status.PENDING).first()
         if pending:
             return StartResult(StartOutcome.ALREADY_OPEN, pending)
+        give_whole_time(order)
         payment = Payment.objects.create(
             order=order,
             provider=provider_name or names[0],
@@ -104,6 +107,13 @@ def create_payment(
             currency=order.currency,
         )
     return StartResult(StartOutcome.OPENED, payment)
+
+
+def give_whole_time(order: Order) -> None:
+    """A guest who opens a first payment page has as long as everybody; GUEST_HOLD_SECONDS is for those who do not."""
+    if order.buyer_id is None and order.reservation_id is None and not Payment.objects.filter(order=order).exists():
+        order.expires_at += timedelta(seconds=max(0, settings.CHECKOUT_HOLD_SECONDS - settings.GUEST_HOLD_SECONDS))
+        Order.objects.filter(pk=order.pk).update(expires_at=order.expires_at)
 
 
 def open_page(*, payment: Payment) -> None:

@@ -1,5 +1,6 @@
 """An address in the API: as the checkout takes it, as a new address of an order is sent, and as an order shows it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from rest_framework import serializers
@@ -24,7 +25,7 @@ def checked(values: dict[str, Any]) -> dict[str, str]:
 class ShippingAddressSerializer(serializers.ModelSerializer[ShippingAddress]):
     class Meta:
         model = ShippingAddress
-        fields = ADDRESS_FIELDS
+        fields: Sequence[str] = ADDRESS_FIELDS
 
 
 class NewAddressSerializer(ShippingAddressSerializer):

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from django.conf import settings
 from django.db import transaction
 
 from orders.models import Order, OrderStatus, ShippingAddress
@@ -48,11 +47,6 @@ def only_country(order: Order) -> str | None:
     """The country that the order's delivery was paid for; None if any will do, as with prices that include delivery."""
     address = address_of(order)
     return address.country if address and order.shipping_name else None
-
-
-def must_ask(order: Order) -> bool:
-    """Whether the web asks for the address before it opens a payment page."""
-    return bool(settings.SHIPPING_ADDRESS_REQUIRED) and address_of(order) is None
 
 
 def likely_address(*, buyer_id: int | None) -> ShippingAddress | Address | None:

@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelect2MultipleWidget
 
-from orders.checkout.shipping_prices import price_for
 from orders.models import ShippingMethod, ShippingPrice
+from orders.shipping.shipping_prices import price_for
 from shop.addresses.countries import country_choices, country_name
 from shop.languages.columns import in_all_languages
 from shop.prices.money import decimals_of

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 
 from orders.models import Order, OrderLine
 from shop.models import StockChange
-from shop.stock.movements import lock, move
+from shop.stock.movements import Move, move, move_all
 
 Kind = StockChange.Kind
 
@@ -22,12 +22,9 @@ def move_units(*, order_ids: Sequence[int], kind: StockChange.Kind) -> None:
     lines = OrderLine.objects.filter(order_id__in=order_ids, sale_item=None).order_by("order_id")
     for code, variant_id, units in lines.values_list("order__code", "variant_id", "units"):
         units_of_order[code][variant_id] = units
-    if not units_of_order:
-        return
-    # Of all orders at once: two batches that took their rows order by order could wait for each other.
-    lock([variant_id for units_of in units_of_order.values() for variant_id in units_of])
-    for code, units_of in units_of_order.items():
-        move(kind=kind, units_of=units_of, reference=code)
+    if units_of_order:
+        # All at once: two batches that took their rows order by order could wait for each other.
+        move_all([Move(kind=kind, units_of=units_of, reference=code) for code, units_of in units_of_order.items()])
 
 
 def return_to_stock(*, order: Order, units_of_line: Mapping[int, int], made_by: User | None = None) -> None:

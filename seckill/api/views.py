@@ -39,6 +39,7 @@ from seckill.passes.authentication import PassAuthentication, PassRefused
 from seckill.phase import Phase, in_phase
 from seckill.reservation import ACCEPTED, reserve
 from shop.http.base_view import JsonAPIView
+from shop.http.client_address import client_network
 from shop.http.link_pages import LinkPages
 from shop.http.problem_codes import TOKEN_REFUSALS
 from shop.http.problems import problem
@@ -157,15 +158,16 @@ class PassView(JsonAPIView):
             )
         if why_not is NoPass.CLOSED:
             return refusal(ledger.Reservation(Outcome.CLOSED, now_ms=now_ms()))
-        body = pass_body(item_id=item.pk, buyer_id=cast(int, request.user.pk))
+        network = client_network(request._request)
+        body = pass_body(item_id=item.pk, buyer_id=cast(int, request.user.pk), network=network)
         # Here and not in ReservationView, which makes no query.
         remember_language(request)
         return Response(body, status=201, headers={"Cache-Control": "no-store"})
 
 
-def pass_body(*, item_id: int, buyer_id: int) -> dict[str, Any]:
+def pass_body(*, item_id: int, buyer_id: int, network: str) -> dict[str, Any]:
     """A new pass in the form of the API. Raises LimitReached."""
-    text, expires_s = passes.give(item_id=item_id, buyer_id=buyer_id)
+    text, expires_s = passes.give(item_id=item_id, buyer_id=buyer_id, network=network)
     return {"pass": text, "expires_at": rfc3339(expires_s * 1000)}
 
 

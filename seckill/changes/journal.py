@@ -121,8 +121,9 @@ def record_pending(
             for item, operation_id in zip(items, operation_ids, strict=True)
         )
         if request.kind == Kind.ADD_UNITS:
-            take_out_of_stock(items[0], units=request.units or 0, made_by=made_by)
+            # The item before its variant, as where orders end: they would wait for each other otherwise.
             affected.update(quantity=F("quantity") + request.units)
+            take_out_of_stock(items[0], units=request.units or 0, made_by=made_by)
         on_new(changes)
     return changes
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import structlog
-from django.db import DatabaseError, OperationalError, connections
+from django.db import DatabaseError, OperationalError, connections, transaction
 
 from shop.configuration.database_connections import DIRECT
 
@@ -69,7 +69,10 @@ def session_alias() -> str:
 
 def acquire(number: int, *, wait: bool | float) -> bool:
     if wait is True:
-        with connections[session_alias()].cursor() as cursor:
+        alias = session_alias()
+        # The lock belongs to the session and outlives the transaction. It may be held for longer than rows ever are.
+        with transaction.atomic(using=alias), connections[alias].cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = 0")
             cursor.execute("SELECT pg_advisory_lock(%s)", [number])
         return True
     deadline = time.monotonic() + wait

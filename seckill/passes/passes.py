@@ -48,13 +48,15 @@ class Pass:
     reservation_id: UUID
 
 
-def give(*, item_id: int, buyer_id: int) -> tuple[str, int]:
+def give(*, item_id: int, buyer_id: int, network: str) -> tuple[str, int]:
     """A new pass for a buyer, and when it expires, in seconds since 1970. Raises LimitReached.
 
-    One account may ask only so often (PASS_LIMIT), since each pass is checked, signed and may become a reservation. The
-    cache server counts, in one round trip; while it is away, all buyers are let through.
+    One account may ask only so often (PASS_LIMIT), since each pass is checked, signed and may become a reservation; and
+    all accounts of one network for one item (PASS_LIMIT_BY_NETWORK), since accounts cost little. `network` is the
+    client's (`client_network`).
     """
     take(action="pass", rate=settings.PASS_LIMIT, key=str(buyer_id))
+    take(action="pass_by_network", rate=settings.PASS_LIMIT_BY_NETWORK, key=f"{network}:{item_id}")
     expires_s = expiry_s()
     return issue(item_id=item_id, buyer_id=buyer_id, expires_s=expires_s), expires_s
 

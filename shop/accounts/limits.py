@@ -37,6 +37,6 @@ def count_password_reset(request: HttpRequest, *, mailbox: str) -> None:
 
 def take_or_answer(request: HttpRequest, *, action: str, rate: str, key: str) -> None:
     try:
-        take(action=action, rate=rate, key=key, bounded_without_cache=True)
+        take(action=action, rate=rate, key=key)
     except LimitReached as error:
         raise ImmediateHttpResponse(limit_reached(request, error)) from error

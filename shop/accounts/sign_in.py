@@ -33,13 +33,8 @@ def check_password(request: HttpRequest, *, username: str, password: str) -> Abs
     """
     username = account_name(username)
     by_name = {"action": BY_NAME, "rate": settings.SIGN_IN_LIMIT_BY_NAME, "key": name_key(username)}
-    take(
-        action=BY_ADDRESS,
-        rate=settings.SIGN_IN_LIMIT_BY_ADDRESS,
-        key=client_network(request),
-        bounded_without_cache=True,
-    )
-    take(**by_name, bounded_without_cache=True)
+    take(action=BY_ADDRESS, rate=settings.SIGN_IN_LIMIT_BY_ADDRESS, key=client_network(request))
+    take(**by_name)
     user = authenticate(request, username=username, password=password)
     if user is None:
         log.warning("sign_in_failed", address=client_address(request), username=username, path=request.path)

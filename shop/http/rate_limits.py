@@ -1,7 +1,8 @@
 """Limits on how often something may be done, counted in the cache server by the library `limits`.
 
 A moving window, changed by one script on the server: of 200 parallel calls under a limit of 5, exactly 5 pass.
-Rates are written as that library reads them: "5/5minutes", "30/minute".
+Rates are written as that library reads them: "5/5minutes", "30/minute". While the cache server is away, each process
+counts alone: a buyer is not turned away by an outage, and nobody is without a bound.
 """
 
 import math
@@ -31,16 +32,13 @@ class LimitReached(Exception):
         self.retry_after_seconds = retry_after_seconds
 
 
-def take(*, action: str, rate: str, key: str, bounded_without_cache: bool = False) -> None:
-    """Count one attempt at `action` by `key`, for example a client's address. Raises LimitReached.
-
-    While the cache server is away every attempt passes, or with `bounded_without_cache` this process counts alone.
-    """
+def take(*, action: str, rate: str, key: str) -> None:
+    """Count one attempt at `action` by `key`, for example a client's address. Raises LimitReached."""
     item = rate_of(rate)
     try:
         wait_seconds = _cache_server.take(item, action, key)
     except CacheAway:
-        wait_seconds = take_from(_of_this_process(), item, action, key) if bounded_without_cache else 0
+        wait_seconds = take_from(_of_this_process(), item, action, key)
     if wait_seconds:
         raise LimitReached(retry_after_seconds=wait_seconds)
 

@@ -24,6 +24,9 @@ CATEGORY_LEVELS_MAX = 3
 # Separates the names of a product's options, "Size / Colour", and a variant's values for them, "M / Red".
 OPTION_SEPARATOR = "/"
 
+# The columns of a variant that only movements of the stock change.
+COUNTERS = ("available", "held", "sold")
+
 # Renditions made from a picture when it is saved: fields of Picture.
 RENDITIONS = ("large", "medium", "small")
 
@@ -194,11 +197,20 @@ class Variant(models.Model):
         return f"{self.product} · {self.options}" if self.options else str(self.product)
 
     def save(self, *args: Any, **kwargs: Any) -> None:
+        """The counters of a saved variant stay: units may have moved since this object was read."""
+        if not self._state.adding and not args:
+            kwargs.setdefault("update_fields", self.columns_of_staff())
         super().save(*args, **kwargs)
         write_entries(Product.objects.filter(pk=self.product_id))
 
     def get_absolute_url(self) -> str:
         return self.product.get_absolute_url()
+
+    @classmethod
+    def columns_of_staff(cls) -> list[str]:
+        """All that forms and imported tables may write of a saved variant."""
+        columns = [field for field in cls._meta.concrete_fields if not field.primary_key]
+        return [field.name for field in columns if field.name not in COUNTERS]
 
     @property
     def option_values(self) -> list[str]:
@@ -244,11 +256,14 @@ class Picture(models.Model):
     def save(self, *args: Any, **kwargs: Any) -> None:
         former = Picture.objects.filter(pk=self.pk).first() if self.pk else None
         super().save(*args, **kwargs)
-        # Making the renditions has opened them.
-        for size in RENDITIONS:
-            getattr(self, size).close()
+        self.close_files()
         if former is not None and former.image.name != self.image.name:
             delete_files(former.files)
+
+    def close_files(self) -> None:
+        """Making the renditions has opened them."""
+        for size in RENDITIONS:
+            getattr(self, size).close()
 
     @property
     def files(self) -> list[str]:

@@ -10,7 +10,8 @@ from shop.models.catalogue import Variant
 class StockChange(models.Model):
     """One entry. `units` are the units moved; a change by staff may be negative.
 
-    `reference` names the reason of the move: the number of an order, or "sale 42".
+    `reference` names the reason of the move: the number of an order, or "sale 42". An entry is never changed or
+    deleted, so a variant that has one stays.
     """
 
     class Kind(models.TextChoices):
@@ -26,7 +27,7 @@ class StockChange(models.Model):
 
     # The index with the id begins with it.
     variant = models.ForeignKey(
-        Variant, models.CASCADE, related_name="stock_changes", verbose_name=_("variant"), db_index=False
+        Variant, models.PROTECT, related_name="stock_changes", verbose_name=_("variant"), db_index=False
     )
     kind = models.CharField(_("change"), max_length=20, choices=Kind)
     units = models.BigIntegerField(_("units"))

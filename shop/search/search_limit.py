@@ -10,4 +10,4 @@ from shop.http.rate_limits import take
 def count_search(request: HttpRequest) -> None:
     """Count this request, if it has a query. Raises LimitReached."""
     if request.META.get("QUERY_STRING"):
-        take(action="search", rate=settings.SEARCH_LIMIT, key=client_network(request), bounded_without_cache=True)
+        take(action="search", rate=settings.SEARCH_LIMIT, key=client_network(request))

@@ -1,5 +1,10 @@
-"""The pictures of a product: several files at once, then their order and descriptions."""
+"""The pictures of a product: several files at once, then their order and descriptions.
 
+Reading a picture takes a second. So all are read, and their files written, before any row is locked (`read_pictures`);
+the form says what was refused. Files of a form that was refused belong to no row, and are swept.
+"""
+
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -10,12 +15,14 @@ from django.db.models import Max
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.template.loader import render_to_string
+from django.utils.datastructures import MultiValueDict
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from shop.languages.columns import in_all_languages
 from shop.models import Picture, Product
+from shop.models.catalogue import RENDITIONS
 from shop.models.picture_field import PictureFormField
 from shop.staff.admin_base import TabularInline
 from shop.staff.product_permissions import OfProduct
@@ -40,8 +47,42 @@ class DropZone(forms.ClearableFileInput):
         return render_to_string(self.template_name, {"name": name, "id": (attrs or {}).get("id", "")})
 
 
-class PicturesField(PictureFormField):
-    """The clean value is a list of checked files."""
+@dataclass(frozen=True, slots=True)
+class ReadPicture:
+    """An uploaded file: the picture that was made of it, without a row, or why it was refused."""
+
+    name: str
+    picture: Picture | None = None
+    refusals: tuple[str, ...] = ()
+
+
+def read_pictures(files: "MultiValueDict[str, Any]", *, field: str) -> None:
+    """Put a ReadPicture in the place of each file. More than a form may have are left as they are, for its refusal."""
+    uploads = files.getlist(field)
+    if len(uploads) <= PICTURES_MAX:
+        files.setlist(field, [read_picture(upload) for upload in uploads])
+
+
+def read_picture(upload: Any) -> ReadPicture:
+    if upload.size > settings.PICTURE_BYTES_MAX:
+        bound = filesizeformat(settings.PICTURE_BYTES_MAX)
+        return ReadPicture(upload.name, refusals=(_("A picture may have %(max)s at most.") % {"max": bound},))
+    try:
+        checked = PictureFormField().clean(upload)
+        # The model's own rules, for example which formats it takes.
+        IMAGE.run_validators(checked)
+    except ValidationError as error:
+        return ReadPicture(upload.name, refusals=tuple(error.messages))
+    picture = Picture()
+    picture.image.save(upload.name, checked, save=False)
+    for size in RENDITIONS:
+        getattr(picture, size).generate()
+    picture.close_files()
+    return ReadPicture(upload.name, picture)
+
+
+class PicturesField(forms.FileField):
+    """The clean value is a list of pictures without rows. Its data are what `read_pictures` has made."""
 
     widget = DropZone
 
@@ -49,33 +90,18 @@ class PicturesField(PictureFormField):
         files = data if isinstance(data, list) else [data] if data else []
         if len(files) > PICTURES_MAX:
             raise ValidationError(_("At most %(max)d pictures at a time.") % {"max": PICTURES_MAX})
-        checked, errors = [], []
-        for file in files:
-            try:
-                checked.append(self.checked(file))
-            except ValidationError as error:
-                errors += [f"{file.name}: {message}" for message in error.messages]
+        errors = [f"{file.name}: {refusal}" for file in files for refusal in file.refusals]
         if errors:
             raise ValidationError(errors)
-        return checked
-
-    def checked(self, file: Any) -> Any:
-        if file.size > settings.PICTURE_BYTES_MAX:
-            bound = filesizeformat(settings.PICTURE_BYTES_MAX)
-            raise ValidationError(_("A picture may have %(max)s at most.") % {"max": bound})
-        checked = super().clean(file)
-        # The model's own rules, for example which formats it takes.
-        IMAGE.run_validators(checked)
-        return checked
+        return [file.picture for file in files]
 
 
-def add_pictures(product: Product, files: list[Any]) -> list[Picture]:
+def add_pictures(product: Product, pictures: list[Picture]) -> None:
     """After the pictures that are there."""
     last = product.pictures.aggregate(last=Max("position"))["last"]
-    first = 0 if last is None else last + 1
-    return [
-        Picture.objects.create(product=product, image=file, position=first + place) for place, file in enumerate(files)
-    ]
+    for position, picture in enumerate(pictures, 0 if last is None else last + 1):
+        picture.product, picture.position = product, position
+        picture.save()
 
 
 class PictureInline(OfProduct, TabularInline):

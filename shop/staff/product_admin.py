@@ -6,7 +6,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.db.models import Max, Min, OuterRef, Prefetch, QuerySet, Subquery, Sum
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
@@ -17,7 +17,7 @@ from shop.prices.price_field import price_text
 from shop.staff.admin_base import StaffAdmin
 from shop.staff.category_path import PARENTS, CategoryField, CategoryFilter, path_of
 from shop.staff.history_pages import WithHistory
-from shop.staff.picture_upload import PictureInline, PicturesField, add_pictures, thumbnail_of
+from shop.staff.picture_upload import PictureInline, PicturesField, add_pictures, read_pictures, thumbnail_of
 from shop.staff.product_filters import InSaleFilter, StockFilter
 from shop.staff.product_tables import WithProductTables
 from shop.staff.variant_form import VariantInline
@@ -84,6 +84,19 @@ class ProductAdmin(WithProductTables, WithHistory, StaffAdmin):
             price_to=Subquery(of_product.annotate(found=Max("price_minor")).values("found")),
             units=Subquery(of_product.filter(is_active=True).annotate(found=Sum("available")).values("found")),
         ).prefetch_related(Prefetch("pictures", Picture.objects.order_by("position", "pk")))
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Django begins the transaction in there, and its rows are locked while the form is checked and saved."""
+        may_save = self.has_change_permission(request) if object_id else self.has_add_permission(request)
+        if request.method == "POST" and may_save:
+            read_pictures(request.FILES, field="new_pictures")
+        return super().changeform_view(request, object_id, form_url, extra_context)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """The variants are locked too: a sale could be published, and units could move, while the form is checked."""
@@ -152,7 +165,7 @@ class ProductAdmin(WithProductTables, WithHistory, StaffAdmin):
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """A product's own rows are deleted with it, although their admin allows no deleting."""
         listed, counts, lacking, protected = super().get_deleted_objects(objs, request)
-        parts = {model._meta.verbose_name for model in (Variant, StockChange, Picture)}
+        parts = {model._meta.verbose_name for model in (Variant, Picture)}
         return listed, counts, lacking - parts, protected
 
     def reason_to_keep(self, obj: Product) -> str | None:
@@ -166,4 +179,9 @@ class ProductAdmin(WithProductTables, WithHistory, StaffAdmin):
             }
         for variant in obj.variants.filter(held__gt=0):
             return reason_to_keep(variant)
+        if StockChange.objects.filter(variant__product=obj).exists():
+            text = _(
+                "“%(product)s” has a journal of its stock, so it cannot be deleted. Hide it from the shop instead."
+            )
+            return text % {"product": obj}
         return None

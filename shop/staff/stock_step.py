@@ -4,6 +4,7 @@ A count is refused if the stock has changed since the person saw it: only they k
 moved meanwhile are in the count. A change by a number means the same after other moves, so it is always applied.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -11,7 +12,9 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from shop.models import StockChange, Variant
-from shop.stock.movements import UNITS_MAX, lock, move, set_count
+from shop.stock.movements import UNITS_MAX, Move, lock, move_all
+
+Kind = StockChange.Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +36,45 @@ class StockRefused(Exception):
     """The step would break a rule, and nothing has changed. The message is for staff."""
 
 
+@dataclass(frozen=True, slots=True)
+class WantedStep:
+    """A step of one variant, and the reason for the journal."""
+
+    variant_id: int
+    step: Count | Difference
+    reason: str
+
+
 def take(step: Count | Difference, *, variant_id: int, reason: str, made_by: User | None) -> None:
     """Change the stock and write it to the journal. Raises StockRefused."""
+    take_all([WantedStep(variant_id, step, reason)], made_by=made_by)
+
+
+def take_all(wanted: Sequence[WantedStep], *, made_by: User | None) -> None:
+    """All steps, one after the other, or none. Raises StockRefused."""
+    moves = []
     with transaction.atomic():
-        (variant,) = lock([variant_id])
-        if refusal := refusal_of(step, variant):
-            raise StockRefused(refusal)
-        if isinstance(step, Count):
-            set_count(variant_id=variant_id, count=step.units, reason=reason, made_by=made_by)
-        else:
-            move(kind=StockChange.Kind.CHANGED, units_of={variant_id: step.units}, reason=reason, made_by=made_by)
+        variants = {variant.pk: variant for variant in lock({each.variant_id for each in wanted})}
+        for each in wanted:
+            variant = variants[each.variant_id]
+            if refusal := refusal_of(each.step, variant):
+                raise StockRefused(refusal)
+            kind, units = Kind.CHANGED, units_of(each.step, variant)
+            if isinstance(each.step, Count):
+                kind = Kind.COUNTED
+            # For the steps of the same variant that follow.
+            variant.available += units
+            moves.append(Move(kind=kind, units_of={variant.pk: units}, reason=each.reason, made_by=made_by))
+        move_all(moves)
+
+
+def units_of(step: Count | Difference, variant: Variant) -> int:
+    """How many units more, or fewer, are available after the step."""
+    return step.units - variant.held - variant.available if isinstance(step, Count) else step.units
 
 
 def refusal_of(step: Count | Difference, variant: Variant) -> str | None:
-    """Why the step cannot be taken; None where it can. The variant is locked."""
+    """Why the step cannot be taken; None where it can."""
     if isinstance(step, Difference):
         if variant.available + step.units > UNITS_MAX:
             return too_many()

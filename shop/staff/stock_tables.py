@@ -1,5 +1,9 @@
-"""The table of the stock: exported with the present figures, imported with counts or changes that staff filled in."""
+"""The table of the stock: exported with the present figures, imported with counts or changes that staff filled in.
 
+As with variants, lines are checked without a lock, and all steps are taken together at the end.
+"""
+
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
@@ -10,14 +14,15 @@ from import_export.fields import Field
 from import_export.resources import ModelResource
 
 from shop.models import Variant
-from shop.staff.stock_step import Count, Difference, StockRefused, take
+from shop.staff.stock_step import Count, Difference, StockRefused, WantedStep, refusal_of, take_all, units_of
 from shop.staff.table_pages import WithTables
-from shop.stock.movements import lock
 
 if TYPE_CHECKING:
 
     class Table:
         """django-import-export has no types."""
+
+        def __init__(self, **options: Any) -> None: ...
 
         def export(self, queryset: Any = None, **options: Any) -> Any: ...
 else:
@@ -45,15 +50,14 @@ class StockTable(Table):
         import_order = export_order = fields
         use_transactions = True
 
-    made_by: Any = None
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.wanted: list[WantedStep] = []
+        # What the lines before do to the stock, by variant id.
+        self.moved: Counter[int] = Counter()
 
     def dehydrate_in_stock(self, variant: Variant) -> int:
         return (variant.available or 0) + (variant.held or 0)
-
-    def before_import(self, dataset: Any, **options: Any) -> None:
-        self.made_by = options.get("user")
-        skus = {str(sku) for sku in dataset["sku"]} if "sku" in (dataset.headers or []) else set()
-        lock(list(Variant.objects.filter(sku__in=skus).values_list("pk", flat=True)))
 
     def before_import_row(self, row: Any, **options: Any) -> None:
         """A stock is never made here, only changed."""
@@ -64,17 +68,23 @@ class StockTable(Table):
         return not filled(row, "count") and not filled(row, "change")
 
     def save_instance(self, instance: Variant, is_create: bool, row: Any, **options: Any) -> None:
-        """In a preview too: it is rolled back."""
+        """Note the step, and show its result. A preview takes none."""
+        step = step_of(row)
+        instance.available += self.moved[instance.pk]
+        if refusal := refusal_of(step, instance):
+            raise ValidationError(refusal)
+        units = units_of(step, instance)
+        instance.available += units
+        self.moved[instance.pk] += units
+        self.wanted.append(WantedStep(instance.pk, step, str(row.get("reason") or _("imported table"))[:300]))
+
+    def after_import(self, dataset: Any, result: Any, **options: Any) -> None:
+        if options.get("dry_run") or result.has_errors() or result.has_validation_errors():
+            return
         try:
-            take(
-                step_of(row),
-                variant_id=instance.pk,
-                reason=str(row.get("reason") or _("imported table"))[:300],
-                made_by=self.made_by,
-            )
+            take_all(self.wanted, made_by=options.get("user"))
         except StockRefused as refusal:
             raise ValidationError(str(refusal)) from None
-        instance.refresh_from_db(fields=["available", "held", "sold"])
 
     def export(self, queryset: Any = None, **options: Any) -> Any:
         variants: QuerySet[Variant] = Variant.objects.all() if queryset is None else queryset

@@ -1,9 +1,11 @@
 """Tables that staff download and upload, as CSV or XLSX.
 
 A spreadsheet program computes cells that begin like a formula, so a product's name could run one on the computer
-of the reader. Such cells get an apostrophe in front, and lose it when the file comes back.
+of the reader. Such cells get an apostrophe in front, and lose it when the file comes back. Phone numbers are left as
+they are: programs of carriers read them.
 """
 
+import re
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
@@ -11,6 +13,7 @@ from zipfile import BadZipFile, ZipFile
 import tablib
 from django.conf import settings
 from import_export.formats.base_formats import CSV, XLSX
+from openpyxl import load_workbook
 
 if TYPE_CHECKING:
 
@@ -25,8 +28,12 @@ else:
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 MARK = "'"
-# A small XLSX can unpack to gigabytes.
+PHONE = re.compile(r"\+[0-9][0-9 ().]*")
+# A small XLSX can unpack to gigabytes, and can name one cell so far away that millions would lie before it.
 UNPACKED_FACTOR_MAX = 30
+COLUMNS_MAX = 100
+# Of the format.
+ROW_NUMBER_MAX = 1_048_576
 
 
 class TooLarge(ValueError):
@@ -59,11 +66,25 @@ class SafeXLSX(WithoutFormulas, XLSX):  # type: ignore[misc]
             raise ValueError("not an XLSX file") from error
         if unpacked > UNPACKED_FACTOR_MAX * settings.IMPORT_BYTES_MAX:
             raise TooLarge(f"{unpacked} bytes when unpacked")
-        table = super().create_dataset(in_stream, **options)
+        return mapped(read_sheet(in_stream), without_mark)
+
+
+def read_sheet(content: bytes) -> tablib.Dataset:
+    """The first sheet's cells below a heading, of rows that have any. Raises TooLarge."""
+    book = load_workbook(BytesIO(content), read_only=True, data_only=True)
+    rows = book.worksheets[0].iter_rows(values_only=True, max_col=COLUMNS_MAX)
+    headers = [str(cell) if cell is not None else "" for cell in next(rows, ())]
+    while headers and not headers[-1]:
+        headers.pop()
+    table = tablib.Dataset(headers=headers)
+    for number, row in enumerate(rows, 2):
+        cells = row[: len(headers)]
         # A row that was emptied and not removed is an empty row in the file.
-        filled = tablib.Dataset(headers=table.headers)
-        filled.extend(row for row in table if any(cell not in (None, "") for cell in row))
-        return filled
+        if any(cell not in (None, "") for cell in cells):
+            table.append(cells)
+        if len(table) > settings.IMPORT_ROWS_MAX or number > ROW_NUMBER_MAX:
+            raise TooLarge(f"{number} rows")
+    return table
 
 
 def mapped(table: tablib.Dataset, change: Any) -> tablib.Dataset:
@@ -75,7 +96,7 @@ def mapped(table: tablib.Dataset, change: Any) -> tablib.Dataset:
 def with_mark(cell: Any) -> Any:
     """Numbers are left alone: -5 as text in a column of numbers is still a number."""
     if isinstance(cell, str) and cell.startswith((*FORMULA_STARTS, MARK)) and not is_number(cell):
-        return MARK + cell
+        return cell if PHONE.fullmatch(cell) else MARK + cell
     return cell
 
 

@@ -1,9 +1,10 @@
 """Rules for variants, the same in the forms and in imported tables. Each refusal is a sentence for staff."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Max
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -32,6 +33,17 @@ def items_dearer_than(price_minor: int, *, variant: Variant) -> "list[Any]":
         return []
     dearer = variant.sale_items.filter(price_minor__gt=price_minor, sale__closes_at__gt=timezone.now())
     return list(dearer.select_related("sale").order_by("sale__opens_at"))
+
+
+def lowest_prices(variant_ids: Collection[int]) -> dict[int, int]:
+    """The same rule for many: below which price a variant must not go, by its id. Others may have any price."""
+    sold = Variant.objects.filter(
+        pk__in=variant_ids,
+        sale_items__sale__published_at__isnull=False,
+        sale_items__sale__closes_at__gt=timezone.now(),
+    )
+    found = sold.order_by().values("pk").annotate(lowest=Max("sale_items__price_minor"))
+    return dict(found.values_list("pk", "lowest"))
 
 
 def option_refusals(product: Product, texts: Mapping[str, str]) -> dict[str, str]:
@@ -75,4 +87,10 @@ def reason_to_keep(variant: Variant) -> str | None:
         return _("%(sku)s, “%(product)s”, is in a sale, so it cannot be deleted.") % names
     if variant.held:
         return _("Checkouts hold units of %(sku)s, “%(product)s”, so it cannot be deleted now.") % names
+    if variant.stock_changes.exists():
+        text = _(
+            "%(sku)s, “%(product)s”, has a journal of its stock, so it cannot be deleted. "
+            "Uncheck “can be bought” instead."
+        )
+        return text % names
     return None

@@ -1,10 +1,11 @@
 """The ordinary stock of the shop. Every change of a variant's units is made here, and is written to the journal.
 
 All lines of an order move together or not at all. The variants' rows are locked in the order of their ids, so two
-checkouts with the same products never wait for each other in a circle. Where an order is locked too, lock it first.
+checkouts with the same products never wait for each other in a circle. Where orders or items of a sale are locked too,
+they come first: orders, items, variants.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -17,6 +18,9 @@ Kind = StockChange.Kind
 # PostgreSQL's integer, the type of the columns.
 UNITS_MAX = 2_147_483_647
 
+# Rows of one statement: longer ones take PostgreSQL more time to read than to run.
+ROWS_MAX = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -28,6 +32,7 @@ class Effect:
 
 
 EFFECTS = {
+    Kind.COUNTED: Effect(available=1, held=0, sold=0),
     Kind.CHANGED: Effect(available=1, held=0, sold=0),
     Kind.HELD: Effect(available=-1, held=1, sold=0),
     Kind.RELEASED: Effect(available=1, held=-1, sold=0),
@@ -47,6 +52,17 @@ class NotEnoughUnits(Exception):
         self.available = dict(available)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """Units that move as `kind` says: `units_of` is by variant id."""
+
+    kind: StockChange.Kind
+    units_of: Mapping[int, int]
+    reference: str = ""
+    reason: str = ""
+    made_by: User | None = None
+
+
 def move(
     *,
     kind: StockChange.Kind,
@@ -60,61 +76,59 @@ def move(
     Raises NotEnoughUnits with the lines that have too few, and changes nothing then. Call it in the transaction that
     also writes the reason of the move.
     """
-    effect = EFFECTS[kind]
-    with transaction.atomic():
-        variants = lock(units_of)
-        lacking = {
-            variant.pk: variant.available
-            for variant in variants
-            if variant.available + effect.available * units_of[variant.pk] < 0
-        }
-        if lacking:
-            raise NotEnoughUnits(lacking)
-        journal = []
-        for variant in variants:
-            units = units_of[variant.pk]
-            entry = StockChange(
-                variant=variant,
-                kind=kind,
-                units=units,
-                available_before=variant.available,
-                held_before=variant.held,
-                reason=reason,
-                reference=reference,
-                made_by=made_by,
-            )
-            variant.available += effect.available * units
-            variant.held += effect.held * units
-            variant.sold += effect.sold * units
-            entry.available_after, entry.held_after = variant.available, variant.held
-            journal.append(entry)
-        Variant.objects.bulk_update(variants, ["available", "held", "sold"])
-        StockChange.objects.bulk_create(journal)
+    move_all([Move(kind=kind, units_of=units_of, reference=reference, reason=reason, made_by=made_by)])
 
 
-def set_count(*, variant_id: int, count: int, reason: str, made_by: User | None) -> bool:
-    """Staff have counted the units on the shelf, those of open checkouts included. False if fewer than are held."""
+def move_all(moves: Sequence[Move]) -> None:
+    """As `move`, for several at once, one after the other: all of them or none.
+
+    Each variant is locked and written once, however many of the moves it is in, so that the rows are locked for a short
+    time only.
+    """
     with transaction.atomic():
-        (variant,) = lock([variant_id])
-        available = count - variant.held
-        if available < 0:
-            return False
-        StockChange.objects.create(
+        variants = {variant.pk: variant for variant in lock({pk for each in moves for pk in each.units_of})}
+        journal = [entry for each in moves for entry in make(each, variants)]
+        for batch in batches(list(variants.values())):
+            Variant.objects.bulk_update(batch, ["available", "held", "sold"])
+        StockChange.objects.bulk_create(journal, batch_size=ROWS_MAX)
+
+
+def make(wanted: Move, variants: Mapping[int, Variant]) -> list[StockChange]:
+    """Change the locked `variants`, and return the entries of the journal. Raises NotEnoughUnits."""
+    effect = EFFECTS[wanted.kind]
+    lacking = {
+        pk: variants[pk].available
+        for pk, units in wanted.units_of.items()
+        if variants[pk].available + effect.available * units < 0
+    }
+    if lacking:
+        raise NotEnoughUnits(lacking)
+    journal = []
+    for pk in sorted(wanted.units_of):
+        variant, units = variants[pk], wanted.units_of[pk]
+        entry = StockChange(
             variant=variant,
-            kind=Kind.COUNTED,
-            units=available - variant.available,
+            kind=wanted.kind,
+            units=units,
             available_before=variant.available,
-            available_after=available,
             held_before=variant.held,
-            held_after=variant.held,
-            reason=reason,
-            made_by=made_by,
+            reason=wanted.reason,
+            reference=wanted.reference,
+            made_by=wanted.made_by,
         )
-        Variant.objects.filter(pk=variant_id).update(available=available)
-    return True
+        variant.available += effect.available * units
+        variant.held += effect.held * units
+        variant.sold += effect.sold * units
+        entry.available_after, entry.held_after = variant.available, variant.held
+        journal.append(entry)
+    return journal
 
 
-def lock(variant_ids: "Mapping[int, int] | list[int]") -> list[Variant]:
+def batches(variants: Sequence[Variant]) -> list[Sequence[Variant]]:
+    return [variants[start : start + ROWS_MAX] for start in range(0, len(variants), ROWS_MAX)]
+
+
+def lock(variant_ids: Collection[int]) -> list[Variant]:
     """The variants, locked in the order of their ids until the transaction ends. Raises Variant.DoesNotExist."""
     wanted = set(variant_ids)
     variants = list(Variant.objects.select_for_update(no_key=True).filter(pk__in=wanted).order_by("pk"))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
 import pytest
+from django.conf import LazySettings
 
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import CheckoutRequest, PlaceOutcome, place_once, place_order
@@ -77,7 +78,9 @@ def order(wish: CheckoutRequest) -> str:
     return place_order(wish).outcome
 
 
-def test_two_lines_in_opposite_order_sell_exactly_what_is_there() -> None:
+def test_two_lines_in_opposite_order_sell_exactly_what_is_there(settings: LazySettings) -> None:
+    # All are guests.
+    settings.GUEST_SHARE_PERCENT = 100
     units = CARTS // 10
     tea, cup = goods("tea", units=units), goods("cup", units=units)
     answers = all_at_once(order, carts_with(CARTS, [(tea, 1), (cup, 1)]))

@@ -35,7 +35,7 @@ def test_of_200_parallel_calls_for_passes_exactly_as_many_get_one_as_the_limit_a
 def ask_for_pass(call: Call) -> str:
     settings.PASS_LIMIT = call["rate"]
     try:
-        pass_body(item_id=1, buyer_id=1)
+        pass_body(item_id=1, buyer_id=1, network="192.0.2.1")
     except LimitReached:
         return "refused"
     return "passed"

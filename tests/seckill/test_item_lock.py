@@ -53,6 +53,21 @@ def test_a_waiter_acquires_the_lock_next(elsewhere: ThreadPoolExecutor) -> None:
         assert not elsewhere.submit(wait, 0.05).result()
 
 
+def test_a_waiter_for_an_item_is_more_patient_than_one_for_a_row(elsewhere: ThreadPoolExecutor) -> None:
+    def wait() -> str:
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '50ms'")
+            with item_lock(item_id=7):
+                cursor.execute("SHOW lock_timeout")
+                return str(cursor.fetchone()[0])
+
+    with item_lock(item_id=7):
+        waiting = elsewhere.submit(wait)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_sleep(0.3)")
+    assert waiting.result() == "50ms"
+
+
 def test_an_error_releases_the_lock(elsewhere: ThreadPoolExecutor) -> None:
     with pytest.raises(ValueError, match="mine"), item_lock(item_id=7):
         raise ValueError("mine")

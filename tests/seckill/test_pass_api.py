@@ -121,9 +121,19 @@ def test_the_page_with_a_pass_counts_as_well(
     assert 50 < int(page["Retry-After"]) <= 60
 
 
-def test_a_cache_that_is_away_gives_every_buyer_a_pass_and_is_logged_once(
+def test_all_accounts_of_one_network_have_a_limit_for_each_item(
+    item: SaleItem, product: Product, buyer: User, rival: User, stranger: User, settings: LazySettings
+) -> None:
+    settings.PASS_LIMIT_BY_NETWORK = "2/minute"
+    assert [ask(item.pk, who).status_code for who in (buyer, rival, stranger)] == [201, 201, 429]
+    other = make_item(make_product(name="Teapot", slug="teapot", price_minor=9900))
+    assert ask(other.pk, stranger).status_code == 201
+
+
+def test_while_the_cache_is_away_each_process_counts_and_it_is_logged_once(
     item: SaleItem,
     buyer: User,
+    rival: User,
     settings: LazySettings,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
@@ -135,5 +145,6 @@ def test_a_cache_that_is_away_gives_every_buyer_a_pass_and_is_logged_once(
     settings.CACHES = caches
     # What this process learns about the cache server must not last beyond this test.
     monkeypatch.setattr(rate_limits, "_cache_server", rate_limits.CacheServer())
-    assert [ask(item.pk, buyer).status_code for _ in range(3)] == [201] * 3
+    rate_limits._of_this_process.cache_clear()
+    assert [ask(item.pk, who).status_code for who in (buyer, buyer, rival, buyer)] == [201, 429, 201, 429]
     assert caplog.text.count("limits_not_counted") == 1

@@ -8,7 +8,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.mark.parametrize(
     ("setting", "value"),
-    [("idle_in_transaction_session_timeout", "30s"), ("tcp_keepalives_idle", "10"), ("tcp_keepalives_count", "3")],
+    [
+        ("idle_in_transaction_session_timeout", "30s"),
+        ("lock_timeout", "10s"),
+        ("tcp_keepalives_idle", "10"),
+        ("tcp_keepalives_count", "3"),
+    ],
 )
 def test_the_server_has_the_timeouts_of_the_settings(setting: str, value: str) -> None:
     with connection.cursor() as cursor:

@@ -20,6 +20,7 @@ from seckill.models import Sale, published_items
 from seckill.store.client import StoreUnreachable
 from shop.accounts.caller import Caller, find_caller
 from shop.databases.prepared import Prepared
+from shop.http.client_address import client_network
 from shop.http.problems import is_outage
 from shop.http.rate_limits import LimitReached
 from shop.languages.buyer_language import is_language_chosen
@@ -70,7 +71,7 @@ class SignedInCalls:
         sale = self._sale_of(call.object_id)
         if sale is None or sale.why_no_pass(timezone.now()):
             return None
-        return pass_body(item_id=call.object_id, buyer_id=caller.user_id)
+        return pass_body(item_id=call.object_id, buyer_id=caller.user_id, network=client_network(request))
 
     def _sale_of(self, item_id: int) -> Sale | None:
         """The item's sale with its times alone. None if buyers may not see the item."""

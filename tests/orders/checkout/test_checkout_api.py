@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 
 from orders import idempotent_calls, tasks
 from orders.idempotent_calls import CallState, KeyedCall
-from orders.models import IdempotentCall, Order, OrderStatus
+from orders.models import IdempotentCall, Order, OrderStatus, ShippingMethod, ShippingPrice
 from shop.models import Variant
 from tests.steps.at_once import at_once, run_and_close
 from tests.steps.buying import ADDRESS, GUEST, assert_stock_agrees, check_out, put, signed_in
@@ -99,6 +99,25 @@ def test_refusals_are_problems_with_the_lines_that_changed(buyer: User) -> None:
     assert units_in(tea) == (0, 1, 0)
 
 
+def test_a_price_that_another_tab_has_seen_is_not_a_price_that_this_call_has_seen(buyer: User) -> None:
+    client, tea = signed_in(buyer), goods("tea", price_minor=1000)
+    method = ShippingMethod.objects.create(code="post", name="Post")
+    price = ShippingPrice.objects.create(method=method, price_minor=800)
+    put(client, tea=2)
+    wanted = {"shipping_method": "post", "expected_total": "28.00"}
+    Variant.objects.update(price_minor=1100)
+    # Another tab shows the new price.
+    client.get("/api/v1/cart/")
+    refused = check_out(client, **wanted)
+    assert (refused.status_code, refused.json()["code"], refused.json()["lines"]) == (409, "price_changed", [])
+    Variant.objects.update(price_minor=1000)
+    client.get("/api/v1/cart/")
+    ShippingPrice.objects.filter(pk=price.pk).update(price_minor=900)
+    assert check_out(client, **wanted).json()["code"] == "price_changed"
+    assert units_in(tea) == (10, 0, 0)
+    assert check_out(client, **wanted | {"expected_total": "29.00"}).json()["amount"] == "29.00"
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
@@ -107,6 +126,8 @@ def test_refusals_are_problems_with_the_lines_that_changed(buyer: User) -> None:
         ({"shipping_method": 7.5, "note": {}}, "note"),
         ({"note": "x" * 501}, "note"),
         ({"note": "a\0b"}, "note"),
+        ({"expected_total": 20}, "expected_total"),
+        ({"expected_total": "-1"}, "expected_total"),
         ({"shipping_address": "here"}, "shipping_address.non_field_errors"),
         ({"shipping_address": 5}, "shipping_address.non_field_errors"),
         ({"shipping_address": [ADDRESS]}, "shipping_address.non_field_errors"),

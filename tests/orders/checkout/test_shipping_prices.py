@@ -3,8 +3,8 @@
 import pytest
 from rest_framework.test import APIClient
 
-from orders.checkout.shipping_prices import FREE, offers_for
 from orders.models import ShippingMethod, ShippingPrice
+from orders.shipping.shipping_prices import FREE, offers_for
 from shop.models import Variant
 from tests.steps.buying import put
 from tests.steps.shop import goods

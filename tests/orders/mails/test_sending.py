@@ -28,7 +28,7 @@ from orders.models import Attention, Mail, Order, OrderStatus, Payment, Refund
 from seckill.models import SaleItem
 from shop.languages.buyer_language import language_of
 from shop.mails.outgoing_mail import Delivery
-from shop.models import BuyerLanguage, Variant
+from shop.models import BuyerLanguage, Product, Variant
 from tests.live_shop import environment
 from tests.orders.mails.mail_server import MailServer
 from tests.own_store import free_port
@@ -249,6 +249,14 @@ def test_a_confirmation_passes_those_that_are_being_sent(
     with mock.patch.object(sending, "deliver", deliver):
         tasks.send_mails()
     assert sent == ["expired", "paid", "expired", "expired"]
+
+
+def test_a_line_break_in_a_products_name_does_not_stop_its_mails(server: MailServer, paid: Order) -> None:
+    Product.objects.update(name_en="Longjing\r\nBcc: everybody@example.com\ntea")
+    assert tasks.send_mails() == 1
+    (message,) = server.received
+    assert " ".join(message["Subject"].split()) == "Payment received: 2 × Longjing Bcc: everybody@example.com tea"
+    assert message["Bcc"] is None
 
 
 def test_every_kind_of_mail_is_sent() -> None:

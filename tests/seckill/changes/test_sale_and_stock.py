@@ -18,7 +18,7 @@ from seckill.models import Sale, SaleChange, SaleItem
 from seckill.publication import CannotPublish, publish_sale
 from seckill.staff.duplicate import duplicate
 from shop.models import Product, StockChange
-from shop.stock.movements import set_count
+from shop.staff.stock_step import Count, take
 from tests.steps.buying import order_of
 from tests.steps.crash import killed_at
 from tests.steps.shop import make_item, variant_of
@@ -31,7 +31,7 @@ Kind = SaleChange.Kind
 @pytest.fixture
 def product(product: Product) -> Product:
     """With twelve units in stock."""
-    set_count(variant_id=variant_of(product).pk, count=12, reason="count", made_by=None)
+    take(Count(12, seen=None), variant_id=variant_of(product).pk, reason="count", made_by=None)
     return product
 
 

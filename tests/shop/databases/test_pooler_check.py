@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from django.db import connection
 
+from shop.configuration.database_connections import SESSION_TIMEOUTS
 from tests.other_database import own_url
 from tests.own_pooler import OwnPooler, running_pooler
 from tests.steps.operating import EVERYTHING_IS_WELL, check
@@ -52,10 +53,11 @@ def test_each_missing_timeout_is_named_with_the_sentence_that_sets_it(pooler: Ow
     urls = {"DATABASE_URL": as_role(pooler.url, role), "DIRECT_DATABASE_URL": own_url()}
     code, printed = check("--deploy", **urls)
     assert code == 1
-    assert printed.count("(shop.E001)") == 4
+    assert printed.count("(shop.E001)") == len(SESSION_TIMEOUTS)
     printed = " ".join(printed.split())
     sentences = re.findall(r'ALTER ROLE "\w+" SET \w+ = \'\w+\';', printed)
     assert f"ALTER ROLE \"{role}\" SET idle_in_transaction_session_timeout = '30s';" in sentences
+    assert f"ALTER ROLE \"{role}\" SET lock_timeout = '10s';" in sentences
     assert f"ALTER ROLE \"{role}\" SET tcp_keepalives_idle = '10';" in sentences
     for sentence in sentences:
         tell(sentence)

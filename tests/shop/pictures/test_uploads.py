@@ -18,7 +18,7 @@ from django.test import Client
 from PIL import Image
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from shop.models import Picture, Product
+from shop.models import Picture, Product, StockChange
 from shop.models.picture_field import FORMATS, PictureFormField
 from shop.pictures import orphan_files
 from shop.pictures.local_files import CACHE_CONTROL
@@ -152,6 +152,7 @@ def test_files_go_after_the_commit(
     with django_capture_on_commit_callbacks(execute=True):
         other.image.save("new.jpg", ContentFile(image_bytes("JPEG")))
     assert files_of(media) == set(other.files)
+    StockChange.objects.all().delete()
     with django_capture_on_commit_callbacks(execute=True):
         product.delete()
     assert not files_of(media)

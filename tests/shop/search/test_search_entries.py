@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from shop.models import Category, Product, SearchEntry, SearchWord, Variant, write_entries
+from shop.models import Category, Product, SearchEntry, SearchWord, StockChange, Variant, write_entries
 from shop.models.search_words import fold, pieces_of
 from shop.search.query import search
 from shop.search.spelling import closest, typos_between
@@ -66,6 +66,7 @@ def test_an_entry_says_whether_the_product_can_be_seen(product: Product) -> None
 
 
 def test_a_deleted_product_is_not_found(product: Product) -> None:
+    StockChange.objects.all().delete()
     product.delete()
     assert not SearchEntry.objects.exists()
 

@@ -11,6 +11,7 @@ from pytest_django import Settings
 
 from seckill.models import SaleItem
 from shop.models import Product, StockChange, Variant
+from shop.staff.table_files import SafeXLSX, TooLarge, with_mark, without_mark
 from shop.stock.movements import move
 from tests.steps.shop import variant_of
 from tests.steps.staff import employee, messages_on
@@ -145,6 +146,32 @@ class TestFiles:
         book = load_workbook(BytesIO(export(client, PRODUCTS, file_format=XLSX).content))
         cells = [cell for row in book.active.iter_rows() for cell in row]
         assert not [cell for cell in cells if cell.data_type == "f"]
+
+    @pytest.mark.parametrize("text", ["+86 138 0013 8000", "+1 (555) 01.00"])
+    def test_a_phone_number_is_no_formula(self, text: str) -> None:
+        assert with_mark(text) == text
+
+    @pytest.mark.parametrize("text", ["+1+1", "+1-1", "+A1", "+", "+49 30\n=1", "-1 2"])
+    def test_what_only_begins_like_a_phone_number_is_marked(self, text: str) -> None:
+        assert without_mark(with_mark(text)) == text
+        assert with_mark(text) == f"'{text}"
+
+    def test_a_sparse_xlsx_is_not_filled_up(self, client: Client, db: None, settings: Settings) -> None:
+        """A small file names one cell far down and to the right, and all between would be made."""
+        book = Workbook()
+        book.active.append(["slug", "name_en"])
+        book.active["FZ4999"] = "x"
+        data = BytesIO()
+        book.save(data)
+        assert len(data.getvalue()) < 10_000
+        table = SafeXLSX().create_dataset(data.getvalue())
+        assert sum(len(row) for row in table) <= 2
+        settings.IMPORT_ROWS_MAX = 3
+        book.active["A5"] = book.active["A6"] = book.active["A7"] = book.active["A8"] = "tea"
+        data = BytesIO()
+        book.save(data)
+        with pytest.raises(TooLarge):
+            SafeXLSX().create_dataset(data.getvalue())
 
     def test_an_xlsx_is_read(self, client: Client, product: Product) -> None:
         book = Workbook()

@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.db.models import ProtectedError
 from django.test import Client
 from pytest_django import Settings
 
 from shop.models import Product, StockChange, Variant
 from shop.stock.low_stock import badge
 from shop.stock.movements import move
+from tests.steps.product_page import saved_page
 from tests.steps.shop import make_product, variant_of
 from tests.steps.staff import admin_page, messages_on
 
@@ -170,3 +172,25 @@ class TestPermissions:
 def test_the_page_says_what_is_there_now(client: Client, variant: Variant) -> None:
     response = client.post(admin_page(variant), step("change", 5) | {"_continue": "1"}, follow=True)
     assert messages_on(response) == ["Saved. “Mug” has 13 available units now."]
+
+
+def test_a_product_with_a_journal_is_not_deleted(client: Client, variant: Variant) -> None:
+    """Not by its page, the list, the row of its variant, or code that does not ask."""
+    move(kind=Kind.RELEASED, units_of={variant.pk: 2})
+    product, entries = variant.product, StockChange.objects.count()
+    sentence = "“Mug” has a journal of its stock, so it cannot be deleted. Hide it from the shop instead."
+    page = f"/admin/shop/product/{product.pk}/delete/"
+    assert sentence in messages_on(client.post(page, {"post": "yes"}, follow=True))
+    chosen = {"action": "delete_selected", "_selected_action": product.pk, "post": "yes"}
+    assert sentence in messages_on(client.post("/admin/shop/product/", chosen, follow=True))
+    row = client.post(admin_page(product), saved_page(product, DELETE="on", price_minor="49.00")).content.decode()
+    assert "SKU-mug, “Mug”, has a journal of its stock" in row
+    with pytest.raises(ProtectedError):
+        product.delete()
+    assert StockChange.objects.count() == entries
+
+
+def test_a_product_that_never_had_units_is_deleted(client: Client, db: None) -> None:
+    product = make_product(slug="mug", name="Mug", price_minor=4900, units=0)
+    client.post(f"/admin/shop/product/{product.pk}/delete/", {"post": "yes"})
+    assert not Product.objects.exists()

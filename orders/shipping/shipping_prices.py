@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db.models import QuerySet
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from orders.models import ShippingMethod, ShippingPrice
@@ -25,6 +26,27 @@ class ShippingOffer:
     def choice(self) -> str:
         """The offer's value in a form. It has the price too, so that the buyer pays the price that was shown."""
         return f"{self.code}:{self.price_minor}"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The delivery that the form asks for: the country, and an offer with the price that was shown."""
+
+    country: str
+    shipping: str
+
+    @property
+    def method(self) -> str:
+        return self.shipping.partition(":")[0]
+
+    @property
+    def seen_price_minor(self) -> int | None:
+        price = self.shipping.partition(":")[2]
+        return int(price) if price.isascii() and price.isdigit() and len(price) < 16 else None
+
+
+def choice_in(posted: QueryDict) -> Choice:
+    return Choice(posted.get("country", ""), posted.get("shipping", ""))
 
 
 def offers_for(*, country: str, weight_grams: int, total_minor: int) -> list[ShippingOffer]:

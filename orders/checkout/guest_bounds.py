@@ -1,0 +1,72 @@
+"""How much of the stock unpaid orders of guests can hold. A mail address costs nothing, so it is not the only bound.
+
+Counted in PostgreSQL, in the transaction that places the order: by mailbox, by the network of the client, and for each
+variant the share of its units that all guests together hold. Those who sign in are bounded by account instead.
+"""
+
+import math
+from hashlib import blake2b
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import F, QuerySet, Sum
+
+from orders.models import Order, OrderLine, OrderStatus
+from shop.models import Variant
+
+
+def mailbox_of(email: str) -> str:
+    """The same for all addresses that most mail providers deliver to one mailbox: "A.B+c@x.com" is "ab@x.com"."""
+    local, _at, domain = email.lower().rpartition("@")
+    plain = local.partition("+")[0].replace(".", "")
+    return f"{plain or local}@{domain}"
+
+
+def mark_of(text: str, *, kind: bytes) -> str:
+    """What an order keeps of a mailbox or a network: enough to count, and not the address itself. Empty stays empty."""
+    if not text:
+        return ""
+    key = settings.SECRET_KEY.encode()[:64]
+    return blake2b(text.encode(), digest_size=8, key=key, person=kind).hexdigest()
+
+
+def mailbox_mark(email: str) -> str:
+    return mark_of(mailbox_of(email), kind=b"guest-mailbox")
+
+
+def network_mark(network: str) -> str:
+    return mark_of(network, kind=b"guest-network")
+
+
+def unpaid_of_mailbox(email: str) -> int:
+    """How many unpaid orders this mailbox has. Locked, since one person may have several carts."""
+    return locked(guest_mailbox=mailbox_mark(email)).count()
+
+
+def network_is_full(network: str) -> bool:
+    """Whether guests of this network have as many unpaid orders as they may. Call it after `unpaid_of_mailbox`."""
+    if not network:
+        return False
+    return locked(guest_network=network_mark(network)).count() >= settings.GUEST_UNPAID_BY_NETWORK_MAX
+
+
+def locked(**mark: str) -> "QuerySet[Order]":
+    """The unpaid orders with this mark. Until the transaction ends, no other guest with it orders."""
+    (text,) = mark.values()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [int.from_bytes(bytes.fromhex(text), signed=True)])
+    return Order.objects.filter(status=OrderStatus.AWAITING_PAYMENT, buyer=None, **mark)
+
+
+def hold_too_much(order: Order) -> bool:
+    """Whether guests hold more than their share of a variant, this order included. Its variants are locked.
+
+    One unit may always be held.
+    """
+    variant_ids = list(order.lines.values_list("variant_id", flat=True))
+    there = dict(Variant.objects.filter(pk__in=variant_ids).values_list("pk", F("available") + F("held")))
+    unpaid = OrderLine.objects.filter(
+        order__status=OrderStatus.AWAITING_PAYMENT, order__buyer=None, sale_item=None, variant_id__in=variant_ids
+    )
+    held = unpaid.order_by().values("variant_id").annotate(held=Sum("units")).values_list("variant_id", "held")
+    return any(units > math.ceil(there[pk] * settings.GUEST_SHARE_PERCENT / 100) for pk, units in held)

@@ -1,0 +1,78 @@
+"""How an order of a flash sale is sent: its buyer chooses after the yes, from what the checkout offers too.
+
+The same countries, ways and prices. The price of the delivery is added to the order before its payment page is opened;
+from then on country and delivery stay. A shop without shipping methods sends free of charge, as in the checkout.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from django.conf import settings
+from django.db import transaction
+
+from orders.models import Order, OrderStatus
+from orders.shipping.order_address import address_of, only_country, store_address
+from orders.shipping.shipping_prices import ShippingOffer, active_methods, countries_sent_to, offers_for
+
+
+class DeliveryOutcome(StrEnum):
+    """The answer to a buyer who says where and how an order goes, in the order of the checks."""
+
+    FIXED = "fixed"
+    NOT_OFFERED = "not_offered"
+    PRICE_CHANGED = "price_changed"
+    STORED = "stored"
+
+
+def choice_open(order: Order) -> bool:
+    """Whether the buyer chooses the delivery: the shop has shipping methods, and no payment page has an amount yet."""
+    awaiting = order.reservation_id is not None and order.status == OrderStatus.AWAITING_PAYMENT
+    return awaiting and not order.payments.exists() and active_methods().exists()
+
+
+def must_ask(order: Order) -> bool:
+    """Whether the web asks for address and delivery before it opens a payment page."""
+    return bool(settings.SHIPPING_ADDRESS_REQUIRED) and (address_of(order) is None or must_choose(order))
+
+
+def must_choose(order: Order) -> bool:
+    """Whether the order cannot be paid yet, since nobody knows what its delivery costs."""
+    return bool(settings.SHIPPING_ADDRESS_REQUIRED) and not order.shipping_name and choice_open(order)
+
+
+def countries_of(order: Order) -> frozenset[str] | None:
+    """Where the order can go; None means everywhere."""
+    if not choice_open(order) and (country := only_country(order)):
+        return frozenset({country})
+    return countries_sent_to()
+
+
+def offers_of(order: Order, *, country: str) -> list[ShippingOffer]:
+    lines = order.lines.select_related("variant")
+    weight_grams = sum(line.units * line.variant.weight_grams for line in lines)
+    return offers_for(country=country, weight_grams=weight_grams, total_minor=order.goods_minor)
+
+
+def store_delivery(
+    *, order_id: int, values: Mapping[str, str], method: str, seen_price_minor: int | None = None
+) -> DeliveryOutcome:
+    """Store address and delivery together, and add its price to the order. Call it while `choice_open`."""
+    with transaction.atomic():
+        # A payment page takes its amount under the same lock.
+        order = Order.objects.select_for_update().get(pk=order_id)
+        if not choice_open(order):
+            return DeliveryOutcome.FIXED
+        offers = offers_of(order, country=values["country"])
+        offer = next((offer for offer in offers if offer.code == method), None)
+        if offer is None:
+            return DeliveryOutcome.NOT_OFFERED
+        if seen_price_minor not in (None, offer.price_minor):
+            return DeliveryOutcome.PRICE_CHANGED
+        Order.objects.filter(pk=order_id).update(
+            amount_minor=order.goods_minor + offer.price_minor,
+            shipping_name=offer.name,
+            shipping_minor=offer.price_minor,
+            shipping_tax_percent=offer.tax_percent,
+        )
+        store_address(order_id=order_id, values=values)
+    return DeliveryOutcome.STORED

@@ -1,0 +1,150 @@
+"""Guests are nobody in particular, so what they hold without paying is bounded: by mailbox, network, share and time."""
+
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from orders.cart.cart_holder import Holder
+from orders.checkout.guest_bounds import mailbox_of
+from orders.checkout.placement import Placement, PlaceOutcome, place_order
+from orders.life import lifecycle
+from orders.models import Order
+from orders.payments import sessions
+from shop.models import Variant
+from tests.steps.at_once import at_once
+from tests.steps.buying import add_to_cart, check_out, fill, form_of, new_buyers, put, wish_of
+from tests.steps.shop import goods, units_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def guest(number: int, *, units: int = 1, network: str = "", email: str = "") -> Placement:
+    """The answer to a guest of another mailbox each time, and of another network where none is named."""
+    wish = wish_of(
+        fill(Holder(), tea=units), email=email or f"guest{number}@example.com", network=network or f"n{number}"
+    )
+    return place_order(wish)
+
+
+def minutes_left(order: Order) -> float:
+    order.refresh_from_db()
+    return (order.expires_at - timezone.now()) / timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("email", "mailbox"),
+    [
+        ("Li.Lei+1@Example.com", "lilei@example.com"),
+        ("l.i.l.e.i@example.com", "lilei@example.com"),
+        ("+@example.com", "+@example.com"),
+    ],
+)
+def test_plus_and_dots_are_one_mailbox(email: str, mailbox: str) -> None:
+    assert mailbox_of(email) == mailbox
+
+
+def test_spellings_of_one_mailbox_are_counted_together(settings: LazySettings) -> None:
+    goods("tea", units=100)
+    settings.CHECKOUT_UNPAID_MAX = 2
+    spellings = ["li.lei@example.com", "lilei+1@example.com", "LiLei+2@example.com"]
+    outcomes = [guest(number, email=email).outcome for number, email in enumerate(spellings)]
+    assert outcomes == [PlaceOutcome.PLACED, PlaceOutcome.PLACED, PlaceOutcome.TOO_MANY_UNPAID]
+
+
+def test_guests_of_one_network_have_a_bound_and_no_more_at_once_than_one_after_the_other(
+    settings: LazySettings,
+) -> None:
+    goods("tea", units=1000)
+    settings.GUEST_UNPAID_BY_NETWORK_MAX = 5
+    holders = [fill(Holder(), tea=1) for _ in range(12)]
+    calls = [
+        partial(place_order, wish_of(holder, email=f"guest{number}@example.com", network="192.0.2.1"))
+        for number, holder in enumerate(holders)
+    ]
+    outcomes = [placement.outcome for placement in at_once(calls)]
+    assert sorted(outcomes) == sorted([PlaceOutcome.PLACED] * 5 + [PlaceOutcome.GUESTS_WAIT] * 7)
+    assert guest(50, network="192.0.2.2").outcome is PlaceOutcome.PLACED
+    # Each order that ends gives its place to another.
+    first = Order.objects.order_by("pk")[0]
+    assert lifecycle.cancel(order_id=first.pk)
+    assert guest(51, network="192.0.2.1").outcome is PlaceOutcome.PLACED
+    assert "192.0.2.1" not in str(Order.objects.values())
+
+
+def test_guests_hold_a_share_of_a_product_and_buyers_the_rest(buyer: User, settings: LazySettings) -> None:
+    tea = goods("tea", units=10)
+    settings.GUEST_SHARE_PERCENT = 30
+    assert guest(1, units=2).outcome is PlaceOutcome.PLACED
+    assert guest(2, units=2).outcome is PlaceOutcome.GUESTS_WAIT
+    assert guest(3, units=1).outcome is PlaceOutcome.PLACED
+    assert guest(4).outcome is PlaceOutcome.GUESTS_WAIT
+    assert units_in(tea) == (7, 3, 0)
+    assert place_order(wish_of(fill(Holder(buyer_id=buyer.pk), tea=7))).outcome is PlaceOutcome.PLACED
+    # A guest who pays holds nothing any more.
+    lifecycle.pay(order_id=Order.objects.get(email="guest1@example.com").pk)
+    assert units_in(tea) == (0, 8, 2)
+
+
+def test_the_last_unit_can_be_held_by_a_guest() -> None:
+    goods("tea", units=1)
+    assert guest(1).outcome is PlaceOutcome.PLACED
+
+
+def test_the_hold_of_a_guest_is_short_until_a_payment_page_is_opened(settings: LazySettings) -> None:
+    settings.GUEST_HOLD_SECONDS = 300
+    goods("tea")
+    order = guest(1).order
+    assert order is not None
+    assert 4 < minutes_left(order) <= 5
+    start = partial(sessions.start, order_id=order.pk)
+    start(idempotency_key="first")
+    assert 29 < minutes_left(order) <= 30
+    payment = order.payments.get()
+    payment.status = "failed"
+    payment.save()
+    start(idempotency_key="second")
+    assert 29 < minutes_left(order) <= 30
+
+
+def test_the_api_and_the_page_say_what_to_do_next(client: Client, api: APIClient, settings: LazySettings) -> None:
+    goods("tea", units=100)
+    settings.GUEST_UNPAID_BY_NETWORK_MAX = 1
+    assert check_out(api, put(api, tea=1)["Cart-Token"], email="a@example.com").status_code == 201
+    answer = check_out(api, put(APIClient(), tea=1)["Cart-Token"], email="b@example.com")
+    assert (answer.status_code, answer.json()["code"]) == (409, "guests_wait")
+    assert int(answer["Retry-After"]) > 0
+    add_to_cart(client, "tea")
+    page = client.post("/checkout/", form_of(client, email="c@example.com"))
+    assert page.status_code == 409
+    assert "Sign in to order now, or try again in some minutes." in page.content.decode()
+
+
+def test_one_order_takes_no_more_of_a_product_than_a_line_may_have(api: APIClient, settings: LazySettings) -> None:
+    goods("tea", units=1000)
+    assert put(api, tea=settings.CHECKOUT_LINE_UNITS_MAX).status_code == 200
+    assert put(api, tea=settings.CHECKOUT_LINE_UNITS_MAX + 1).status_code == 400
+
+
+def test_a_hundred_who_never_pay_leave_the_stock_to_a_hundred_who_do(settings: LazySettings) -> None:
+    """Each of them has a mailbox and a network of its own, comes again when its hold is over, and takes what it can."""
+    tea, buyers, payers = goods("tea", units=400), new_buyers(100), 0
+    share, samples = 0.0, 0
+    for round_number in range(4):
+        for number in range(round_number * 25, round_number * 25 + 25):
+            guest(number, units=20)
+            holder = fill(Holder(buyer_id=buyers[number].pk), tea=1)
+            placement = place_order(wish_of(holder))
+            payers += placement.order is not None and lifecycle.pay(order_id=placement.order.pk)
+            stock = Variant.objects.get(pk=tea.pk)
+            share, samples = share + stock.held / (stock.available + stock.held), samples + 1
+        # Time passes: holds of guests end, and those who hold again are others.
+        Order.objects.filter(status="awaiting_payment").update(expires_at=timezone.now() - timedelta(seconds=1))
+        lifecycle.expire_overdue()
+    assert payers == 100
+    assert share / samples <= settings.GUEST_SHARE_PERCENT / 100

@@ -1,0 +1,131 @@
+"""Orders of a flash sale are sent where the checkout sends, in the same ways and for the same prices."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from rest_framework.test import APIClient
+
+from orders.invoices.included_taxes import taxes_of
+from orders.life import lifecycle
+from orders.models import Order, Payment, ShippingAddress, ShippingMethod, ShippingPrice
+from seckill.models import SaleItem
+from shop.models import TaxRate, Variant
+from tests.steps.buying import ADDRESS, order_of, signed_in
+from tests.steps.paying import press_pay
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ABROAD = ADDRESS | {"country": "DE", "postcode": "10115"}
+
+
+@pytest.fixture
+def post(db: None) -> ShippingMethod:
+    """To China alone: 8.00 for a kilogram, 20.00 above."""
+    rate = TaxRate.objects.create(name="VAT", percent=Decimal(13))
+    method = ShippingMethod.objects.create(code="post", name="Post", countries=["CN"], tax_rate=rate)
+    ShippingPrice.objects.create(method=method, up_to=1000, price_minor=800)
+    ShippingPrice.objects.create(method=method, price_minor=2000)
+    return method
+
+
+@pytest.fixture
+def order(item: SaleItem, buyer: User, client: Client, post: ShippingMethod) -> Order:
+    client.force_login(buyer)
+    return order_of(item, buyer)
+
+
+def amounts_of(order: Order) -> tuple[int, int, str]:
+    order.refresh_from_db()
+    return order.amount_minor, order.shipping_minor, order.shipping_name
+
+
+def put(api: APIClient, order: Order, **changes: str) -> Any:
+    return api.put(f"/api/v1/orders/{order.number}/shipping-address/", ADDRESS | changes, format="json")
+
+
+def test_the_page_offers_the_ways_of_the_checkout_and_adds_their_price(client: Client, order: Order) -> None:
+    page = client.get(client.post(order.pay_path)["Location"])
+    assert [offer.choice for offer in page.context["offers"]] == ["post:800"]
+    text = page.content.decode()
+    assert "The price includes delivery." not in text
+    assert "8.00 CNY" in text or "CN¥8.00" in text or "8.00" in text
+    paid = client.post(order.address_path, ADDRESS | {"shipping": "post:800"})
+    assert paid["Location"].startswith("/pay/simulated/")
+    assert amounts_of(order) == (1900 + 800, 800, "Post")
+    assert Payment.objects.get().amount_minor == 2700
+    assert [share.percent_text for share in taxes_of(order)] == ["13"]
+    assert "Post" in client.get(order.get_absolute_url()).content.decode()
+
+
+def test_a_heavy_product_costs_what_the_table_says(client: Client, order: Order) -> None:
+    Variant.objects.update(weight_grams=1500)
+    client.post(order.address_path, ADDRESS | {"shipping": "post:2000", "later": "yes"})
+    assert amounts_of(order) == (3900, 2000, "Post")
+
+
+def test_a_country_to_which_the_shop_does_not_send_is_not_offered(client: Client, order: Order, buyer: User) -> None:
+    assert 'value="DE"' not in client.get(order.address_path).content.decode()
+    assert client.post(order.address_path, ABROAD | {"shipping": "post:800"}).status_code == 200
+    answer = put(signed_in(buyer), order, **ABROAD, shipping_method="post")
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+    assert "The shop does not send there." in str(answer.json()["errors"])
+    assert not ShippingAddress.objects.exists()
+
+
+def test_without_a_way_or_with_an_old_price_nothing_is_stored(client: Client, order: Order) -> None:
+    for shipping, sentence in (
+        ("", "choose how we send"),
+        ("rocket:0", "choose how we send"),
+        ("post:700", "price has changed"),
+    ):
+        page = client.post(order.address_path, ADDRESS | {"shipping": shipping})
+        assert (page.status_code, sentence in page.content.decode()) == (200, True)
+    assert not ShippingAddress.objects.exists()
+    assert amounts_of(order) == (1900, 0, "")
+
+
+def test_another_country_shows_its_offers_without_storing(client: Client, order: Order, post: ShippingMethod) -> None:
+    far = ShippingMethod.objects.create(code="far", name="Far", countries=["DE"])
+    ShippingPrice.objects.create(method=far, price_minor=5000)
+    page = client.post(order.address_path, ABROAD | {"refresh": "1"})
+    assert [offer.choice for offer in page.context["offers"]] == ["far:5000"]
+    assert 'value="10115"' in page.content.decode()
+    assert not ShippingAddress.objects.exists()
+
+
+def test_the_choice_can_be_changed_until_a_payment_page_has_its_amount(client: Client, order: Order) -> None:
+    fast = ShippingMethod.objects.create(code="fast", name="Fast", countries=["CN", "DE"])
+    ShippingPrice.objects.create(method=fast, price_minor=3000)
+    client.post(order.address_path, ADDRESS | {"shipping": "post:800", "later": "yes"})
+    client.post(order.address_path, ABROAD | {"shipping": "fast:3000"})
+    assert amounts_of(order) == (4900, 3000, "Fast")
+    client.post(order.address_path, ADDRESS | {"shipping": "post:800"})
+    assert amounts_of(order) == (4900, 3000, "Fast")
+    assert ShippingAddress.objects.get().country == "DE"
+    assert lifecycle.pay(order_id=order.pk)
+    client.post(order.address_path, ABROAD | {"city": "Hamburg"})
+    assert ShippingAddress.objects.get().city == "Hamburg"
+
+
+def test_the_api_chooses_before_it_pays(order: Order, buyer: User) -> None:
+    api = signed_in(buyer)
+    refused = press_pay(api, order.number, key="first")
+    assert (refused.status_code, refused.json()["code"]) == (409, "delivery_missing")
+    assert not Payment.objects.exists()
+    offers = api.get("/api/v1/shipping-methods/", {"country": "CN", "order": str(order.number)}).json()
+    assert [(offer["code"], offer["price"]) for offer in offers] == [("post", "8.00")]
+    missing = put(api, order)
+    assert (missing.status_code, missing.json()["code"]) == (409, "shipping_not_offered")
+    body = put(api, order, shipping_method="post").json()
+    assert (body["amount"], body["shipping"]) == ("27.00", {"name": "Post", "amount": "8.00"})
+    assert press_pay(api, order.number, key="second").status_code == 201
+
+
+def test_a_strangers_order_has_no_offers(order: Order, stranger: User) -> None:
+    for api in (signed_in(stranger), APIClient()):
+        wanted = {"country": "CN", "order": str(order.number)}
+        assert api.get("/api/v1/shipping-methods/", wanted).status_code == 404
+    assert signed_in(stranger).get("/api/v1/shipping-methods/", wanted | {"order": "7"}).status_code == 400
