@@ -176,7 +176,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "shop.http.static_of_releases.StaticOfReleases",
     "django_structlog.middlewares.RequestMiddleware",
     "shop.accounts.sign_in_hint.SignInHintMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -237,6 +237,8 @@ USE_TZ = True
 
 STATIC_URL = "/static/"
 STATIC_ROOT = STAMPEDE_DIRECTORY / "static"
+# Where images of all releases put theirs, so that each process has the files of the pages of the others.
+STATIC_OF_RELEASES: str = env.str("STATIC_OF_RELEASES", default="")
 # Uploaded pictures. With another storage (MEDIA_STORAGE, a class) the two say what that storage makes of them.
 MEDIA_ROOT = env.str("MEDIA_ROOT", default=str(STAMPEDE_DIRECTORY / "media"))
 MEDIA_URL = env.str("MEDIA_URL", default="/media/")

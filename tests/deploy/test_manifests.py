@@ -120,9 +120,18 @@ def test_hot_pods_need_neither_postgresql_nor_a_volume_to_start() -> None:
     hot = pods()["stampede-hot"]
     assert [list(volume) for volume in hot["volumes"]] == [["name", "emptyDir"]]
     for name, pod in pods().items():
+        waits = next((container["command"] for container in pod.get("initContainers", [])), None)
         # It starts too where PostgreSQL does not answer: tests/shop/databases/test_migrations_applied.py
-        for container in pod.get("initContainers", []):
-            assert container["command"] == ["python", "manage.py", "migrations_applied"], name
+        assert waits == ["python", "manage.py", "migrations_applied"] or name in ("stampede-migrate", "stampede-proxy")
+
+
+def test_pages_of_a_release_bring_its_static_files_to_the_pods_of_the_others() -> None:
+    pod = pods()["stampede-pages"]
+    [_waits, shares] = pod["initContainers"]
+    assert shares["command"] == ["python", "manage.py", "share_static_files"]
+    [directory] = re.findall(r"STATIC_OF_RELEASES=(\S+)", (DEPLOY / "Containerfile").read_text())
+    for container in (shares, *pod["containers"]):
+        assert any(directory.startswith(f"{mount['mountPath']}/") for mount in container["volumeMounts"][1:])
 
 
 def test_pictures_are_mounted_where_they_are_needed_alone() -> None:

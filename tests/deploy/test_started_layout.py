@@ -58,6 +58,7 @@ def started(directory: Path) -> Iterator[Started]:
     }
     host = Host(places=places, environment=servers)
     Redis.from_url(servers["CELERY_BROKER_URL"]).flushdb()
+    host.run(SYSTEMD / "stampede-prepare.service")
     host.run(SYSTEMD / "stampede-migrate.service")
     names = [
         *(("web", str(port)) for port in ports),

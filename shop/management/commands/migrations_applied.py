@@ -15,7 +15,7 @@ Answer = list[str] | DatabaseError
 
 
 class Command(BaseCommand):
-    help = "Fails while PostgreSQL lacks a migration of this release. Where it does not answer, nothing has to wait for it."
+    help = "Fails while PostgreSQL lacks a migration of this release, but not where PostgreSQL does not answer."
     requires_system_checks = []
     requires_migrations_checks = False
 
