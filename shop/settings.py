@@ -128,13 +128,10 @@ SHIPPING_ADDRESS_REQUIRED: bool = env.bool("SHIPPING_ADDRESS_REQUIRED", default=
 # One address says how mails leave: smtp+tls://user:password@host:587, filemail:////directory, consolemail://
 mail_server: dict[str, Any] = env.email_url("EMAIL_URL", default="consolemail://")
 EMAIL_BACKEND = mail_server["EMAIL_BACKEND"]
-EMAIL_HOST = mail_server["EMAIL_HOST"]
-EMAIL_PORT = mail_server["EMAIL_PORT"]
-EMAIL_HOST_USER = mail_server["EMAIL_HOST_USER"]
-EMAIL_HOST_PASSWORD = mail_server["EMAIL_HOST_PASSWORD"]
+EMAIL_HOST, EMAIL_PORT = mail_server["EMAIL_HOST"], mail_server["EMAIL_PORT"]
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = mail_server["EMAIL_HOST_USER"], mail_server["EMAIL_HOST_PASSWORD"]
 EMAIL_FILE_PATH = mail_server["EMAIL_FILE_PATH"]
-EMAIL_USE_TLS = mail_server.get("EMAIL_USE_TLS", False)
-EMAIL_USE_SSL = mail_server.get("EMAIL_USE_SSL", False)
+EMAIL_USE_TLS, EMAIL_USE_SSL = mail_server.get("EMAIL_USE_TLS", False), mail_server.get("EMAIL_USE_SSL", False)
 # For each answer of the mail server. A mail has about ten of them, and a task may take a minute.
 EMAIL_TIMEOUT: int = env.int("EMAIL_TIMEOUT", default=5)
 DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", default=f"{SHOP_NAME} <shop@localhost>")
@@ -213,7 +210,11 @@ TEMPLATES = [
 ]
 
 DATABASES: dict[str, Any] = databases(
-    url=DATABASE_URL, direct_url=DIRECT_DATABASE_URL, replica_url=REPLICA_DATABASE_URL, argv=sys.argv
+    url=DATABASE_URL,
+    direct_url=DIRECT_DATABASE_URL,
+    replica_url=REPLICA_DATABASE_URL,
+    owner_url=env.str("OWNER_DATABASE_URL", default=""),
+    argv=sys.argv,
 )
 
 refuse_cluster(REDIS_URL, setting="REDIS_URL")
@@ -265,12 +266,9 @@ SECURE_SSL_REDIRECT = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 # Load balancers and Prometheus ask the process itself, without TLS.
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
-SESSION_COOKIE_SECURE = HTTPS
-CSRF_COOKIE_SECURE = HTTPS
-LANGUAGE_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
-SECURE_HSTS_PRELOAD = HTTPS
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 X_FRAME_OPTIONS = "DENY"
 CSRF_FAILURE_VIEW = "shop.http.problems.csrf_failure"
 # No form of the shop is larger; the API has its own, smaller bound (shop/http/parsers.py).

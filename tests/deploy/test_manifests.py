@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import subprocess
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ YAML_FILES = sorted(path for path in DEPLOY.rglob("*.y*ml"))
 KUBERNETES_VERSION = "1.31"
 # Of web/shells.py.
 RENDERING_THREADS = 2
+WEB = ("stampede-hot", "stampede-pages")
 COMPOSE = documents(DEPLOY / "compose.yaml")[0]
 KUSTOMIZATION = documents(DEPLOY / "kustomization.yaml")[0]
 
@@ -89,7 +91,7 @@ def test_no_pod_is_root_or_writes_outside_of_its_volumes() -> None:
 
 
 def test_only_healthz_is_asked_and_a_drain_is_no_death() -> None:
-    web = {name: pod["containers"][0] for name, pod in pods().items() if name in ("stampede-hot", "stampede-pages")}
+    web = {name: pod["containers"][0] for name, pod in pods().items() if name in WEB}
     assert len(web) == 2
     for container in web.values():
         for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
@@ -107,7 +109,7 @@ def test_only_healthz_is_asked_and_a_drain_is_no_death() -> None:
 
 def test_a_container_that_is_restarted_in_its_pod_is_not_draining(tmp_path: Path) -> None:
     """kubelet runs preStop before it restarts a container, and the volumes of the pod stay."""
-    for name in ("stampede-hot", "stampede-pages"):
+    for name in WEB:
         lifecycle = pods()[name]["containers"][0]["lifecycle"]
         drain_file = tmp_path / name
         for step in ("preStop", "postStart"):
@@ -172,7 +174,7 @@ def test_services_and_autoscalers_name_what_exists() -> None:
     for scaler in of_kind("HorizontalPodAutoscaler").values():
         assert scaler["spec"]["scaleTargetRef"]["name"] in deployments
     upstreams = (DEPLOY / "nginx" / "upstreams-containers.conf").read_text()
-    for name in ("stampede-hot", "stampede-pages"):
+    for name in WEB:
         assert f"server {name}:8000" in upstreams
         assert name in of_kind("Service")
         assert name in COMPOSE["services"]
@@ -186,11 +188,51 @@ def test_volumes_are_there_that_containers_mount() -> None:
 
 
 def test_compose_starts_a_store_on_which_sales_open() -> None:
-    command = COMPOSE["services"]["store"]["command"][-1]
-    words = shlex.split(command)
+    given = valkey_settings("store")
     for name, rule in durability.STORE_RULES.items():
-        assert words[words.index(f"--{name}") + 1] in rule.safe_values, name
+        assert given[name] in rule.safe_values, name
     assert "synchronous_commit=on" in COMPOSE["services"]["postgres"]["command"]
+
+
+@pytest.mark.parametrize("name", ["store", "cache"])
+def test_a_valkey_of_compose_is_not_root_and_refuses_before_the_kernel_kills_it(name: str) -> None:
+    service = COMPOSE["services"][name]
+    # The entry point of the image changes its user for this first word alone.
+    assert service["command"] == ["valkey-server", "/etc/valkey/valkey.conf"]
+    assert f"./valkey/{name}.conf:/etc/valkey/valkey.conf:ro" in service["volumes"]
+    given = valkey_settings(name)
+    assert megabytes(service["mem_limit"]) >= 2 * megabytes(given["maxmemory"]) > 0
+    assert given["maxmemory-policy"] == "noeviction"
+
+
+def valkey_settings(name: str) -> dict[str, str]:
+    lines = (DEPLOY / "valkey" / f"{name}.conf.example").read_text().splitlines()
+    words = (shlex.split(line, comments=False) for line in lines if line and not line.startswith(("#", "user ")))
+    return {word[0]: word[1] for word in words}
+
+
+def megabytes(text: str) -> int:
+    return int(text.rstrip("gmb")) * (1024 if "g" in text else 1)
+
+
+def test_the_proxy_of_compose_finds_a_web_container_that_was_made_anew() -> None:
+    """nginx looks names up once: the address of each is its own."""
+    addresses = [COMPOSE["services"][name]["networks"]["default"]["ipv4_address"] for name in WEB]
+    [net] = COMPOSE["networks"]["default"]["ipam"]["config"]
+    assert len(set(addresses)) == len(WEB)
+    for address in addresses:
+        assert ip_address(address) in ip_network(net["subnet"])
+        # Nor is it given to another container meanwhile.
+        assert ip_address(address) not in ip_network(net["ip_range"])
+
+
+def test_only_migrations_have_the_role_that_has_the_tables() -> None:
+    with_owner = {name for name, one in COMPOSE["services"].items() if "owner.env" in one.get("env_file", [])}
+    assert with_owner == {"migrate"}
+    secrets = {name: str(container.get("envFrom")) for name, container in containers()}
+    assert {name for name, text in secrets.items() if "stampede-owner" in text} == {"stampede-migrate"}
+    units = {path.stem for path in (DEPLOY / "systemd").glob("*.service") if "/owner.env" in path.read_text()}
+    assert units == {"stampede-migrate"}
 
 
 def test_postgresql_of_compose_has_a_connection_for_everybody() -> None:
@@ -211,7 +253,7 @@ def test_compose_runs_two_web_servers_and_two_beats_read_only() -> None:
     for name, service in ours.items():
         assert service["read_only"], name
         assert service["tmpfs"] == "/tmp", name
-        assert service["env_file"] == "stampede.env", name
+        assert "stampede.env" in service["env_file"], name
     for mount in COMPOSE["services"]["proxy"]["volumes"]:
         source = mount.partition(":")[0]
         assert source == "./tls" or (DEPLOY / source).exists(), source
