@@ -186,6 +186,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "shop.accounts.second_factor.StaffSecondFactor",
     "simple_history.middleware.HistoryRequestMiddleware",
 ]
 
@@ -313,12 +314,13 @@ ACCOUNT_EMAIL_NOTIFICATIONS = True
 # The shop limits sign-ins, sign-ups and password resets itself, by the rates above. Of allauth's limits, `login_failed`
 # is for the codes of the second factor, and `confirm_email` for mails that ask one address to confirm itself.
 ACCOUNT_RATE_LIMITS = {
-    "login": None,
-    "signup": None,
-    "reset_password": None,
+    **dict.fromkeys(("login", "signup", "reset_password")),
     "login_failed": "5/5m/key",
     "confirm_email": "1/3m/key,6/d/key",
 }
+# Whether staff must have a second factor before the admin opens.
+STAFF_SECOND_FACTOR: bool = env.bool("STAFF_SECOND_FACTOR", default=HTTPS)
+MFA_FORMS = {name: f"shop.accounts.second_factor.{name.title()}Form" for name in ("authenticate", "reauthenticate")}
 MFA_TOTP_ISSUER = "Stampede"
 # A code of the step before is accepted: people type slowly, and phones' clocks are some seconds off.
 MFA_TOTP_TOLERANCE = 1
@@ -353,9 +355,7 @@ SPECTACULAR_SETTINGS = {
 
 # --- Celery ------------------------------------------------------------------------------------------------------
 CELERY_TASK_TIME_LIMIT = 60
-CELERY_TASK_ACKS_LATE = True
-CELERY_TASK_REJECT_ON_WORKER_LOST = True
-CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = CELERY_TASK_REJECT_ON_WORKER_LOST = CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
