@@ -19,6 +19,7 @@ from shop.configuration.database_connections import databases
 from shop.configuration.log_lines import logging_settings
 from shop.configuration.message_broker import broker_settings, refuse_cluster
 from shop.configuration.store_clients import check_promises, redis_cache
+from shop.configuration.template_values import check_stripe, refuse_templates
 from shop.configuration.typed_readers import at_least, currency, languages, rate
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -114,6 +115,7 @@ SHOP_NAME: str = env.str("SHOP_NAME", default="Stampede")
 SHOP_ADDRESS: str = env.str("SHOP_ADDRESS", default="")
 STRIPE_SECRET_KEY: str = env.str("STRIPE_SECRET_KEY", default="")
 STRIPE_WEBHOOK_SECRET: str = env.str("STRIPE_WEBHOOK_SECRET", default="")
+check_stripe(PAYMENT_PROVIDERS, secret_key=STRIPE_SECRET_KEY, webhook_secret=STRIPE_WEBHOOK_SECRET)
 # Empty means Stripe's own address.
 STRIPE_API_BASE: str = env.str("STRIPE_API_BASE", default="")
 SIMULATED_WEBHOOK_SECRET: str = env.str("SIMULATED_WEBHOOK_SECRET", default=SECRET_KEY)
@@ -183,7 +185,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "shop.http.page_policies.PagePolicies",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "shop.accounts.second_factor.StaffSecondFactor",
@@ -262,6 +264,7 @@ STORAGES = {
 TRUSTED_PROXIES: int = env.int("TRUSTED_PROXIES", default=0)
 # Behind TLS set HTTPS=1: cookies only over TLS, redirects, HSTS.
 HTTPS: bool = env.bool("HTTPS", default=False)
+refuse_templates(env, https=HTTPS)
 SECURE_SSL_REDIRECT = HTTPS
 # The proxy that ends TLS sets this header and must overwrite it in each request. Without it, redirects never end.
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
