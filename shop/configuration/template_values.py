@@ -30,7 +30,7 @@ def refuse_templates(env: environ.Env, *, https: bool) -> None:
             raise ImproperlyConfigured(f"{name} is still that of the template. Put a secret of your own in its place.")
     if https and len(env.str("SECRET_KEY", default="")) < SECRET_KEY_LENGTH_MIN:
         raise ImproperlyConfigured(
-            f"With HTTPS=1 SECRET_KEY must have {SECRET_KEY_LENGTH_MIN} characters or more. It signs sessions and passes."
+            f"With HTTPS=1, SECRET_KEY needs {SECRET_KEY_LENGTH_MIN} characters or more: it signs sessions and passes."
         )
 
 
