@@ -8,7 +8,7 @@ from django.http.response import HttpResponseBase
 PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), browsing-topics=()"
 
 
-class PagePolicies(CSPMiddleware):  # type: ignore[misc]
+class PagePolicies(CSPMiddleware):
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         answer: HttpResponseBase = super().process_response(request, response)
         if answer.get("Content-Type", "").startswith("text/html"):

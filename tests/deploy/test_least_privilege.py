@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -58,7 +59,7 @@ def valkey(directory: Path, name: str) -> Iterator[OwnStore]:
     text = text.replace("dir /data", f"dir {server.server.directory}")
     path = directory / f"{name}.conf"
     path.write_text(f"{text}\nbind 127.0.0.1\nport {server.server.port}\n")
-    server.process.argv[1] = str(path)
+    server.process.argv = [server.process.argv[0], str(path)]
     try:
         server.start()
         yield server
@@ -199,7 +200,7 @@ def assert_the_role_changes_no_tables() -> None:
     ],
 )
 def test_the_store_refuses_the_shop_what_it_does_not_need(store: OwnStore, command: str) -> None:
-    client = Redis.from_url(as_shop(store))
+    client: Any = Redis.from_url(as_shop(store))
     with pytest.raises(NoPermissionError):
         client.execute_command(*command.split())
     client.close()
@@ -207,7 +208,7 @@ def test_the_store_refuses_the_shop_what_it_does_not_need(store: OwnStore, comma
 
 @pytest.mark.parametrize("command", ["FLUSHALL", "KEYS *", "CONFIG SET appendonly no", "SHUTDOWN", "REPLICAOF NO ONE"])
 def test_the_cache_refuses_the_shop_what_it_does_not_need(cache: OwnStore, command: str) -> None:
-    client = Redis.from_url(as_shop(cache))
+    client: Any = Redis.from_url(as_shop(cache))
     with pytest.raises(NoPermissionError):
         client.execute_command(*command.split())
     client.close()

@@ -19,9 +19,11 @@ def problems_of(migration: type[Migration]) -> list[str]:
     made = {operation.name.lower() for operation in migration.operations if isinstance(operation, CreateModel)}
     found = []
     for operation in migration.operations:
-        under_lock = isinstance(operation, AddIndex | AddConstraint) and not isinstance(operation, WITHOUT_LOCK)
-        if under_lock and operation.model_name.lower() not in made:
-            found.append(f"{type(operation).__name__} on {operation.model_name}")
+        if isinstance(operation, WITHOUT_LOCK) or not isinstance(operation, AddIndex | AddConstraint):
+            continue
+        table = str(vars(operation)["model_name"]).lower()
+        if table not in made:
+            found.append(f"{type(operation).__name__} on {table}")
     if migration.atomic and any(isinstance(operation, AddIndexConcurrently) for operation in migration.operations):
         found.append("AddIndexConcurrently in a transaction")
     return found
