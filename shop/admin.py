@@ -1,11 +1,14 @@
+from typing import Any
+
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.models import Group, User
+from django.http import HttpRequest
 
-from shop.accounts.person_admin import PersonAdmin
+from shop.accounts.person_admin import RIGHTS, PersonAdmin, log_rights
 from shop.staff.admin_base import ModelAdmin
 from shop.staff.category_admin import CategoryAdmin, TaxRateAdmin
 from shop.staff.journal_admin import StockChangeAdmin
@@ -24,4 +27,6 @@ admin.site.register(User, PersonAdmin)
 
 @admin.register(Group)
 class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
-    pass
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        log_rights(request, changed=RIGHTS.intersection(form.changed_data), group=form.instance.pk)

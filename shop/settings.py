@@ -19,6 +19,7 @@ from shop.configuration.database_connections import databases
 from shop.configuration.log_lines import logging_settings
 from shop.configuration.message_broker import broker_settings, refuse_cluster
 from shop.configuration.store_clients import check_promises, redis_cache
+from shop.configuration.template_values import check_stripe, refuse_templates
 from shop.configuration.typed_readers import at_least, currency, languages, rate
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -121,6 +122,7 @@ SHOP_NAME: str = env.str("SHOP_NAME", default="Stampede")
 SHOP_ADDRESS: str = env.str("SHOP_ADDRESS", default="")
 STRIPE_SECRET_KEY: str = env.str("STRIPE_SECRET_KEY", default="")
 STRIPE_WEBHOOK_SECRET: str = env.str("STRIPE_WEBHOOK_SECRET", default="")
+check_stripe(PAYMENT_PROVIDERS, secret_key=STRIPE_SECRET_KEY, webhook_secret=STRIPE_WEBHOOK_SECRET)
 STRIPE_API_BASE: str = env.str("STRIPE_API_BASE", default="")
 SIMULATED_WEBHOOK_SECRET: str = env.str("SIMULATED_WEBHOOK_SECRET", default=SECRET_KEY)
 # How the simulated provider tells the shop: once, twice, late, early or out_of_order.
@@ -134,13 +136,10 @@ SHIPPING_ADDRESS_REQUIRED: bool = env.bool("SHIPPING_ADDRESS_REQUIRED", default=
 # One address says how mails leave: smtp+tls://user:password@host:587, filemail:////directory, consolemail://
 mail_server: dict[str, Any] = env.email_url("EMAIL_URL", default="consolemail://")
 EMAIL_BACKEND = mail_server["EMAIL_BACKEND"]
-EMAIL_HOST = mail_server["EMAIL_HOST"]
-EMAIL_PORT = mail_server["EMAIL_PORT"]
-EMAIL_HOST_USER = mail_server["EMAIL_HOST_USER"]
-EMAIL_HOST_PASSWORD = mail_server["EMAIL_HOST_PASSWORD"]
+EMAIL_HOST, EMAIL_PORT = mail_server["EMAIL_HOST"], mail_server["EMAIL_PORT"]
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = mail_server["EMAIL_HOST_USER"], mail_server["EMAIL_HOST_PASSWORD"]
 EMAIL_FILE_PATH = mail_server["EMAIL_FILE_PATH"]
-EMAIL_USE_TLS = mail_server.get("EMAIL_USE_TLS", False)
-EMAIL_USE_SSL = mail_server.get("EMAIL_USE_SSL", False)
+EMAIL_USE_TLS, EMAIL_USE_SSL = mail_server.get("EMAIL_USE_TLS", False), mail_server.get("EMAIL_USE_SSL", False)
 # For each answer of the mail server. A mail has about ten of them, and a task may take a minute.
 EMAIL_TIMEOUT: int = env.int("EMAIL_TIMEOUT", default=5)
 DEFAULT_FROM_EMAIL: str = env.str("DEFAULT_FROM_EMAIL", default=f"{SHOP_NAME} <shop@localhost>")
@@ -182,7 +181,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "shop.http.static_of_releases.StaticOfReleases",
     "django_structlog.middlewares.RequestMiddleware",
     "shop.accounts.sign_in_hint.SignInHintMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -192,9 +191,10 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "shop.http.page_policies.PagePolicies",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "shop.accounts.second_factor.StaffSecondFactor",
     "simple_history.middleware.HistoryRequestMiddleware",
 ]
 
@@ -219,7 +219,11 @@ TEMPLATES = [
 ]
 
 DATABASES: dict[str, Any] = databases(
-    url=DATABASE_URL, direct_url=DIRECT_DATABASE_URL, replica_url=REPLICA_DATABASE_URL, argv=sys.argv
+    url=DATABASE_URL,
+    direct_url=DIRECT_DATABASE_URL,
+    replica_url=REPLICA_DATABASE_URL,
+    owner_url=env.str("OWNER_DATABASE_URL", default=""),
+    argv=sys.argv,
 )
 
 refuse_cluster(REDIS_URL, setting="REDIS_URL")
@@ -243,6 +247,8 @@ USE_TZ = True
 
 STATIC_URL = "/static/"
 STATIC_ROOT = STAMPEDE_DIRECTORY / "static"
+# Where images of all releases put theirs, so that each process has the files of the pages of the others.
+STATIC_OF_RELEASES: str = env.str("STATIC_OF_RELEASES", default="")
 # Uploaded pictures. With another storage (MEDIA_STORAGE, a class) the two say what that storage makes of them.
 MEDIA_ROOT = env.str("MEDIA_ROOT", default=str(STAMPEDE_DIRECTORY / "media"))
 MEDIA_URL = env.str("MEDIA_URL", default="/media/")
@@ -264,17 +270,15 @@ STORAGES = {
 TRUSTED_PROXIES: int = env.int("TRUSTED_PROXIES", default=0)
 # Behind TLS set HTTPS=1: cookies only over TLS, redirects, HSTS.
 HTTPS: bool = env.bool("HTTPS", default=False)
+refuse_templates(env, https=HTTPS)
 SECURE_SSL_REDIRECT = HTTPS
 # The proxy that ends TLS sets this header and must overwrite it in each request. Without it, redirects never end.
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 # Load balancers and Prometheus ask the process itself, without TLS.
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
-SESSION_COOKIE_SECURE = HTTPS
-CSRF_COOKIE_SECURE = HTTPS
-LANGUAGE_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
-SECURE_HSTS_PRELOAD = HTTPS
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 X_FRAME_OPTIONS = "DENY"
 CSRF_FAILURE_VIEW = "shop.http.problems.csrf_failure"
 # No form of the shop is larger; the API has its own, smaller bound (shop/http/parsers.py).
@@ -319,12 +323,13 @@ ACCOUNT_EMAIL_NOTIFICATIONS = True
 # The shop limits sign-ins, sign-ups and password resets itself, by the rates above. Of allauth's limits, `login_failed`
 # is for the codes of the second factor, and `confirm_email` for mails that ask one address to confirm itself.
 ACCOUNT_RATE_LIMITS = {
-    "login": None,
-    "signup": None,
-    "reset_password": None,
+    **dict.fromkeys(("login", "signup", "reset_password")),
     "login_failed": "5/5m/key",
     "confirm_email": "1/3m/key,6/d/key",
 }
+# Whether staff must have a second factor before the admin opens.
+STAFF_SECOND_FACTOR: bool = env.bool("STAFF_SECOND_FACTOR", default=HTTPS)
+MFA_FORMS = {name: f"shop.accounts.second_factor.{name.title()}Form" for name in ("authenticate", "reauthenticate")}
 MFA_TOTP_ISSUER = "Stampede"
 # A code of the step before is accepted: people type slowly, and phones' clocks are some seconds off.
 MFA_TOTP_TOLERANCE = 1
@@ -359,9 +364,7 @@ SPECTACULAR_SETTINGS = {
 
 # --- Celery ------------------------------------------------------------------------------------------------------
 CELERY_TASK_TIME_LIMIT = 60
-CELERY_TASK_ACKS_LATE = True
-CELERY_TASK_REJECT_ON_WORKER_LOST = True
-CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = CELERY_TASK_REJECT_ON_WORKER_LOST = CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1

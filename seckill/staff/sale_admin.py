@@ -242,6 +242,8 @@ class SaleAdmin(WithHistory, StaffAdmin):
         self.message_user(request, text % {"sale": sale}, level)
         for weakness in durability.allowed_weaknesses():
             self.message_user(request, WEAKNESS_ALLOWED % {"weakness": weakness.text}, messages.WARNING)
+        for advice in durability.advice():
+            self.message_user(request, advice, messages.WARNING)
 
 
 def live_part(name: str, text: str) -> SafeString:

@@ -4,9 +4,12 @@ The address of the store decides what a server is (shop/configuration/redis_addr
 the sentinels name now, or one of the primaries of a Cluster. Each caller gets an ordinary client of that server.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from django.core.cache import caches
 from django_redis import get_redis_connection
@@ -27,6 +30,7 @@ from redis.exceptions import (
     TimeoutError,
     TryAgainError,
 )
+from redis.sentinel import SentinelConnectionPool
 
 from seckill.store.barrier import TooFewReplicas
 from seckill.store.breaker import breaker_of
@@ -37,6 +41,10 @@ Result = TypeVar("Result")
 
 # The options that a replica's client takes over from the client of its primary.
 SAME = ("username", "password", "db", "socket_timeout", "socket_connect_timeout", "socket_keepalive", "retry")
+
+# How often the sentinels may be asked again where a primary has too few replicas, and when each pool last did.
+RECONNECT_SECONDS = 1.0
+_reconnected_s: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
 
 # The client of `reservation_servers`, and the settings that it was made with, since tests change them.
 _found: dict[str, tuple[object, Any]] = {}
@@ -162,6 +170,19 @@ def online_replicas(replication: dict[str, Any]) -> Iterator[tuple[str, int]]:
             yield str(value["ip"]), int(value["port"])
 
 
+def is_behind_sentinels() -> bool:
+    return isinstance(getattr(reservation_servers(), "connection_pool", None), SentinelConnectionPool)
+
+
+def sentinel_settings() -> Iterator[dict[str, Any]]:
+    """What each sentinel that answers says of the primary. Nothing where there are none."""
+    if is_behind_sentinels():
+        pool = cast(SentinelConnectionPool, cast(Redis, reservation_servers()).connection_pool)
+        for sentinel in pool.sentinel_manager.sentinels:
+            with suppress(RedisError):
+                yield sentinel.sentinel_master(pool.service_name)
+
+
 def _replica_client(primary: Redis, host: str, port: int) -> Redis:
     given = primary.connection_pool.connection_kwargs
     same = {name: given[name] for name in SAME if name in given}
@@ -229,12 +250,22 @@ def _call(step: Callable[[Redis], Result], *, client: Redis) -> Result:
             breaker.answered()
         if isinstance(error, MovedError):
             raise
-        if isinstance(error, ReadOnlyError):
-            # The primary was demoted and its connections live on. New ones find the new primary.
+        if isinstance(error, ReadOnlyError) or (cause_of(error) is Cause.REPLICAS and _is_due(client)):
+            # The primary was demoted, or is cut off from its replicas, and its connections live on. New ones find the
+            # primary of now.
             client.connection_pool.disconnect(inuse_connections=False)
         raise _failure(error) from error
     breaker.answered()
     return answer
+
+
+def _is_due(client: Redis) -> bool:
+    """Once in RECONNECT_SECONDS for each server: it may lack replicas for long, and be the primary all the time."""
+    now_s = time.monotonic()
+    if now_s < _reconnected_s.get(client.connection_pool, 0.0) + RECONNECT_SECONDS:
+        return False
+    _reconnected_s[client.connection_pool] = now_s
+    return True
 
 
 def _failure(error: RedisError) -> StoreUnreachable:

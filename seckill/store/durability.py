@@ -6,7 +6,8 @@ Every server of the reservation store is checked, replicas too, since each of th
 the server, role and database of this process's connection are checked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +19,15 @@ from django.utils.translation import gettext_noop
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from seckill.store.client import Member, StoreUnreachable, all_members, ask_member, online_replicas
+from seckill.store.client import (
+    Member,
+    StoreUnreachable,
+    all_members,
+    ask_member,
+    is_behind_sentinels,
+    online_replicas,
+    sentinel_settings,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,9 @@ STORE_RULES = {
 }
 # These are read too, for `weaknesses_of_promises`.
 REPLICA_SETTINGS = ("min-replicas-to-write", "repl-backlog-ttl")
+# Where a yes waits for some of the replicas, the sentinels choose by offsets that are up to 5 s old, and a primary may
+# say yes for a second after its last sign of life: docs/reliability.md has the reasoning.
+DOWN_AFTER_MS_MIN = 7_000
 DATABASE_RULES = {
     # All of these wait for this server's disk; they differ in what they require of standbys.
     "synchronous_commit": Rule(
@@ -112,11 +124,12 @@ def check_durability(**_context: Any) -> list[CheckMessage]:
         return [Error(f"The reservation store does not answer: {error}", id="seckill.E002")]
     except OperationalError as error:
         return [Error(f"PostgreSQL does not answer: {error}", id="seckill.E003")]
+    warnings = [Warning(text, id="seckill.W002") for text in advice()]
     if settings.SECKILL_ALLOW_WEAK_DURABILITY:
         allowed = "Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set."
-        return [Warning(weakness.text, hint=allowed, id="seckill.W001") for weakness in weaknesses]
+        return [*(Warning(weakness.text, hint=allowed, id="seckill.W001") for weakness in weaknesses), *warnings]
     refused = "Until then no sale can be published."
-    return [Error(weakness.text, hint=refused, id="seckill.E001") for weakness in weaknesses]
+    return [*(Error(weakness.text, hint=refused, id="seckill.E001") for weakness in weaknesses), *warnings]
 
 
 def reason_to_refuse() -> str:
@@ -129,6 +142,23 @@ def reason_to_refuse() -> str:
 def allowed_weaknesses() -> list[Weakness]:
     """The weaknesses that are tolerated because SECKILL_ALLOW_WEAK_DURABILITY is set. Staff are warned of them."""
     return reachable_weaknesses() if settings.SECKILL_ALLOW_WEAK_DURABILITY else []
+
+
+def advice() -> list[str]:
+    """What a manager should know who opens a sale on these stores, and what refuses none. Raises nothing."""
+    if settings.SECKILL_YES_REPLICAS or settings.SECKILL_STORE_DURABILITY:
+        return []
+    try:
+        values = list(known_settings("min-replicas-to-write"))
+    except StoreUnreachable:
+        return []
+    text = _(
+        "The reservation store has replicas, and no yes waits for one (SECKILL_YES_REPLICAS is 0). A primary that is "
+        "cut off from its replicas goes on saying yes until another one has taken over, and those buyers lose their "
+        "reservations. Set SECKILL_YES_REPLICAS, or at least min-replicas-to-write 1 on each server of the reservation"
+        " store."
+    )
+    return [text] if len(values) > 1 and "0" in values else []
 
 
 def reachable_weaknesses() -> list[Weakness]:
@@ -211,13 +241,54 @@ def weaknesses_of_promises(member: Member, values: Mapping[str, str]) -> list[We
     if member.primary:
         replication = ask_member(lambda client: client.info("replication"), client=member.client)
         count = len(list(online_replicas(replication)))
-        if count != wanted:
+        # Of 2n + 1 servers, n + 1 have each yes, and any n + 1 that choose a new primary have one of these among them.
+        # In a Cluster the primaries of other items choose, so there all replicas must have it.
+        count_max = 2 * wanted if is_behind_sentinels() else wanted
+        if not wanted <= count <= count_max:
             text = _(
                 "A yes waits for %(wanted)d replicas (SECKILL_YES_REPLICAS), and %(count)d are connected. With fewer, "
-                "nobody can reserve; with more, one may be promoted that does not have every yes."
-            ) % {"wanted": wanted, "count": count}
+                "nobody can reserve; with more than %(count_max)d, one may be promoted that does not have every yes."
+            ) % {"wanted": wanted, "count": count, "count_max": count_max}
             found.append(Weakness(setting="replicas", value=str(count), text=text))
+        elif count > wanted:
+            found += weaknesses_of_choice()
     return found
+
+
+def weaknesses_of_choice() -> list[Weakness]:
+    """What would make the sentinels choose a replica without every yes. A server that does not answer is not judged."""
+    found = []
+    if len(priorities := set(known_settings("replica-priority"))) > 1:
+        text = _(
+            "The sentinels would choose a new primary by its priority (replica-priority is “%(value)s”) before they "
+            "look at which replica has every yes. Set the same replica-priority on each server of the reservation "
+            "store."
+        ) % {"value": ", ".join(sorted(priorities))}
+        found.append(Weakness(setting="replica-priority", value=", ".join(sorted(priorities)), text=text))
+    delays = [int(sentinel["down-after-milliseconds"]) for sentinel in sentinel_settings()]
+    if delays and min(delays) < DOWN_AFTER_MS_MIN:
+        text = _(
+            "A yes waits for some of the replicas, so the sentinels must choose the one that has it, and so soon they "
+            "may know too little of them (down-after-milliseconds is %(value)d). Set it to %(needed)d or more on each "
+            "sentinel, or let a yes wait for all replicas."
+        ) % {"value": min(delays), "needed": DOWN_AFTER_MS_MIN}
+        found.append(Weakness(setting="down-after-milliseconds", value=str(min(delays)), text=text))
+    return found
+
+
+def known_settings(name: str) -> Iterator[str]:
+    """The value that each server of the store has, of those that answer and let it be read. Raises StoreUnreachable."""
+
+    def read(client: Redis) -> Any:
+        try:
+            return client.config_get(name).get(name)
+        except ResponseError:
+            return None
+
+    for member in all_members():
+        with suppress(StoreUnreachable):
+            if value := ask_member(read, client=member.client):
+                yield value
 
 
 def silent_node() -> Weakness:

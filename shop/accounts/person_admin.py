@@ -1,7 +1,9 @@
 """A person in the admin: their account, and their rights."""
 
+from collections.abc import Set
 from typing import Any
 
+import structlog
 from allauth.account.models import EmailAddress
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
@@ -19,9 +21,21 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.forms import AdminPasswordChangeForm, UserCreationForm
 
+from shop.http.client_address import client_address
 from shop.languages.buyer_language import stored_language
 from shop.models import ApiToken
 from shop.staff.admin_base import ModelAdmin
+
+log = structlog.get_logger(__name__)
+
+# The fields of a person or a group that decide what somebody may do.
+RIGHTS = frozenset({"is_active", "is_staff", "is_superuser", "groups", "user_permissions", "permissions"})
+
+
+def log_rights(request: HttpRequest, *, changed: Set[str], **whose: int) -> None:
+    if changed:
+        address = client_address(request)
+        log.warning("rights_changed", by=request.user.pk, fields=sorted(changed), address=address, **whose)
 
 
 class PersonForm(UserChangeForm):  # type: ignore[type-arg]
@@ -63,6 +77,10 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
         super().save_model(request, obj, form, change)
         if "email" in form.changed_data:
             follow_staff(person=obj)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        log_rights(request, changed=RIGHTS.intersection(form.changed_data), person=form.instance.pk)
 
     @admin.display(description=_("language of mails"))
     def language(self, person: User) -> str:

@@ -5,7 +5,7 @@ transaction mode (PgBouncer), each transaction may meet another session of the s
 DIRECT_DATABASE_URL is the address without the pooler, for what needs a session.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import environ
@@ -27,22 +27,30 @@ SESSION_TIMEOUTS: dict[str, str | int] = {
 
 # Proxies wait for 15 s, and then nobody reads the answer any more. No page of the shop asks for more than a second.
 WEB_STATEMENT_SECONDS = 10
+# A migration that waits for a lock makes everybody wait who comes after it. It gives up instead, and is started again.
+SCHEMA_TIMEOUTS: dict[str, str | int] = {**SESSION_TIMEOUTS, "lock_timeout": "5s"}
 
 # Commands that change tables. They work on the direct connection alone, as their default one: a step in Python that
 # used the pooler would wait for the locks of its own migration.
 SCHEMA_COMMANDS = frozenset({"migrate", "add_languages", "sync_translation_fields"})
 
 
-def databases(*, url: str, direct_url: str, replica_url: str, argv: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Django's DATABASES. The last two addresses may be empty; `argv` is the command line of the process."""
+def databases(
+    *, url: str, direct_url: str, replica_url: str, argv: Sequence[str], owner_url: str = ""
+) -> dict[str, dict[str, Any]]:
+    """Django's DATABASES. All addresses but the first may be empty; `argv` is the command line of the process.
+
+    `owner_url` is that of the role that has the tables, for commands that change them.
+    """
+    if SCHEMA_COMMANDS.intersection(argv[1:2]):
+        # Without the other aliases, so that none of them can be named by mistake.
+        given = environ.Env.db_url_config(owner_url or direct_url or url)
+        return {"default": straight(given, timeouts=SCHEMA_TIMEOUTS)}
     parsed = {
         name: environ.Env.db_url_config(text)
         for name, text in (("default", url), (DIRECT, direct_url), (REPLICA, replica_url))
         if text
     }
-    if DIRECT in parsed and SCHEMA_COMMANDS.intersection(argv[1:2]):
-        # Without the other aliases, so that none of them can be named by mistake.
-        return {"default": straight(parsed[DIRECT])}
     found = {"default": pooled(parsed["default"]) if DIRECT in parsed else straight(parsed["default"])}
     if DIRECT in parsed:
         # Closed after each request and task: sessions of the server are few where a pooler is wanted.
@@ -52,10 +60,9 @@ def databases(*, url: str, direct_url: str, replica_url: str, argv: Sequence[str
     return found
 
 
-def straight(given: dict[str, Any]) -> dict[str, Any]:
+def straight(given: dict[str, Any], *, timeouts: Mapping[str, str | int] = SESSION_TIMEOUTS) -> dict[str, Any]:
     """A connection whose session is ours alone. The OPTIONS of the address, in `given`, come first."""
-    timeouts = " ".join(f"-c {name}={value}" for name, value in SESSION_TIMEOUTS.items())
-    return kept_for_a_minute(given, {"options": timeouts})
+    return kept_for_a_minute(given, {"options": " ".join(f"-c {name}={value}" for name, value in timeouts.items())})
 
 
 def bound_statements(databases: dict[str, dict[str, Any]]) -> None:

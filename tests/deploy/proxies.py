@@ -57,15 +57,18 @@ class Proxy:
         headers: dict[str, str] | None = None,
         body: bytes | None = None,
         plain: bool = False,
+        client: str = "127.0.0.1",
     ) -> tuple[HTTPResponse, bytes]:
-        """One call over TLS, or without it where `plain`, on a connection of its own."""
+        """One call over TLS, or without it where `plain`, on a connection of its own from the address `client`."""
         connection: HTTPConnection
         if plain:
-            connection = HTTPConnection("127.0.0.1", self.http_port, timeout=30)
+            connection = HTTPConnection("127.0.0.1", self.http_port, timeout=30, source_address=(client, 0))
         else:
             # The certificate is the test's own.
             context = ssl._create_unverified_context()
-            connection = HTTPSConnection("127.0.0.1", self.https_port, timeout=30, context=context)
+            connection = HTTPSConnection(
+                "127.0.0.1", self.https_port, timeout=30, context=context, source_address=(client, 0)
+            )
         try:
             connection.request(method, path, body=body, headers={"Host": HOST, **(headers or {})})
             response = connection.getresponse()
@@ -126,6 +129,7 @@ def nginx_files(*, upstreams: str = "upstreams.conf") -> dict[str, str]:
     return {
         "conf.d/stampede.conf": (nginx / "stampede.conf").read_text(),
         "stampede/listen.conf": (nginx / "listen.conf").read_text(),
+        "stampede/admin.conf": (nginx / "admin.conf").read_text(),
         "stampede/upstreams.conf": (nginx / upstreams).read_text(),
     }
 

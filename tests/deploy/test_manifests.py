@@ -1,8 +1,11 @@
 """compose.yaml and the manifests for Kubernetes: they fit their schemas, and hold what the shop needs."""
 
 import json
+import os
 import re
 import shlex
+import subprocess
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +13,15 @@ import pytest
 import yaml
 
 from seckill.store import durability
-from tests.deploy.layouts import compose_commands, documents, manifests
+from shop.tasks import QUEUE
+from tests.deploy.layouts import compose_commands, documents, kubernetes_commands, manifests
 from tests.deploy.programs import DEPLOY, ROOT, check, program
 from web.lanes import lanes
 from web.shells import RENDERING_THREADS
 
 YAML_FILES = sorted(path for path in DEPLOY.rglob("*.y*ml"))
 KUBERNETES_VERSION = "1.31"
+WEB = ("stampede-hot", "stampede-pages")
 COMPOSE = documents(DEPLOY / "compose.yaml")[0]
 KUSTOMIZATION = documents(DEPLOY / "kustomization.yaml")[0]
 
@@ -85,7 +90,7 @@ def test_no_pod_is_root_or_writes_outside_of_its_volumes() -> None:
 
 
 def test_only_healthz_is_asked_and_a_drain_is_no_death() -> None:
-    web = {name: pod["containers"][0] for name, pod in pods().items() if name in ("stampede-hot", "stampede-pages")}
+    web = {name: pod["containers"][0] for name, pod in pods().items() if name in WEB}
     assert len(web) == 2
     for container in web.values():
         for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
@@ -101,13 +106,60 @@ def test_only_healthz_is_asked_and_a_drain_is_no_death() -> None:
     assert "/readyz" not in "".join(str(manifest) for manifest in manifests())
 
 
+def test_a_container_that_is_restarted_in_its_pod_is_not_draining(tmp_path: Path) -> None:
+    """kubelet runs preStop before it restarts a container, and the volumes of the pod stay."""
+    for name in WEB:
+        lifecycle = pods()[name]["containers"][0]["lifecycle"]
+        drain_file = tmp_path / name
+        for step in ("preStop", "postStart"):
+            command = [word.replace("sleep", "true") for word in lifecycle[step]["exec"]["command"]]
+            subprocess.run(command, env={"DRAIN_FILE": str(drain_file), "PATH": os.environ["PATH"]}, check=True)
+            assert drain_file.exists() == (step == "preStop"), name
+
+
+def test_hot_pods_need_neither_postgresql_nor_a_volume_to_start() -> None:
+    hot = pods()["stampede-hot"]
+    assert [list(volume) for volume in hot["volumes"]] == [["name", "emptyDir"]]
+    for name, pod in pods().items():
+        waits = next((container["command"] for container in pod.get("initContainers", [])), None)
+        # It starts too where PostgreSQL does not answer: tests/shop/databases/test_migrations_applied.py
+        assert waits == ["python", "manage.py", "migrations_applied"] or name in ("stampede-migrate", "stampede-proxy")
+
+
+def test_pages_of_a_release_bring_its_static_files_to_the_pods_of_the_others() -> None:
+    pod = pods()["stampede-pages"]
+    [_waits, shares] = pod["initContainers"]
+    assert shares["command"] == ["python", "manage.py", "share_static_files"]
+    [directory] = re.findall(r"STATIC_OF_RELEASES=(\S+)", (DEPLOY / "Containerfile").read_text())
+    for container in (shares, *pod["containers"]):
+        assert any(directory.startswith(f"{mount['mountPath']}/") for mount in container["volumeMounts"][1:])
+
+
+def test_pictures_are_mounted_where_they_are_needed_alone() -> None:
+    with_pictures = {
+        name for name, pod in pods().items() if any(volume["name"] == "media" for volume in pod["volumes"])
+    }
+    makers = {name for name, words in kubernetes_commands().items() if any(QUEUE in word.split(",") for word in words)}
+    assert with_pictures == {"stampede-pages", *makers}
+
+
+def test_what_an_autoscaler_counts_has_no_number_of_its_own() -> None:
+    """`kubectl apply` in a sale would write it over the autoscaler's."""
+    scaled = {one["spec"]["scaleTargetRef"]["name"] for one in of_kind("HorizontalPodAutoscaler").values()}
+    assert {name for name, one in of_kind("Deployment").items() if "replicas" not in one["spec"]} == scaled
+
+
 def test_what_runs_twice_keeps_one_through_a_disruption() -> None:
+    least = {
+        one["spec"]["scaleTargetRef"]["name"]: one["spec"]["minReplicas"]
+        for one in of_kind("HorizontalPodAutoscaler").values()
+    }
     selectors = [one["spec"]["selector"]["matchLabels"] for one in of_kind("PodDisruptionBudget").values()]
     budgets = {selector["app.kubernetes.io/component"] for selector in selectors}
     deployments = of_kind("Deployment")
     for name, one in deployments.items():
         labels = one["spec"]["template"]["metadata"]["labels"]
-        assert one["spec"]["replicas"] >= 2, name
+        assert one["spec"].get("replicas", least.get(name, 0)) >= 2, name
         assert labels["app.kubernetes.io/component"] in budgets, name
         assert one["spec"]["selector"]["matchLabels"].items() <= labels.items(), name
     assert len(budgets) == len(deployments)
@@ -119,10 +171,9 @@ def test_services_and_autoscalers_name_what_exists() -> None:
     for service in of_kind("Service").values():
         assert service["spec"]["selector"]["app.kubernetes.io/component"] in components
     for scaler in of_kind("HorizontalPodAutoscaler").values():
-        target = deployments[scaler["spec"]["scaleTargetRef"]["name"]]
-        assert scaler["spec"]["minReplicas"] == target["spec"]["replicas"]
+        assert scaler["spec"]["scaleTargetRef"]["name"] in deployments
     upstreams = (DEPLOY / "nginx" / "upstreams-containers.conf").read_text()
-    for name in ("stampede-hot", "stampede-pages"):
+    for name in WEB:
         assert f"server {name}:8000" in upstreams
         assert name in of_kind("Service")
         assert name in COMPOSE["services"]
@@ -136,11 +187,51 @@ def test_volumes_are_there_that_containers_mount() -> None:
 
 
 def test_compose_starts_a_store_on_which_sales_open() -> None:
-    command = COMPOSE["services"]["store"]["command"][-1]
-    words = shlex.split(command)
+    given = valkey_settings("store")
     for name, rule in durability.STORE_RULES.items():
-        assert words[words.index(f"--{name}") + 1] in rule.safe_values, name
+        assert given[name] in rule.safe_values, name
     assert "synchronous_commit=on" in COMPOSE["services"]["postgres"]["command"]
+
+
+@pytest.mark.parametrize("name", ["store", "cache"])
+def test_a_valkey_of_compose_is_not_root_and_refuses_before_the_kernel_kills_it(name: str) -> None:
+    service = COMPOSE["services"][name]
+    # The entry point of the image changes its user for this first word alone.
+    assert service["command"] == ["valkey-server", "/etc/valkey/valkey.conf"]
+    assert f"./valkey/{name}.conf:/etc/valkey/valkey.conf:ro" in service["volumes"]
+    given = valkey_settings(name)
+    assert megabytes(service["mem_limit"]) >= 2 * megabytes(given["maxmemory"]) > 0
+    assert given["maxmemory-policy"] == "noeviction"
+
+
+def valkey_settings(name: str) -> dict[str, str]:
+    lines = (DEPLOY / "valkey" / f"{name}.conf.example").read_text().splitlines()
+    words = (shlex.split(line, comments=False) for line in lines if line and not line.startswith(("#", "user ")))
+    return {word[0]: word[1] for word in words}
+
+
+def megabytes(text: str) -> int:
+    return int(text.rstrip("gmb")) * (1024 if "g" in text else 1)
+
+
+def test_the_proxy_of_compose_finds_a_web_container_that_was_made_anew() -> None:
+    """nginx looks names up once: the address of each is its own."""
+    addresses = [COMPOSE["services"][name]["networks"]["default"]["ipv4_address"] for name in WEB]
+    [net] = COMPOSE["networks"]["default"]["ipam"]["config"]
+    assert len(set(addresses)) == len(WEB)
+    for address in addresses:
+        assert ip_address(address) in ip_network(net["subnet"])
+        # Nor is it given to another container meanwhile.
+        assert ip_address(address) not in ip_network(net["ip_range"])
+
+
+def test_only_migrations_have_the_role_that_has_the_tables() -> None:
+    with_owner = {name for name, one in COMPOSE["services"].items() if "owner.env" in one.get("env_file", [])}
+    assert with_owner == {"migrate"}
+    secrets = {name: str(container.get("envFrom")) for name, container in containers()}
+    assert {name for name, text in secrets.items() if "stampede-owner" in text} == {"stampede-migrate"}
+    units = {path.stem for path in (DEPLOY / "systemd").glob("*.service") if "/owner.env" in path.read_text()}
+    assert units == {"stampede-migrate"}
 
 
 def test_postgresql_of_compose_has_a_connection_for_everybody() -> None:
@@ -161,7 +252,7 @@ def test_compose_runs_two_web_servers_and_two_beats_read_only() -> None:
     for name, service in ours.items():
         assert service["read_only"], name
         assert service["tmpfs"] == "/tmp", name
-        assert service["env_file"] == "stampede.env", name
+        assert "stampede.env" in service["env_file"], name
     for mount in COMPOSE["services"]["proxy"]["volumes"]:
         source = mount.partition(":")[0]
         assert source == "./tls" or (DEPLOY / source).exists(), source

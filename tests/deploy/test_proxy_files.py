@@ -58,7 +58,7 @@ def test_nginx_finds_nothing_wrong(files: object, server_directory: Path) -> Non
     assert callable(files)
     nginx = program("nginx", package="Debian: apt install nginx-light")
     given = files()
-    assert len(given) == 3
+    assert len(given) == 4
     changes = listen_on(http_port=free_port(), https_port=free_port())
     main = nginx_tree(server_directory, files=given, changes=changes)
     check(nginx, "-t", "-q", "-p", server_directory, "-c", main, "-e", "stderr")

@@ -153,6 +153,18 @@ def test_the_addresses_of_clients_are_appended_and_the_protocol_is_overwritten(f
     assert front.pages.headers_of("/cart/")["x-forwarded-proto"] == "http"
 
 
+@pytest.mark.parametrize("path", ["/admin/", "/admin/login/?next=/admin/", "/%61dmin/", "/admin%2Fauth/user/"])
+def test_the_admin_is_for_the_addresses_of_the_list(front: Front, path: str) -> None:
+    assert front.proxy.ask(path)[0].status == 200
+    before = len(front.pages.calls)
+    # Whatever it says of itself.
+    lies = {"X-Forwarded-For": "127.0.0.1", "X-Real-IP": "127.0.0.1"}
+    assert front.proxy.ask(path, client="127.0.0.2", headers=lies)[0].status == 403
+    assert len(front.pages.calls) == before
+    for other in ("/", "/administration/", "/accounts/login/"):
+        assert front.proxy.ask(other, client="127.0.0.2")[0].status == 200
+
+
 def test_figures_for_machines_are_hidden_and_health_is_not(front: Front) -> None:
     for path in ("/metrics", "/readyz"):
         assert front.proxy.ask(path)[0].status == 404

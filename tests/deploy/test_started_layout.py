@@ -1,6 +1,7 @@
 """The units of systemd as processes, behind nginx or HAProxy with the real files: a purchase, over TLS."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -49,7 +50,8 @@ def started(directory: Path) -> Iterator[Started]:
         (etc / f"web-{port}.env").write_text("GRANIAN_WORKERS=1\n")
     servers = {**environment(), "LOAD_TESTS": "0", "PAYMENT_PROVIDERS": ""}
     example = (DEPLOY / "stampede.env.example").read_text()
-    (etc / "stampede.env").write_text(example)
+    # A template that was not filled in does not start.
+    (etc / "stampede.env").write_text(re.sub(r"[A-Z]+-PASSWORD|A-LONG-RANDOM-TEXT", "filled-in-" * 4, example))
     places = {
         "/etc/stampede": etc,
         "/srv/stampede": ROOT,
@@ -58,6 +60,7 @@ def started(directory: Path) -> Iterator[Started]:
     }
     host = Host(places=places, environment=servers)
     Redis.from_url(servers["CELERY_BROKER_URL"]).flushdb()
+    host.run(SYSTEMD / "stampede-prepare.service")
     host.run(SYSTEMD / "stampede-migrate.service")
     names = [
         *(("web", str(port)) for port in ports),

@@ -21,7 +21,13 @@ def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
         for name in ("granian", "celery", "python"):
             text = text.replace(f"/bin/../bin/true-{name}", "/bin/true")
         (tmp_path / path.name).write_text(text)
-    instances = {"stampede-web@": "8001", "stampede-worker@": "drain", "stampede-beat@": "1", "stampede-migrate": ""}
+    instances = {
+        "stampede-web@": "8001",
+        "stampede-worker@": "drain",
+        "stampede-beat@": "1",
+        "stampede-migrate": "",
+        "stampede-prepare": "",
+    }
     units = []
     for stem, instance in instances.items():
         source = tmp_path / f"{stem}.service"
@@ -48,6 +54,21 @@ def test_no_unit_is_root_or_writes_where_it_likes(path: Path) -> None:
     assert values_of(unit, "Service", "User") == ["stampede"]
     assert values_of(unit, "Service", "ProtectSystem") == ["strict"]
     assert values_of(unit, "Service", "NoNewPrivileges") == ["yes"]
+
+
+def test_each_host_has_the_files_of_the_release_and_not_only_the_one_that_migrates() -> None:
+    for path in LASTING:
+        unit = read_unit(path)
+        for name in ("Wants", "After"):
+            assert "stampede-prepare.service" in " ".join(values_of(unit, "Unit", name)).split(), f"{path.name}: {name}"
+    commands = " ".join(values_of(read_unit(SYSTEMD / "stampede-prepare.service"), "Service", "ExecStart"))
+    assert "compile_translations()" in commands
+    assert "collectstatic --noinput" in commands
+    # Without --clear: the files of the release before are asked for by its pages.
+    assert "--clear" not in commands
+    assert values_of(read_unit(SYSTEMD / "stampede-migrate.service"), "Service", "ExecStart") == [
+        "/srv/stampede/.venv/bin/python manage.py migrate --noinput"
+    ]
 
 
 def test_a_web_server_drains_before_it_ends() -> None:

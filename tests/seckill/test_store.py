@@ -159,6 +159,33 @@ def test_a_demoted_primary_is_left_at_once(tmp_path: Path) -> None:
         assert second.client.hget("seckill:{1}:item", "incarnation") == b"y"
 
 
+def test_a_primary_that_is_cut_off_from_its_replicas_is_left(tmp_path: Path) -> None:
+    """Another one has taken over; the connections to the former one are open, and it refuses each write."""
+    with running(tmp_path / "first") as first, running(tmp_path / "second") as second, running_proxy() as proxy:
+        port = free_port()
+        proxy.add("store", port=port, target_port=first.server.port)
+        address = urlsplit(first.url)._replace(netloc=f":of-a-test@127.0.0.1:{port}").geturl()
+        with override_settings(CACHES=caches_at(address)):
+            publish_call()
+            first.client.config_set("min-replicas-to-write", "1")
+            proxy.retarget(second.server.port, "store", reset=False)
+            assert cause_of_failure(lambda: item_state.mark_verified(item_id=1, incarnation="x")) is Cause.REPLICAS
+            item_state.mark_verified(item_id=1, incarnation="y")
+        assert second.client.hget("seckill:{1}:item", "incarnation") == b"y"
+
+
+def test_a_primary_that_only_lacks_its_replicas_keeps_its_connections(tmp_path: Path) -> None:
+    """No other one takes over: thousands of calls a second must not ask the sentinels each time."""
+    with running(tmp_path / "store") as own, override_settings(CACHES=caches_at(own.url)):
+        publish_call()
+        own.client.config_set("min-replicas-to-write", "1")
+        before = own.client.info("stats")["total_connections_received"]
+        for _time in range(50):
+            assert cause_of_failure(lambda: item_state.mark_verified(item_id=1, incarnation="x")) is Cause.REPLICAS
+        # More than one only where fifty calls take longer than a second.
+        assert own.client.info("stats")["total_connections_received"] - before <= 10
+
+
 @contextmanager
 def running_proxy() -> Iterator[Proxy]:
     proxy = Proxy()

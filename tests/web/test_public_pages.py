@@ -45,6 +45,7 @@ def test_everybody_gets_the_same_page(live_shop: str, item: SaleItem, buyer: Use
             assert answer.headers["Vary"] == "Accept-Encoding"
             assert answer.headers["Content-Security-Policy"]
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert "camera=()" in answer.headers["Permissions-Policy"]
         answer, body = asked[0]
         assert b"csrfmiddlewaretoken" not in body.replace(b'name="csrfmiddlewaretoken" value=""', b"")
         etag = answer.headers["ETag"]

@@ -26,8 +26,6 @@ PRIMARY_NAME = "stampede"
 _SENTINELS = 3
 _QUORUM = 2
 
-# A primary that is silent for so long is replaced.
-_DOWN_AFTER_MS = 2_000
 # Sentinels that did not agree on who acts try again after twice this time.
 _FAILOVER_TIMEOUT_MS = 3_000
 
@@ -37,7 +35,6 @@ sentinel monitor {name} {host} {primary_port} {quorum}
 sentinel auth-pass {name} {password}
 sentinel down-after-milliseconds {name} {down_after_ms}
 sentinel failover-timeout {name} {failover_timeout_ms}
-sentinel known-replica {name} {host} {replica_port}
 sentinel sentinel-pass {sentinel_password}
 """
 
@@ -46,6 +43,9 @@ class SentinelStore(ReplicatedStore):
     """Clients ask the sentinels where the primary is."""
 
     title = "a primary with a replica, watched by three sentinels"
+    node_count = 2
+    # A primary that is silent for so long is replaced.
+    down_after_ms = 2_000
 
     @property
     def url(self) -> str:
@@ -63,17 +63,16 @@ class SentinelStore(ReplicatedStore):
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         # Before the first of the files that say so is written anew.
         write_private(path=self.directory / "primary", text=primary_name)
-        ports = free_ports(count=2 + _SENTINELS)
+        ports = free_ports(count=self.node_count + _SENTINELS)
         self._servers = {
             name: self._server(name, title=f"Valkey, reservation store {number}", port=ports[number - 1])
-            for number, name in enumerate(_node_names(), start=1)
+            for number, name in enumerate(self._node_names(), start=1)
         }
-        primary, replica = sorted(self._servers.values(), key=lambda server: server.name != primary_name)
-        nodes = {
-            server.name: self._node(self._following(server, primary), lock_fd=lock_fd) for server in (primary, replica)
-        }
-        self.nodes = [nodes[name] for name in _node_names()]
-        self.watchers = self._sentinels(ports[2:], primary=primary, replica=replica, lock_fd=lock_fd)
+        primary = self._servers[primary_name]
+        self.nodes = [
+            self._node(self._following(server, primary), lock_fd=lock_fd) for server in self._servers.values()
+        ]
+        self.watchers = self._sentinels(ports[self.node_count :], primary=primary, lock_fd=lock_fd)
 
     def is_settled(self) -> bool:
         return all(node.is_in_sync() for node in self.nodes)
@@ -103,10 +102,8 @@ class SentinelStore(ReplicatedStore):
             return server
         return replace(server, more=f"{server.more}replicaof {HOST} {primary.port}\n")
 
-    def _sentinels(
-        self, ports: list[int], *, primary: ValkeyServer, replica: ValkeyServer, lock_fd: int
-    ) -> list[StoreNode]:
-        """They know each other and the replica from the start; else they would need seconds to find them."""
+    def _sentinels(self, ports: list[int], *, primary: ValkeyServer, lock_fd: int) -> list[StoreNode]:
+        """They know each other and the replicas from the start; else they would need seconds to find them."""
         ids = {port: secrets.token_hex(20) for port in ports}
         sentinels = []
         for number, port in enumerate(ports, start=1):
@@ -117,10 +114,14 @@ class SentinelStore(ReplicatedStore):
                 primary_port=primary.port,
                 quorum=_QUORUM,
                 password=self.password,
-                down_after_ms=_DOWN_AFTER_MS,
+                down_after_ms=self.down_after_ms,
                 failover_timeout_ms=_FAILOVER_TIMEOUT_MS,
-                replica_port=replica.port,
                 sentinel_password=self.sentinel_password,
+            )
+            lines += "".join(
+                f"sentinel known-replica {PRIMARY_NAME} {HOST} {server.port}\n"
+                for server in self._servers.values()
+                if server is not primary
             )
             lines += "".join(
                 f"sentinel known-sentinel {PRIMARY_NAME} {HOST} {other} {other_id}\n"
@@ -144,9 +145,12 @@ class SentinelStore(ReplicatedStore):
         process.comeback = Comeback(after_seconds=COMEBACK_SECONDS, seconds_max=COMEBACK_SECONDS)
         return StoreNode(name=name, port=port, password=self.sentinel_password, process=process)
 
+    def _node_names(self) -> list[str]:
+        return [f"store-{number}" for number in range(1, self.node_count + 1)]
+
     def _last_primary(self) -> str:
         """The node with the newest data, by the files of the last run."""
-        names_by_port = {_number("port", self._configuration(name)): name for name in _node_names()}
+        names_by_port = {_number("port", self._configuration(name)): name for name in self._node_names()}
         opinions = []
         for number in range(1, _SENTINELS + 1):
             text = self._configuration(f"sentinel-{number}")
@@ -157,15 +161,11 @@ class SentinelStore(ReplicatedStore):
                 return names_by_port[port]
         # No sentinel has ever run, or the last start ended while it wrote the files.
         noted = self.directory / "primary"
-        return noted.read_text() if noted.exists() else _node_names()[0]
+        return noted.read_text() if noted.exists() else self._node_names()[0]
 
     def _configuration(self, name: str) -> str:
         path = self.directory / name / "valkey.conf"
         return path.read_text() if path.exists() else ""
-
-
-def _node_names() -> tuple[str, str]:
-    return "store-1", "store-2"
 
 
 def _number(words: str, text: str) -> int:

@@ -4,6 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
 
 from orders import tasks
 from orders.repair.audit import audit
@@ -15,6 +18,8 @@ from shop.local.stores.sentinel_store import SentinelStore
 from tests.own_store import as_reservation_store
 from tests.processes import wait_until
 from tests.seckill.store.items import reconciled, sale_of, told
+from tests.steps.shop import make_item, make_product
+from tests.steps.staff import messages_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -70,3 +75,24 @@ def test_the_replica_is_checked_too(sentinel_store: SentinelStore, item: SaleIte
         finally:
             client.config_set("appendonly", "yes")
     assert (weakness.setting, weakness.node) == ("appendonly", f"127.0.0.1:{replica.port}")
+
+
+def test_a_yes_that_waits_for_no_replica_is_a_warning_where_a_primary_may_go_on_alone(
+    sentinel_store: SentinelStore, item: SaleItem, settings: Settings, as_manager: Client
+) -> None:
+    [advice] = durability.advice()
+    assert "min-replicas-to-write 1" in advice
+    # It refuses no sale, and whoever opens one is told.
+    assert durability.weaknesses_of_store() == []
+    assert [warning.id for warning in durability.check_durability()] == ["seckill.W002"]
+    draft = make_item(make_product(slug="draft", price_minor=9900), published=False)
+    answer = as_manager.post(reverse("admin:seckill_sale_publish", args=[draft.sale_id]), follow=True)
+    assert advice in messages_on(answer)
+
+    for node in sentinel_store.nodes:
+        node.ask("CONFIG", "SET", "min-replicas-to-write", "1")
+    assert durability.advice() == []
+    for node in sentinel_store.nodes:
+        node.ask("CONFIG", "SET", "min-replicas-to-write", "0")
+    settings.SECKILL_YES_REPLICAS = 1
+    assert durability.advice() == []

@@ -7,6 +7,8 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_hotp_counters_from_time
 from django.contrib.auth.models import User
 from django.test import Client
+from pytest_django import Settings
+from structlog.testing import capture_logs
 
 from shop.languages.page_language import path_in
 from tests.steps.accounts import enter_password, turn_on
@@ -87,3 +89,59 @@ def test_the_pages_have_the_frame_and_the_language_of_the_shop(
     other = Client()
     enter_password(other)
     assert title in other.get(path_in(language, "/accounts/2fa/authenticate/")).content.decode()
+
+
+@pytest.fixture
+def _staff_need_one(settings: Settings) -> None:
+    settings.STAFF_SECOND_FACTOR = True
+
+
+@pytest.mark.usefixtures("_staff_need_one")
+def test_staff_without_a_second_factor_are_led_to_make_one(shop_manager: User, client: Client) -> None:
+    enter_password(client)
+    for path in ("/admin/", "/admin/auth/user/", "/admin/orders/order/"):
+        assert client.get(path)["Location"] == "/accounts/2fa/totp/activate/"
+    assert client.post("/admin/auth/user/add/", {"username": "x"})["Location"] == "/accounts/2fa/totp/activate/"
+    assert "Staff sign in in two steps" in client.get("/accounts/2fa/totp/activate/", follow=True).content.decode()
+    turn_on(client)
+    assert client.get("/admin/").status_code == 200
+
+
+@pytest.mark.usefixtures("_staff_need_one")
+def test_others_need_none_and_staff_can_leave(shop_manager: User, buyer: User, client: Client) -> None:
+    assert client.get("/admin/")["Location"].startswith("/admin/login/")
+    client.force_login(buyer)
+    assert client.get("/orders/").status_code == 200
+    client.force_login(shop_manager)
+    assert client.get("/orders/").status_code == 200
+    assert client.post("/admin/logout/").status_code == 200
+
+
+def test_a_refused_code_is_in_the_log_without_the_code(shop_manager: User, client: Client) -> None:
+    enter_password(client)
+    turn_on(client)
+    other = Client()
+    enter_password(other)
+    with capture_logs() as lines:
+        other.post("/accounts/2fa/authenticate/", {"code": "00000000"})
+        client.post("/accounts/2fa/reauthenticate/", {"code": "00000000"})
+    found = [line for line in lines if line["event"] == "second_factor_failed"]
+    assert [line["path"] for line in found] == ["/accounts/2fa/authenticate/", "/accounts/2fa/reauthenticate/"]
+    assert {line["user"] for line in found} == {shop_manager.pk}
+    assert "00000000" not in str(found)
+
+
+def test_changes_of_rights_are_in_the_log(as_manager: Client, shop_manager: User, buyer: User) -> None:
+    path = f"/admin/auth/user/{buyer.pk}/change/"
+    form = {
+        "username": "buyer",
+        "email": "",
+        "is_active": "on",
+        "date_joined_0": "2026-11-01",
+        "date_joined_1": "10:00",
+    }
+    with capture_logs() as lines:
+        assert as_manager.post(path, form).status_code == 302
+        assert as_manager.post(path, {**form, "is_staff": "on", "is_superuser": "on"}).status_code == 302
+    [line] = [line for line in lines if line["event"] == "rights_changed"]
+    assert (line["by"], line["person"], line["fields"]) == (shop_manager.pk, buyer.pk, ["is_staff", "is_superuser"])

@@ -12,6 +12,7 @@ from shop.configuration.database_connections import databases
 ROOT = Path(__file__).resolve().parents[3]
 POOLED = "postgres://shop:secret@pooler:6432/shop"
 STRAIGHT = "postgres://shop:secret@postgres:5432/shop"
+OWNER = "postgres://owner:secret@postgres:5432/shop"
 COPY = "postgres://shop:secret@replica:5432/shop"
 ASK = """
 import django
@@ -48,6 +49,20 @@ def test_commands_that_change_tables_have_the_direct_connection_alone(command: s
     """A step in Python that used the pooler would wait for the locks of its own migration."""
     found = databases(url=POOLED, direct_url=STRAIGHT, replica_url=COPY, argv=["manage.py", command])
     assert {alias: each["HOST"] for alias, each in found.items()} == {"default": "postgres"}
+
+
+def test_a_migration_gives_up_a_lock_that_buyers_wait_behind() -> None:
+    for direct in ("", STRAIGHT):
+        found = databases(url=STRAIGHT, direct_url=direct, replica_url="", argv=["manage.py", "migrate"])
+        assert "-c lock_timeout=5s" in found["default"]["OPTIONS"]["options"]
+    found = databases(url=STRAIGHT, direct_url="", replica_url="", argv=["granian"])
+    assert "lock_timeout" not in found["default"]["OPTIONS"]["options"]
+
+
+def test_only_commands_that_change_tables_have_the_role_that_may() -> None:
+    addresses = {"url": POOLED, "direct_url": STRAIGHT, "replica_url": "", "owner_url": OWNER}
+    assert databases(**addresses, argv=["manage.py", "migrate"])["default"]["USER"] == "owner"
+    assert {one["USER"] for one in databases(**addresses, argv=["granian"]).values()} == {"shop"}
 
 
 @pytest.mark.parametrize(

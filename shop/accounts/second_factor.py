@@ -1,0 +1,65 @@
+"""The second factor: staff need one where STAFF_SECOND_FACTOR says so, and a code that was wrong is in the log."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import structlog
+from allauth.core import context
+from allauth.mfa.base import forms
+from allauth.mfa.utils import is_mfa_enabled
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+
+from shop.http.client_address import client_address
+
+log = structlog.get_logger(__name__)
+
+ADMIN = "/admin/"
+# Which somebody without a second factor needs to get it, or to leave.
+OPEN = ("/admin/login/", "/admin/logout/", "/admin/password_change/", "/admin/jsi18n/")
+
+
+class StaffSecondFactor:
+    """Middleware: staff without a second factor are led from the admin to the page that makes one."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path_info.startswith(ADMIN) and settings.STAFF_SECOND_FACTOR and lacks_second_factor(request):
+            messages.info(request, _("Staff sign in in two steps. Please set up the second one; then the admin opens."))
+            return redirect("mfa_activate_totp")
+        return self.get_response(request)
+
+
+def lacks_second_factor(request: HttpRequest) -> bool:
+    user = request.user
+    return user.is_active and user.is_staff and not request.path_info.startswith(OPEN) and not is_mfa_enabled(user)
+
+
+class AuthenticateForm(forms.AuthenticateForm):  # type: ignore[misc]
+    def clean_code(self) -> str:
+        with logged_failure(self.user):
+            return str(super().clean_code())
+
+
+class ReauthenticateForm(forms.ReauthenticateForm):  # type: ignore[misc]
+    def clean_code(self) -> str:
+        with logged_failure(self.user):
+            return str(super().clean_code())
+
+
+@contextmanager
+def logged_failure(user: User) -> Iterator[None]:
+    """The log has whose code was refused, and from where, but not the code."""
+    try:
+        yield
+    except ValidationError:
+        request: HttpRequest = context.request
+        log.warning("second_factor_failed", user=user.pk, address=client_address(request), path=request.path)
+        raise

