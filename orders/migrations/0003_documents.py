@@ -1,6 +1,6 @@
 """Order lines keep the texts of their product, invoices are rows, and a guest gets a mail at the checkout.
 
-Nothing here waits for rows: the columns have constant defaults. `0003_rows_of_before` fills the rows and builds the
+Nothing here waits for rows: the columns have constant defaults. `0004_rows_of_before` fills the rows and builds the
 indexes of the large tables.
 """
 

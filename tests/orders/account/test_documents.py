@@ -77,7 +77,7 @@ def test_an_order_line_keeps_name_sku_and_options(order: Order, product: Product
 def test_lines_that_were_ordered_before_get_their_texts_in_batches(item: SaleItem, buyer: User) -> None:
     make_orders(5, buyer=buyer, item=item)
     OrderLine.objects.update(sku="", texts={})
-    rows_of_before = import_module("orders.migrations.0003_rows_of_before")
+    rows_of_before = import_module("orders.migrations.0004_rows_of_before")
     with mock.patch.object(rows_of_before, "BATCH_MAX", 2), connection.schema_editor() as editor:
         rows_of_before.fill_lines(None, editor)
     assert set(OrderLine.objects.values_list("sku", "texts__name__zh_hans")) == {("SKU-longjing", "龙井茶")}

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     atomic = False
 
     dependencies = [
-        ("orders", "0002_one_kind_of_refund"),
+        ("orders", "0005_paymentevent_order_number"),
     ]
 
     operations = [

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("orders", "0002_one_kind_of_refund")]
+    dependencies = [("orders", "0004_rows_of_before")]
 
     operations = [
         migrations.AddField(
