@@ -117,7 +117,6 @@ PAYMENT_PROVIDERS: list[str] = env.list("PAYMENT_PROVIDERS", default=demo_guard.
 demo_guard.check_providers(PAYMENT_PROVIDERS, given=given_environment)
 # Where the shop is found: links in mails, the way back from payment pages, and where the simulated provider calls.
 SHOP_URL: str = env.str("SHOP_URL", default=f"http://127.0.0.1:{env.int('PORT', default=8000)}").rstrip("/")
-# The seller, in mails and on invoices. The lines of the address are divided by "|".
 SHOP_NAME: str = env.str("SHOP_NAME", default="Stampede")
 SHOP_ADDRESS: str = env.str("SHOP_ADDRESS", default="")
 STRIPE_SECRET_KEY: str = env.str("STRIPE_SECRET_KEY", default="")
@@ -125,20 +124,16 @@ STRIPE_WEBHOOK_SECRET: str = env.str("STRIPE_WEBHOOK_SECRET", default="")
 check_stripe(PAYMENT_PROVIDERS, secret_key=STRIPE_SECRET_KEY, webhook_secret=STRIPE_WEBHOOK_SECRET)
 STRIPE_API_BASE: str = env.str("STRIPE_API_BASE", default="")
 SIMULATED_WEBHOOK_SECRET: str = env.str("SIMULATED_WEBHOOK_SECRET", default=SECRET_KEY)
-# How the simulated provider tells the shop: once, twice, late, early or out_of_order.
 SIMULATED_DELIVERY: str = env.str("SIMULATED_DELIVERY", default="once")
 SIMULATED_SLOW_SECONDS: int = env.int("SIMULATED_SLOW_SECONDS", default=5)
 SIMULATED_LATE_SECONDS: int = env.int("SIMULATED_LATE_SECONDS", default=60)
-# The country that an empty address form begins with; empty for none.
 SHOP_COUNTRY: str = env.str("SHOP_COUNTRY", default="CN").upper()
-# Whether the web asks for a delivery address before payment. The API takes payments without one.
 SHIPPING_ADDRESS_REQUIRED: bool = env.bool("SHIPPING_ADDRESS_REQUIRED", default=True)
 # One address says how mails leave: smtp+tls://user:password@host:587, filemail:////directory, consolemail://
 mail_server: dict[str, Any] = env.email_url("EMAIL_URL", default="consolemail://")
-EMAIL_BACKEND = mail_server["EMAIL_BACKEND"]
+EMAIL_BACKEND, EMAIL_FILE_PATH = mail_server["EMAIL_BACKEND"], mail_server["EMAIL_FILE_PATH"]
 EMAIL_HOST, EMAIL_PORT = mail_server["EMAIL_HOST"], mail_server["EMAIL_PORT"]
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = mail_server["EMAIL_HOST_USER"], mail_server["EMAIL_HOST_PASSWORD"]
-EMAIL_FILE_PATH = mail_server["EMAIL_FILE_PATH"]
 EMAIL_USE_TLS, EMAIL_USE_SSL = mail_server.get("EMAIL_USE_TLS", False), mail_server.get("EMAIL_USE_SSL", False)
 # For each answer of the mail server. A mail has about ten of them, and a task may take a minute.
 EMAIL_TIMEOUT: int = env.int("EMAIL_TIMEOUT", default=5)
@@ -238,7 +233,6 @@ SESSION_ENGINE = "shop.accounts.session_store"
 LANGUAGE_CODE = "en"
 LANGUAGES = languages(env, "SHOP_LANGUAGES", default=["en", "zh-hans"])
 MODELTRANSLATION_DEFAULT_LANGUAGE = LANGUAGE_CODE
-# A name that is missing in a language is shown in the first one.
 MODELTRANSLATION_FALLBACK_LANGUAGES = (LANGUAGE_CODE,)
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LOCALE_PATHS = [BASE_DIR / "shop" / "locale"]

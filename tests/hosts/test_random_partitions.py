@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -134,7 +135,7 @@ def test_no_yes_is_lost_and_nothing_oversold(
             wait_until(store.is_settled, seconds_max=RECOVERY_SECONDS_MAX)
             wait_until(lambda: reconciled(item), seconds_max=RECOVERY_SECONDS_MAX)
             for text in passes:
-                wait_until(lambda text=text: crowd.is_certain(text), seconds_max=RECOVERY_SECONDS_MAX)
+                wait_until(partial(crowd.is_certain, text), seconds_max=RECOVERY_SECONDS_MAX)
         work_for(0.0, item)
         assert_kept(item, crowd, passes)
 

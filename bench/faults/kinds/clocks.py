@@ -95,7 +95,7 @@ class StoreClockAhead(Fault):
         self.shop.swap("store", self._process)
 
     def took_effect(self) -> bool:
-        return abs(self._seconds_off - self.seconds) < 2.0
+        return bool(abs(self._seconds_off - self.seconds) < 2.0)
 
 
 class StoreClockBehind(StoreClockAhead):

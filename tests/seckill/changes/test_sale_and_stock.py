@@ -193,7 +193,7 @@ def test_units_that_were_bought_meanwhile_do_not_come_back(product: Product) -> 
     item = make_item(product, quantity=5)
     change(item, Kind.END_NOW)
     tasks.return_unsold_units()
-    set_count(variant_id=variant_of(product).pk, count=3, reason="count", made_by=None)
+    take(Count(3, seen=None), variant_id=variant_of(product).pk, reason="count", made_by=None)
     change(item, Kind.MOVE_END, closes_at=timezone.now() + timedelta(days=1))
     assert (item.quantity, available(product)) == (3, 0)
 
