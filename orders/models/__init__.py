@@ -9,10 +9,10 @@ from orders.models.order import (
     SOLD,
     Attention,
     Order,
-    OrderLine,
     OrderStatus,
     ShippingAddress,
 )
+from orders.models.order_line import OrderLine
 from orders.models.payment import Payment, PaymentEvent
 from orders.models.refund import USED_UP, Refund, RefundLine, with_lines, with_refunded_units
 from orders.models.shipping import ShippingMethod, ShippingPrice

@@ -8,7 +8,8 @@ from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
-from orders.models.order import Order, OrderLine
+from orders.models.order import Order
+from orders.models.order_line import OrderLine
 from orders.models.payment import Payment
 
 # The lines of refunds whose units cannot be refunded again.
