@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 import schemathesis
+import yaml
 from django.contrib.auth.models import User
 from hypothesis import HealthCheck, settings
 from knox.models import get_token_model
+from schemathesis.generation.feedback import FeedbackSources
+from schemathesis.pytest._test_builder import build_operation_test
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from seckill.models import SaleItem
@@ -17,6 +20,11 @@ from shop.wsgi import application
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMITTED = ROOT / "docs" / "openapi.yaml"
+
+CALLS = [
+    (path, method) for path, methods in yaml.safe_load(COMMITTED.read_text())["paths"].items() for method in methods
+]
+SETTINGS = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,15 +41,32 @@ def test_the_committed_schema_is_what_the_code_says() -> None:
     assert made.stdout == COMMITTED.read_text(), "run: python manage.py spectacular --file docs/openapi.yaml"
 
 
-schema = schemathesis.openapi.from_wsgi("/api/schema/", application)
+@pytest.fixture(scope="module")
+def api_schema() -> Any:
+    return schemathesis.openapi.from_wsgi("/api/schema/", application)
 
 
-@schema.parametrize()
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-def test_generated_calls_never_break_the_contract(case: Any, buyer: User, item: SaleItem) -> None:
+@pytest.mark.slow
+# Schemathesis's own decorator would make the cases of all calls in each process that collects the tests.
+@pytest.mark.parametrize(("path", "method"), CALLS)
+def test_generated_calls_never_break_the_contract(
+    path: str, method: str, api_schema: Any, buyer: User, item: SaleItem
+) -> None:
     _, token = get_token_model().objects.create(user=buyer)
-    headers = {} if case.path.endswith("/reservations/") else {"Authorization": f"Bearer {token}"}
-    response = case.call(headers=headers)
-    assert response.status_code < 500 or response.status_code == 503
-    # The schema cannot say that a name must not hold a NUL or be all blanks, so data may fit it and still be refused.
-    case.validate_response(response, headers=headers, excluded_checks=[positive_data_acceptance])
+    headers = {} if path.endswith("/reservations/") else {"Authorization": f"Bearer {token}"}
+
+    def call(case: Any) -> None:
+        response = case.call(headers=headers)
+        assert response.status_code < 500 or response.status_code == 503
+        # The schema cannot say that a name must not hold a NUL or be all blanks, so data may fit it and still be
+        # refused.
+        case.validate_response(response, headers=headers, excluded_checks=[positive_data_acceptance])
+
+    build_operation_test(
+        config=api_schema.config,
+        operation=api_schema[path][method],
+        test_func=call,
+        given_kwargs={},
+        feedback=FeedbackSources(),
+        explicit_settings=SETTINGS,
+    )()
