@@ -21,7 +21,7 @@ from bench.measure.speed.part import Part
 from bench.measure.speed.parts.all_parts import BY_NAME, PARTS, QUICK
 from bench.measure.speed.ratios import Verdict, verdicts
 from bench.measure.speed.rounds import Outcome, run_rounds, ticks_of
-from bench.measure.speed.server_groups import prepare_database
+from bench.measure.speed.server_groups import NEED_NO_DATABASE, prepare_database
 from bench.measure.speed.wrk import WrkMissing, find_wrk
 from bench.own_run import add_choice, chosen, listen_for_stop
 from seckill.publication import CannotPublish
@@ -94,8 +94,9 @@ def measure_all(options: dict[str, Any], *, directory: Path) -> tuple[list[Outco
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("tables and static files", total=ticks_of(parts, rounds=rounds))
-        prepare_database(directory=directory)
-        make_tables()
+        if {part.server for part in parts} - NEED_NO_DATABASE:
+            prepare_database(directory=directory)
+            make_tables()
         measured_on = speed_results.machine(rounds=rounds, seconds=seconds, versions=server_versions())
 
         def tick(text: str) -> None:

@@ -22,6 +22,7 @@ from shop.local.shop_processes import ROOT, processes, steps
 START_SECONDS = 90.0
 BARE_SITE = "bench.measure.speed.bare_site"
 WSGI_HELLO, RSGI_HELLO, BARE_DJANGO, SHOP, STORE = "wsgi-hello", "rsgi-hello", "bare-django", "shop", "store"
+NEED_NO_DATABASE = {WSGI_HELLO, RSGI_HELLO}
 # As many processes as the shop has, and as many threads in each as requests may wait for a server.
 GRANIAN = ("-m", "granian", "--host", "127.0.0.1", "--workers", "2", "--no-ws", "--workers-kill-timeout", "3")
 WSGI = ("--interface", "wsgi", "--blocking-threads", "8")
