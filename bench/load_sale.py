@@ -63,6 +63,7 @@ def open_load_items(
     except CannotPublish:
         sale.delete()
         for item in items:
+            StockChange.objects.filter(variant=item.variant).delete()
             item.variant.product.delete()
         raise
     return items
