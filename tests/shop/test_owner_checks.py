@@ -16,6 +16,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
+from orders.invoices.writing import write_invoice
 from orders.models import Order, OrderStatus, Payment
 from seckill.models import SaleItem
 from shop.models import Address
@@ -49,7 +50,7 @@ OTHER_PROOF = {
     # are refused in tests/orders/cart, tests/orders/checkout and tests/orders/guests.
     *("api-cart", "api-checkout", "cart", "cart-add", "cart-add-confirm", "cart-change", "checkout"),
     *("guest-order", "guest-order-address", "guest-order-cancel", "guest-order-pay", "order-find"),
-    *("guest-order-invoice", "guest-order-invoice-pdf"),
+    *("guest-order-invoice", "guest-order-invoice-pdf", "guest-order-note", "guest-note-pdf"),
 }
 # About whoever is signed in. The address names no thing of theirs.
 SIGNED_IN: dict[str, dict[str, str]] = {
@@ -83,6 +84,8 @@ OWNED = {
     "reservation": {"reservation_id": "reservation"},
     "order-invoice": {"number": "paid order"},
     "order-invoice-pdf": {"number": "paid order"},
+    "order-note": {"number": "paid order", "document_id": "document"},
+    "order-note-pdf": {"number": "paid order", "document_id": "document"},
     "address": {"address_id": "address"},
     "address-delete": {"address_id": "address"},
     "session-end": {"session_id": "session"},
@@ -117,11 +120,13 @@ def things(item: SaleItem, buyer: User) -> dict[str, Any]:
     """Things of the buyer, by the names that the lists above use."""
     order, now = order_of(item, buyer), timezone.now()
     paid = plain_order(item.variant, buyer, 1, 1900, status=OrderStatus.PAID, ended_at=now, settled_at=now)
+    write_invoice(order_id=paid.pk)
     address = Address.objects.create(user=buyer, name="A", line1="B", city="C", postcode="1", country="CN")
     session = UserSession.objects.create(user=buyer, ip="192.0.2.1", session_key="owner-check", user_agent="x")
     return {
         "order": order.number,
         "paid order": paid.number,
+        "document": paid.documents.get().pk,
         "reservation": order.reservation_id,
         "item": item.pk,
         "address": address.pk,

@@ -18,7 +18,8 @@ from django.urls import reverse
 from django.utils import timezone
 from model_bakery import baker
 
-from orders.models import Attention, Mail, Order, OrderLine, PaymentEvent
+from orders.invoices.writing import write_invoice
+from orders.models import Attention, Document, Mail, Order, OrderLine, PaymentEvent
 from orders.staff.needs_attention import OrderToLookAt
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Category, Product, TaxRate, Variant
@@ -47,6 +48,9 @@ def add_rows(model: type[models.Model], count: int, *, item: SaleItem, buyer: Us
     elif model is Mail:
         orders = make_orders(count, buyer=buyer, item=item)
         Mail.objects.bulk_create(Mail(order=order, kind=Mail.Kind.PAID) for order in orders)
+    elif model is Document:
+        for order in make_orders(count, buyer=buyer, item=item):
+            write_invoice(order_id=order.pk)
     elif model is User:
         User.objects.bulk_create(User(username=str(uuid4()), email="a@example.com") for _ in range(count))
     elif model is Sale:
