@@ -24,11 +24,11 @@ from pytest_django import Settings
 from orders import tasks
 from orders.life import lifecycle
 from orders.mails import sending
-from orders.models import Attention, Mail, Order, OrderStatus, Payment, Refund
+from orders.models import Attention, Mail, Order, OrderLine, OrderStatus, Payment, Refund
 from seckill.models import SaleItem
 from shop.languages.buyer_language import language_of
 from shop.mails.outgoing_mail import Delivery
-from shop.models import BuyerLanguage, Product, Variant
+from shop.models import BuyerLanguage, Variant
 from tests.live_shop import environment
 from tests.orders.mails.mail_server import MailServer
 from tests.own_store import free_port
@@ -252,7 +252,9 @@ def test_a_confirmation_passes_those_that_are_being_sent(
 
 
 def test_a_line_break_in_a_products_name_does_not_stop_its_mails(server: MailServer, paid: Order) -> None:
-    Product.objects.update(name_en="Longjing\r\nBcc: everybody@example.com\ntea")
+    line = paid.lines.get()
+    name = dict.fromkeys(line.texts["name"], "Longjing\r\nBcc: everybody@example.com\ntea")
+    OrderLine.objects.filter(pk=line.pk).update(texts={**line.texts, "name": name})
     assert tasks.send_mails() == 1
     (message,) = server.received
     assert " ".join(message["Subject"].split()) == "Payment received: 2 × Longjing Bcc: everybody@example.com tea"

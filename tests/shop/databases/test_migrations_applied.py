@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.db import connection
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from tests.other_database import own_url
@@ -36,13 +37,14 @@ def test_a_pod_starts_when_all_are_applied() -> None:
 
 def test_a_pod_waits_for_a_migration_of_its_release() -> None:
     recorder = MigrationRecorder(connection)
-    recorder.record_unapplied("orders", "0002_one_kind_of_refund")
+    ((app, last),) = MigrationLoader(connection).graph.leaf_nodes("orders")
+    recorder.record_unapplied(app, last)
     try:
         done = run(own_url())
     finally:
-        recorder.record_applied("orders", "0002_one_kind_of_refund")
+        recorder.record_applied(app, last)
     assert done.returncode != 0
-    assert "orders.0002_one_kind_of_refund" in done.stderr
+    assert f"{app}.{last}" in done.stderr
 
 
 def test_a_pod_starts_while_postgresql_refuses_connections() -> None:
