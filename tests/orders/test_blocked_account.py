@@ -10,7 +10,7 @@ from orders import tasks
 from orders.cart.cart_holder import Holder
 from orders.checkout.placement import place_order
 from orders.life import intake, lifecycle
-from orders.models import Order, OrderStatus
+from orders.models import Document, Order, OrderStatus
 from orders.repair.reconcile import reconcile
 from seckill.models import SaleItem
 from shop.models import Product
@@ -53,6 +53,7 @@ def test_an_order_that_was_lost_is_brought_back_for_a_blocked_account_too(item: 
     """It may have been paid; a reconcile finds its hold."""
     order = order_of(item, buyer)
     lifecycle.pay(order_id=order.pk)
+    Document.objects.all().delete()
     Order.objects.filter(pk=order.pk).delete()
     SaleItem.objects.update(taken=0)
     blocked(buyer)

@@ -10,7 +10,7 @@ from django.db.models import F
 
 from orders import tasks
 from orders.life import lifecycle
-from orders.models import Mail, Order, OrderLine, OrderStatus, Payment, PaymentEvent
+from orders.models import Document, Mail, Order, OrderLine, OrderStatus, Payment, PaymentEvent
 from orders.payments import inbox
 from orders.payments.simulated.models import SimulatedSession
 from orders.repair.audit import audit
@@ -45,6 +45,7 @@ def forget_payment() -> None:
 
 def forget_order(item: SaleItem) -> None:
     """The order was made after the backup too."""
+    Document.objects.all().delete()
     OrderLine.objects.all().delete()
     Order.objects.all().delete()
     SaleItem.objects.filter(pk=item.pk).update(taken=0)
