@@ -134,6 +134,7 @@ FAULTS: tuple[type[Fault], ...] = (
     promises.PromotionWhileAnswerWaits,
     promises.PromisedClusterPrimaryKilled,
     promises.PromisedPrimaryFrozen,
+    promises.OneReplicaLags,
 )
 # Only by name: each takes longer than many others together.
 ON_REQUEST: tuple[type[Fault], ...] = (

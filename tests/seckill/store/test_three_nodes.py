@@ -6,23 +6,18 @@ import pytest
 from django.contrib.auth.models import User
 from pytest_django import Settings
 
+from bench.faults.replicas.shop_kind import ThreeNodes
 from seckill.models import SaleItem
 from seckill.outcomes import Outcome
 from seckill.passes import passes
 from seckill.store import durability
 from seckill.store.keys import keys_of
-from shop.local.stores.sentinel_store import SentinelStore
 from shop.local.stores.store_node import HOST, StoreNode
 from tests.own_store import as_reservation_store, running_replicated
 from tests.processes import wait_until
 from tests.seckill.store.items import reconciled, sale_of, told
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-class ThreeNodes(SentinelStore):
-    node_count = 3
-    down_after_ms = durability.DOWN_AFTER_MS_MIN
 
 
 @pytest.fixture

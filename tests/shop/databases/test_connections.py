@@ -56,7 +56,7 @@ def test_a_migration_gives_up_a_lock_that_buyers_wait_behind() -> None:
         found = databases(url=STRAIGHT, direct_url=direct, replica_url="", argv=["manage.py", "migrate"])
         assert "-c lock_timeout=5s" in found["default"]["OPTIONS"]["options"]
     found = databases(url=STRAIGHT, direct_url="", replica_url="", argv=["granian"])
-    assert "lock_timeout" not in found["default"]["OPTIONS"]["options"]
+    assert "lock_timeout=10s" in found["default"]["OPTIONS"]["options"]
 
 
 def test_only_commands_that_change_tables_have_the_role_that_may() -> None:

@@ -11,6 +11,7 @@ from bench.faults.kinds.replicas.replicated_fault import (
     BACK_SECONDS_MAX,
     CLUSTER_PROMISE,
     SENTINEL_PROMISE,
+    THREE_NODES_PROMISE,
     CutLink,
     PrimaryFrozen,
     ReplicatedFault,
@@ -31,6 +32,7 @@ class PromisedPrimaryKilled(ReplicatedFault):
     description = "a yes waits for the replica: kill -9 of the primary while a crowd calls"
     shop_kind = SENTINEL_PROMISE
     kills: ClassVar[int] = 1
+    back_seconds_max: ClassVar[float] = BACK_SECONDS_MAX
 
     def __init__(self, context: TrialContext) -> None:
         super().__init__(context)
@@ -63,7 +65,7 @@ class PromisedPrimaryKilled(ReplicatedFault):
         return self._replaced == self.kills
 
     def violations(self) -> Sequence[str]:
-        late = [seconds for seconds in self._back_seconds if seconds > BACK_SECONDS_MAX]
+        late = [seconds for seconds in self._back_seconds if seconds > self.back_seconds_max]
         return [f"the item was back only after {seconds:.1f} s" for seconds in late]
 
 
@@ -71,6 +73,29 @@ class PromisedClusterPrimaryKilled(PromisedPrimaryKilled):
     name = "yes-replicas-cluster-primary-killed"
     description = "a yes waits for the replica: kill -9 of the primary that has the item while a crowd calls"
     shop_kind = CLUSTER_PROMISE
+
+
+class OneReplicaLags(PromisedPrimaryKilled):
+    """It is frozen for some seconds and runs again when the sentinels choose, but the other one has every yes."""
+
+    name = "three-nodes-primary-killed"
+    description = "a yes waits for one of two replicas: one is frozen for 3 s, and then the primary is killed"
+    shop_kind = THREE_NODES_PROMISE
+    # Sentinels of three nodes wait for 7 s before they replace a primary.
+    back_seconds_max = 25.0
+    recovery_seconds_max = back_seconds_max
+    demand = Demand(buyers=140, arrival_seconds=24.0, retry_seconds_max=24.0)
+
+    def inject(self) -> None:
+        lagging = self.store.replica_of(self.primary())
+        self.shop.freeze(lagging.name)
+        self.shop.do_later(4.0, lambda: self.shop.thaw(lagging.name))
+        self.shop.wait(3.0)
+        super().inject()
+        self._other_took_over = self.primary() is not lagging
+
+    def took_effect(self) -> bool:
+        return self._other_took_over and super().took_effect()
 
 
 class TwentyPrimariesKilled(PromisedPrimaryKilled):

@@ -16,6 +16,7 @@ from shop.local.stores.store_node import StoreNode
 # Without waiting for replicas, and with it.
 SENTINEL, CLUSTER = ShopKind(StoreKind.SENTINEL), ShopKind(StoreKind.CLUSTER)
 SENTINEL_PROMISE, CLUSTER_PROMISE = ShopKind(StoreKind.SENTINEL, 1), ShopKind(StoreKind.CLUSTER, 1)
+THREE_NODES_PROMISE = ShopKind(StoreKind.SENTINEL, 1, has_three_nodes=True)
 
 REPLACED_SECONDS_MAX = 30.0
 # Nobody listens there.
