@@ -1,6 +1,6 @@
 """Which reservation store a shop under test has, and how the harness itself speaks to it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,8 +53,8 @@ class ShopKind:
         """The store's servers, not prepared; None for a single one."""
         if self.store is StoreKind.SINGLE:
             return None
-        store = ThreeNodes if self.has_three_nodes else REPLICATED_STORES[self.store]
-        return store(
+        make: Callable[..., ReplicatedStore] = ThreeNodes if self.has_three_nodes else REPLICATED_STORES[self.store]
+        return make(
             directory=directory / "store",
             password=password,
             replicas_min=self.yes_replicas,
