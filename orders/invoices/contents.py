@@ -22,7 +22,7 @@ from shop.addresses.address_checks import ADDRESS_FIELDS
 
 # How the address of the seller is written in SHOP_ADDRESS, on one line.
 LINE_BREAK = "|"
-# What a line without texts of a product is about.
+# The subjects of lines that name no product.
 SHIPPING, REFUND = "shipping", "refund"
 
 

@@ -37,7 +37,9 @@ def check_password(request: HttpRequest, *, username: str, password: str) -> Abs
     take(**by_name)
     user = authenticate(request, username=username, password=password)
     if user is None:
-        log.warning("sign_in_failed", address=client_address(request), username=username, path=request.path)
+        # Not the name that was typed: people type passwords there too.
+        known = User.objects.filter(username=username).values_list("pk", flat=True).first()
+        log.warning("sign_in_failed", user=known, address=client_address(request), path=request.path)
     else:
         forget(**by_name)
     return user

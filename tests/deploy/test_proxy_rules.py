@@ -157,7 +157,7 @@ def test_the_addresses_of_clients_are_appended_and_the_protocol_is_overwritten(f
 def test_the_admin_is_for_the_addresses_of_the_list(front: Front, path: str) -> None:
     assert front.proxy.ask(path)[0].status == 200
     before = len(front.pages.calls)
-    # Whatever it says of itself.
+    # The headers of the client do not count.
     lies = {"X-Forwarded-For": "127.0.0.1", "X-Real-IP": "127.0.0.1"}
     assert front.proxy.ask(path, client="127.0.0.2", headers=lies)[0].status == 403
     assert len(front.pages.calls) == before

@@ -83,7 +83,7 @@ def blocked() -> int:
 
 
 def check_nobody_is_rejected(item: SaleItem) -> None:
-    """Whoever is told yes by the new server gets an order, and both stores agree."""
+    """Each buyer to whom the new server says yes gets an order, and both stores agree."""
     buyers = new_buyers(4)
     yes = [buyer.pk for buyer in buyers if told(item, buyer_id=buyer.pk) is Outcome.RESERVED]
     intake.drain_all(item_id=item.pk)

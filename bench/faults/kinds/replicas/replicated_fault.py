@@ -19,7 +19,7 @@ SENTINEL_PROMISE, CLUSTER_PROMISE = ShopKind(StoreKind.SENTINEL, 1), ShopKind(St
 THREE_NODES_PROMISE = ShopKind(StoreKind.SENTINEL, 1, has_three_nodes=True)
 
 REPLACED_SECONDS_MAX = 30.0
-# Nobody listens there.
+# A port without a server.
 NOBODYS_PORT = 1
 # Promised for the items of a primary that was killed.
 BACK_SECONDS_MAX = 15.0
