@@ -29,6 +29,7 @@ def test_each_kind_of_store_has_its_faults_and_a_directory_of_its_own() -> None:
     assert kinds == {
         ShopKind(),
         *(ShopKind(store, replicas) for store in (StoreKind.SENTINEL, StoreKind.CLUSTER) for replicas in (0, 1)),
+        ShopKind(StoreKind.SENTINEL, 1, has_three_nodes=True),
     }
     assert len({kind.directory_name for kind in kinds}) == len(kinds)
     assert ShopKind().directory_name == ""
