@@ -181,7 +181,7 @@ MIDDLEWARE = [
     "shop.accounts.sign_in_hint.SignInHintMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "shop.languages.page_language.PageLanguageMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "shop.http.missing_slash.MissingSlash",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",

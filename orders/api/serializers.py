@@ -1,6 +1,5 @@
 """The shapes of the orders' JSON."""
 
-from datetime import UTC
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -10,6 +9,7 @@ from orders.invoices.included_taxes import taxes_of
 from orders.models import Order, OrderLine, OrderStatus, Payment
 from orders.shipping.address_serializers import ShippingAddressSerializer
 from orders.shipping.carriers import tracking_url
+from shop.http.serializers import StrictSerializer, StringField, TimeField
 from shop.models.catalogue import split_options
 from shop.prices.money import to_text
 
@@ -50,14 +50,14 @@ class TrackingSerializer(serializers.Serializer[Any]):
     carrier = serializers.CharField(allow_blank=True)
     number = serializers.CharField(allow_blank=True)
     url = serializers.CharField(allow_null=True, help_text="The carrier's page about the parcel, where we know one.")
-    shipped_at = serializers.DateTimeField(default_timezone=UTC)
+    shipped_at = TimeField()
 
 
 class OrderSerializer(serializers.ModelSerializer[Order]):
     reservation = serializers.UUIDField(source="reservation_id", allow_null=True)
     amount = serializers.SerializerMethodField()
-    created_at = serializers.DateTimeField(default_timezone=UTC)
-    expires_at = serializers.DateTimeField(default_timezone=UTC)
+    created_at = TimeField()
+    expires_at = TimeField()
     lines = OrderLineSerializer(many=True)
     shipping = serializers.SerializerMethodField()
     shipping_address = serializers.SerializerMethodField()
@@ -135,15 +135,15 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
 class ReservationStatusSerializer(serializers.Serializer[Any]):
     status = serializers.ChoiceField([RESERVED, *OrderStatus.values])
     units = serializers.IntegerField()
-    expires_at = serializers.DateTimeField()
+    expires_at = TimeField()
     order = serializers.UUIDField(allow_null=True, help_text="The order's number; null until the order is created.")
     poll_after_ms = serializers.IntegerField(
         allow_null=True, help_text="How long to wait before asking again; null when nothing will change any more."
     )
 
 
-class PayRequestSerializer(serializers.Serializer[Any]):
-    provider = serializers.CharField(
+class PayRequestSerializer(StrictSerializer):
+    provider = StringField(
         required=False, max_length=20, help_text="Which provider to pay with, if the shop offers several."
     )
 
@@ -154,4 +154,4 @@ class PaymentSerializer(serializers.Serializer[Any]):
     url = serializers.CharField(
         allow_blank=True, help_text="The buyer's payment page; empty once the payment has ended."
     )
-    expires_at = serializers.DateTimeField(help_text="The order must be paid by then.")
+    expires_at = TimeField(help_text="The order must be paid by then.")

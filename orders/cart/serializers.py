@@ -7,7 +7,6 @@ from rest_framework import serializers
 
 from orders.cart.cart_contents import Contents, LineChange, ShownLine
 from orders.cart.cart_lines import LINES_MAX, UNITS_MAX
-from orders.models import Cart
 from shop.http.serializers import StrictSerializer, StringField, WholeNumberField
 from shop.prices.money import to_text
 
@@ -53,9 +52,9 @@ class CartSerializer(serializers.Serializer[Any]):
     currency = serializers.CharField()
 
 
-def shown_cart(cart: Cart | None, contents: Contents) -> dict[str, Any]:
+def shown_cart(contents: Contents, *, token: str | None) -> dict[str, Any]:
     return {
-        "token": str(cart.token) if cart is not None and cart.buyer_id is None else None,
+        "token": token,
         "lines": [shown_line(line) for line in contents.lines],
         "units": contents.units,
         "total": to_text(minor=contents.total_minor, currency=settings.CURRENCY),

@@ -1,6 +1,5 @@
 """The JSON of the flash sale's API."""
 
-from datetime import UTC
 from typing import Any
 
 from django.conf import settings
@@ -10,8 +9,9 @@ from rest_framework import serializers
 
 from seckill.models import UNITS_MAX, Sale, SaleItem
 from seckill.phase import Phase
-from shop.http.serializers import StrictSerializer, WholeNumberField
+from shop.http.serializers import StrictSerializer, TimeField, WholeNumberField
 from shop.prices.money import to_text
+from shop.times.timestamps import now_ms, rfc3339
 
 
 class ReservationRequestSerializer(StrictSerializer):
@@ -23,12 +23,12 @@ class ReservationSerializer(serializers.Serializer[Any]):
     units = serializers.IntegerField()
     amount = serializers.CharField(help_text="A decimal string.")
     currency = serializers.CharField()
-    expires_at = serializers.DateTimeField(help_text="Pay by then; unpaid units go back on sale.")
+    expires_at = TimeField(help_text="Pay by then; unpaid units go back on sale.")
     status_url = serializers.CharField()
 
 
 class PassSerializer(serializers.Serializer[Any]):
-    expires_at = serializers.DateTimeField()
+    expires_at = TimeField()
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         # `pass` is a keyword of Python, so it cannot be a class attribute.
@@ -42,12 +42,12 @@ class FiguresSerializer(serializers.Serializer[Any]):
     left = serializers.IntegerField(allow_null=True)
     held = serializers.IntegerField(allow_null=True)
     sold = serializers.IntegerField(allow_null=True)
-    opens_at = serializers.DateTimeField(allow_null=True)
-    closes_at = serializers.DateTimeField(allow_null=True)
+    opens_at = TimeField(allow_null=True)
+    closes_at = TimeField(allow_null=True)
 
 
 class LiveSerializer(FiguresSerializer):
-    server_time = serializers.DateTimeField()
+    server_time = TimeField()
     poll_after_ms = serializers.IntegerField(help_text="When to ask again. It differs from answer to answer.")
 
 
@@ -57,7 +57,7 @@ class ItemFiguresSerializer(FiguresSerializer):
 
 class SaleLiveSerializer(serializers.Serializer[Any]):
     items = ItemFiguresSerializer(many=True)
-    server_time = serializers.DateTimeField()
+    server_time = TimeField()
     poll_after_ms = serializers.IntegerField(help_text="When to ask again. It differs from answer to answer.")
     opening_spread_ms = serializers.IntegerField(
         help_text="A page that waits for the opening reserves at a moment by chance within this time after it."
@@ -88,8 +88,8 @@ class SaleItemSerializer(serializers.ModelSerializer[SaleItem]):
 class SaleSerializer(serializers.ModelSerializer[Sale]):
     name = serializers.CharField(source="__str__")
     phase = serializers.SerializerMethodField()
-    opens_at = serializers.DateTimeField(default_timezone=UTC)
-    closes_at = serializers.DateTimeField(default_timezone=UTC)
+    opens_at = TimeField()
+    closes_at = TimeField()
     server_time = serializers.SerializerMethodField()
     items = SaleItemSerializer(many=True)
 
@@ -101,6 +101,6 @@ class SaleSerializer(serializers.ModelSerializer[Sale]):
     def get_phase(self, sale: Sale) -> str:
         return sale.phase_at(timezone.now())
 
-    @extend_schema_field(serializers.DateTimeField())
+    @extend_schema_field(TimeField())
     def get_server_time(self, sale: Sale) -> str:
-        return timezone.now().isoformat()
+        return rfc3339(now_ms())

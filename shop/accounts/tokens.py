@@ -1,6 +1,5 @@
 """`/api/v1/auth/token/`: a user name and a password give a bearer token; DELETE revokes it."""
 
-from datetime import UTC
 from typing import Any
 
 from allauth.mfa.base.forms import AuthenticateForm
@@ -24,7 +23,7 @@ from shop.accounts.sign_in import check_password
 from shop.http.base_view import JsonAPIView
 from shop.http.bearer import BearerAuthentication
 from shop.http.problem_codes import TOKEN_REFUSALS, refusals
-from shop.http.serializers import StrictSerializer
+from shop.http.serializers import StrictSerializer, TimeField
 from shop.models import ApiToken
 
 # Far more than one person's programs need. Beyond it the oldest goes: a program that forgets its tokens and signs in
@@ -62,8 +61,7 @@ class CredentialsSerializer(StrictSerializer):
 
 class TokenSerializer(serializers.Serializer[Any]):
     token = serializers.CharField()
-    # The API says times in UTC. Pages have the shop's zone.
-    expires_at = serializers.DateTimeField(default_timezone=UTC)
+    expires_at = TimeField()
 
 
 class TokenView(JsonAPIView):

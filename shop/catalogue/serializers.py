@@ -4,13 +4,12 @@ from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from shop.catalogue.linked_data import whole_address
 from shop.catalogue.listing import Ordering
-from shop.http.serializers import StrictSerializer
+from shop.http.list_pages import PageParameters
 from shop.models import Category, Picture, Product, Variant
 from shop.models.catalogue import split_options
 from shop.prices.money import to_minor, to_text
@@ -32,7 +31,7 @@ class AmountParameter(serializers.DecimalField):
             raise serializers.ValidationError(too_many_decimals(settings.CURRENCY), "max_decimal_places") from None
 
 
-class ProductListParameters(StrictSerializer):
+class ProductListParameters(PageParameters):
     search = serializers.CharField(
         max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Words in any language of the shop, or an SKU."
     )
@@ -44,13 +43,6 @@ class ProductListParameters(StrictSerializer):
         required=False,
         help_text="By default `relevance` in a search, else `newest`. Without a search, `relevance` is `newest`.",
     )
-    page = serializers.IntegerField(min_value=1, max_value=10_000, default=1)
-
-    def to_internal_value(self, data: Any) -> Any:
-        """`data` is that of the address, by name all values that were given."""
-        if repeated := [name for name, values in data.items() if len(values) > 1]:
-            raise serializers.ValidationError({name: [_("Give this once.")] for name in repeated})
-        return super().to_internal_value({name: values[0] for name, values in data.items()})
 
 
 class CategorySerializer(serializers.ModelSerializer[Category]):

@@ -13,7 +13,6 @@ from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.csrf import csrf_failure as django_csrf_failure
@@ -26,6 +25,7 @@ from shop.http.parsers import BodyTooLarge
 from shop.http.problem_codes import type_of
 from shop.http.rate_limits import LimitReached
 from shop.times.time_left import duration
+from shop.times.timestamps import now_ms, rfc3339
 
 log = structlog.get_logger(__name__)
 
@@ -209,7 +209,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
         code="csrf_failed",
         title=_("Not allowed"),
         detail=_("The CSRF token is missing or wrong. Reload the page and try again."),
-        server_time=timezone.now().isoformat(),
+        server_time=rfc3339(now_ms()),
     )
 
 

@@ -1,10 +1,14 @@
 """Base classes of the API's serializers: input must be exactly as documented."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
+from rest_framework.request import Request
+
+from shop.times.timestamps import rfc3339, to_ms
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -18,6 +22,31 @@ class StrictSerializer(serializers.Serializer[Any]):
 
     def unknown(self, name: str) -> list[Any]:
         return [serializers.ErrorDetail(str(_("Unknown field.")), code="unknown_field")]
+
+
+class QueryParameters(StrictSerializer):
+    """The query of an address. Each parameter may be there once."""
+
+    @classmethod
+    def of(cls, request: Request) -> dict[str, Any]:
+        """The values. Raises ValidationError."""
+        asked = cls(data=dict(request.query_params.lists()))
+        asked.is_valid(raise_exception=True)
+        found: dict[str, Any] = asked.validated_data
+        return found
+
+    def to_internal_value(self, data: Any) -> Any:
+        """`data` is that of the address, by name all values that were given."""
+        if repeated := [name for name, values in data.items() if len(values) > 1]:
+            raise serializers.ValidationError({name: [_("Give this once.")] for name in repeated})
+        return super().to_internal_value({name: values[0] for name, values in data.items()})
+
+
+class TimeField(serializers.DateTimeField):
+    """A time as the API says all of them: RFC 3339 in UTC, to the millisecond."""
+
+    def to_representation(self, value: Any) -> Any:
+        return rfc3339(to_ms(value)) if isinstance(value, datetime) else value
 
 
 class WholeNumberField(serializers.IntegerField):
@@ -52,7 +81,7 @@ class ProblemSerializer(serializers.Serializer[Any]):
         required=False, help_text="With `limit_reached`: how many of `per_buyer_max` units the buyer can still reserve."
     )
     per_buyer_max = serializers.IntegerField(required=False)
-    server_time = serializers.DateTimeField(required=False)
+    server_time = TimeField(required=False)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         # `errors` is a property of every serializer, so it cannot be a class attribute.
