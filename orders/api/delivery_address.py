@@ -18,7 +18,7 @@ from orders.shipping.address_serializers import AddressSerializer
 from orders.shipping.delivery_choice import DeliveryOutcome, choice_open, countries_of, store_delivery
 from orders.shipping.order_address import only_country, store_address
 from shop.http.base_view import JsonAPIView
-from shop.http.problem_codes import TOKEN_REFUSALS
+from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import problem
 from shop.http.serializers import StringField
 
@@ -47,7 +47,7 @@ class OrderAddressView(JsonAPIView):
             200: OrderSerializer,
             **refusals(
                 *TOKEN_REFUSALS,
-                *("csrf_failed", "not_found", "invalid", "parse_error", "body_too_large", "unsupported_media_type"),
+                *("csrf_failed", "not_found", *BODY_REFUSALS),
                 *("address_fixed", "shipping_not_offered"),
             ),
         },

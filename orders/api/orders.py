@@ -42,7 +42,7 @@ from seckill.outcomes import Outcome
 from seckill.store.client import StoreUnreachable
 from shop.http.base_view import JsonAPIView
 from shop.http.list_pages import FeedPages, FeedParameters
-from shop.http.problem_codes import TOKEN_REFUSALS
+from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import problem
 from shop.languages.buyer_language import remember_language
 from shop.times.timestamps import now_ms, rfc3339
@@ -130,8 +130,8 @@ class PayView(JsonAPIView):
             201: PaymentSerializer,
             **refusals(
                 *TOKEN_REFUSALS,
-                *("csrf_failed", "not_found", *KEY_REFUSALS, "invalid", "parse_error", "body_too_large"),
-                *("unsupported_media_type", "not_awaiting_payment", "time_over", "no_provider"),
+                *("csrf_failed", "not_found", *KEY_REFUSALS, *BODY_REFUSALS),
+                *("not_awaiting_payment", "time_over", "no_provider"),
                 *("record_lost", "provider_unreachable", "delivery_missing"),
             ),
         },

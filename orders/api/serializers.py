@@ -9,8 +9,8 @@ from orders.invoices.included_taxes import taxes_of
 from orders.models import Order, OrderLine, OrderStatus, Payment
 from orders.shipping.address_serializers import ShippingAddressSerializer
 from orders.shipping.carriers import tracking_url
-from shop.http.serializers import StrictSerializer, StringField, TimeField
-from shop.models.catalogue import split_options
+from shop.catalogue.options import OptionSerializer, options_of
+from shop.http.serializers import AmountText, CurrencyText, StrictSerializer, StringField, TimeField
 from shop.prices.money import to_text
 
 RESERVED = "reserved"
@@ -27,23 +27,25 @@ class OrderLineSerializer(serializers.ModelSerializer[OrderLine]):
     class Meta:
         model = OrderLine
         fields = ("product", "sku", "options", "name", "sale_item", "units", "refunded_units", "unit_price")
+        read_only_fields = fields
 
-    def get_options(self, line: OrderLine) -> dict[str, str]:
-        """The chosen options: {"Size": "M"}."""
-        return dict(zip(split_options(line.option_names), split_options(line.options), strict=False))
+    @extend_schema_field(OptionSerializer(many=True))
+    def get_options(self, line: OrderLine) -> list[dict[str, str]]:
+        return options_of(line.option_names, line.options)
 
+    @extend_schema_field(AmountText())
     def get_unit_price(self, line: OrderLine) -> str:
         return to_text(minor=line.unit_price_minor, currency=line.order.currency)
 
 
 class ShippingSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
-    amount = serializers.CharField()
+    amount = AmountText()
 
 
 class TaxSerializer(serializers.Serializer[Any]):
     percent = serializers.CharField()
-    amount = serializers.CharField(help_text="Included in the order's amount; rounded once for each rate.")
+    amount = AmountText(help_text="Included in the order's amount; rounded once for each rate.")
 
 
 class TrackingSerializer(serializers.Serializer[Any]):
@@ -55,6 +57,7 @@ class TrackingSerializer(serializers.Serializer[Any]):
 
 class OrderSerializer(serializers.ModelSerializer[Order]):
     reservation = serializers.UUIDField(source="reservation_id", allow_null=True)
+    currency = CurrencyText()
     amount = serializers.SerializerMethodField()
     created_at = TimeField()
     expires_at = TimeField()
@@ -85,7 +88,9 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
             "refunded",
             "url",
         )
+        read_only_fields = fields
 
+    @extend_schema_field(AmountText())
     def get_amount(self, order: Order) -> str:
         return to_text(minor=order.amount_minor, currency=order.currency)
 
@@ -123,8 +128,8 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
         shown = {"carrier": order.carrier, "number": order.tracking_number, "url": url, "shipped_at": order.shipped_at}
         return dict(TrackingSerializer(shown).data)
 
+    @extend_schema_field(AmountText(help_text="The part of the amount that the shop has refunded or is refunding."))
     def get_refunded(self, order: Order) -> str:
-        """The part of the amount that the shop has refunded or is refunding."""
         return to_text(minor=order.refunded_minor, currency=order.currency)
 
     def get_url(self, order: Order) -> str:

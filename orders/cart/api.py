@@ -21,6 +21,7 @@ from orders.models import Cart
 from orders.problem_codes import refusals
 from shop.http.base_view import JsonAPIView
 from shop.http.client_address import client_network
+from shop.http.problem_codes import BODY_REFUSALS
 from shop.http.rate_limits import take
 from shop.models import Variant
 
@@ -55,8 +56,8 @@ class CartView(JsonAPIView):
         responses={
             200: CartSerializer,
             **refusals(
-                *("invalid", "parse_error", "authentication_failed", "csrf_failed", "too_many_attempts"),
-                *("body_too_large", "unsupported_media_type"),
+                *BODY_REFUSALS,
+                *("authentication_failed", "csrf_failed", "too_many_attempts"),
             ),
         },
     )

@@ -35,6 +35,7 @@ from shop.addresses.address_checks import address_errors, tidy
 from shop.addresses.countries import country_choices
 from shop.http.base_view import JsonAPIView
 from shop.http.client_address import client_network
+from shop.http.problem_codes import BODY_REFUSALS
 from shop.http.problems import problem
 from shop.http.rate_limits import take
 from shop.http.serializers import QueryParameters
@@ -111,8 +112,8 @@ class CheckoutView(JsonAPIView):
             201: OrderSerializer,
             **refusals(
                 *KEY_REFUSALS,
-                *("invalid", "parse_error", "authentication_failed", "csrf_failed", "body_too_large"),
-                *("unsupported_media_type", "too_many_attempts"),
+                *BODY_REFUSALS,
+                *("authentication_failed", "csrf_failed", "too_many_attempts"),
                 *("cart_empty", "stock_changed", "price_changed", "shipping_not_offered", "too_many_unpaid"),
                 "guests_wait",
             ),

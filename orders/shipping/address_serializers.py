@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from orders.models import ShippingAddress
 from shop.addresses.address_checks import ADDRESS_FIELDS, address_errors, tidy
-from shop.http.serializers import StrictSerializer, StringField
+from shop.http.serializers import CountryText, StrictSerializer, StringField
 
 # Two letters of ISO 3166, in capitals or not. JSON Schema takes `$` for the end of the text, Python needs `\Z`.
 COUNTRY = r"^[A-Za-z]{2}\Z"
@@ -27,9 +27,12 @@ def checked(values: dict[str, Any]) -> dict[str, str]:
 
 
 class ShippingAddressSerializer(serializers.ModelSerializer[ShippingAddress]):
+    country = CountryText()
+
     class Meta:
         model = ShippingAddress
         fields: Sequence[str] = ADDRESS_FIELDS
+        read_only_fields = ADDRESS_FIELDS
 
 
 class CountryField(StringField):

@@ -9,7 +9,9 @@ from rest_framework import serializers
 
 from seckill.models import UNITS_MAX, Sale, SaleItem
 from seckill.phase import Phase
-from shop.http.serializers import StrictSerializer, TimeField, WholeNumberField
+from shop.catalogue.options import OptionSerializer, options_of
+from shop.catalogue.serializers import PictureSerializer
+from shop.http.serializers import AmountText, CurrencyText, StrictSerializer, TimeField, WholeNumberField
 from shop.prices.money import to_text
 from shop.times.timestamps import now_ms, rfc3339
 
@@ -21,8 +23,8 @@ class ReservationRequestSerializer(StrictSerializer):
 class ReservationSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     units = serializers.IntegerField()
-    amount = serializers.CharField(help_text="A decimal string.")
-    currency = serializers.CharField()
+    amount = AmountText()
+    currency = CurrencyText()
     expires_at = TimeField(help_text="Pay by then; unpaid units go back on sale.")
     status_url = serializers.CharField()
 
@@ -66,21 +68,49 @@ class SaleLiveSerializer(serializers.Serializer[Any]):
 
 class SaleItemSerializer(serializers.ModelSerializer[SaleItem]):
     product = serializers.CharField(source="product.slug")
+    sku = serializers.CharField(source="variant.sku")
+    options = serializers.SerializerMethodField()
     name = serializers.CharField(source="variant.__str__")
+    image = serializers.SerializerMethodField(help_text="The product's first picture; null if it has none.")
     price = serializers.SerializerMethodField()
     ordinary_price = serializers.SerializerMethodField()
     currency = serializers.SerializerMethodField()
 
     class Meta:
         model = SaleItem
-        fields = ("id", "product", "name", "price", "ordinary_price", "currency", "quantity", "per_buyer_max")
+        fields = (
+            "id",
+            "product",
+            "sku",
+            "options",
+            "name",
+            "image",
+            "price",
+            "ordinary_price",
+            "currency",
+            "quantity",
+            "per_buyer_max",
+        )
+        read_only_fields = fields
 
+    @extend_schema_field(OptionSerializer(many=True))
+    def get_options(self, item: SaleItem) -> list[dict[str, str]]:
+        return options_of(item.product.option_names, item.variant.options)
+
+    @extend_schema_field(PictureSerializer(allow_null=True))
+    def get_image(self, item: SaleItem) -> Any:
+        first = next(iter(item.product.pictures.all()), None)
+        return PictureSerializer(first, context={"product": item.product}).data if first else None
+
+    @extend_schema_field(AmountText())
     def get_price(self, item: SaleItem) -> str:
         return to_text(minor=item.price_minor, currency=settings.CURRENCY)
 
+    @extend_schema_field(AmountText())
     def get_ordinary_price(self, item: SaleItem) -> str:
         return to_text(minor=item.variant.price_minor, currency=settings.CURRENCY)
 
+    @extend_schema_field(CurrencyText())
     def get_currency(self, item: SaleItem) -> str:
         return settings.CURRENCY
 
@@ -96,6 +126,7 @@ class SaleSerializer(serializers.ModelSerializer[Sale]):
     class Meta:
         model = Sale
         fields = ("id", "name", "phase", "opens_at", "closes_at", "hold_seconds", "server_time", "items")
+        read_only_fields = fields
 
     @extend_schema_field(serializers.ChoiceField(list(Phase)))
     def get_phase(self, sale: Sale) -> str:

@@ -44,7 +44,7 @@ from seckill.reservation import ACCEPTED, reserve
 from shop.http.base_view import JsonAPIView
 from shop.http.client_address import client_network
 from shop.http.list_pages import PageParameters, list_answer
-from shop.http.problem_codes import TOKEN_REFUSALS
+from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import problem
 from shop.http.public_answers import IF_NONE_MATCH, LANGUAGE, UNCHANGED, public_answer
 from shop.languages.buyer_language import remember_language
@@ -63,9 +63,9 @@ class ReservationView(JsonAPIView):
         responses={
             201: ReservationSerializer,
             **refusals(
-                *("invalid", "parse_error", "pass_missing", "pass_invalid", "pass_expired"),
-                *("pass_of_another_buyer", "pass_of_another_item", "length_required", "body_too_large"),
-                *("unsupported_media_type", *(outcome for outcome in Outcome if outcome not in ACCEPTED)),
+                *BODY_REFUSALS,
+                *("pass_missing", "pass_invalid", "pass_expired", "pass_of_another_buyer", "pass_of_another_item"),
+                *(outcome for outcome in Outcome if outcome not in ACCEPTED),
             ),
         },
     )

@@ -4,6 +4,7 @@ from typing import Any
 
 from allauth.mfa.base.forms import AuthenticateForm
 from allauth.mfa.utils import is_mfa_enabled
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
@@ -22,7 +23,7 @@ from rest_framework.response import Response
 from shop.accounts.sign_in import check_password
 from shop.http.base_view import JsonAPIView
 from shop.http.bearer import BearerAuthentication
-from shop.http.problem_codes import TOKEN_REFUSALS, refusals
+from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS, refusals
 from shop.http.serializers import StrictSerializer, TimeField
 from shop.models import ApiToken
 
@@ -78,7 +79,7 @@ class TokenView(JsonAPIView):
         request=CredentialsSerializer,
         responses={
             201: TokenSerializer,
-            **refusals("invalid", "parse_error", "body_too_large", "unsupported_media_type"),
+            **refusals(*BODY_REFUSALS),
             **refusals("wrong_credentials", "second_factor_needed", "too_many_attempts"),
         },
     )
@@ -129,3 +130,13 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
         return {"type": "http", "scheme": "bearer", "description": "A token from POST /api/v1/auth/token/."}
+
+
+class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the OpenAPI file describes a browser's session."""
+
+    target_class = "shop.http.session_sign_in.SessionSignIn"
+    name = "cookieAuth"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}

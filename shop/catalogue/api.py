@@ -36,7 +36,6 @@ class ProductListView(APIView):
     permission_classes = ()
 
     @extend_schema(
-        operation_id="products_list",
         parameters=[ProductListParameters, LANGUAGE, IF_NONE_MATCH],
         responses={
             200: ProductSerializer(many=True),

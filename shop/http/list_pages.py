@@ -57,3 +57,6 @@ class FeedPages(CursorPagination):
     page_size = PAGE_SIZE
     page_size_query_param = "page_size"
     max_page_size = PAGE_SIZE_MAX
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        return {**super().get_paginated_response_schema(schema), "required": ["next", "previous", "results"]}

@@ -105,7 +105,12 @@ def title_of(error: exceptions.APIException) -> Any:
     """A short name of the kind of problem. An error of ours has it in `title`."""
     if title := getattr(error, "title", None):
         return title
-    # DRF's texts for these have a gap for a value, or are the one for a server error.
+    # The names that Django's own errors have here. DRF's texts for others have a gap for a value, or are the one for a
+    # server error.
+    if isinstance(error, exceptions.NotFound):
+        return _("Not found")
+    if isinstance(error, exceptions.PermissionDenied):
+        return _("Not allowed")
     if isinstance(error, exceptions.UnsupportedMediaType):
         return _("Unsupported media type")
     if isinstance(error, exceptions.MethodNotAllowed):
@@ -144,10 +149,10 @@ def is_api(request: HttpRequest) -> bool:
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler400."""
     if isinstance(exception, RequestDataTooBig):
-        status, code, detail = 413, "body_too_large", _("The request body is too large.")
+        status, code, title, detail = 413, "body_too_large", BodyTooLarge.title, _("The request body is too large.")
     else:
-        status, code, detail = 400, "bad_request", _("The server could not read this request.")
-    return page_or_problem(request, status=status, code=code, title=_("Bad request"), detail=detail)
+        status, code, title, detail = 400, "bad_request", _("Bad request"), _("The server could not read this request.")
+    return page_or_problem(request, status=status, code=code, title=title, detail=detail)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:

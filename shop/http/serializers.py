@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from django.core.validators import RegexValidator
 from django.utils.translation import gettext_lazy as _
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -58,6 +60,21 @@ class WholeNumberField(serializers.IntegerField):
         return data
 
 
+@extend_schema_field({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$", "example": "19.90"})
+class AmountText(serializers.CharField):
+    """Money in an answer: a decimal string."""
+
+
+@extend_schema_field({"type": "string", "pattern": "^[A-Z]{3}$", "example": "CNY"})
+class CurrencyText(serializers.CharField):
+    """Three letters of ISO 4217, in an answer."""
+
+
+@extend_schema_field({"type": "string", "pattern": "^[A-Z]{2}$", "example": "CN"})
+class CountryText(serializers.CharField):
+    """Two letters of ISO 3166, in an answer."""
+
+
 class StringField(serializers.CharField):
     """A JSON string: not 5, which DRF would turn into one."""
 
@@ -65,6 +82,20 @@ class StringField(serializers.CharField):
         if not isinstance(data, str):
             self.fail("invalid")
         return super().to_internal_value(data)
+
+
+class FieldErrorSerializer(serializers.Serializer[Any]):
+    field = serializers.CharField(allow_blank=True, help_text="For example `lines.0.sku`.")
+    code = serializers.CharField()
+    detail = serializers.CharField()
+
+
+class AmountField(StringField):
+    """Money in a call: a decimal string, as answers have it."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        validators = [RegexValidator(r"^[0-9]{1,12}(\.[0-9]{1,4})?\Z")]
+        super().__init__(validators=validators, trim_whitespace=False, **kwargs)
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -85,7 +116,4 @@ class ProblemSerializer(serializers.Serializer[Any]):
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         # `errors` is a property of every serializer, so it cannot be a class attribute.
-        errors = serializers.ListField(
-            child=serializers.DictField(child=serializers.CharField(allow_blank=True)), required=False
-        )
-        return {**super().get_fields(), "errors": errors}
+        return {**super().get_fields(), "errors": FieldErrorSerializer(many=True, required=False)}
