@@ -44,6 +44,11 @@ class QueryParameters(StrictSerializer):
         return super().to_internal_value({name: values[0] for name, values in data.items()})
 
 
+# Three digits of a second everywhere, so that times can be compared as texts.
+TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$"
+
+
+@extend_schema_field({"type": "string", "format": "date-time", "pattern": TIME, "example": "2026-11-11T12:00:00.000Z"})
 class TimeField(serializers.DateTimeField):
     """A time as the API says all of them: RFC 3339 in UTC, to the millisecond."""
 

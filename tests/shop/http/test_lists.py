@@ -1,16 +1,21 @@
 """Lists of the API: one kind of pages, the same bounds, and no parameter that is silently ignored."""
 
+import gzip
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 
+from orders.models import Order
 from seckill.models import SaleItem
+from shop.models import Picture, Product, Variant
 from tests.steps.buying import make_orders, signed_in
 from tests.steps.shop import goods
 
 pytestmark = pytest.mark.django_db
 
+ZIPPED = {"Accept-Encoding": "gzip"}
 PAGED = ["products", "sales", "orders"]
 ALL = [*PAGED, "categories", "me", "shipping-methods"]
 
@@ -49,6 +54,49 @@ def test_the_reader_chooses_the_size_of_a_page(buyer: User, item: SaleItem) -> N
     assert len(orders["results"]) == 2
     assert "page_size=2" in orders["next"]
     assert len(signed_in(buyer).get(orders["next"]).json()["results"]) == 1
+
+
+@pytest.mark.parametrize("path", ["orders/", "orders/{number}/", "me/", "cart/", "shipping-methods/?country=CN"])
+def test_no_cache_keeps_what_is_personal(order: Order, buyer: User, path: str) -> None:
+    answer = signed_in(buyer).get(f"/api/v1/{path.format(number=order.number)}", headers=ZIPPED)
+    assert (answer.status_code, answer["Cache-Control"]) == (200, "no-store")
+    assert "Content-Encoding" not in answer
+
+
+@pytest.mark.parametrize("path", ["sales/", "sales/{sale}/", "products/", "products/longjing/"])
+def test_what_is_public_may_be_cached_asked_for_again_and_compressed(client: Client, item: SaleItem, path: str) -> None:
+    Product.objects.update(description="The first leaves of the year. " * 10)
+    address = f"/api/v1/{path.format(sale=item.sale_id)}"
+    answer = client.get(address)
+    assert answer["Cache-Control"] == "public, max-age=1"
+    for headers in ({}, ZIPPED):
+        same = client.get(address, headers={"If-None-Match": answer["ETag"], **headers})
+        assert (same.status_code, same.content) == (304, b"")
+    zipped = client.get(address, headers=ZIPPED)
+    assert zipped["Content-Encoding"] == "gzip"
+    assert {"Accept-Encoding", "Accept-Language"} <= set(zipped["Vary"].split(", "))
+    assert b"longjing" in gzip.decompress(zipped.content)
+    SaleItem.objects.update(price_minor=1234)
+    Variant.objects.update(price_minor=4321)
+    assert client.get(address, headers={"If-None-Match": answer["ETag"]}).status_code == 200
+
+
+def test_the_description_of_the_api_is_compressed(client: Client) -> None:
+    assert client.get("/api/schema/", headers=ZIPPED)["Content-Encoding"] == "gzip"
+
+
+def test_an_item_of_a_sale_says_what_is_sold(client: Client, item: SaleItem) -> None:
+    Product.objects.update(option_names="Weight / Tin")
+    Variant.objects.update(options="50 g / Red")
+    # Without its file.
+    Picture.objects.bulk_create([Picture(product=item.product, image="tea.webp", alt="A tin of tea")])
+    [shown] = client.get(f"/api/v1/sales/{item.sale_id}/").json()["items"]
+    assert shown["sku"] == "SKU-longjing"
+    assert shown["options"] == [{"name": "Weight", "value": "50 g"}, {"name": "Tin", "value": "Red"}]
+    product = client.get("/api/v1/products/longjing/").json()
+    assert shown["image"] == product["images"][0]
+    assert shown["image"]["alt"] == "A tin of tea"
+    assert product["variants"][0]["options"] == shown["options"]
 
 
 @pytest.mark.parametrize("name", ["products", "sales"])
