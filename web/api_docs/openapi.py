@@ -25,7 +25,8 @@ and `SKU` to the number of a variant, then:
 
 To try calls on this page, paste a token under *Authorize*; a reservation takes a pass there, as `Pass …`.
 
-Times are RFC 3339 in UTC. Amounts are decimal strings.
+Times are RFC 3339 in UTC, to the millisecond. Amounts are decimal strings. Lists have numbered pages, orders a cursor;
+both take `page_size`. A call to an address without its last slash is answered with 308.
 
 **A refusal** is `application/problem+json` (RFC 9457). Programs act on `code`; `detail` is for people, in the language
 of the header Accept-Language. `type` is the address of a page about the code, in English and Chinese. It is relative to
