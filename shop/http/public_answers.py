@@ -32,9 +32,8 @@ UNCHANGED = {304: OpenApiResponse(description="Nothing has changed.")}
 
 
 def public_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponseBase]:
-    """A 200 of the view gets an ETag, may be cached, and is compressed. Other answers stay as they are."""
+    """A 200 of the view gets an ETag and may be cached. Other answers stay as they are."""
 
-    @gzip_page
     @require_safe
     @wraps(view)
     def shown(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
