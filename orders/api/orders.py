@@ -44,6 +44,7 @@ from shop.http.base_view import JsonAPIView
 from shop.http.list_pages import FeedPages, FeedParameters
 from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import problem
+from shop.http.serializers import StrictSerializer
 from shop.languages.buyer_language import remember_language
 from shop.times.timestamps import now_ms, rfc3339
 
@@ -190,7 +191,8 @@ class CancelView(JsonAPIView):
             200: OrderSerializer,
             **refusals(
                 *TOKEN_REFUSALS,
-                *("csrf_failed", "not_found", *KEY_REFUSALS, "not_awaiting_payment", "cancelled_too_often"),
+                *("csrf_failed", "not_found", *KEY_REFUSALS, *BODY_REFUSALS),
+                *("not_awaiting_payment", "cancelled_too_often"),
             ),
         },
     )
@@ -199,7 +201,8 @@ class CancelView(JsonAPIView):
         key = idempotent_calls.key_of(request)
         if key is None:
             return idempotent_calls.key_missing()
-        # This call takes no body, so there is nothing to compare.
+        # Without a field there is nothing to compare.
+        StrictSerializer(data=request.data).is_valid(raise_exception=True)
         call = call_of(request, order, key)
         begun = idempotent_calls.begin(call)
         if begun.state is CallState.REPLAYED:

@@ -19,7 +19,6 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import ValidationError
 from rest_framework.generics import RetrieveAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -47,6 +46,7 @@ from shop.http.list_pages import PageParameters, list_answer
 from shop.http.problem_codes import BODY_REFUSALS, TOKEN_REFUSALS
 from shop.http.problems import problem
 from shop.http.public_answers import IF_NONE_MATCH, LANGUAGE, UNCHANGED, public_answer
+from shop.http.serializers import StrictSerializer
 from shop.languages.buyer_language import remember_language
 from shop.prices.money import to_text
 from shop.times.timestamps import now_ms, rfc3339, to_ms
@@ -141,13 +141,13 @@ class PassView(JsonAPIView):
         responses={
             201: PassSerializer,
             **refusals(
-                *(*TOKEN_REFUSALS, "csrf_failed", "invalid", "not_found", "too_many_attempts", "too_early", "closed"),
+                *(*TOKEN_REFUSALS, *BODY_REFUSALS, "csrf_failed", "not_found"),
+                *("too_many_attempts", "too_early", "closed"),
             ),
         },
     )
     def post(self, request: Request, item_id: int) -> HttpResponse:
-        if request.data:
-            raise ValidationError({name: _("Unknown field.") for name in request.data})
+        StrictSerializer(data=request.data).is_valid(raise_exception=True)
         item = get_object_or_404(published_items(), pk=item_id)
         now = timezone.now()
         why_not = item.sale.why_no_pass(now)

@@ -148,6 +148,7 @@ def is_api(request: HttpRequest) -> bool:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler400."""
+    title: Any
     if isinstance(exception, RequestDataTooBig):
         status, code, title, detail = 413, "body_too_large", BodyTooLarge.title, _("The request body is too large.")
     else:

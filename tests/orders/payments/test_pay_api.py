@@ -84,10 +84,14 @@ def test_a_second_key_after_the_payment_gets_that_payment_and_nothing_is_charged
     assert Payment.objects.count() == SimulatedSession.objects.count() == 1
 
 
-def test_unknown_fields_of_a_payment_are_refused(order: Order, buyer: User) -> None:
+def test_unknown_fields_are_refused_by_name(order: Order, buyer: User) -> None:
     refused = press_pay(signed_in(buyer), order.number, povider="simulated")
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "povider")
     assert not Payment.objects.exists()
+    path = f"/api/v1/orders/{order.number}/cancel/"
+    refused = signed_in(buyer).post(path, {"reason": "dear"}, headers={"Idempotency-Key": "key"})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "reason")
+    assert status_of(order) == "awaiting_payment"
 
 
 @pytest.mark.parametrize("key", [None, "", "   ", "x" * 256])

@@ -40,7 +40,8 @@ class SchemaClient:
     def call(self, name: str, body: dict[str, Any] | None = None, **arguments: Any) -> Any:
         """The answer's content. Raises AssertionError where call or answer are not as the file says."""
         method, path, operation = OPERATIONS[name]
-        query, headers = {}, self.headers_of_sign_in(operation)
+        query: dict[str, str] = {}
+        headers = self.headers_of_sign_in(operation)
         for parameter in operation.get("parameters", ()):
             argument = arguments.pop(parameter["name"].lower().replace("-", "_"), None)
             assert argument is not None or not parameter.get("required"), parameter["name"]
