@@ -24,10 +24,9 @@ VAT_NUMBER_LENGTH_MAX = 20
 class OrderStatus(models.TextChoices):
     """The status of an order; the API uses the same words.
 
-    awaiting_payment → paid | expired | cancelled; paid → shipped → completed. Refunds: paid → refund_due → refunded, or
-    refunded at once where staff recorded the payment. A payment that arrives after the end: expired → paid if units
-    were left; otherwise expired | cancelled | rejected → refund_due → refunded. Intake inserts surplus, and
-    reservations of blocked accounts, as rejected.
+    awaiting_payment → paid | expired | cancelled; paid → shipped → completed. Refunds: paid → refund_due → refunded. A
+    payment that arrives after the end: expired → paid if units were left; otherwise expired | cancelled | rejected →
+    refund_due → refunded. Intake inserts surplus, and reservations of blocked accounts, as rejected.
     """
 
     AWAITING_PAYMENT = "awaiting_payment", _("awaiting payment")

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from orders.models import Order, Payment, PaymentEvent
+from orders.models import Order, Payment, PaymentEvent, RecordedPayment
 from orders.payments.inbox import EventOutcome
 from orders.payments.provider.interface import EventKind
 from orders.payments.provider.names import ProviderName
@@ -65,6 +65,22 @@ class PaymentInline(ReadOnlyInline):
     @admin.display(description=_("reference at the provider"))
     def reference(self, payment: Payment) -> SafeString:
         return format_html('<span class="reference">{}</span>', payment.provider_reference or "–")
+
+
+class RecordedPaymentInline(ReadOnlyInline):
+    """Money that came without a provider."""
+
+    model = RecordedPayment
+    fields = readonly_fields = ("amount", "reference", "made_by", "recorded_at")
+    verbose_name_plural = _("payments that staff recorded")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[RecordedPayment]:
+        payments: QuerySet[RecordedPayment] = super().get_queryset(request)
+        return payments.select_related("made_by")
+
+    @admin.display(description=_("amount"))
+    def amount(self, payment: RecordedPayment) -> str:
+        return amount_text(payment.amount_minor, payment.currency)
 
 
 class WaitingFilter(admin.SimpleListFilter):
