@@ -1,5 +1,6 @@
 """The page on which staff refund an order, all of it or a part."""
 
+from collections import Counter
 from typing import Any, cast
 from uuid import uuid4
 
@@ -67,9 +68,11 @@ class RefundForm(forms.Form):
         self.fields["amount"].help_text = _("At most %(amount)s.") % {"amount": self.left_text}
         left = units_left(order)
         self.lines = list(order.lines.all())
+        count = Counter(line.title for line in self.lines)
         for line in self.lines:
+            name = line.title if count[line.title] == 1 else f"{line.title} ({line.sku})"
             self.fields[units_name(line.pk)] = forms.IntegerField(
-                label=_("Units refunded: %(product)s") % {"product": line.title},
+                label=_("Units refunded: %(product)s") % {"product": name},
                 min_value=0,
                 max_value=left[line.pk],
                 initial=0,

@@ -10,7 +10,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 
 from seckill.changes.rules import Kind
-from seckill.live.staff_figures import Figures, figures_of
+from seckill.live.staff_figures import Figures, figures_of, names_of
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.staff.change_form import ChangeForm
 
@@ -36,7 +36,8 @@ class Preview:
 
 def preview_of(form: ChangeForm, *, kind: SaleChange.Kind, sale: Sale, items: Sequence[SaleItem]) -> Preview:
     """The preview of the entered change; the present figures alone if the form is empty or invalid."""
-    rows = figures_of(items)
+    names = names_of(items if len(items) > 1 else sale.items.select_related("variant__product"))
+    rows = figures_of(items, names=names)
     entered = getattr(form, "cleaned_data", {}) if form.is_bound else {}
     if kind == Kind.MOVE_END:
         closes_at = entered.get("closes_at")
