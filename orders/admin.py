@@ -1,7 +1,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -27,7 +27,7 @@ from orders.staff.buyer_admin import BuyerAdmin
 from orders.staff.document_admin import DocumentAdmin, DocumentInline
 from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
-from orders.staff.order_page import OrderPage
+from orders.staff.order_page import OrderPage, possible_steps
 from orders.staff.order_search import SEARCH_HELP, find_orders
 from orders.staff.order_sums import refund_name, sums_table
 from orders.staff.payment_admin import PaymentEventAdmin, PaymentInline, RecordedPaymentInline, events_of
@@ -64,10 +64,6 @@ class OrderLineInline(ReadOnlyInline):
     model = OrderLine
     fields = readonly_fields = ("title", "sku", "units", "units_refunded", "unit_price", "line_amount", "sale_link")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[OrderLine]:
-        lines: QuerySet[OrderLine] = super().get_queryset(request)
-        return with_refunded_units(lines.select_related("variant__product", "order", "sale_item__sale"))
-
     @admin.display(description=_("product"))
     def title(self, line: OrderLine) -> str:
         return line.title
@@ -98,10 +94,6 @@ class RefundInline(ReadOnlyInline):
     model = Refund
     fields = readonly_fields = ("amount", "state", "reason", "reference", "made_by", "created_at", "last_error")
     verbose_name_plural = _("refunds")
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Refund]:
-        refunds: QuerySet[Refund] = super().get_queryset(request)
-        return refunds.select_related("made_by", "order", "payment")
 
     @admin.display(description=_("amount"))
     def amount(self, refund: Refund) -> str:
@@ -181,6 +173,22 @@ class OrderAdmin(WithOrderTables, OrderPage):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         orders: QuerySet[Order] = super().get_queryset(request)
         return orders.prefetch_related(with_lines())
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Order | None:
+        """With all that its page shows, each kind of rows in one query."""
+        lines = with_refunded_units(OrderLine.objects.select_related("variant__product", "sale_item__sale"))
+        orders = (
+            Order.objects.select_related("buyer", "shipping_address", "recorded_payment__made_by")
+            .prefetch_related(
+                Prefetch("lines", lines),
+                "payments",
+                Prefetch("refunds", Refund.objects.select_related("made_by", "payment")),
+                "documents",
+                "mails",
+            )
+            .annotate(**possible_steps())
+        )
+        return orders.filter(pk=object_id).first() if str(object_id).isdecimal() else None
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Order], search_term: str

@@ -1,4 +1,4 @@
-"""Payments that staff recorded become rows, and refunds that staff have to pay have an index.
+"""Payments that staff recorded become rows; indexes for refunds that staff have to pay, and for what staff search.
 
 Payments that were recorded before are read from the history of their orders. Refunds without a payment stay refunded.
 """
@@ -8,8 +8,10 @@ from typing import Any
 
 import django.db.models.deletion
 from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
+from django.db.models.functions import Upper
 
 
 BATCH_MAX = 1_000
@@ -60,6 +62,12 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        # A label.
+        migrations.AlterField(
+            model_name="shippingaddress",
+            name="name",
+            field=models.CharField(max_length=100, verbose_name="recipient"),
+        ),
         migrations.CreateModel(
             name="RecordedPayment",
             fields=[
@@ -101,6 +109,55 @@ class Migration(migrations.Migration):
                 condition=models.Q(("payment", None), ("status", "due")),
                 fields=["order"],
                 name="orders_refund_by_hand",
+            ),
+        ),
+        AddIndexConcurrently(
+            model_name="order",
+            index=GinIndex(
+                OpClass(Upper("email"), name="gin_trgm_ops"),
+                condition=models.Q(("buyer", None)),
+                name="orders_order_guest_parts",
+            ),
+        ),
+        AddIndexConcurrently(
+            model_name="order",
+            index=GinIndex(
+                OpClass(
+                    models.Func(
+                        Upper("tracking_number"),
+                        models.Value("[^A-Z0-9]"),
+                        models.Value(""),
+                        models.Value("g"),
+                        function="regexp_replace",
+                    ),
+                    name="gin_trgm_ops",
+                ),
+                condition=models.Q(("tracking_number", ""), _negated=True),
+                name="orders_order_tracking_parts",
+            ),
+        ),
+        AddIndexConcurrently(
+            model_name="recordedpayment",
+            index=GinIndex(OpClass(Upper("reference"), name="gin_trgm_ops"), name="orders_recorded_reference"),
+        ),
+        AddIndexConcurrently(
+            model_name="shippingaddress",
+            index=GinIndex(OpClass(Upper("name"), name="gin_trgm_ops"), name="orders_address_name_parts"),
+        ),
+        AddIndexConcurrently(
+            model_name="shippingaddress",
+            index=GinIndex(
+                OpClass(
+                    models.Func(
+                        models.F("phone"),
+                        models.Value("\\D"),
+                        models.Value(""),
+                        models.Value("g"),
+                        function="regexp_replace",
+                    ),
+                    name="gin_trgm_ops",
+                ),
+                name="orders_address_phone_parts",
             ),
         ),
     ]

@@ -3,8 +3,10 @@
 import uuid
 
 from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Upper
 from django.utils.translation import gettext_lazy as _
 
 from orders.models.order import Order
@@ -97,6 +99,7 @@ class RecordedPayment(models.Model):
     class Meta:
         verbose_name = _("payment that staff recorded")
         verbose_name_plural = _("payments that staff recorded")
+        indexes = [GinIndex(OpClass(Upper("reference"), name="gin_trgm_ops"), name="orders_recorded_reference")]
 
     def __str__(self) -> str:
         return self.reference

@@ -74,10 +74,6 @@ class RecordedPaymentInline(ReadOnlyInline):
     fields = readonly_fields = ("amount", "reference", "made_by", "recorded_at")
     verbose_name_plural = _("payments that staff recorded")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[RecordedPayment]:
-        payments: QuerySet[RecordedPayment] = super().get_queryset(request)
-        return payments.select_related("made_by")
-
     @admin.display(description=_("amount"))
     def amount(self, payment: RecordedPayment) -> str:
         return amount_text(payment.amount_minor, payment.currency)
@@ -156,7 +152,9 @@ class PaymentEventAdmin(ReadOnlyAdmin):
 
 def events_of(order: Order) -> list[dict[str, Any]]:
     """The events about the order's payments, newest first, ready to be shown."""
-    payments = Payment.objects.filter(order=order).values("pk")
+    payments = [payment.pk for payment in order.payments.all()]
+    if not payments:
+        return []
     return [
         {
             "event": event,

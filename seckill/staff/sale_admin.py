@@ -1,9 +1,10 @@
 """Sales in the admin. Drafts are edited and published here; published sales are changed by the buttons."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -228,7 +229,7 @@ class SaleAdmin(WithHistory, StaffAdmin):
         """Publish the sale and show the result. A published sale is not touched."""
         level = messages.SUCCESS
         try:
-            if publish_sale(sale_id=sale.pk):
+            if publish_sale(sale_id=sale.pk, made_by=cast(User, request.user)):
                 text = _("“%(sale)s” is published.")
                 self.log_change(request, sale, str(_("Published.")))
             else:
