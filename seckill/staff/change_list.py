@@ -29,6 +29,7 @@ LABEL_COLOURS = {
 
 @admin.register(SaleChange)
 class SaleChangeAdmin(ReadOnlySaleAdmin):
+    list_title = _("Changes of sales")
     list_display = ["when", "who", "sale_link", "product", "what", "reason_given", "status_label", "outcome_text"]
     list_filter = ["status", "kind", "made_at"]
     list_select_related = ["made_by", "item__sale", "item__variant__product"]
@@ -41,7 +42,7 @@ class SaleChangeAdmin(ReadOnlySaleAdmin):
 
     @admin.display(description=_("made at"), ordering="made_at")
     def when(self, change: SaleChange) -> str:
-        return date_format(localtime(change.made_at), "Y-m-d H:i:s")
+        return date_format(localtime(change.made_at), "DATETIME_FORMAT")
 
     @admin.display(description=_("made by"), ordering="made_by__username")
     def who(self, change: SaleChange) -> str:

@@ -14,8 +14,6 @@ from seckill.live.staff_figures import Figures, figures_of, names_of
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.staff.change_form import ChangeForm
 
-TIME_FORMAT = "Y-m-d H:i:s"
-
 
 @dataclass(frozen=True, slots=True)
 class Preview:
@@ -83,4 +81,4 @@ def as_typed(at: datetime) -> str:
 
 
 def time_text(at: datetime | None) -> str:
-    return date_format(localtime(at), TIME_FORMAT) if at else ""
+    return date_format(localtime(at), "DATETIME_FORMAT") if at else ""

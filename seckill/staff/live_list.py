@@ -26,6 +26,7 @@ ITEMS_MAX = 100
 class SaleItemAdmin(ReadOnlySaleAdmin):
     """Shows figures only. Items are edited on the page of their sale."""
 
+    list_title = _("Live figures")
     list_display = ["product", "sale_link", "phase", "quantity_text", "left", "held", "sold", "taken_now", "note"]
     list_filter = [ItemPhaseFilter]
     list_select_related = ["sale", "variant__product"]
