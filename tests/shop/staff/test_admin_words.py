@@ -44,7 +44,7 @@ def test_a_page_has_the_name_that_leads_to_it(as_manager: Client, language: str,
 def test_the_admin_has_logo_and_colours_of_the_shop(as_manager: Client) -> None:
     page = as_manager.get("/admin/").content.decode()
     assert "shop/logo" in page.partition("</head>")[2]
-    assert re.search(r"--color-primary-600: *#b3241f", page)
+    assert re.search(r"--color-primary-600: *rgb\(179, *36, *31\)", page)
 
 
 def test_the_language_is_chosen_in_the_admin(as_manager: Client) -> None:
