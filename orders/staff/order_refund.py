@@ -157,6 +157,7 @@ class PaidBackForm(forms.Form):
     def __init__(self, order: Order, data: Any = None) -> None:
         super().__init__(data)
         owed = Refund.objects.filter(BY_HAND, order=order)
-        cast(forms.ModelMultipleChoiceField, self.fields["refunds"]).queryset = Refund.objects.filter(order=order)
+        chosen = cast("forms.ModelMultipleChoiceField[Refund]", self.fields["refunds"])
+        chosen.queryset = Refund.objects.filter(order=order)
         self.fields["refunds"].initial = list(owed)
         self.owed_text = amount_text(sum(refund.amount_minor for refund in owed), order.currency)

@@ -90,12 +90,12 @@ class WithTables(TablePages):
     def add_data_read_fail_error_to_form(self, form: "forms.Form", error: Exception) -> None:
         """In words: the library's own message names the class of the error."""
         if isinstance(error, UnicodeDecodeError):
-            text = _("The file is not in UTF-8. Save it as “CSV UTF-8” or as XLSX, and choose it again.")
+            text = str(_("The file is not in UTF-8. Save it as “CSV UTF-8” or as XLSX, and choose it again."))
         elif isinstance(error, TooLarge):
             text = too_large()
         else:
-            text = _("The file could not be read. Choose the format that it has.")
-        form.add_error("import_file", str(text))
+            text = str(_("The file could not be read. Choose the format that it has."))
+        form.add_error("import_file", text)
 
     def process_import(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
         try:

@@ -109,8 +109,8 @@ def test_a_payment_that_staff_recorded_is_on_the_page(client: Client, paid: Orde
 )
 def test_payments_that_were_recorded_before_become_rows(order: Order, shop_manager: User, text: str) -> None:
     of_orders = {"content_type": ContentType.objects.get_for_model(Order), "user": shop_manager, "action_flag": CHANGE}
-    entry = LogEntry.objects.create(**of_orders, object_id=order.pk, object_repr="x", change_message=text)
-    LogEntry.objects.create(**of_orders, object_id=order.pk, object_repr="x", change_message="Shipped.")
+    entry = LogEntry.objects.create(**of_orders, object_id=str(order.pk), object_repr="x", change_message=text)
+    LogEntry.objects.create(**of_orders, object_id=str(order.pk), object_repr="x", change_message="Shipped.")
     LogEntry.objects.create(**of_orders, object_id="999999", object_repr="gone", change_message=text)
     for _ in range(2):
         import_module("orders.migrations.0008_money_by_staff").rows_of_before(apps, None)

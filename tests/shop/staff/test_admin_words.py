@@ -17,7 +17,8 @@ from tests.steps.buying import plain_order
 from tests.steps.staff import ORDERS, admin_page, employee
 from web.sidebar import NAVIGATION
 
-ENTRIES = [entry for group in NAVIGATION for entry in group["items"]]
+GROUPS: list[Any] = list(NAVIGATION)
+ENTRIES = [entry for group in GROUPS for entry in group["items"]]
 LANGUAGES = ["en", "zh-hans"]
 
 
