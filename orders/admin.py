@@ -1,7 +1,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -11,6 +11,7 @@ from unfold.decorators import display
 
 from orders.models import (
     ATTENTION_TO_DO,
+    BY_HAND,
     REFUNDS,
     Attention,
     Order,
@@ -26,9 +27,10 @@ from orders.staff.buyer_admin import BuyerAdmin
 from orders.staff.document_admin import DocumentAdmin, DocumentInline
 from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
-from orders.staff.order_page import OrderPage
+from orders.staff.order_page import OrderPage, possible_steps
 from orders.staff.order_search import SEARCH_HELP, find_orders
-from orders.staff.payment_admin import PaymentEventAdmin, PaymentInline, events_of
+from orders.staff.order_sums import refund_name, sums_table
+from orders.staff.payment_admin import PaymentEventAdmin, PaymentInline, RecordedPaymentInline, events_of
 from orders.staff.read_only_admin import ReadOnlyInline, amount_text
 from orders.staff.shipment_table import WithOrderTables
 from orders.staff.shipping_admin import ShippingMethodAdmin
@@ -62,10 +64,6 @@ class OrderLineInline(ReadOnlyInline):
     model = OrderLine
     fields = readonly_fields = ("title", "sku", "units", "units_refunded", "unit_price", "line_amount", "sale_link")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[OrderLine]:
-        lines: QuerySet[OrderLine] = super().get_queryset(request)
-        return with_refunded_units(lines.select_related("variant__product", "order", "sale_item__sale"))
-
     @admin.display(description=_("product"))
     def title(self, line: OrderLine) -> str:
         return line.title
@@ -94,16 +92,35 @@ class RefundInline(ReadOnlyInline):
     """All that went back or will, newest first."""
 
     model = Refund
-    fields = readonly_fields = ("amount", "status", "reason", "made_by", "created_at", "last_error")
+    fields = readonly_fields = ("amount", "state", "reason", "reference", "made_by", "created_at", "last_error")
     verbose_name_plural = _("refunds")
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Refund]:
-        refunds: QuerySet[Refund] = super().get_queryset(request)
-        return refunds.select_related("made_by", "order", "payment")
 
     @admin.display(description=_("amount"))
     def amount(self, refund: Refund) -> str:
         return amount_text(refund.amount_minor, refund.currency)
+
+    @admin.display(description=_("status"))
+    def state(self, refund: Refund) -> str:
+        return refund_name(refund) if refund.status == Refund.Status.DUE else refund.get_status_display()
+
+    @admin.display(description=_("reference"), empty_value="–")
+    def reference(self, refund: Refund) -> str | None:
+        return refund.provider_reference or None
+
+
+class OwedFilter(admin.SimpleListFilter):
+    """Orders with money that staff still have to pay back."""
+
+    title = _("refund")
+    parameter_name = "refund"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("owed", _("staff have to pay it"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Order]) -> QuerySet[Order]:
+        if self.value() is None:
+            return queryset
+        return queryset.filter(pk__in=Refund.objects.filter(BY_HAND).values("order"))
 
 
 class AddressInline(ReadOnlyInline):
@@ -116,9 +133,19 @@ class AddressInline(ReadOnlyInline):
 class OrderAdmin(WithOrderTables, OrderPage):
     """Orders are read-only here. Staff change them by buttons and actions, which call `orders/life/lifecycle.py`."""
 
-    list_display = ["short_number", "customer", "status_label", "amount", "what", "created_at", "expires_at"]
+    list_display = [
+        "short_number",
+        "customer",
+        "status_label",
+        "amount",
+        "refunded",
+        "what",
+        "created_at",
+        "expires_at",
+    ]
     list_filter = [
         "status",
+        OwedFilter,
         "created_at",
         ("lines__sale_item__sale", AutocompleteSelectFilter),
         ("lines__variant__product", AutocompleteSelectFilter),
@@ -131,13 +158,37 @@ class OrderAdmin(WithOrderTables, OrderPage):
     search_fields = ["code"]
     search_help_text = SEARCH_HELP
     list_max_show_all = LISTED_MAX
-    inlines = [OrderLineInline, AddressInline, PaymentInline, RefundInline, DocumentInline, MailInline]
+    inlines = [
+        OrderLineInline,
+        AddressInline,
+        PaymentInline,
+        RecordedPaymentInline,
+        RefundInline,
+        DocumentInline,
+        MailInline,
+    ]
     change_form_outer_after_template = "admin/orders/order/events.html"
-    readonly_fields = ["short_number", "number", "amount", "reason", "notice"]
+    readonly_fields = ["short_number", "number", "amounts", "reason", "notice"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         orders: QuerySet[Order] = super().get_queryset(request)
         return orders.prefetch_related(with_lines())
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Order | None:
+        """With all that its page shows, each kind of rows in one query."""
+        lines = with_refunded_units(OrderLine.objects.select_related("variant__product", "sale_item__sale"))
+        orders = (
+            Order.objects.select_related("buyer", "shipping_address", "recorded_payment__made_by")
+            .prefetch_related(
+                Prefetch("lines", lines),
+                "payments",
+                Prefetch("refunds", Refund.objects.select_related("made_by", "payment")),
+                "documents",
+                "mails",
+            )
+            .annotate(**possible_steps())
+        )
+        return orders.filter(pk=object_id).first() if str(object_id).isdecimal() else None
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Order], search_term: str
@@ -148,7 +199,8 @@ class OrderAdmin(WithOrderTables, OrderPage):
         return [
             *(["reason" if obj.attention in ATTENTION_TO_DO else "notice"] if obj and obj.attention else []),
             ("short_number", "status"),
-            ("buyer", "amount") if obj and obj.buyer_id else ("email", "amount"),
+            "buyer" if obj and obj.buyer_id else "email",
+            "amounts",
             ("reserved_at", "expires_at"),
             ("created_at", "ended_at"),
             *([("settled_at", "units_back")] if obj and obj.status in REFUNDS else ["settled_at"]),
@@ -173,6 +225,14 @@ class OrderAdmin(WithOrderTables, OrderPage):
     @admin.display(description=_("amount"), ordering="amount_minor")
     def amount(self, order: Order) -> str:
         return amount_text(order.amount_minor, order.currency)
+
+    @admin.display(description=_("refunded"), empty_value="–")
+    def refunded(self, order: Order) -> str | None:
+        return amount_text(order.refunded_minor, order.currency) if order.refunded_minor else None
+
+    @admin.display(description=_("amounts"))
+    def amounts(self, order: Order) -> str:
+        return sums_table(order)
 
     @admin.display(description=_("contents"))
     def what(self, order: Order) -> str:

@@ -10,7 +10,6 @@ from uuid import UUID, uuid4
 from django.contrib.auth.models import User
 from django.db.models import F
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from orders.models import SOLD, USED_UP, Order, OrderLine, OrderStatus, Payment, Refund, RefundLine
 from orders.units.in_stock import return_to_stock
@@ -84,7 +83,7 @@ def add_refund(
     reason: str = "",
     made_by: User | None = None,
 ) -> Refund | None:
-    """The row. Without a payment it is refunded at once: staff return the money themselves. None without an amount."""
+    """The row. Without a payment it is due until staff say that they have paid it. None without an amount."""
     if amount_minor <= 0:
         return None
     if not is_surplus:
@@ -95,11 +94,9 @@ def add_refund(
         payment=payment,
         amount_minor=amount_minor,
         is_surplus=is_surplus,
-        status=Refund.Status.DUE if payment else Refund.Status.REFUNDED,
         reason=reason,
         made_by=made_by,
         next_attempt_at=Now() if payment else None,
-        ended_at=None if payment else timezone.now(),
     )
 
 

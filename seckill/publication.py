@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import structlog
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -37,7 +38,7 @@ class CannotPublish(Exception):
     """The sale breaks a rule, or a store is not durable. The message is for the shop manager."""
 
 
-def publish_sale(*, sale_id: int) -> bool:
+def publish_sale(*, sale_id: int, made_by: User | None = None) -> bool:
     """Publish the sale; False if it was published before. Raises CannotPublish and StoreUnreachable.
 
     After StoreUnreachable the sale is published; its items are announced as soon as the store answers.
@@ -52,7 +53,7 @@ def publish_sale(*, sale_id: int) -> bool:
             check_publishable(sale)
             if refusal:
                 raise CannotPublish(refusal)
-            take_out_of_stock(sale)
+            take_out_of_stock(sale, made_by=made_by)
             published = bool(Sale.objects.filter(pk=sale_id, published_at=None).update(published_at=timezone.now()))
             failpoints.reach("publication.before_commit")
     failpoints.reach("publication.after_commit")
@@ -81,12 +82,12 @@ def check_publishable(sale: Sale) -> None:
             )
 
 
-def take_out_of_stock(sale: Sale) -> None:
+def take_out_of_stock(sale: Sale, *, made_by: User | None) -> None:
     """The units of limited items leave the ordinary stock. Raises CannotPublish where there are too few."""
     limited = sale.items.filter(quantity__isnull=False)
     units_of = {item.variant_id: item.quantity or 0 for item in limited}
     try:
-        move(kind=StockChange.Kind.TO_SALE, units_of=units_of, reference=reference_of(sale.pk))
+        move(kind=StockChange.Kind.TO_SALE, units_of=units_of, reference=reference_of(sale.pk), made_by=made_by)
     except NotEnoughUnits as refusal:
         item = limited.select_related("variant__product").get(variant_id=min(refusal.available))
         raise CannotPublish(

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import environ
-from django.templatetags.static import static
 
 from shop.configuration import demo_guard
+from shop.configuration.admin_theme import UNFOLD as UNFOLD
 from shop.configuration.content_policy import content_policy
 from shop.configuration.database_connections import databases
 from shop.configuration.log_lines import logging_settings
@@ -238,6 +238,8 @@ LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LOCALE_PATHS = [BASE_DIR / "shop" / "locale"]
 TIME_ZONE: str = env.str("TIME_ZONE", default="UTC")
 USE_TZ = True
+# Times in the admin; pages and mails of buyers write theirs with Babel.
+FORMAT_MODULE_PATH = "shop.languages.staff_times"
 
 STATIC_URL = "/static/"
 STATIC_ROOT = STAMPEDE_DIRECTORY / "static"
@@ -380,15 +382,6 @@ CELERY_TASK_ROUTES = ["shop.background.queued_tasks.queue_of"]
 CELERY_BEAT_SCHEDULER = "shop.background.sweep_scheduler:SweepScheduler"
 
 # --- Admin and logs ----------------------------------------------------------------------------------------------
-UNFOLD = {
-    "SITE_TITLE": "Stampede",
-    "SITE_HEADER": "Stampede",
-    "SITE_URL": "/",
-    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("shop/logo.svg")}],
-    "SHOW_HISTORY": True,
-    "ACCOUNT": {"navigation": "web.sidebar.account"},
-    "SIDEBAR": {"show_search": False, "navigation": "web.sidebar.navigation"},
-}
 # Logging the user would load the session, and make a query, on every request.
 DJANGO_STRUCTLOG_USER_ID_FIELD = None
 # Finding the address takes a tenth of the time of a refusal, and the proxy in front logs it anyway.

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.forms.models import model_to_dict
 from django.utils import timezone
 
-from orders.models import CartLine, Order, ShippingAddress, with_lines
+from orders.models import CartLine, Order, RecordedPayment, ShippingAddress, with_lines
 from shop.addresses.address_checks import ADDRESS_FIELDS
 from shop.languages.buyer_language import stored_language
 from shop.models import AccountMail, Address, ApiToken
@@ -67,7 +67,7 @@ def account(user: User) -> dict[str, Any]:
 def orders_of(user: User) -> QuerySet[Order]:
     return (
         Order.objects.filter(buyer=user)
-        .select_related("shipping_address")
+        .select_related("shipping_address", "recorded_payment")
         .prefetch_related(with_lines(), "payments", "refunds__payment", "documents", "mails")
     )
 
@@ -77,6 +77,7 @@ def order_data(order: Order) -> dict[str, Any]:
         return to_text(minor=minor, currency=order.currency)
 
     address: ShippingAddress | None = getattr(order, "shipping_address", None)
+    recorded: RecordedPayment | None = getattr(order, "recorded_payment", None)
     return {
         "number": order.number,
         "short_number": order.code,
@@ -110,6 +111,13 @@ def order_data(order: Order) -> dict[str, Any]:
             }
             for payment in order.payments.all()
         ],
+        "payment_without_provider": {
+            "reference": recorded.reference,
+            "amount": amount(recorded.amount_minor),
+            "recorded_at": recorded.recorded_at,
+        }
+        if recorded
+        else None,
         "refunds": [
             {
                 "amount": to_text(minor=refund.amount_minor, currency=refund.currency),

@@ -110,10 +110,9 @@ class RefundOutcome(StrEnum):
 def refund(*, order_id: int, units_back: bool, reason: str = "", made_by: User | None = None) -> bool:
     """Refund all that is left of a paid, shipped or completed order. False if it is none of these.
 
-    If a provider captured the money, the order is `refund_due` until the provider confirms
-    (`orders/payments/refunds.py`). If staff recorded the payment, they return the money themselves, and the order is
-    `refunded` at once. With `units_back` the units go back on sale now; without it they stay sold, for goods that
-    cannot be sold again.
+    The order is `refund_due` until the provider confirms or, where staff recorded the payment, until they have paid
+    the money back themselves (`orders/payments/refunds.py`). With `units_back` the units go back on sale now; without
+    it they stay sold, for goods that cannot be sold again.
     """
     with transaction.atomic():
         order = Order.objects.select_for_update().filter(pk=order_id, status__in=SOLD).first()
@@ -125,9 +124,7 @@ def refund(*, order_id: int, units_back: bool, reason: str = "", made_by: User |
         if payment and made.amount_minor == payment.amount_minor:
             # All of it goes back, so it is asked for until it is paid.
             Payment.objects.filter(pk=payment.pk).update(status=Payment.Status.REFUND_DUE, next_attempt_at=None)
-        end_with_refund(order, is_due=payment is not None, units_back=units_back)
-        if payment is None:
-            tell_of_refund(order, made)
+        end_with_refund(order, is_due=True, units_back=units_back)
     settle_now([order_id])
     return True
 
@@ -150,10 +147,8 @@ def refund_amount(*, order_id: int, request: RefundRequest) -> RefundOutcome:
         lines = units_left(order)
         if any(not 0 <= units <= lines.get(line_id, 0) for line_id, units in request.units_of_line.items()):
             return RefundOutcome.TOO_MANY_UNITS
-        made = record(order=order, payment=payment, request=request)
+        record(order=order, payment=payment, request=request)
         end_if_all_goes_back(order)
-        if payment is None:
-            tell_of_refund(order, made)
     settle_now([order_id])
     return RefundOutcome.STARTED
 

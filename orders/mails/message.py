@@ -62,10 +62,9 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
 
 
 def message_name(mail: Mail) -> str:
-    """A guest may ask for the link again, and each refund of a part is a message of its own."""
-    if mail.kind == Mail.Kind.LINK:
-        return f"{mail.kind}-{mail.created_at:%Y%m%d%H%M%S}"
-    return f"{mail.kind}-{mail.refund_id.hex}" if mail.refund_id else mail.kind
+    """A guest may ask for the link again, staff may send any mail again, and each refund has a mail of its own."""
+    about = f"-{mail.refund_id.hex}" if mail.refund_id else ""
+    return f"{mail.kind}{about}-{mail.created_at:%Y%m%d%H%M%S%f}"
 
 
 def name_of(order: Order) -> str:

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 import structlog
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from orders.mails.message import message_of
@@ -76,6 +77,15 @@ def retry_unsent(*, mail_ids: Iterable[int]) -> int:
     return unsent.update(next_attempt_at=Now(), attempts=0, last_error="")
 
 
+def send_again(*, mail_id: int) -> bool:
+    """Make a mail due that was sent or given up, as a message of its own. False if it is due anyway.
+
+    Mail programs show two messages of one Message-ID once, so the mail begins its life anew (`message_name`).
+    """
+    ended = Mail.objects.filter(pk=mail_id, next_attempt_at=None)
+    return ended.update(sent_at=None, next_attempt_at=Now(), attempts=0, last_error="", created_at=Now()) == 1
+
+
 def send_due(*, seconds_max: float) -> int:
     """Send the mails that are due until there are none, the time is up or the server is away. Returns how many."""
     return send_each(claim_next=claim_next, deliver=deliver, seconds_max=seconds_max)
@@ -88,8 +98,13 @@ def claim_next() -> Mail | None:
     pk = claim(unsent, (candidate for kind in SENT_FIRST for candidate in candidates_of(unsent.filter(kind=kind))))
     if pk is None:
         return None
+    return with_contents().get(pk=pk)
+
+
+def with_contents() -> QuerySet[Mail]:
+    """Mails with all that their texts say."""
     rows = Mail.objects.select_related("order__buyer", "order__shipping_address", "refund__payment")
-    return rows.prefetch_related(with_lines("order__"), "order__payments", "order__refunds").get(pk=pk)
+    return rows.prefetch_related(with_lines("order__"), "order__payments", "order__refunds")
 
 
 def deliver(mail: Mail, server: Any) -> Delivery:

@@ -13,12 +13,13 @@ from orders.models.order import (
     ShippingAddress,
 )
 from orders.models.order_line import OrderLine
-from orders.models.payment import Payment, PaymentEvent
-from orders.models.refund import USED_UP, Refund, RefundLine, with_lines, with_refunded_units
+from orders.models.payment import Payment, PaymentEvent, RecordedPayment
+from orders.models.refund import BY_HAND, USED_UP, Refund, RefundLine, with_lines, with_refunded_units
 from orders.models.shipping import ShippingMethod, ShippingPrice
 
 __all__ = [
     "ATTENTION_TO_DO",
+    "BY_HAND",
     "LIVE",
     "REFUNDS",
     "SOLD",
@@ -34,6 +35,7 @@ __all__ = [
     "OrderStatus",
     "Payment",
     "PaymentEvent",
+    "RecordedPayment",
     "Refund",
     "RefundLine",
     "ShippingAddress",

@@ -3,9 +3,9 @@
 import uuid
 
 from django.conf import settings
-from django.contrib.postgres.indexes import OpClass
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
-from django.db.models import Func, Q
+from django.db.models import F, Func, Q, Value
 from django.db.models.functions import Upper
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
@@ -21,13 +21,22 @@ BILLING_LENGTH_MAX = 500
 VAT_NUMBER_LENGTH_MAX = 20
 
 
+def digits_of(column: str) -> Func:
+    """A phone number without everything else, for search and its index."""
+    return Func(F(column), Value(r"\D"), Value(""), Value("g"), function="regexp_replace")
+
+
+def letters_and_digits_of(column: str) -> Func:
+    """A tracking number without spaces and dashes, for search and its index."""
+    return Func(Upper(column), Value("[^A-Z0-9]"), Value(""), Value("g"), function="regexp_replace")
+
+
 class OrderStatus(models.TextChoices):
     """The status of an order; the API uses the same words.
 
-    awaiting_payment → paid | expired | cancelled; paid → shipped → completed. Refunds: paid → refund_due → refunded, or
-    refunded at once where staff recorded the payment. A payment that arrives after the end: expired → paid if units
-    were left; otherwise expired | cancelled | rejected → refund_due → refunded. Intake inserts surplus, and
-    reservations of blocked accounts, as rejected.
+    awaiting_payment → paid | expired | cancelled; paid → shipped → completed. Refunds: paid → refund_due → refunded. A
+    payment that arrives after the end: expired → paid if units were left; otherwise expired | cancelled | rejected →
+    refund_due → refunded. Intake inserts surplus, and reservations of blocked accounts, as rejected.
     """
 
     AWAITING_PAYMENT = "awaiting_payment", _("awaiting payment")
@@ -189,6 +198,15 @@ class Order(models.Model):
             ),
             models.Index(fields=["-id"], name="orders_order_attention", condition=~Q(attention="")),
             models.Index(fields=["ended_at"], name="orders_order_to_invoice", condition=LACKS_INVOICE),
+            # For parts of a text, in the search of staff. Neither column is filled by intake.
+            GinIndex(
+                OpClass(Upper("email"), name="gin_trgm_ops"), name="orders_order_guest_parts", condition=Q(buyer=None)
+            ),
+            GinIndex(
+                OpClass(letters_and_digits_of("tracking_number"), name="gin_trgm_ops"),
+                name="orders_order_tracking_parts",
+                condition=~Q(tracking_number=""),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -286,7 +304,7 @@ class ShippingAddress(models.Model):
     order = models.OneToOneField(
         Order, models.CASCADE, primary_key=True, related_name="shipping_address", verbose_name=_("order")
     )
-    name = models.CharField(_("name"), max_length=100)
+    name = models.CharField(_("recipient"), max_length=100)
     line1 = models.CharField(_("street and house number"), max_length=200)
     line2 = models.CharField(_("address, second line"), max_length=200, blank=True)
     city = models.CharField(_("city"), max_length=100)
@@ -301,6 +319,8 @@ class ShippingAddress(models.Model):
         indexes = [
             # For the beginning of a name, whatever the database's locale.
             models.Index(OpClass(Upper("name"), name="text_pattern_ops"), name="orders_address_name"),
+            GinIndex(OpClass(Upper("name"), name="gin_trgm_ops"), name="orders_address_name_parts"),
+            GinIndex(OpClass(digits_of("phone"), name="gin_trgm_ops"), name="orders_address_phone_parts"),
         ]
 
     def __str__(self) -> str:

@@ -2,8 +2,11 @@
 
 import uuid
 
+from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Upper
 from django.utils.translation import gettext_lazy as _
 
 from orders.models.order import Order
@@ -77,6 +80,29 @@ class Payment(models.Model):
     def page_open(self) -> bool:
         """Whether the buyer may pay, or may have paid, on the payment page: no event says how it ended."""
         return self.status == self.Status.PENDING and bool(self.url)
+
+
+class RecordedPayment(models.Model):
+    """Money for an order that came without a provider, such as a bank transfer. It is the whole amount of the order."""
+
+    order = models.OneToOneField(
+        Order, models.CASCADE, primary_key=True, related_name="recorded_payment", verbose_name=_("order")
+    )
+    amount_minor = models.PositiveBigIntegerField(_("amount in minor units"))
+    currency = models.CharField(_("currency"), max_length=3)
+    reference = models.CharField(_("reference"), max_length=100)
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", verbose_name=_("made by"), null=True
+    )
+    recorded_at = models.DateTimeField(_("recorded at"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("payment that staff recorded")
+        verbose_name_plural = _("payments that staff recorded")
+        indexes = [GinIndex(OpClass(Upper("reference"), name="gin_trgm_ops"), name="orders_recorded_reference")]
+
+    def __str__(self) -> str:
+        return self.reference
 
 
 class PaymentEvent(models.Model):

@@ -15,6 +15,9 @@ from orders.models.payment import Payment
 # The lines of refunds whose units cannot be refunded again.
 USED_UP = ~Q(refund__status="failed") | Q(is_returned=True)
 
+# Refunds that staff still have to pay, because no provider captured the money.
+BY_HAND = Q(status="due", payment=None)
+
 # Refunds that are done and have no credit note, or whose credit note is wrong because the refund failed after all.
 LACKS_NOTE = Q(is_surplus=False) & (
     Q(status="refunded", is_credited=False) | (~Q(status="refunded") & Q(is_credited=True))
@@ -25,7 +28,7 @@ class Refund(models.Model):
     """One refund. The caller chooses its id, which the provider gets too: a repeated call is the same refund.
 
     It is `due` until the provider has confirmed it, and `failed` once the provider has refused it for good: its amount
-    may then be refunded again. Without a `payment` staff return the money themselves, and it is `refunded` at once.
+    may then be refunded again. Without a `payment` staff return the money themselves, and say when they have.
     `is_surplus` is money that the order did not take: paid too late, twice, or of a wrong amount. It does not count in
     `Order.refunded_minor`, and is asked for until it is paid.
     """
@@ -66,6 +69,7 @@ class Refund(models.Model):
         ]
         indexes = [
             models.Index(fields=["next_attempt_at"], name="orders_refund_due", condition=Q(status="due")),
+            models.Index(fields=["order"], name="orders_refund_by_hand", condition=BY_HAND),
             models.Index(fields=["created_at"], name="orders_refund_to_credit", condition=LACKS_NOTE),
         ]
 

@@ -6,6 +6,7 @@ is repeated after a crash or a timeout pays nothing twice. A payment stays `capt
 that changes a refund locks its order first.
 """
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
@@ -17,7 +18,7 @@ from django.utils import timezone
 
 from orders.invoices.writing import write_note
 from orders.life import lifecycle
-from orders.models import SOLD, Attention, Order, OrderStatus, Payment, Refund
+from orders.models import BY_HAND, SOLD, Attention, Order, OrderStatus, Payment, Refund
 from orders.payments import provider_choice
 from orders.payments.provider.interface import ProviderRefused, ProviderUnreachable, RefundAnswer
 from orders.payments.provider.timing import next_attempt
@@ -63,7 +64,7 @@ def going_back_minor(payment: Payment) -> int:
 
 
 def request_due_refunds(*, batch_max: int = BATCH_MAX) -> int:
-    """Ask the providers for one batch of due refunds. Returns how many are done."""
+    """Ask the providers for one batch of due refunds. Returns how many are done. Staff pay theirs themselves."""
     due = Refund.objects.filter(status=Refund.Status.DUE, next_attempt_at__lte=Now())
     batch = due.select_related("payment__order").order_by("next_attempt_at")[:batch_max]
     return sum(request_refund(refund=refund) for refund in batch)
@@ -151,6 +152,19 @@ def finish(*, refund_id: UUID) -> bool:
         close(order=order, payment=payment)
         lifecycle.tell_of_refund(order, refund)
     return True
+
+
+def paid_by_staff(*, refund_ids: Iterable[UUID], order_id: int, reference: str) -> list[Refund]:
+    """Staff have paid refunds back themselves. Returns those that waited for it: a repeated call returns none."""
+    with transaction.atomic():
+        order = Order.objects.select_for_update().get(pk=order_id)
+        paid = list(Refund.objects.filter(BY_HAND, order=order, pk__in=list(refund_ids)).select_related("order"))
+        ended = {"status": Refund.Status.REFUNDED, "ended_at": timezone.now(), "provider_reference": reference}
+        Refund.objects.filter(pk__in=[refund.pk for refund in paid]).update(**ended)
+        lifecycle.mark_refunded(order)
+        for refund in paid:
+            lifecycle.tell_of_refund(order, refund)
+    return paid
 
 
 def close(*, order: Order, payment: Payment) -> None:

@@ -14,8 +14,9 @@ from django.utils.translation import gettext_lazy as _
 
 from orders.life.cancelling import cancel_unpaid_of
 from orders.models import with_lines
-from orders.staff.read_only_admin import may_see_orders
+from orders.staff.read_only_admin import amount_text, may_see_orders
 from shop.accounts.person_admin import PersonAdmin
+from shop.staff.admin_base import once_for_each_row
 
 # The latest ones; a link leads to all of them.
 ORDERS_SHOWN = 20
@@ -41,8 +42,10 @@ class BuyerAdmin(PersonAdmin):
             transaction.on_commit(partial(cancel_unpaid_of, buyer_id=obj.pk))
 
     @admin.display(description=_("latest orders"))
+    @once_for_each_row
     def latest_orders(self, person: User) -> SafeString:
         orders = list(person.orders.prefetch_related(with_lines())[: ORDERS_SHOWN + 1])
         all_url = f"{reverse('admin:orders_order_changelist')}?buyer__id__exact={person.pk}"
-        context = {"orders": orders[:ORDERS_SHOWN], "all_url": all_url if len(orders) > ORDERS_SHOWN else ""}
+        shown = [(order, amount_text(order.amount_minor, order.currency)) for order in orders[:ORDERS_SHOWN]]
+        context = {"orders": shown, "all_url": all_url if len(orders) > ORDERS_SHOWN else ""}
         return render_to_string("admin/auth/user/orders.html", context)

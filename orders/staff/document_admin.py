@@ -173,7 +173,7 @@ class DocumentAdmin(WithTables, ReadOnlyAdmin):
     def pdf_view(self, request: HttpRequest, document_id: int) -> HttpResponse:
         return file_of(document_for(request, document_id))
 
-    @admin.display(description=_("number"))
+    @admin.display(description=_("document number"))
     def shown(self, document: Document) -> str:
         return document.shown_number or "–"
 
@@ -185,7 +185,7 @@ class DocumentAdmin(WithTables, ReadOnlyAdmin):
     def total(self, document: Document) -> str:
         return amount_text(document.total_minor, document.currency)
 
-    @admin.display(description=_("open"))
+    @admin.display(description=_("print or download"))
     def links(self, document: Document) -> SafeString:
         return links_to(document)
 
@@ -197,7 +197,7 @@ class DocumentInline(ReadOnlyInline):
     fields = readonly_fields = ("shown", "kind", "total", "issued_at", "links")
     verbose_name_plural = _("invoices and credit notes")
 
-    @admin.display(description=_("number"))
+    @admin.display(description=_("document number"))
     def shown(self, document: Document) -> str:
         return document.shown_number or "–"
 
@@ -205,7 +205,7 @@ class DocumentInline(ReadOnlyInline):
     def total(self, document: Document) -> str:
         return amount_text(document.total_minor, document.currency)
 
-    @admin.display(description=_("open"))
+    @admin.display(description=_("print or download"))
     def links(self, document: Document) -> SafeString:
         return links_to(document)
 

@@ -1,19 +1,32 @@
 """Mails in the admin: sent, due, and those that could not be sent."""
 
+import re
 from typing import Any
 
+from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from unfold.decorators import display
 
 from orders.mails import sending
+from orders.mails.message import message_of
 from orders.models import Mail, Order
 from orders.staff.bounded_choice import limited_selection
 from orders.staff.order_search import SEARCH_HELP, find_orders
 from orders.staff.read_only_admin import ReadOnlyAdmin, ReadOnlyInline, link_to
+from shop.staff.admin_base import once_for_each_row
+
+SEND_AGAIN = _("Send again")
 
 STATES = {
     "sent": _("sent"),
@@ -94,8 +107,51 @@ class MailAdmin(ReadOnlyAdmin):
         ("created_at", "sent_at"),
         ("attempts", "next_attempt_at"),
         "note",
+        "text",
     ]
-    readonly_fields = ["order_link", "buyer", "state_text", "note"]
+    readonly_fields = ["order_link", "buyer", "state_text", "note", "text"]
+    change_form_outer_before_template = "admin/orders/order/buttons.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.send_again_view)
+        return [path("<int:mail_id>/again/", view, name="orders_mail_again"), *super().get_urls()]
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Mail | None:
+        return sending.with_contents().filter(pk=object_id).first() if str(object_id).isdecimal() else None
+
+    def page_context(self, request: HttpRequest, obj: Mail | None) -> dict[str, Any]:
+        again = {"title": SEND_AGAIN, "url": reverse("admin:orders_mail_again", args=[obj.pk])} if obj else {}
+        can = obj is not None and obj.next_attempt_at is None and self.has_manage_permission(request)
+        return {**super().page_context(request, obj), "buttons": [again] if can else []}
+
+    def send_again_view(self, request: HttpRequest, mail_id: int) -> HttpResponse:
+        """Ask first; a POST sends it. The history of the order says who did so."""
+        mail = self.get_object(request, str(mail_id))
+        if not self.has_manage_permission(request):
+            raise PermissionDenied
+        if mail is None:
+            raise Http404
+        what = {"kind": mail.get_kind_display(), "address": mail.order.contact_email}
+        page = reverse("admin:orders_mail_change", args=[mail.pk])
+        if request.method != "POST":
+            context = {
+                **self.admin_site.each_context(request),
+                "opts": self.opts,
+                "order": mail.order,
+                "form": forms.Form(),
+                "title": SEND_AGAIN,
+                "sentence": _("%(address)s gets this mail again: %(kind)s.") % what,
+                "back_url": page,
+            }
+            return TemplateResponse(request, "admin/orders/order/step.html", context)
+        if message_of(mail) is None:
+            self.message_user(request, str(NOTES[sending.OVERTAKEN]), messages.WARNING)
+        elif sending.send_again(mail_id=mail.pk):
+            self.log_change(request, mail.order, str(_("Mail sent again: %(kind)s, to %(address)s.") % what))
+            self.message_user(request, str(_("The mail will be sent in a moment.")), messages.SUCCESS)
+        else:
+            self.message_user(request, str(_("The mail is due anyway.")), messages.INFO)
+        return redirect(page)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Mail], search_term: str
@@ -129,6 +185,16 @@ class MailAdmin(ReadOnlyAdmin):
     @admin.display(description=_("note"))
     def note(self, mail: Mail) -> str:
         return note_of(mail)
+
+    @admin.display(description=_("text"))
+    @once_for_each_row
+    def text(self, mail: Mail) -> SafeString | str:
+        """As it would be sent now. A guest's link is as good as a key, so staff do not see it."""
+        message = message_of(mail)
+        if message is None:
+            return str(NOTES[sending.OVERTAKEN])
+        body = re.sub(rf"{re.escape(settings.SHOP_URL)}/\S*", "…", str(message.body))
+        return format_html('<b>{}</b><div class="mail-text">{}</div>', message.subject, body)
 
     @admin.action(description=_("Retry sending"), permissions=["manage"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Mail]) -> None:

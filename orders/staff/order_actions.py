@@ -7,10 +7,11 @@ skipped. Every change is written into the order's history with the name of the p
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.auth.models import User
 from django.db.models import F, Prefetch, Q, QuerySet
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
@@ -20,9 +21,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from orders.life import lifecycle
-from orders.models import SOLD, Order, OrderStatus, Payment, with_lines
+from orders.models import SOLD, Order, OrderStatus, Payment, RecordedPayment, with_lines
 from orders.staff.bounded_choice import Choice, limited_selection
-from orders.staff.payment_form import forms_for
+from orders.staff.payment_form import ReceivedPaymentForm, forms_for
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text
 
 # How many of the skipped orders are named in the message.
@@ -36,7 +37,7 @@ class StatusChange:
     `history` is the line in the order's history.
     """
 
-    run: Callable[..., bool]
+    run: Callable[..., object]
     possible: Q
     history: str | Promise
     done_text: Callable[[int], str]
@@ -134,8 +135,7 @@ class OrderActions(ReadOnlyAdmin):
             def pay(*, order_id: int) -> bool:
                 if (form := received.get(order_id)) is None:
                     return False
-                log = partial(self.log_change, request, form.order, form.history)
-                return lifecycle.pay(order_id=order_id, on_paid=log)
+                return lifecycle.pay(order_id=order_id, on_paid=partial(self.keep_payment, request, form))
 
             self.run_action(request, choice, replace(PAY, run=pay))
             return None
@@ -149,6 +149,16 @@ class OrderActions(ReadOnlyAdmin):
             forms=payments,
             others=len(choice.pks) - count,
         )
+
+    def keep_payment(self, request: HttpRequest, form: ReceivedPaymentForm) -> None:
+        RecordedPayment.objects.create(
+            order=form.order,
+            amount_minor=form.order.amount_minor,
+            currency=form.order.currency,
+            reference=form.cleaned_data["reference"],
+            made_by=cast(User, request.user),
+        )
+        self.log_change(request, form.order, form.history)
 
     @admin.action(description=gettext_lazy("Mark as shipped"), permissions=["manage"])
     def ship_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:

@@ -7,18 +7,20 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import F, Q
+from django.db.models import Case, Exists, F, OuterRef, Q, When
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from orders.life import lifecycle
 from orders.life.lifecycle import RefundOutcome
-from orders.models import Order, OrderStatus, with_lines
+from orders.models import BY_HAND, Order, OrderStatus, Refund, with_lines
+from orders.payments import refunds
+from orders.refund_records import captured_payment
 from orders.staff.order_actions import (
     CANCEL,
     COMPLETE,
@@ -30,8 +32,8 @@ from orders.staff.order_actions import (
     not_changed_text,
 )
 from orders.staff.order_forms import NoteForm, TrackingForm
-from orders.staff.order_refund import RefundForm, history_of, make_refund
-from orders.staff.read_only_admin import may_see_orders
+from orders.staff.order_refund import PaidBackForm, RefundForm, history_of, make_refund
+from orders.staff.read_only_admin import amount_text, may_see_orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +109,34 @@ class OrderPage(OrderActions):
         if outcome is RefundOutcome.STARTED:
             self.log_change(request, order, history_of(form))
             self.message_user(request, history_of(form), messages.SUCCESS)
+            if captured_payment(order) is None:
+                said = _("Pay this money back to the buyer now, then press “%(button)s”.")
+                self.message_user(request, said % {"button": PAID_BACK_TITLE}, messages.WARNING)
         elif outcome is RefundOutcome.REPEATED:
             self.message_user(request, _("This refund was made before; it is not made twice."), messages.INFO)
         else:
             self.message_user(request, _("Nothing was refunded: the order has changed meanwhile."), messages.WARNING)
+        return None
+
+    def paid_back(self, request: HttpRequest, order: Order) -> HttpResponse | None:
+        """Staff have paid the refunds back that no provider pays."""
+        form = PaidBackForm(order, request.POST if request.method == "POST" else None)
+        if request.method != "POST" or not form.is_valid():
+            sentence = _("You have paid %(amount)s back to the buyer.") % {"amount": form.owed_text}
+            return self.ask_with_form(request, order, form, title=PAID_BACK_TITLE, sentence=sentence)
+        sent = form.cleaned_data
+        refund_ids = [refund.pk for refund in sent["refunds"]]
+        paid = refunds.paid_by_staff(refund_ids=refund_ids, order_id=order.pk, reference=sent["reference"])
+        for refund in paid:
+            said = _("%(amount)s paid back, reference “%(reference)s”.") % {
+                "amount": amount_text(refund.amount_minor, refund.currency),
+                "reference": sent["reference"],
+            }
+            self.log_change(request, order, said)
+        if paid:
+            self.message_user(request, PAID_BACK.done_text(len(paid)) % {"count": len(paid)}, messages.SUCCESS)
+        else:
+            self.message_user(request, not_changed_text(PAID_BACK, [order]), messages.WARNING)
         return None
 
     def listed_action(self, request: HttpRequest, order: Order, name: str) -> HttpResponse | None:
@@ -177,7 +203,7 @@ class OrderPage(OrderActions):
             *(
                 button(step.title, "step", order.pk, name)
                 for name, step in STEPS.items()
-                if is_possible(step.change.possible, order)
+                if getattr(order, condition_of(name))
             ),
             *([button(_("Tracking number"), "tracking", order.pk)] if order.shipped_at else []),
             button(_("Notes of the staff"), "notes", order.pk),
@@ -188,6 +214,20 @@ class OrderPage(OrderActions):
 SHIP_TITLE = gettext_lazy("Mark as shipped")
 COMPLETE_TITLE = gettext_lazy("Mark as completed")
 REFUND_TITLE = gettext_lazy("Refund")
+PAID_BACK_TITLE = gettext_lazy("Refund paid back")
+PAID_BACK = StatusChange(
+    run=refunds.paid_by_staff,
+    possible=Q(Exists(Refund.objects.filter(BY_HAND, order=OuterRef("pk")))),
+    history="",
+    done_text=lambda n: ngettext(
+        "%(count)d refund is marked as paid back.", "%(count)d refunds are marked as paid back.", n
+    ),
+    skipped_text=lambda n: ngettext(
+        "%(count)d order has no refund that staff have to pay.",
+        "%(count)d orders have no refund that staff have to pay.",
+        n,
+    ),
+)
 # Also where the provider has refused the last part.
 REFUNDABLE_AGAIN = REFUND.possible | Q(status=OrderStatus.REFUND_DUE, refunded_minor__lt=F("amount_minor"))
 
@@ -200,6 +240,7 @@ STEPS = {
     "ship": Step(SHIP_TITLE, OrderPage.ship, SHIP),
     "complete": Step(COMPLETE_TITLE, OrderPage.complete, COMPLETE),
     "refund": Step(REFUND_TITLE, OrderPage.refund, replace(REFUND, possible=REFUNDABLE_AGAIN)),
+    "paid-back": Step(PAID_BACK_TITLE, OrderPage.paid_back, PAID_BACK),
     "cancel": Step(
         gettext_lazy("Cancel and put units back on sale"),
         lambda page, request, order: page.listed_action(request, order, "cancel_orders"),
@@ -210,6 +251,18 @@ STEPS = {
 
 def button(title: str | Promise, name: str, *target: object) -> dict[str, Any]:
     return {"title": title, "url": reverse(f"admin:orders_order_{name}", args=target)}
+
+
+def condition_of(name: str) -> str:
+    """The name under which `possible_steps` tells whether the order allows a step."""
+    return f"can_{name.replace('-', '_')}"
+
+
+def possible_steps() -> dict[str, Case]:
+    """Annotations of the order that say which steps it allows, so that its page need not ask for each."""
+    return {
+        condition_of(name): Case(When(step.change.possible, then=True), default=False) for name, step in STEPS.items()
+    }
 
 
 def is_possible(condition: Q, order: Order) -> bool:

@@ -1,5 +1,6 @@
 """The page on which staff refund an order, all of it or a part."""
 
+from collections import Counter
 from typing import Any, cast
 from uuid import uuid4
 
@@ -13,12 +14,20 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWi
 
 from orders.life import lifecycle
 from orders.life.lifecycle import RefundOutcome
-from orders.models import SOLD, Order, Refund
+from orders.models import BY_HAND, SOLD, Order, Refund
 from orders.refund_records import RefundRequest, captured_payment, refundable_minor, units_left
 from orders.staff.read_only_admin import amount_text
 from shop.prices.money import to_minor, to_text
 
 WRONG_AMOUNT = gettext_lazy("Enter an amount above zero, and at most %(amount)s.")
+NO_UNITS = gettext_lazy(
+    "No units would go back on sale: enter how many of each product are refunded. Units of a flash sale go back only "
+    "with the whole order."
+)
+OTHER_AMOUNT = gettext_lazy(
+    "The units that go back on sale cost %(price)s, and you refund %(amount)s. Correct the amount or the units, or "
+    "tick below that you want it so."
+)
 
 
 class RefundForm(forms.Form):
@@ -45,6 +54,11 @@ class RefundForm(forms.Form):
         ),
         widget=UnfoldBooleanWidget,
     )
+    other_amount = forms.BooleanField(
+        label=gettext_lazy("Refund this amount although the units cost something else"),
+        required=False,
+        widget=forms.HiddenInput,
+    )
 
     def __init__(self, order: Order, data: Any = None) -> None:
         super().__init__(data)
@@ -53,9 +67,12 @@ class RefundForm(forms.Form):
         self.fields["amount"].initial = to_text(minor=self.left_minor, currency=order.currency)
         self.fields["amount"].help_text = _("At most %(amount)s.") % {"amount": self.left_text}
         left = units_left(order)
-        for line in order.lines.all():
+        self.lines = list(order.lines.all())
+        count = Counter(line.title for line in self.lines)
+        for line in self.lines:
+            name = line.title if count[line.title] == 1 else f"{line.title} ({line.sku})"
             self.fields[units_name(line.pk)] = forms.IntegerField(
-                label=_("Units refunded: %(product)s") % {"product": line.title},
+                label=_("Units refunded: %(product)s") % {"product": name},
                 min_value=0,
                 max_value=left[line.pk],
                 initial=0,
@@ -78,6 +95,27 @@ class RefundForm(forms.Form):
             raise ValidationError(WRONG_AMOUNT % {"amount": self.left_text})
         return minor
 
+    def clean(self) -> dict[str, Any]:
+        """Units go back on sale for their price, with or without the delivery. Another amount is asked about again."""
+        sent: dict[str, Any] = super().clean() or {}
+        amount_minor = sent.get("amount")
+        if self.errors or not sent["units_back"] or amount_minor == self.left_minor:
+            return sent
+        back = [(line, sent[units_name(line.pk)] or 0) for line in self.lines if line.sale_item_id is None]
+        price_minor = sum(units * line.unit_price_minor for line, units in back)
+        if not price_minor:
+            raise ValidationError(NO_UNITS)
+        if amount_minor not in (price_minor, price_minor + self.order.shipping_minor) and not sent["other_amount"]:
+            self.fields["other_amount"].widget = UnfoldBooleanWidget()
+            raise ValidationError(
+                OTHER_AMOUNT
+                % {
+                    "amount": amount_text(sent["amount"], self.order.currency),
+                    "price": amount_text(price_minor, self.order.currency),
+                }
+            )
+        return sent
+
 
 def units_name(line_id: int) -> str:
     return f"units-{line_id}"
@@ -92,7 +130,7 @@ def make_refund(request: HttpRequest, form: RefundForm) -> RefundOutcome:
     if sent["amount"] == form.left_minor and order.status in SOLD:
         done = lifecycle.refund(order_id=order.pk, **more)
         return RefundOutcome.STARTED if done else RefundOutcome.NOT_REFUNDABLE
-    units = {line.pk: sent.get(units_name(line.pk)) or 0 for line in order.lines.all()}
+    units = {line.pk: sent.get(units_name(line.pk)) or 0 for line in form.lines}
     asked = RefundRequest(refund_id=sent["refund_id"], amount_minor=sent["amount"], units_of_line=units, **more)
     return lifecycle.refund_amount(order_id=order.pk, request=asked)
 
@@ -103,3 +141,23 @@ def history_of(form: RefundForm) -> str:
     reason = form.cleaned_data["reason"]
     text = _("Refund of %(amount)s.") % {"amount": amount}
     return f"{text} {reason}".strip()
+
+
+class PaidBackForm(forms.Form):
+    """`refunds` are those that the page showed: another one may have been made since."""
+
+    refunds = forms.ModelMultipleChoiceField(Refund.objects.none(), required=False, widget=forms.MultipleHiddenInput)
+    reference = forms.CharField(
+        label=gettext_lazy("Reference"),
+        max_length=Refund._meta.get_field("provider_reference").max_length,
+        help_text=gettext_lazy("How the payment is found again, such as the number of the bank transfer."),
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
+    )
+
+    def __init__(self, order: Order, data: Any = None) -> None:
+        super().__init__(data)
+        owed = Refund.objects.filter(BY_HAND, order=order)
+        chosen = cast("forms.ModelMultipleChoiceField[Refund]", self.fields["refunds"])
+        chosen.queryset = Refund.objects.filter(order=order)
+        self.fields["refunds"].initial = list(owed)
+        self.owed_text = amount_text(sum(refund.amount_minor for refund in owed), order.currency)

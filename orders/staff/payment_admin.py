@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from orders.models import Order, Payment, PaymentEvent
+from orders.models import Order, Payment, PaymentEvent, RecordedPayment
 from orders.payments.inbox import EventOutcome
 from orders.payments.provider.interface import EventKind
 from orders.payments.provider.names import ProviderName
@@ -65,6 +65,18 @@ class PaymentInline(ReadOnlyInline):
     @admin.display(description=_("reference at the provider"))
     def reference(self, payment: Payment) -> SafeString:
         return format_html('<span class="reference">{}</span>', payment.provider_reference or "–")
+
+
+class RecordedPaymentInline(ReadOnlyInline):
+    """Money that came without a provider."""
+
+    model = RecordedPayment
+    fields = readonly_fields = ("amount", "reference", "made_by", "recorded_at")
+    verbose_name_plural = _("payments that staff recorded")
+
+    @admin.display(description=_("amount"))
+    def amount(self, payment: RecordedPayment) -> str:
+        return amount_text(payment.amount_minor, payment.currency)
 
 
 class WaitingFilter(admin.SimpleListFilter):
@@ -140,7 +152,9 @@ class PaymentEventAdmin(ReadOnlyAdmin):
 
 def events_of(order: Order) -> list[dict[str, Any]]:
     """The events about the order's payments, newest first, ready to be shown."""
-    payments = Payment.objects.filter(order=order).values("pk")
+    payments = [payment.pk for payment in order.payments.all()]
+    if not payments:
+        return []
     return [
         {
             "event": event,

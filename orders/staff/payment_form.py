@@ -10,11 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from orders.models import Order
+from orders.models import Order, RecordedPayment
 from orders.staff.read_only_admin import amount_text
 from shop.prices.money import to_decimal
-
-REFERENCE_LENGTH_MAX = 100
 
 
 class ReceivedPaymentForm(forms.Form):
@@ -26,7 +24,7 @@ class ReceivedPaymentForm(forms.Form):
     )
     reference = forms.CharField(
         label=gettext_lazy("Reference"),
-        max_length=REFERENCE_LENGTH_MAX,
+        max_length=RecordedPayment._meta.get_field("reference").max_length,
         help_text=gettext_lazy("How the payment is found again, such as the number of the bank transfer."),
         widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
     )

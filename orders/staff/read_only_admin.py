@@ -1,8 +1,9 @@
 """Staff can only read orders, payments and mails; orders change through actions alone."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
+from django.forms.models import BaseInlineFormSet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -11,6 +12,11 @@ from django.utils.safestring import SafeString
 from orders.models import Order
 from shop.prices.money import to_text
 from shop.staff.admin_base import ModelAdmin, TabularInline
+
+if TYPE_CHECKING:
+    FormSet = BaseInlineFormSet[Any, Any, Any]
+else:
+    FormSet = BaseInlineFormSet
 
 
 def may_see_orders(request: HttpRequest) -> bool:
@@ -52,10 +58,22 @@ class ReadOnlyAdmin(ModelAdmin):
         return may_manage_orders(request)
 
 
+class RowsOfThePage(FormSet):
+    """The rows that the page has read with its order, so that they are not read again."""
+
+    def get_queryset(self) -> Any:
+        name = self.fk.remote_field.get_accessor_name()
+        if isinstance(self.fk, models.OneToOneField):
+            row = getattr(self.instance, name, None)
+            return [row] if row else []
+        return list(getattr(self.instance, name).all())
+
+
 class ReadOnlyInline(TabularInline):
-    """Read-only rows on the page of an order."""
+    """Read-only rows on the page of an order, which the page reads with it (`OrderAdmin.get_object`)."""
 
     extra = 0
+    formset = RowsOfThePage
     hide_title = True
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -14,7 +14,12 @@ ENTRIES = [
         permission="orders.view_order",
         badge=needs_attention.badge,
     ),
-    entry(_("Invoices"), icon="request_quote", page="orders_document_changelist", permission="orders.view_order"),
+    entry(
+        _("Invoices and credit notes"),
+        icon="request_quote",
+        page="orders_document_changelist",
+        permission="orders.view_order",
+    ),
     entry(
         _("Payment events"),
         icon="payments",
@@ -22,7 +27,7 @@ ENTRIES = [
         permission="orders.view_order",
     ),
     entry(
-        _("Shipping"),
+        _("Shipping methods"),
         icon="local_shipping",
         page="orders_shippingmethod_changelist",
         permission="orders.view_shippingmethod",

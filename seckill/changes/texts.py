@@ -7,6 +7,7 @@ from django.utils.translation import ngettext
 
 from seckill.changes.rules import OF_ITEM
 from seckill.ledger import AdjustAnswer
+from seckill.live.staff_figures import name_of
 from seckill.models import SaleChange
 from shop.times.zone import time_with_offset
 
@@ -72,7 +73,7 @@ def entry_to_report(changes: Sequence[SaleChange]) -> SaleChange:
 def result_message(change: SaleChange) -> str:
     """The message for the person who made the change; for an item with its figures."""
     values = {
-        "target": change.item.variant if change.kind in OF_ITEM else change.item.sale,
+        "target": name_of(change.item) if change.kind in OF_ITEM else change.item.sale,
         "what": request_text(change),
         "outcome": outcome_sentence(change),
     }
@@ -95,7 +96,7 @@ def result_message(change: SaleChange) -> str:
 def applied_message(change: SaleChange) -> str:
     """The message of a change that was applied."""
     units = change.units or 0
-    values = {"target": change.item.variant, "units": units}
+    values = {"target": name_of(change.item), "units": units}
     match change.kind:
         case Kind.ADD_UNITS:
             added = ngettext(

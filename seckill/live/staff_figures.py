@@ -3,9 +3,10 @@
 All figures of an archived item are from PostgreSQL.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext_lazy as _
 
@@ -21,13 +22,17 @@ NO_NUMBER = "–"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One item's figures as text. `note` says why numbers are missing, or that the sale is paused or archived."""
+    """One item's figures as text. `note` says why numbers are missing, or that the sale is paused or archived.
+
+    `name` is the item's among its sale's (`names_of`); empty for a script that only fetches figures.
+    """
 
     item: SaleItem
     left: str
     held: str
     sold: str
     note: str
+    name: str = ""
 
     @property
     def price(self) -> str:
@@ -50,17 +55,34 @@ class Figures:
         return {name: getattr(self, name) for name in names}
 
 
-def figures_of(items: Sequence[SaleItem]) -> list[Figures]:
+def names_of(items: Iterable[SaleItem]) -> dict[int, str]:
+    """By the item's id: product and options, and the SKU where another of the items is called the same."""
+    variants = {item.pk: item.variant for item in items}
+    count = Counter(map(str, variants.values()))
+    return {
+        pk: str(variant) if count[str(variant)] == 1 else f"{variant} ({variant.sku})"
+        for pk, variant in variants.items()
+    }
+
+
+def name_of(item: SaleItem) -> str:
+    """Its name among the items of its sale."""
+    return names_of(item.sale.items.select_related("variant__product"))[item.pk]
+
+
+def figures_of(items: Sequence[SaleItem], *, names: Mapping[int, str] | None = None) -> list[Figures]:
     """The figures of the items, in order. Where the item's server of the store does not answer, the note says so."""
+    names = names or {}
     counters: dict[int, ledger.Counters | None] = {}
     with suppress(StoreUnreachable):
         counters = archive.counters_of(items)
-    return [
+    found = (
         figures_from(item, counters[item.pk])
         if item.pk in counters
         else without_numbers(item, str(_("reservation store not reachable")))
         for item in items
-    ]
+    )
+    return [replace(figures, name=names.get(figures.item.pk, "")) for figures in found]
 
 
 def figures_from(item: SaleItem, counters: ledger.Counters | None) -> Figures:

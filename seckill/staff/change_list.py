@@ -1,5 +1,6 @@
 """The journal of changes in the admin. Entries are never edited or deleted."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin
@@ -28,6 +29,7 @@ LABEL_COLOURS = {
 
 @admin.register(SaleChange)
 class SaleChangeAdmin(ReadOnlySaleAdmin):
+    list_title = _("Changes of sales")
     list_display = ["when", "who", "sale_link", "product", "what", "reason_given", "status_label", "outcome_text"]
     list_filter = ["status", "kind", "made_at"]
     list_select_related = ["made_by", "item__sale", "item__variant__product"]
@@ -40,7 +42,7 @@ class SaleChangeAdmin(ReadOnlySaleAdmin):
 
     @admin.display(description=_("made at"), ordering="made_at")
     def when(self, change: SaleChange) -> str:
-        return date_format(localtime(change.made_at), "Y-m-d H:i:s")
+        return date_format(localtime(change.made_at), "DATETIME_FORMAT")
 
     @admin.display(description=_("made by"), ordering="made_by__username")
     def who(self, change: SaleChange) -> str:
@@ -72,14 +74,14 @@ class SaleChangeAdmin(ReadOnlySaleAdmin):
         return outcome_sentence(change)
 
 
-def journal_of(sale: Sale) -> list[dict[str, Any]]:
-    """The latest entries of the sale, as its page shows them."""
+def journal_of(sale: Sale, *, names: Mapping[int, str]) -> list[dict[str, Any]]:
+    """The latest entries of the sale, as its page shows them. `names` are those of its items."""
     changes: QuerySet[SaleChange] = SaleChange.objects.filter(item__sale=sale)
-    latest = changes.select_related("made_by", "item__variant__product", "item__sale").order_by("-pk")[:ENTRIES_SHOWN]
+    latest = changes.select_related("made_by").order_by("-pk")[:ENTRIES_SHOWN]
     return [
         {
             "change": change,
-            "product": change.item.variant,
+            "product": names[change.item_id],
             "what": request_text(change),
             "reason": reason_text(change),
             "outcome": outcome_sentence(change),

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from seckill.changes.journal import make_change
 from seckill.changes.rules import OF_ITEM, CannotChange, Kind, state_after_pending
 from seckill.changes.texts import entry_to_report, request_text, result_message
+from seckill.live.staff_figures import name_of
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.staff.change_form import ChangeForm, form_for
 from seckill.staff.change_preview import as_typed, preview_of, preview_texts
@@ -120,7 +121,7 @@ def make_and_report(
             kind=kind,
             made_by=cast(User, request.user),
             on_new=lambda new: model_admin.log_change(
-                request, sale, f"{item.product if item else sale}: {request_text(new[0])}"
+                request, sale, f"{name_of(item) if item else sale}: {request_text(new[0])}"
             ),
             item_id=item.pk if item else None,
             sale_id=None if item else sale.pk,

@@ -10,11 +10,9 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 
 from seckill.changes.rules import Kind
-from seckill.live.staff_figures import Figures, figures_of
+from seckill.live.staff_figures import Figures, figures_of, names_of
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.staff.change_form import ChangeForm
-
-TIME_FORMAT = "Y-m-d H:i:s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,8 @@ class Preview:
 
 def preview_of(form: ChangeForm, *, kind: SaleChange.Kind, sale: Sale, items: Sequence[SaleItem]) -> Preview:
     """The preview of the entered change; the present figures alone if the form is empty or invalid."""
-    rows = figures_of(items)
+    names = names_of(items if len(items) > 1 else sale.items.select_related("variant__product"))
+    rows = figures_of(items, names=names)
     entered = getattr(form, "cleaned_data", {}) if form.is_bound else {}
     if kind == Kind.MOVE_END:
         closes_at = entered.get("closes_at")
@@ -82,4 +81,4 @@ def as_typed(at: datetime) -> str:
 
 
 def time_text(at: datetime | None) -> str:
-    return date_format(localtime(at), TIME_FORMAT) if at else ""
+    return date_format(localtime(at), "DATETIME_FORMAT") if at else ""

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from seckill.live.staff_figures import figures_of
+from seckill.live.staff_figures import figures_of, names_of
 from seckill.models import SaleItem
 from seckill.staff.permissions import ReadOnlySaleAdmin
 from seckill.staff.phase_filter import LABEL_COLOURS, ItemPhaseFilter, labelled_phase, state_of
@@ -26,7 +26,8 @@ ITEMS_MAX = 100
 class SaleItemAdmin(ReadOnlySaleAdmin):
     """Shows figures only. Items are edited on the page of their sale."""
 
-    list_display = ["variant", "sale_link", "phase", "quantity_text", "left", "held", "sold", "taken_now", "note"]
+    list_title = _("Live figures")
+    list_display = ["product", "sale_link", "phase", "quantity_text", "left", "held", "sold", "taken_now", "note"]
     list_filter = [ItemPhaseFilter]
     list_select_related = ["sale", "variant__product"]
     list_per_page = ITEMS_MAX
@@ -46,7 +47,7 @@ class SaleItemAdmin(ReadOnlySaleAdmin):
         """The page of the list, with the figures of its items from one round trip."""
         changelist = super().get_changelist_instance(request)
         items: list[Any] = list(changelist.result_list)
-        for item, figures in zip(items, figures_of(items), strict=True):
+        for item, figures in zip(items, figures_of(items, names=names_of(items)), strict=True):
             item.figures = figures
         changelist.result_list = items
         return changelist
@@ -63,6 +64,11 @@ class SaleItemAdmin(ReadOnlySaleAdmin):
                 for figures in figures_of(items)
             }
         )
+
+    @admin.display(description=_("product"), ordering="variant")
+    def product(self, item: Any) -> str:
+        name: str = item.figures.name
+        return name
 
     @admin.display(description=_("sale"), ordering="sale__name")
     def sale_link(self, item: SaleItem) -> str:

@@ -1,9 +1,10 @@
 """Sales in the admin. Drafts are edited and published here; published sales are changed by the buttons."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -16,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 from unfold.enums import ActionVariant
 
-from seckill.live.staff_figures import figures_of, units_text
+from seckill.live.staff_figures import figures_of, names_of, units_text
 from seckill.models import Sale, SaleItem
 from seckill.publication import CannotPublish, publish_sale
 from seckill.staff.change_list import journal_of
@@ -136,12 +137,14 @@ class SaleAdmin(WithHistory, StaffAdmin):
     def page_context(self, request: HttpRequest, obj: Sale | None) -> dict[str, Any]:
         context = super().page_context(request, obj)
         if obj and obj.is_published:
-            figures = figures_of(list(obj.items.select_related("sale", "variant__product").order_by("pk")))
+            items = list(obj.items.select_related("sale", "variant__product").order_by("pk"))
+            names = names_of(items)
+            figures = figures_of(items, names=names)
             may_change = self.has_change_permission(request, obj)
             context |= {
                 "rows": [(row, buttons_of_item(row.item) if may_change else []) for row in figures],
                 "buttons": buttons_of(obj) if may_change else [],
-                "journal": journal_of(obj),
+                "journal": journal_of(obj, names=names),
                 "state": state_of(obj),
             }
         return context
@@ -170,6 +173,8 @@ class SaleAdmin(WithHistory, StaffAdmin):
             self.message_user(request, ALREADY_PUBLISHED % {"sale": sale}, messages.INFO)
         if request.method == "POST" or sale.is_published:
             return redirect(self.page_of(sale))
+        items = list(sale.items.select_related("variant__product").order_by("pk"))
+        names = names_of(items)
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
@@ -177,12 +182,12 @@ class SaleAdmin(WithHistory, StaffAdmin):
             "sale": sale,
             "items": [
                 {
-                    "product": item.variant,
+                    "product": names[item.pk],
                     "price": price_text(item.price_minor),
                     "quantity": units_text(item.quantity),
                     "per_buyer_max": item.per_buyer_max,
                 }
-                for item in sale.items.select_related("variant__product").order_by("pk")
+                for item in items
             ],
             "sale_url": self.page_of(sale),
         }
@@ -210,7 +215,7 @@ class SaleAdmin(WithHistory, StaffAdmin):
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "title": _("Duplicate “%(sale)s”?") % {"sale": sale},
-            "items": sale.items.select_related("variant__product").order_by("pk"),
+            "names": names_of(sale.items.select_related("variant__product").order_by("pk")).values(),
             "sale_url": self.page_of(sale),
         }
         return TemplateResponse(request, "admin/seckill/sale/duplicate.html", context)
@@ -224,7 +229,7 @@ class SaleAdmin(WithHistory, StaffAdmin):
         """Publish the sale and show the result. A published sale is not touched."""
         level = messages.SUCCESS
         try:
-            if publish_sale(sale_id=sale.pk):
+            if publish_sale(sale_id=sale.pk, made_by=cast(User, request.user)):
                 text = _("“%(sale)s” is published.")
                 self.log_change(request, sale, str(_("Published.")))
             else:

@@ -12,5 +12,5 @@ ENTRIES = [
         page="seckill_saleitem_changelist",
         permission="seckill.view_sale",
     ),
-    entry(_("Changes"), icon="history", page="seckill_salechange_changelist", permission="seckill.view_sale"),
+    entry(_("Changes of sales"), icon="history", page="seckill_salechange_changelist", permission="seckill.view_sale"),
 ]

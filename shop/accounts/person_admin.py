@@ -24,7 +24,7 @@ from unfold.forms import AdminPasswordChangeForm, UserCreationForm
 from shop.http.client_address import client_address
 from shop.languages.buyer_language import stored_language
 from shop.models import ApiToken
-from shop.staff.admin_base import ModelAdmin
+from shop.staff.admin_base import ModelAdmin, once_for_each_row
 
 log = structlog.get_logger(__name__)
 
@@ -45,6 +45,7 @@ class PersonForm(UserChangeForm):  # type: ignore[type-arg]
 
 
 class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
+    list_title = _("People")
     form = PersonForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -83,14 +84,17 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
         log_rights(request, changed=RIGHTS.intersection(form.changed_data), person=form.instance.pk)
 
     @admin.display(description=_("language of mails"))
+    @once_for_each_row
     def language(self, person: User) -> str:
         return dict(settings.LANGUAGES).get(stored_language(user_id=person.pk) or "", "–")
 
     @admin.display(description=_("Two-step sign-in"), boolean=True)
+    @once_for_each_row
     def second_factor(self, person: User) -> bool:
         return bool(is_mfa_enabled(person))
 
     @admin.display(description=_("API tokens"))
+    @once_for_each_row
     def tokens(self, person: User) -> int:
         valid: int = ApiToken.objects.filter(user=person, expiry__gt=timezone.now()).count()
         return valid

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import structlog
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -30,6 +31,7 @@ from shop.times.timestamps import now_ms, rfc3339
 log = structlog.get_logger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
+ADMIN_PATH = "/admin/"
 
 # The answer while a server is down. A restarted server is back within seconds.
 OUTAGE: dict[str, Any] = {
@@ -157,7 +159,10 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """handler403."""
+    """handler403. Staff stay in the admin, with its sidebar."""
+    if request.path.startswith(ADMIN_PATH) and admin.site.has_permission(request):
+        context = {**admin.site.each_context(request), "title": _("Your account may not do this.")}
+        return render(request, "admin/forbidden.html", context, status=403)
     return page_or_problem(
         request,
         status=403,

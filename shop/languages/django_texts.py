@@ -57,6 +57,7 @@ OF_THE_ADMIN = (
     gettext_noop("No results found"),
     gettext_noop("No results matching your query"),
     gettext_noop("This page yielded into no results. Create a new item or reset your filters."),
+    gettext_noop("Non field specific"),
     gettext_noop("Choose file to upload"),
     gettext_noop("This item will be deleted."),
     gettext_noop("Toggle password visibility"),

@@ -3,11 +3,13 @@
 from typing import Any
 
 from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.core.exceptions import ValidationError
 from django.core.files.storage import default_storage
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models, transaction
 from django.db.models import F, Q
+from django.db.models.functions import Upper
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from imagekit.models import ImageSpecField
@@ -192,6 +194,7 @@ class Variant(models.Model):
         constraints = [
             models.CheckConstraint(name="shop_variant_price_positive", condition=Q(price_minor__gt=0)),
         ]
+        indexes = [GinIndex(OpClass(Upper("sku"), name="gin_trgm_ops"), name="shop_variant_sku_parts")]
 
     def __str__(self) -> str:
         return f"{self.product} · {self.options}" if self.options else str(self.product)

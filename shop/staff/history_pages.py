@@ -145,8 +145,11 @@ def value_text(column: Any, value: Any) -> str:
 
 
 def name_of(record: Any) -> str:
-    """The name of the row at that time."""
-    for name in ("sku", in_default_language("name"), "variant", "method"):
+    """The name of the row at that time. A variant is named by its options too."""
+    if sku := getattr(record, "sku", None):
+        options = getattr(record, in_default_language("options"))
+        return f"{options} ({sku})" if options else str(sku)
+    for name in (in_default_language("name"), "variant", "method"):
         if value := getattr(record, name, None):
             return str(value)
     return str(record.id)

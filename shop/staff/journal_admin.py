@@ -14,9 +14,15 @@ from django.utils.translation import gettext_lazy as _
 from shop.models import StockChange, Variant
 from shop.staff.admin_base import ModelAdmin
 
+# The index of the SKUs knows groups of three letters.
+PART_LENGTH_MIN = 3
+# If more match, staff mean none of them.
+VARIANTS_MAX = 200
+
 
 @admin.register(StockChange)
 class StockChangeAdmin(ModelAdmin):
+    list_title = _("Stock journal")
     list_display = ["made_at", "what", "sku", "kind", "moved", "available", "held", "purpose", "made_by"]
     list_display_links = None
     # Newest first. Any other order would sort the whole journal for each page.
@@ -25,16 +31,18 @@ class StockChangeAdmin(ModelAdmin):
     list_filter_sheet = False
     list_select_related = ["variant__product", "made_by"]
     search_fields = ["variant__sku", "reference"]
-    search_help_text = _("SKU, order number, or “sale” with its number")
+    search_help_text = _("SKU or a part of it, order number, or “sale” with its number")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[StockChange], search_term: str
     ) -> tuple[QuerySet[StockChange], bool]:
-        """Whole SKUs and references, by their indexes. A part from the middle finds nothing."""
+        """Parts of SKUs, and whole references, by their indexes. An order number with its dash or without."""
         if term := search_term.strip():
             # The variants first: in one statement with their table, neither index would be used.
-            variants = list(Variant.objects.filter(sku__in={term, term.upper()}).values_list("pk", flat=True))
-            of_order = Q(reference__in={term, term.upper(), term.lower()}) & ~Q(reference="")
+            named = Q(sku__icontains=term) if len(term) >= PART_LENGTH_MIN else Q(sku__in={term, term.upper()})
+            variants = list(Variant.objects.filter(named).values_list("pk", flat=True)[:VARIANTS_MAX])
+            code = term.upper().replace("-", "").replace(" ", "")
+            of_order = Q(reference__in={term, code, term.lower()}) & ~Q(reference="")
             queryset = queryset.filter(Q(variant__in=variants) | of_order)
         return queryset, False
 

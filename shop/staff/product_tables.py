@@ -119,10 +119,15 @@ class VariantTable(Table):
         self.options_of: dict[int, dict[str, tuple[str, ...]]] = {}
 
     def validate_instance(self, instance: Any, errors: Any = None, validate_unique: bool = True) -> None:
-        super().validate_instance(instance, errors, validate_unique)
+        try:
+            super().validate_instance(instance, errors, validate_unique)
+        except ValidationError as error:
+            # Under the name of the column that people see.
+            named = {"price" if name == "price_minor" else name: texts for name, texts in error.message_dict.items()}
+            raise ValidationError(named) from None
         refusals: dict[str, Any] = {}
         if refusal := price_refusal(instance.price_minor, variant=instance):
-            refusals["price_minor"] = refusal
+            refusals["price"] = refusal
         texts = {column: getattr(instance, column) or "" for column in in_all_languages("options")}
         refusals |= option_refusals(instance.product, texts)
         default = in_default_language("options")

@@ -34,6 +34,7 @@ class VariantAdmin(WithStockTable, WithHistory, StaffAdmin):
     """Everything else of a variant is edited with its product. This list is also searched by other forms."""
 
     form = StockForm
+    list_title = _("Stock")
     list_display = ["name", "sku", "price", "available_units", "held", "sold", "low_at"]
     list_filter = [StockFilter, "is_active"]
     list_select_related = ["product"]
@@ -47,9 +48,6 @@ class VariantAdmin(WithStockTable, WithHistory, StaffAdmin):
 
     class Media:
         js = ["shop/stock.js"]
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        return super().changelist_view(request, {"title": _("Stock"), **(extra_context or {})})
 
     def get_fieldsets(self, request: HttpRequest, obj: Variant | None = None) -> list[Any]:
         shown = [("product_link", "sku"), ("price", "figures")]

@@ -15,7 +15,7 @@ from import_export.tmp_storages import CacheStorage
 from unfold.contrib.import_export.forms import ExportForm, ImportForm
 
 from shop.staff.admin_base import ModelAdmin
-from shop.staff.table_files import SafeCSV, SafeXLSX
+from shop.staff.table_files import SafeCSV, SafeXLSX, TooLarge
 
 if TYPE_CHECKING:
     # django-import-export has no types.
@@ -57,12 +57,14 @@ class BoundedImportForm(UploadForm):
     def clean_import_file(self) -> Any:
         file = self.cleaned_data["import_file"]
         if file.size > settings.IMPORT_BYTES_MAX:
-            bound = filesizeformat(settings.IMPORT_BYTES_MAX)
-            raise ValidationError(
-                _("The file may have %(bytes)s and %(rows)d rows at most. Split it into several files.")
-                % {"bytes": bound, "rows": settings.IMPORT_ROWS_MAX}
-            )
+            raise ValidationError(too_large())
         return file
+
+
+def too_large() -> str:
+    bound = filesizeformat(settings.IMPORT_BYTES_MAX)
+    text = _("The file may have %(bytes)s and %(rows)d rows at most. Split it into several files.")
+    return str(text % {"bytes": bound, "rows": settings.IMPORT_ROWS_MAX})
 
 
 class WithTables(TablePages):
@@ -84,6 +86,16 @@ class WithTables(TablePages):
 
     def has_export_permission(self, request: HttpRequest) -> bool:
         return self.has_view_or_change_permission(request)
+
+    def add_data_read_fail_error_to_form(self, form: "forms.Form", error: Exception) -> None:
+        """In words: the library's own message names the class of the error."""
+        if isinstance(error, UnicodeDecodeError):
+            text = str(_("The file is not in UTF-8. Save it as “CSV UTF-8” or as XLSX, and choose it again."))
+        elif isinstance(error, TooLarge):
+            text = too_large()
+        else:
+            text = str(_("The file could not be read. Choose the format that it has."))
+        form.add_error("import_file", text)
 
     def process_import(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
         try:

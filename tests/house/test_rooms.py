@@ -20,6 +20,7 @@ CONVENTIONAL = {
     "api_urls",
     "apps",
     "checks",
+    "formats",
     "models",
     "pages",
     "problem_codes",

@@ -14,9 +14,10 @@ from orders.models import Mail, Order, OrderStatus, Payment
 from seckill.models import SaleItem
 from shop.models import Product
 from tests.steps.at_once import at_once
-from tests.steps.buying import let_deadlines_pass, new_buyers, order_of, reserve, with_address
+from tests.steps.buying import let_deadlines_pass, new_buyers, order_of, reserve, status_of, with_address
 from tests.steps.paying import payment_row
 from tests.steps.shop import make_item, make_product
+from tests.steps.staff import staff_pay_back
 from tests.steps.store import figures, store_away
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -166,14 +167,19 @@ def test_an_order_shipped_before_it_was_settled_is_confirmed(
     assert figures(item) == (4, 0, 1, 1)
 
 
-def test_a_payment_recorded_by_staff_is_refunded_at_once_and_the_units_go_back(item: SaleItem, buyer: User) -> None:
+def test_a_payment_recorded_by_staff_is_refunded_once_they_have_paid_it_back(item: SaleItem, buyer: User) -> None:
     with_address(buyer)
     order = paid_order(item, buyer)
     assert lifecycle.refund(order_id=order.pk, units_back=True)
     assert not lifecycle.refund(order_id=order.pk, units_back=True)
     order.refresh_from_db()
-    assert (order.status, order.settled_at is not None) == (OrderStatus.REFUNDED, True)
+    assert (order.status, order.settled_at is not None) == (OrderStatus.REFUND_DUE, True)
+    # The units are back already.
     assert figures(item) == (5, 0, 0, 0)
+    assert not order.mails.filter(kind=Mail.Kind.REFUNDED).exists()
+    assert len(staff_pay_back(order)) == 1
+    assert staff_pay_back(order) == []
+    assert status_of(order) == OrderStatus.REFUNDED
     assert order.mails.filter(kind=Mail.Kind.REFUNDED).count() == 1
 
 

@@ -9,6 +9,8 @@ from django.db.models import Model
 from django.urls import reverse
 from django.utils import timezone
 
+from orders.models import BY_HAND, Order, Refund
+from orders.payments import refunds
 from seckill.changes.journal import make_change
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
@@ -113,6 +115,12 @@ def errors_of_sale(response: Any) -> dict[str, list[str]]:
 def errors_of_rows(response: Any) -> list[dict[str, list[str]]]:
     formset = response.context["inline_admin_formsets"][0].formset
     return [dict(form.errors) for form in formset.forms]
+
+
+def staff_pay_back(order: Order) -> list[Refund]:
+    """Staff say that they have paid back what no provider pays. Returns what they had to pay."""
+    owed = list(order.refunds.filter(BY_HAND).values_list("pk", flat=True))
+    return refunds.paid_by_staff(refund_ids=owed, order_id=order.pk, reference="BACK-1")
 
 
 def messages_on(response: Any) -> list[str]:

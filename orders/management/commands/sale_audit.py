@@ -128,7 +128,7 @@ def show(audits: list[tuple[SaleItem, Audit]], *, console: Console) -> None:
     if not audits:
         return
     table = Table(title="Units of each item", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("item", no_wrap=True, overflow="ellipsis", max_width=10)
+    table.add_column("item", justify="right", no_wrap=True)
     for name in COLUMNS:
         table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
     for item, found in audits:
@@ -136,10 +136,11 @@ def show(audits: list[tuple[SaleItem, Audit]], *, console: Console) -> None:
         figures = [getattr(comparison, name) for name in FIGURES]
         problems = f"[bold red]{comparison.problem_count}[/]" if comparison.problem_count else "[green]0[/]"
         changing = " (still changing)" if found.changing else ""
-        table.add_row(
-            f"{item.pk} {item}", *("∞" if units is None else f"{units:,}" for units in figures), problems + changing
-        )
+        table.add_row(str(item.pk), *("∞" if units is None else f"{units:,}" for units in figures), problems + changing)
     console.print(table)
+    for item, _found in audits:
+        # Below the table, where a long name is not cut: variants of one product begin alike.
+        console.print(f"item {item.pk}: {item} ({item.variant.sku})", soft_wrap=True, highlight=False)
     for item, found in audits:
         for line in sorted([*found.comparison.mismatched_totals, *map(str, found.comparison.differences)]):
             console.print(f"item {item.pk}: {line}", style="red", soft_wrap=True, highlight=False)

@@ -18,6 +18,7 @@ from orders.models import (
     Order,
     OrderStatus,
     Payment,
+    RecordedPayment,
     Refund,
     ShippingAddress,
 )
@@ -61,6 +62,7 @@ def signed_in(client: Client, person: User) -> Client:
 def test_the_copy_has_everything_and_no_secret(signed_in: Client, person: User, item: SaleItem) -> None:
     order = kept_order(person, item, OrderStatus.PAID)
     payment_row(order, Payment.Status.CAPTURED)
+    RecordedPayment.objects.create(order=order, amount_minor=1900, currency="CNY", reference="TX-1")
     answer = signed_in.get("/accounts/data/export/")
     assert answer["Content-Disposition"] == 'attachment; filename="stampede-my-data.json"'
     copy: dict[str, Any] = answer.json()
@@ -74,6 +76,7 @@ def test_the_copy_has_everything_and_no_secret(signed_in: Client, person: User, 
     assert told["note"] == "for Li Lei's birthday"
     assert told["lines"] == [{"product": str(item.variant), "units": 1, "unit_price": "19.00"}]
     assert told["payments"][0]["status"] == "captured"
+    assert told["payment_without_provider"]["reference"] == "TX-1"
     assert copy["cart"] == [{"product": str(item.variant), "units": 2}]
     assert copy["api_tokens"][0]["begins_with"] == ApiToken.objects.get().token_key
     assert copy["sessions"][0]["ip_address"] == "127.0.0.1"

@@ -18,6 +18,7 @@ from seckill.models import SaleItem
 from shop.models import BuyerLanguage, Variant
 from tests.orders.mails.mail_server import MailServer
 from tests.steps.buying import ADDRESS, buyer_of, plain_order
+from tests.steps.staff import staff_pay_back
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -108,6 +109,7 @@ def test_a_number_that_was_corrected_before_the_mail_left_is_in_the_mail(server:
 def refund(order: Order, amount_minor: int) -> None:
     wish = RefundRequest(refund_id=uuid4(), amount_minor=amount_minor, units_of_line={}, units_back=False)
     assert lifecycle.refund_amount(order_id=order.pk, request=wish) is lifecycle.RefundOutcome.STARTED
+    staff_pay_back(order)
 
 
 def test_each_refund_of_a_part_has_its_own_mail(server: MailServer, order: Order) -> None:
@@ -130,6 +132,7 @@ def test_the_mail_of_the_rest_names_the_rest(server: MailServer, order: Order) -
     refund(order, 1100)
     sent(server)
     lifecycle.refund(order_id=order.pk, units_back=False)
+    staff_pay_back(order)
     text, _ = sent(server)
     assert "We refund CN¥37.00 to you." in text
     assert "That is a part of the CN¥48.00 that you paid." in text

@@ -22,9 +22,10 @@ from orders.refund_records import RefundRequest
 from seckill.models import SaleItem
 from shop.models import Product, StockChange, Variant
 from tests.steps.at_once import run_and_close
-from tests.steps.buying import order_of
+from tests.steps.buying import order_of, status_of
 from tests.steps.paying import message, payment_of, send_webhook
 from tests.steps.shop import make_item
+from tests.steps.staff import staff_pay_back
 from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -376,15 +377,20 @@ def ordinary(buyer: User, product: Product) -> Order:
     return order
 
 
-def test_money_that_staff_return_themselves_is_refunded_at_once(ordinary: Order, shop_manager: User) -> None:
+def test_money_that_staff_return_themselves_is_refunded_once_they_say_so(ordinary: Order, shop_manager: User) -> None:
     assert ask(ordinary, 5000, made_by=shop_manager) is RefundOutcome.STARTED
     refund = Refund.objects.get()
-    assert (refund.status, refund.payment, refund.made_by) == (Refund.Status.REFUNDED, None, shop_manager)
-    assert ordinary.mails.get().refund == refund
+    assert (refund.status, refund.payment, refund.made_by) == (Refund.Status.DUE, None, shop_manager)
+    # No sweep pays it.
     assert tasks.move_refunds() == 0
+    assert not ordinary.mails.exists()
+    assert staff_pay_back(ordinary) == [refund]
+    assert ordinary.mails.get().refund == refund
     assert lifecycle.refund(order_id=ordinary.pk, units_back=False)
     ordinary.refresh_from_db()
-    assert (ordinary.status, ordinary.refunded_minor) == (OrderStatus.REFUNDED, 19800)
+    assert (ordinary.status, ordinary.refunded_minor) == (OrderStatus.REFUND_DUE, 19800)
+    assert len(staff_pay_back(ordinary)) == 1
+    assert status_of(ordinary) == OrderStatus.REFUNDED
 
 
 def stock() -> tuple[int, int]:

@@ -17,7 +17,7 @@ from orders import tasks
 from orders.life import lifecycle
 from orders.life.lifecycle import RefundOutcome
 from orders.models import SOLD, Order, Payment, Refund
-from orders.payments import inbox, late_money, provider_choice
+from orders.payments import inbox, late_money, provider_choice, refunds
 from orders.payments.inbox import EventOutcome
 from orders.payments.provider.interface import (
     Event,
@@ -149,6 +149,17 @@ class PaymentMachine(SaleMachine):
         assert outcome is self.model.refund_some(reservation, refund, amount)
         if outcome is RefundOutcome.STARTED:
             self.model.settle([reservation])
+
+    @rule(taken=SaleMachine.taken_passes, refund=refund_ids)
+    def staff_pay_back(self, taken: tuple[str, int], refund: str) -> None:
+        """Also of another order, or of a payment that the provider pays back: then nothing changes."""
+        known = self.model.refunds.get(refund)
+        if taken[0] in self.model.orders:
+            paid = refunds.paid_by_staff(
+                refund_ids=[UUID(refund)], order_id=self.world.order_id(taken[0]), reference="BACK"
+            )
+            of_this = known is not None and known.reservation == taken[0]
+            assert bool(paid) is (of_this and self.model.paid_by_staff(refund))
 
     @rule(answer=ANSWERS)
     def ask_provider(self, answer: str) -> None:

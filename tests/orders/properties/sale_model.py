@@ -250,7 +250,7 @@ class SaleModel:
         order = self.orders[reservation]
         order.units_back = units_back
         order.settled = order.settled and not units_back
-        return OrderStatus.REFUNDED
+        return OrderStatus.REFUND_DUE
 
     def settle(self, reservations: list[str] | None = None) -> int:
         """Tell the store how orders ended. Returns how many could be told."""

@@ -2,15 +2,19 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from bench.demo.long_lists import load_many
 from bench.demo.past_orders import load_orders
-from orders.models import Mail, Order, Payment, ShippingAddress
+from orders.models import Mail, Order, Payment, RecordedPayment, ShippingAddress
+from orders.models.order import digits_of, letters_and_digits_of
 from orders.staff.order_search import find_orders
 from shop.demo.loading import load_goods
 from shop.models import StockChange, Variant
@@ -63,6 +67,40 @@ def test_a_guest_is_found_by_the_whole_address_in_any_letters() -> None:
     assert order.pk in find_orders(Order.objects.all(), order.email.upper()).values_list("pk", flat=True)
 
 
+@pytest.fixture
+def parcel() -> Order:
+    """An order with everything that people read out or copy."""
+    order = Order.objects.filter(buyer=None)[0]
+    Order.objects.filter(pk=order.pk).update(email="wen.chang@example.org", tracking_number="SF 1234 5678 901")
+    ShippingAddress.objects.filter(order=order).delete()
+    place = {"line1": "x", "city": "x", "postcode": "1", "country": "GB"}
+    ShippingAddress.objects.create(order=order, name="Mary Ann Featherstone", phone="138-1234 5678", **place)
+    RecordedPayment.objects.create(order=order, amount_minor=1, currency="CNY", reference="TX-2026/77")
+    return order
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("13812345678", "138 1234 5678", "+86 138 1234 5678", "0086 13812345678", "12345678"),
+        *("SF12345678901", "sf 1234 5678", "5678901", "Featherstone", "feather", "Mary"),
+        *("wen.chang@example.org", "wen.chang", "TX-2026/77", "2026/77"),
+    ],
+)
+def test_an_order_is_found_by_what_people_read_out(client: Client, parcel: Order, text: str) -> None:
+    assert found(client, "/admin/orders/order/", text) == {parcel.pk}
+
+
+@pytest.mark.parametrize("text", ["1381234567999", "99999", "SF 99", "Feathers tone"])
+def test_another_number_or_name_finds_nothing(client: Client, parcel: Order, text: str) -> None:
+    assert found(client, "/admin/orders/order/", text) == set()
+
+
+def test_an_order_is_found_by_its_reference_at_the_provider(client: Client) -> None:
+    payment = Payment.objects.exclude(provider_reference="")[0]
+    assert found(client, "/admin/orders/order/", payment.provider_reference) == {payment.order_id}
+
+
 @pytest.mark.parametrize("text_of", [lambda o: o.code, lambda o: o.shown_code, lambda o: str(o.number)])
 def test_mails_are_found_by_the_number_of_their_order(client: Client, text_of: Callable[[Order], str]) -> None:
     order = Order.objects.filter(mails__isnull=False)[0]
@@ -81,10 +119,17 @@ def test_events_are_found_by_payment_reference_event_and_order(client: Client) -
 
 
 def test_the_journal_is_found_by_sku_and_by_order(client: Client) -> None:
-    order, variant = Order.objects.all()[0], Variant.objects.filter(stock_changes__isnull=False)[0]
+    order = Order.objects.filter(code__in=StockChange.objects.values("reference"))[0]
+    variant = Variant.objects.filter(stock_changes__isnull=False)[0]
     journal = StockChange.objects.all()
-    assert found(client, "/admin/shop/stockchange/", order.code) == set(
-        journal.filter(reference=order.code).values_list("pk", flat=True)
+    moved = set(journal.filter(reference=order.code).values_list("pk", flat=True))
+    assert moved
+    # As the shop shows it, and as people type it.
+    for text in (order.code, order.shown_code, order.shown_code.lower(), order.shown_code.replace("-", " ")):
+        assert found(client, "/admin/shop/stockchange/", text) == moved, text
+    part = variant.sku[1:-1].lower()
+    assert found(client, "/admin/shop/stockchange/", part) == set(
+        journal.filter(variant__sku__icontains=part).values_list("pk", flat=True)
     )
     assert found(client, "/admin/shop/stockchange/", variant.sku.lower()) == set(
         journal.filter(variant=variant).values_list("pk", flat=True)
@@ -104,6 +149,49 @@ def test_a_search_uses_an_index(query: Any, index: str) -> None:
         # The tables are small, so PostgreSQL would read all of them.
         cursor.execute("SET LOCAL enable_seqscan = off")
     assert index in query.explain()
+
+
+PARTS = [
+    (Order.objects.filter(buyer=None, email__icontains="wen.ch"), "orders_order_guest_parts"),
+    (ShippingAddress.objects.filter(name__icontains="feather"), "orders_address_name_parts"),
+    (
+        ShippingAddress.objects.annotate(digits=digits_of("phone")).filter(digits__contains="38123"),
+        "orders_address_phone_parts",
+    ),
+    (
+        Order.objects.exclude(tracking_number="")
+        .annotate(letters=letters_and_digits_of("tracking_number"))
+        .filter(letters__contains="SF12345"),
+        "orders_order_tracking_parts",
+    ),
+    (RecordedPayment.objects.filter(reference__icontains="2026-99"), "orders_recorded_reference"),
+    (Variant.objects.filter(sku__icontains="MANY-99"), "shop_variant_sku_parts"),
+    (User.objects.filter(email__icontains="xample.or"), "shop_user_email_parts"),
+    (User.objects.filter(username__icontains="feather"), "shop_user_username_parts"),
+]
+
+
+def test_parts_of_texts_are_found_by_indexes() -> None:
+    # Given so many guests that no other index is the shorter way
+    now = timezone.now()
+    Order.objects.bulk_create(
+        Order(
+            email=f"{uuid4().hex}@example.com",
+            tracking_number=uuid4().hex,
+            **{"amount_minor": 1, "currency": "CNY", "status": "paid", "is_invoiced": True},
+            **dict.fromkeys(("reserved_at", "expires_at", "ended_at", "settled_at"), now),
+        )
+        for _ in range(2_000)
+    )
+    with connection.cursor() as cursor:
+        # As autovacuum does it.
+        cursor.execute("SELECT gin_clean_pending_list('orders_order_guest_parts')")
+        cursor.execute("ANALYZE orders_order")
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        # The tables are small; an index that is read whole, in the order of the list, would be shorter.
+        cursor.execute("SET LOCAL enable_indexscan = off")
+    for query, index in PARTS:
+        assert index in query.order_by().values("pk").explain()
 
 
 def test_a_long_list_is_counted_up_to_a_bound(

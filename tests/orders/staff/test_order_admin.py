@@ -237,7 +237,7 @@ def test_a_refund_keeps_the_units_sold_unless_staff_say_otherwise(client: Client
     client.post(ORDERS, received(order))
     response = client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"), follow=True)
     assert messages_on(response)[-1] == "1 order is being refunded."
-    assert status_of(order) == OrderStatus.REFUNDED
+    assert status_of(order) == OrderStatus.REFUND_DUE
     assert left_held_sold(item) == (4, 0, 1)
     assert LogEntry.objects.latest("pk").change_message == "Refunded, units stay sold."
 
@@ -245,7 +245,7 @@ def test_a_refund_keeps_the_units_sold_unless_staff_say_otherwise(client: Client
 def test_a_refund_puts_the_units_back_on_sale_where_staff_say_so(client: Client, order: Order, item: SaleItem) -> None:
     client.post(ORDERS, received(order))
     client.post(ORDERS, chosen("refund_orders", order, confirmed="yes", units_back="yes"))
-    assert status_of(order) == OrderStatus.REFUNDED
+    assert status_of(order) == OrderStatus.REFUND_DUE
     assert left_held_sold(item) == (5, 0, 0)
     assert LogEntry.objects.latest("pk").change_message == "Refunded, units back on sale."
 

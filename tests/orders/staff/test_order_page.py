@@ -17,7 +17,9 @@ from orders.staff.order_page import STEPS
 from seckill.models import SaleItem
 from shop.models import Product, Variant
 from tests.steps.buying import order_of, plain_order, with_address
-from tests.steps.staff import ORDERS, employee, messages_on
+from tests.steps.staff import ORDERS, employee, messages_on, staff_pay_back
+
+PAY_NOW = "Pay this money back to the buyer now, then press “Refund paid back”."
 
 pytestmark = pytest.mark.usefixtures("_manager_signed_in")
 
@@ -115,10 +117,13 @@ def test_a_whole_refund_keeps_the_units_unless_staff_say_otherwise(
     client: Client, order: Order, item: SaleItem, sent: dict[str, str], taken: int
 ) -> None:
     pay(client, order)
-    assert messages_on(ask_refund(client, order, "19.00", reason="broken", **sent)) == ["Refund of 19.00 CNY. broken"]
+    assert messages_on(ask_refund(client, order, "19.00", reason="broken", **sent)) == [
+        "Refund of 19.00 CNY. broken",
+        PAY_NOW,
+    ]
     item.refresh_from_db()
     order.refresh_from_db()
-    assert (item.taken, order.status) == (taken, OrderStatus.REFUNDED)
+    assert (item.taken, order.status) == (taken, OrderStatus.REFUND_DUE)
     assert "broken" in client.get(f"{ORDERS}{order.pk}/change/").content.decode()
 
 
@@ -126,7 +131,10 @@ def test_parts_of_an_order_that_was_sent_are_refunded_until_nothing_is_left(clie
     pay(client, order)
     press(client, order, "ship")
     line = order.lines.get()
-    assert messages_on(ask_refund(client, order, "5.00", **{f"units-{line.pk}": "1"})) == ["Refund of 5.00 CNY."]
+    assert messages_on(ask_refund(client, order, "5.00", **{f"units-{line.pk}": "1"})) == [
+        "Refund of 5.00 CNY.",
+        PAY_NOW,
+    ]
     order.refresh_from_db()
     assert (order.status, order.refunded_minor) == (OrderStatus.SHIPPED, 500)
     for amount in ("14.01", "0", "-1", "1.001"):
@@ -134,7 +142,7 @@ def test_parts_of_an_order_that_was_sent_are_refunded_until_nothing_is_left(clie
         assert "Enter an amount above zero, and at most 14.00 CNY." in page, amount
     ask_refund(client, order, "14.00")
     order.refresh_from_db()
-    assert (order.status, order.refunded_minor) == (OrderStatus.REFUNDED, 1900)
+    assert (order.status, order.refunded_minor) == (OrderStatus.REFUND_DUE, 1900)
 
 
 def test_a_refund_form_that_is_sent_twice_refunds_once(client: Client, order: Order) -> None:
@@ -272,6 +280,7 @@ def test_a_part_that_was_refunded_before_shipping_is_not_sent(client: Client, bu
     # And so do the list, the page that asks before shipping, the mails and the buyer's page
     for page in (ORDERS, step_url(order, "ship")):
         assert re.search(r"2 × Longjing tea(?!, 1 × Pot)", client.get(page).content.decode())
+    staff_pay_back(order)
     assert lifecycle.ship(order_id=order.pk)
     subjects = [message.subject for message in map(message_of, order.mails.order_by("pk")) if message]
     assert subjects == ["Refund: 1 × Longjing tea, 1 × Pot", "On its way: 2 × Longjing tea"]

@@ -15,7 +15,7 @@ from seckill import ledger
 from seckill.ledger_words import Published
 from seckill.models import LatePayment, Sale, SaleItem
 from seckill.store.client import StoreUnreachable
-from shop.models import Product
+from shop.models import Product, StockChange
 from tests.steps.buying import reserve
 from tests.steps.shop import make_item, make_product
 from tests.steps.staff import employee, form_of, messages_on
@@ -46,11 +46,13 @@ def test_publishing_asks_first(as_manager: Client, draft: SaleItem) -> None:
     assert ledger.read(item_id=draft.pk) is None
 
 
-def test_a_published_sale_has_its_terms_in_the_store(as_manager: Client, draft: SaleItem) -> None:
+def test_a_published_sale_has_its_terms_in_the_store(as_manager: Client, draft: SaleItem, shop_manager: User) -> None:
     response = as_manager.post(publish_page(draft.sale), follow=True)
     assert messages_on(response) == ["“Spring sale” is published."]
     counters = counters_of(draft)
     assert (counters.quantity, counters.left) == (5, 5)
+    # The journal of the stock says who took the units.
+    assert StockChange.objects.get(kind=StockChange.Kind.TO_SALE).made_by == shop_manager
 
 
 def test_a_second_publish_changes_nothing_and_says_so(as_manager: Client, item: SaleItem, store: Any) -> None:

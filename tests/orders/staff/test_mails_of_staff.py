@@ -1,0 +1,86 @@
+"""Staff read the text of a mail and send it again, as a message of its own; the order's history says who did so."""
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core import mail as outgoing
+from django.test import Client
+
+from orders import tasks
+from orders.life import lifecycle
+from orders.models import Mail, Order
+from seckill.models import SaleItem
+from tests.steps.buying import order_of, with_address
+from tests.steps.staff import MAILS, ORDERS, employee, messages_on
+
+pytestmark = pytest.mark.usefixtures("_manager_signed_in")
+
+
+@pytest.fixture
+def sent(buyer: User, item: SaleItem) -> Mail:
+    """The confirmation of a payment, which has left."""
+    with_address(buyer)
+    order = order_of(item, buyer)
+    lifecycle.pay(order_id=order.pk)
+    assert tasks.send_mails() == 1
+    return Mail.objects.get()
+
+
+def page_of(mail: Mail) -> str:
+    return f"{MAILS}{mail.pk}/change/"
+
+
+def again(client: Client, mail: Mail) -> Any:
+    return client.post(f"{MAILS}{mail.pk}/again/", follow=True)
+
+
+def test_the_page_of_a_mail_shows_its_text(client: Client, sent: Mail) -> None:
+    page = client.get(page_of(sent)).content.decode()
+    assert "Payment received: 1 × Longjing tea" in page
+    assert "We have received your payment of CN¥19.00." in page
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_the_link_of_a_guest_is_not_shown(client: Client, sent: Mail, language: str) -> None:
+    Order.objects.update(buyer=None, email="guest@example.com", language="zh-hans")
+    order = Order.objects.get()
+    client.cookies[settings.LANGUAGE_COOKIE_NAME] = language
+    page = client.get(page_of(sent)).content.decode()
+    assert order.shown_code in page
+    assert order.get_absolute_url().rpartition("/orders/")[2] not in page
+    assert f"{settings.SHOP_URL}/" not in page
+
+
+def test_a_mail_that_was_sent_is_sent_again_after_a_question(client: Client, sent: Mail) -> None:
+    # Given a mail that the buyer does not find
+    url = f"{MAILS}{sent.pk}/again/"
+    assert url in client.get(page_of(sent)).content.decode()
+    question = client.get(url).content.decode()
+    assert "buyer@example.com gets this mail again: confirmation." in question
+    assert tasks.send_mails() == 0
+    # When staff send it again
+    assert messages_on(again(client, sent)) == ["The mail will be sent in a moment."]
+    assert messages_on(again(client, sent)) == ["The mail is due anyway."]
+    # Then it leaves once, and mail programs show it beside the first one
+    assert tasks.send_mails() == 1
+    first, second = outgoing.outbox
+    assert first.subject == second.subject
+    assert first.extra_headers["Message-ID"] != second.extra_headers["Message-ID"]
+    history = client.get(f"{ORDERS}{sent.order_id}/history/").content.decode()
+    assert "Mail sent again: confirmation, to buyer@example.com." in history
+
+
+def test_a_mail_that_is_true_no_more_is_not_sent_again(client: Client, sent: Mail) -> None:
+    Mail.objects.update(kind=Mail.Kind.EXPIRED)
+    assert messages_on(again(client, sent)) == ["No longer applies: the order has moved on."]
+    assert tasks.send_mails() == 0
+    assert "No longer applies" in client.get(page_of(sent)).content.decode()
+
+
+def test_who_may_only_look_sends_nothing(client: Client, sent: Mail) -> None:
+    client.force_login(employee("view_order"))
+    assert f"{MAILS}{sent.pk}/again/" not in client.get(page_of(sent)).content.decode()
+    assert client.post(f"{MAILS}{sent.pk}/again/").status_code == 403
+    assert tasks.send_mails() == 0

@@ -1,0 +1,108 @@
+"""The admin speaks plain words in both languages, looks like the shop, and calls each thing by one name."""
+
+import re
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone, translation
+
+from orders.models import OrderStatus
+from seckill.changes.texts import request_text
+from seckill.models import SaleChange, SaleItem
+from tests.steps.buying import plain_order
+from tests.steps.staff import ORDERS, admin_page, employee
+from web.sidebar import NAVIGATION
+
+GROUPS: list[Any] = list(NAVIGATION)
+ENTRIES = [entry for group in GROUPS for entry in group["items"]]
+LANGUAGES = ["en", "zh-hans"]
+
+
+@pytest.fixture(params=LANGUAGES)
+def language(request: pytest.FixtureRequest, as_manager: Client) -> str:
+    """The manager reads this one."""
+    as_manager.cookies[settings.LANGUAGE_COOKIE_NAME] = request.param
+    language: str = request.param
+    return language
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: str(entry["icon"]))
+def test_a_page_has_the_name_that_leads_to_it(as_manager: Client, language: str, entry: dict[str, Any]) -> None:
+    page = as_manager.get(str(entry["link"]))
+    with translation.override(language):
+        title = str(entry["title"])
+        assert str(page.context["title"]) == title
+    html = page.content.decode()
+    assert re.search(rf"<title>\s*{re.escape(title)} \|", html)
+    # Also in the line at the top.
+    assert re.search(rf'tracking-tight">\s*{re.escape(title)}\s*</', html)
+
+
+def test_the_admin_has_logo_and_colours_of_the_shop(as_manager: Client) -> None:
+    page = as_manager.get("/admin/").content.decode()
+    assert "shop/logo" in page.partition("</head>")[2]
+    assert re.search(r"--color-primary-600: *rgb\(179, *36, *31\)", page)
+
+
+def test_the_language_is_chosen_in_the_admin(as_manager: Client) -> None:
+    page = as_manager.get(ORDERS).content.decode()
+    assert 'name="language" type="hidden" value="zh-hans"' in page
+    answer = as_manager.post("/i18n/setlang/", {"language": "zh-hans", "next": ORDERS})
+    assert answer["Location"] == ORDERS
+    assert '<html lang="zh-hans"' in as_manager.get(ORDERS).content.decode()
+
+
+def test_what_staff_may_not_do_stays_in_the_admin(client: Client, buyer: User) -> None:
+    client.force_login(employee("view_order"))
+    page = client.get(f"/admin/auth/user/{buyer.pk}/change/")
+    assert page.status_code == 403
+    html = page.content.decode()
+    assert "Your account may not do this" in html
+    # The sidebar with what one may do.
+    assert f'href="{ORDERS}"' in html
+    # A buyer, who is not of the staff, sees nothing of the admin.
+    client.force_login(buyer)
+    assert f'href="{ORDERS}"' not in client.get(f"/admin/auth/user/{buyer.pk}/change/", follow=True).content.decode()
+
+
+def test_an_empty_list_says_what_to_do(as_manager: Client, language: str) -> None:
+    page = as_manager.get(ORDERS, {"q": "nothing like it"}).content.decode()
+    assert "yielded into" not in page
+    words = {"en": "Nothing was found", "zh-hans": "没有找到"}
+    assert words[language] in page
+
+
+def test_times_have_one_style_in_each_language(as_manager: Client, language: str, item: SaleItem, buyer: User) -> None:
+    moment = timezone.now().replace(microsecond=0)
+    order = plain_order(item.variant, buyer, 1, 1900, status=OrderStatus.PAID, ended_at=moment)
+    shown = f"{timezone.localtime(moment):%Y-%m-%d %H:%M:%S}"
+    assert shown in as_manager.get(admin_page(order)).content.decode()
+    created = f"{timezone.localtime(order.created_at):%Y-%m-%d %H:%M:%S}"
+    for page in (ORDERS, admin_page(buyer)):
+        assert created in as_manager.get(page).content.decode(), page
+
+
+def test_one_style_of_money(as_manager: Client, item: SaleItem, buyer: User) -> None:
+    order = plain_order(item.variant, buyer, 1, 1900)
+    for page in (ORDERS, admin_page(order), admin_page(buyer)):
+        html = as_manager.get(page).content.decode()
+        assert "19.00 CNY" in html
+        assert "CN¥" not in html
+
+
+def test_unsold_units_come_back_in_chinese_too() -> None:
+    change = SaleChange(kind=SaleChange.Kind.RETURN_UNSOLD, units=37)
+    with translation.override("zh-hans"):
+        assert request_text(change) == "退回 37 件未售出的商品"
+
+
+def test_a_table_in_another_encoding_is_named_in_words(as_manager: Client) -> None:
+    file = SimpleUploadedFile("table.csv", "slug\nthé".encode("latin-1"), "text/csv")
+    answer = as_manager.post("/admin/shop/product/import/", {"format": "0", "resource": "0", "import_file": file})
+    html = answer.content.decode()
+    assert "UnicodeDecodeError" not in html
+    assert "UTF-8" in html
