@@ -83,6 +83,12 @@ class Contents:
         return sum(line.amount_minor for line in self.sold_lines)
 
     @property
+    def has_tax(self) -> bool:
+        """Whether a price includes a tax."""
+        rates = (line.variant.product.tax_rate for line in self.sold_lines)
+        return any(rate and rate.percent for rate in rates)
+
+    @property
     def weight_grams(self) -> int:
         return sum(line.units * line.variant.weight_grams for line in self.sold_lines)
 

@@ -140,7 +140,7 @@ def test_the_mail_of_the_rest_names_the_rest(server: MailServer, order: Order) -
     [
         (Mail.Kind.PAID, OrderStatus.PAID, ["感谢您的订单", "商品", "合计", "含 13% 税", "收货地址", "订单号"]),
         (Mail.Kind.SHIPPED, OrderStatus.SHIPPED, ["您的订单已发货", "运单号"]),
-        (Mail.Kind.EXPIRED, OrderStatus.EXPIRED, ["您的订单已过期"]),
+        (Mail.Kind.EXPIRED, OrderStatus.EXPIRED, ["订单已关闭（超时未付款）"]),
         (Mail.Kind.REFUNDED, OrderStatus.REFUNDED, ["您的退款", "我们已将 ¥48.00"]),
     ],
 )

@@ -196,7 +196,7 @@ def test_without_signing_in_every_page_of_the_account_leads_to_the_sign_in_page(
 def test_a_page_of_the_account_is_kept_by_no_cache_and_is_chinese_throughout(as_buyer: Client, path: str) -> None:
     assert "no-store" in as_buyer.get(f"/accounts/{path}").get("Cache-Control", "no-store")
     page = as_buyer.get(f"/zh-hans/accounts/{path}").content.decode()
-    assert 'aria-label="我的账户"' in page
+    assert 'aria-label="我的账号"' in page
     main = page.split("<main")[1].split("</main>")[0]
     for words in ("Password", "Address", "Session", "Save", "Change", "Delete", "你"):
         assert words not in main.replace("API", "")
