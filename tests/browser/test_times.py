@@ -26,7 +26,10 @@ def clock(at: datetime, zone: str) -> str:
 
 @pytest.mark.parametrize(
     ("prefix", "words"),
-    [("", r"{0}–.*{1} \(your time\) · .*{2}–.*{3} \(UTC\)"), ("/zh-hans", "{0}–.*{1}（您当地时间） · .*{2}–.*{3}（UTC）")],
+    [
+        ("", r"{0}–.*{1} \(your time\) · .*{2}–.*{3} \(UTC\)"),
+        ("/zh-hans", "{0}–.*{1}（您当地时间） · .*{2}–.*{3}（UTC）"),
+    ],
 )
 def test_a_visitor_far_away_reads_the_own_time_first_and_nothing_moves(
     live_shop: str, browser: Browser, item: SaleItem, prefix: str, words: str

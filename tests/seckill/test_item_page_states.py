@@ -225,6 +225,7 @@ def test_these_refusals_may_be_tried_again(script: Script, code: str) -> None:
 KNOWN = {"limitIsKnown": True}
 REFUSED_BY_PAUSE = {"refusal": refusal("paused"), "retryable": True, "message": message("refused")}
 WITHOUT_UNITS = {"refusal": refusal("held_by_others"), "retryable": True, "message": message("refused")}
+AT_THE_LIMIT = {"refusal": refusal("limit_reached"), "message": message("refused", code="limit_reached")}
 UNITS_CAME_BACK = {"refusal": refusal("units_back"), "message": message("", "units_back")}
 ENDED = {"message": message("refused", "reservation_ended")}
 UNKNOWN_CODE = message("refused", code="odd", title="Odd", detail="So odd.")
@@ -403,6 +404,11 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         },
     ),
     "but not over a refusal": (WITHOUT_UNITS, {"type": "hold_seen", "hold": BOUGHT}, {}),
+    "at the limit the refusal leads to it": (
+        AT_THE_LIMIT,
+        {"type": "hold_seen", "hold": {**BOUGHT, "order": "7"}},
+        {"message": message("refused", code="limit_reached", order="7")},
+    ),
     "nor over a reservation": ("reserved", {"type": "hold_seen", "hold": BOUGHT}, {}),
     "another tab says the limit": (
         {},

@@ -117,6 +117,8 @@ export class Card {
   textOf(message, limit) {
     const { texts, sale: { ordersUrl, signInUrl } } = this;
     const myOrders = { href: ordersUrl, label: texts.reserved.my_orders };
+    const viewOrder = { href: `${ordersUrl}${message.order}/`, label: texts.reserved.view_order };
+    const orderLinks = message.order ? [viewOrder, myOrders] : [myOrders];
     switch (message.kind) {
       case "scheduled":
         return { title: texts.scheduled.title, detail: fill(texts.scheduled.detail, { units: message.units, product: this.name }) };
@@ -125,11 +127,9 @@ export class Card {
       case "retrying":
         return retryingText(message, texts);
       case "refused":
-        return { ...refusedText(message, limit, texts), links: CODES_WITH_ORDERS.includes(message.code) ? [myOrders] : [] };
-      case "reserved": {
-        const viewOrder = { href: `${ordersUrl}${message.order}/`, label: texts.reserved.view_order };
-        return { ...this.reservedText(message), links: message.order ? [viewOrder, myOrders] : [myOrders] };
-      }
+        return { ...refusedText(message, limit, texts), links: CODES_WITH_ORDERS.includes(message.code) ? orderLinks : [] };
+      case "reserved":
+        return { ...this.reservedText(message), links: orderLinks };
       case "reservation_ended":
         return { ...texts.reservation_ended, links: [myOrders] };
       case "no_answer":

@@ -181,6 +181,7 @@ export class Item {
       this.sale.askMe();
       this.tellOtherTabs({});
     }
+    if (code === "limit_reached") this.sale.askMe();
   }
 
   // The buyer's other tabs show the same.
