@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from orders.cart.cart_lines import UNITS_MAX
 from orders.models import Cart, CartLine
+from shop.catalogue.offering import stock_text
 from shop.models import Variant
 
 
@@ -37,6 +38,11 @@ class ShownLine:
     @property
     def amount_minor(self) -> int:
         return self.units * self.unit_price_minor
+
+    @property
+    def stock_text(self) -> str:
+        """What the page of the product says of the stock."""
+        return stock_text(self.left)
 
     @property
     def changes(self) -> list[LineChange]:

@@ -21,6 +21,11 @@ if (document.getElementById("page")?.dataset.public !== undefined && !document.g
   if (buyer) askMeUntilAnswered().then(showInHeader, () => {});
 }
 
+// A choice that needs no button.
+for (const choice of document.querySelectorAll("[data-submits]")) {
+  choice.addEventListener("change", () => choice.form.requestSubmit());
+}
+
 // A hidden page sends no requests.
 document.addEventListener("htmx:beforeRequest", (event) => { if (document.hidden) event.preventDefault(); });
 

@@ -1,6 +1,6 @@
 // Before a page is shown: whether somebody seems to be signed in decides which parts of a public one are visible, times
-// are also written in the visitor's own zone, and the home page goes on to the home page in the language that was chosen, or on a first visit in that of the browser. The
-// server does so for a choice; but this page may come from a cache. Not a module: those run later.
+// are also written in the visitor's own zone, and a public page without a language in its address goes on to the same
+// page in the language that was chosen, or else in that of the browser. Not a module: those run later.
 "use strict";
 
 {
@@ -10,7 +10,7 @@
 
   const subtag = (code) => code.toLowerCase().split("-")[0];
   const alternates = [...document.querySelectorAll("link[rel=alternate]")];
-  if (location.pathname === "/") {
+  if (alternates.length && new URL(alternates.at(-1).href).pathname === location.pathname) {
     const chosen = document.cookie.match(/(?:^|; )django_language=([^;]+)/)?.[1];
     const codes = alternates.map((link) => subtag(link.hreflang));
     const wanted = (chosen ? [chosen] : navigator.languages).map(subtag).find((code) => codes.includes(code));

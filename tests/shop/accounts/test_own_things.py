@@ -157,14 +157,15 @@ def test_a_token_of_somebody_else_is_404(client: Client, buyer: User, stranger: 
 
 
 def test_a_session_is_ended_from_another_browser(client: Client, buyer: User) -> None:
-    phone = Client(headers={"User-Agent": "Phone/1.0"})
+    phone = Client(headers={"User-Agent": "Mozilla/5.0 (Linux; Android 15) Chrome/130.0 Mobile Safari/537.36"})
     tablet = Client(headers={"User-Agent": "Tablet/1.0"})
     for browser in (client, phone, tablet):
         sign_in(browser, login="buyer", password="buyer-password")
     page = client.get("/accounts/sessions/").content.decode()
-    assert "Phone/1.0" in page
+    assert "Chrome on Android" in page
+    assert "Mozilla" not in page
     assert page.count("This browser") == 1
-    session = UserSession.objects.get(user_agent="Phone/1.0")
+    session = UserSession.objects.get(user_agent__contains="Android")
     client.post(f"/accounts/sessions/{session.pk}/end/")
     assert [is_signed_in(browser) for browser in (client, phone, tablet)] == [True, False, True]
     client.post("/accounts/sessions/")
