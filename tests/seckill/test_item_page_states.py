@@ -93,9 +93,9 @@ FOLLOWED = {"type": "followed", "reservation": BOUGHT, "quietly": False}
 STEPS = ("idle", "scheduled", "reserving", "reserved")
 TABLE: list[tuple[Event, str]] = [
     ({"type": "pressed", "phase": "upcoming", "units": 1}, "scheduled  idle       reserving  scheduled"),
-    ({"type": "pressed", "phase": "open", "units": 1}, "reserving  reserving  reserving  reserving"),
-    ({"type": "pressed", "phase": "paused", "units": 1}, "idle       reserving  reserving  reserving"),
-    ({"type": "pressed", "phase": "ended", "units": 1}, "idle       reserving  reserving  reserving"),
+    ({"type": "pressed", "phase": "open", "units": 1}, "reserving  scheduled  reserving  reserving"),
+    ({"type": "pressed", "phase": "paused", "units": 1}, "idle       scheduled  reserving  reserving"),
+    ({"type": "pressed", "phase": "ended", "units": 1}, "idle       scheduled  reserving  reserving"),
     ({"type": "units_chosen", "units": 1}, "idle       scheduled  reserving  reserved"),
     ({"type": "turn_came"}, "idle       reserving  reserving  reserved"),
     (LOADED, "idle       -          -          -"),
@@ -173,7 +173,7 @@ NO_MORE = {"remaining": 0, "max": 3}
         ({}, "paused", "paused", True),
         ({}, "ended", "ended", True),
         ({"step": "scheduled"}, "upcoming", "scheduled", False),
-        ({"step": "scheduled"}, "open", "reserve", False),
+        ({"step": "scheduled"}, "open", "reserving", True),
         ({"step": "reserving"}, "open", "reserving", True),
         ({"step": "reserving"}, "ended", "reserving", True),
         ({"step": "reserved"}, "open", "more", False),

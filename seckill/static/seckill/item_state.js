@@ -39,7 +39,7 @@ const button = (text, off = false) => ({ text, off, hidden: false });
 export function buttonOf({ step, availability, limit, retryable }, phase) {
   if (step === "reserved") return { ...button("more"), hidden: !limit.remaining };
   if (step === "reserving") return button("reserving", true);
-  if (step === "scheduled") return button(phase === "upcoming" ? "scheduled" : "reserve");
+  if (step === "scheduled") return phase === "upcoming" ? button("scheduled") : button("reserving", true);
   if (phase === "upcoming") return button("schedule");
   if (phase !== "open") return button(phase, true);
   if (availability === "sold_out") return button("sold_out", true);
