@@ -4,7 +4,7 @@ Public pages are the same for everybody and show none.
 """
 
 import time
-from typing import Any
+from collections.abc import Iterator
 
 from django.contrib.messages.storage.base import Message
 from django.contrib.messages.storage.fallback import FallbackStorage
@@ -20,9 +20,8 @@ class FreshMessages(FallbackStorage):
     def add(self, level: int, message: str, extra_tags: str | None = "") -> None:
         super().add(level, message, f"{extra_tags or ''}{MARK}{int(time.time())}")
 
-    def _get(self, *args: Any, **kwargs: Any) -> tuple[list[Message], bool]:
-        found, all_retrieved = super()._get(*args, **kwargs)
-        return [message for message in found or [] if is_fresh(message)], all_retrieved
+    def __iter__(self) -> Iterator[Message]:
+        return (message for message in super().__iter__() if is_fresh(message))
 
 
 def is_fresh(message: Message) -> bool:

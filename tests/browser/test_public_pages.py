@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -188,6 +189,12 @@ def test_an_open_page_asks_one_call_for_all_items_and_rests_while_it_is_hidden(
         hide(False)
 
 
+def note(sent: list[str], name: str, call: Request) -> None:
+    """Who asked to reserve."""
+    if "/reservations/" in call.url:
+        sent.append(name)
+
+
 def test_whoever_waited_for_the_opening_is_not_behind_whoever_presses_after_it(
     live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, rival: User, product: Product
 ) -> None:
@@ -203,13 +210,14 @@ def test_whoever_waited_for_the_opening_is_not_behind_whoever_presses_after_it(
         route.fulfill(response=answer, body=json.dumps(body))
 
     # A buyer with the last of the turns, who waits, and a rival with the first, who does not
-    pages, sent = [], []
+    pages: list[Page] = []
+    sent: list[str] = []
     for name, user, turn in (("buyer", buyer, 0.99), ("rival", rival, 0.0)):
         page = browser.new_context(locale="en-GB").new_page()
         page.route("**/live/", in_a_crowd)
         page.add_init_script(f"Math.random = () => {turn}")
         sign_in(page.context, user)
-        page.on("request", lambda call, name=name: sent.append(name) if "/reservations/" in call.url else None)
+        page.on("request", partial(note, sent, name))
         page.goto(f"{live_shop}/sales/{item.sale_id}/")
         pages.append(page)
     waits, presses = pages

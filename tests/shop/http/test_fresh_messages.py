@@ -5,7 +5,6 @@ import time
 import pytest
 from django.test import Client
 
-from shop.http import fresh_messages
 from tests.steps.accounts import sign_up
 from tests.steps.staff import messages_on
 
@@ -26,5 +25,5 @@ def test_a_message_that_could_not_be_shown_in_time_is_not_shown(
 ) -> None:
     sign_up(client)
     later = time.time() + 25 * 60
-    monkeypatch.setattr(fresh_messages.time, "time", lambda: later)
+    monkeypatch.setattr("shop.http.fresh_messages.time.time", lambda: later)
     assert messages_on(client.get("/orders/")) == []
