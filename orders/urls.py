@@ -4,7 +4,7 @@ from orders.account import pages as account_pages
 from orders.cart import pages as cart_pages
 from orders.checkout import pages as checkout_pages
 from orders.invoices import pages as invoice_pages
-from orders.pages import delivery_page, guest_orders, my_orders
+from orders.pages import delivery_page, guest_orders, my_orders, order_list
 from orders.payments.simulated import pages as simulated_pages
 
 urlpatterns = [
@@ -17,7 +17,7 @@ urlpatterns = [
     path("cart/add/", cart_pages.add, name="cart-add"),
     path("cart/add/confirm/", cart_pages.confirm_add, name="cart-add-confirm"),
     path("checkout/", checkout_pages.checkout, name="checkout"),
-    path("orders/", my_orders.orders, name="orders"),
+    path("orders/", order_list.orders, name="orders"),
     path("orders/find/", guest_orders.find, name="order-find"),
     path("orders/guest/<str:signed>/", guest_orders.order, name="guest-order"),
     path("orders/guest/<str:signed>/address/", guest_orders.address, name="guest-order-address"),
@@ -28,6 +28,7 @@ urlpatterns = [
     path("orders/guest/<str:signed>/invoice/<int:document_id>/", guest_orders.invoice, name="guest-order-note"),
     path("orders/guest/<str:signed>/invoice/<int:document_id>.pdf", guest_orders.invoice_file, name="guest-note-pdf"),
     path("orders/<uuid:number>/", my_orders.order, name="order"),
+    path("orders/<uuid:number>/again/", order_list.again, name="order-again"),
     path("orders/<uuid:number>/invoice/", invoice_pages.page, name="order-invoice"),
     path("orders/<uuid:number>/invoice.pdf", invoice_pages.pdf, name="order-invoice-pdf"),
     path("orders/<uuid:number>/invoice/<int:document_id>/", invoice_pages.page, name="order-note"),

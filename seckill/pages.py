@@ -30,6 +30,7 @@ from shop.http.public_answers import public_page
 from shop.http.rate_limits import LimitReached
 from shop.languages.language_choice import chosen_language
 from shop.languages.page_language import language_of_path, path_in
+from shop.templatetags.amounts import money
 from shop.times.timestamps import now_ms, to_ms
 
 # The home page shows the next sales; the API lists all of them.
@@ -81,6 +82,7 @@ def sale(request: HttpRequest, pk: int) -> HttpResponse:
         "closes_ms": to_ms(shown.closes_at),
         "pass_lead_ms": settings.SECKILL_PASS_LEAD_SECONDS * 1000,
         "offers": offers,
+        "summary": " · ".join(f"{offer.item.product} {money(offer.item.price_minor)}" for offer in offers),
         "store_unreachable": any(offer.counters is None for offer in offers),
         "sign_in_url": sign_in_url(request.path),
         "texts": sale_page_texts(),

@@ -287,8 +287,8 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")
 ]
 AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
-LOGIN_URL = "account_login"
-LOGIN_REDIRECT_URL = "home"
+LOGIN_URL, LOGIN_REDIRECT_URL = "account_login", "home"
+MESSAGE_STORAGE = "shop.http.fresh_messages.FreshMessages"
 
 ACCOUNT_ADAPTER = "shop.accounts.allauth_adapter.AccountAdapter"
 ACCOUNT_FORMS = {

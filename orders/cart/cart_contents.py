@@ -7,6 +7,7 @@ from enum import StrEnum
 from orders.cart.cart_holder import merged_lines
 from orders.cart.cart_lines import UNITS_MAX
 from orders.models import Cart, CartLine
+from shop.catalogue.offering import stock_text
 from shop.models import Variant
 
 
@@ -38,6 +39,11 @@ class ShownLine:
     @property
     def amount_minor(self) -> int:
         return self.units * self.unit_price_minor
+
+    @property
+    def stock_text(self) -> str:
+        """What the page of the product says of the stock."""
+        return stock_text(self.left)
 
     @property
     def changes(self) -> list[LineChange]:
@@ -82,6 +88,12 @@ class Contents:
     @property
     def total_minor(self) -> int:
         return sum(line.amount_minor for line in self.sold_lines)
+
+    @property
+    def has_tax(self) -> bool:
+        """Whether a price includes a tax."""
+        rates = (line.variant.product.tax_rate for line in self.sold_lines)
+        return any(rate and rate.percent for rate in rates)
 
     @property
     def weight_grams(self) -> int:

@@ -46,7 +46,7 @@ class OrderStatus(models.TextChoices):
     EXPIRED = "expired", _("expired")
     CANCELLED = "cancelled", _("cancelled")
     REJECTED = "rejected", _("rejected")
-    REFUND_DUE = "refund_due", _("refund due")
+    REFUND_DUE = "refund_due", _("refund on its way")
     REFUNDED = "refunded", _("refunded")
 
 

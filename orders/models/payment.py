@@ -25,7 +25,7 @@ class Payment(models.Model):
         PENDING = "pending", _("pending")
         CAPTURED = "captured", _("captured")
         FAILED = "failed", _("failed")
-        REFUND_DUE = "refund_due", _("refund due")
+        REFUND_DUE = "refund_due", _("refund on its way")
         REFUNDED = "refunded", _("refunded")
 
     id = models.UUIDField(_("payment"), primary_key=True, default=uuid.uuid4, editable=False)

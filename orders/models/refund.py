@@ -34,7 +34,7 @@ class Refund(models.Model):
     """
 
     class Status(models.TextChoices):
-        DUE = "due", _("refund due")
+        DUE = "due", _("refund on its way")
         REFUNDED = "refunded", _("refunded")
         FAILED = "failed", _("refund failed")
 

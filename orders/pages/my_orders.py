@@ -1,4 +1,4 @@
-"""The buyer's own pages: my orders, one order with its buttons, and a reservation whose order is not created yet.
+"""The buyer's own pages: one order with its buttons, and a reservation whose order is not created yet.
 
 Everything works without JavaScript. `orders/pages/guest_orders.py` shows the same of a guest's order.
 """
@@ -10,7 +10,6 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -40,21 +39,9 @@ from seckill.store.client import StoreUnreachable
 from shop.languages.buyer_language import remember_language
 from shop.languages.page_language import path_in
 
-PAGE_SIZE = 20
 # Without JavaScript: while an event of the provider is awaited, and while a refund is.
 RELOAD_SOON_SECONDS = 5
 RELOAD_LATER_SECONDS = 30
-
-
-@never_cache
-@login_required
-@require_safe
-def orders(request: HttpRequest) -> HttpResponse:
-    own = with_pictures(Order.objects.filter(buyer_id=request.user.pk))
-    page = Paginator(own, PAGE_SIZE).get_page(request.GET.get("page"))
-    awaiting = any(order.status == OrderStatus.AWAITING_PAYMENT for order in page)
-    template = "orders/_orders.html" if request.htmx else "orders/orders.html"  # type: ignore[attr-defined]
-    return render(request, template, {"page": page, "awaiting": awaiting})
 
 
 @never_cache

@@ -62,7 +62,8 @@ class SaleLiveSerializer(serializers.Serializer[Any]):
     server_time = TimeField()
     poll_after_ms = serializers.IntegerField(help_text="When to ask again. It differs from answer to answer.")
     opening_spread_ms = serializers.IntegerField(
-        help_text="A page that waits for the opening reserves at a moment by chance within this time after it."
+        help_text="A page that waits for the opening reserves at a moment by chance within the first half of this "
+        "time after it; a press in this time within the second half."
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.http import quote_etag
 
 from seckill.ledger import Counters
+from seckill.live.opening import SPREAD_MS_MAX
 from seckill.phase import Phase
 from shop.times.timestamps import rfc3339
 
@@ -43,12 +44,14 @@ def sale_live_body(
         "items": [{"id": item_id, **item_figures(counters)} for item_id, counters in items],
         "server_time": rfc3339(now_ms),
         "poll_after_ms": jitter_ms(shortest_ms, now_ms=now_ms),
-        "opening_spread_ms": opening_spread_ms if waits_for_opening(items) else 0,
+        "opening_spread_ms": opening_spread_ms if is_opening(items) else 0,
     }
 
 
-def waits_for_opening(items: Sequence[tuple[int, Counters | None]]) -> bool:
-    return any(counters is not None and counters.phase is Phase.UPCOMING for _item_id, counters in items)
+def is_opening(items: Sequence[tuple[int, Counters | None]]) -> bool:
+    """Whether pages wait for an item, or take their turns after it has opened."""
+    known = [counters for _item_id, counters in items if counters is not None]
+    return any(counters.now_ms < counters.opens_ms + SPREAD_MS_MAX for counters in known)
 
 
 def item_figures(counters: Counters | None) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 If all pages called in one millisecond, the calls would queue in the web server, in a random order; the last would be
 answered after `pages / calls per second`. If each page picks a random moment within that time instead, the last answer
 comes no later, and the server can answer other calls meanwhile. So the spread follows from the number of pages: where
-few pages wait, it is 0.
+few pages wait, it is 0. Pages that waited take its first half and presses in this time its second: nobody is overtaken
+for having waited (`turnMs` in seckill/static/seckill/item.js).
 """
 
 import time

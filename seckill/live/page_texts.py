@@ -107,7 +107,7 @@ def stock_texts() -> dict[str, str]:
         "available": _("{left} of {quantity} left"),
         "held_by_others": _("None of {quantity} left right now"),
         "held": _("{held} awaiting payment"),
-        "sold_out": _("All {quantity} sold"),
+        "sold_out": _("Sold out"),
         "unlimited": _("Unlimited stock"),
         "unavailable": _("We cannot show the stock right now"),
     }

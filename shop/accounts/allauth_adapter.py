@@ -49,6 +49,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             count_sign_up(request)
         return True
 
+    def get_signup_redirect_url(self, request: HttpRequest) -> str:
+        """Where a new buyer was not on the way to something: the page that says that a mail is waiting."""
+        return reverse("account")
+
     def clean_username(self, username: str, shallow: bool = False) -> str:
         """A name that looks like an address could be another person's, and would stand before it at sign-in."""
         if "@" in username:

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
 
+from shop.accounts.browser_names import browser_name
 from shop.times.zone import named_time
 
 # The facts that allauth gives for a mail, for example `email` and `password_reset_url`.
@@ -156,7 +157,7 @@ def change(facts: Facts, subject: str, sentence: str) -> AccountMailText:
         facts=[
             (_("When"), named_time(facts["timestamp"])),
             (_("IP address"), facts["ip"]),
-            (_("Browser"), facts["user_agent"]),
+            (_("Browser"), browser_name(facts["user_agent"])),
         ],
         button=_("Your account"),
         url=settings.SHOP_URL + reverse("account"),

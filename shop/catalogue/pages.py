@@ -17,7 +17,9 @@ from shop.databases.replica import may_lag, reading_alias
 from shop.http.problems import limit_reached
 from shop.http.public_answers import public_page
 from shop.http.rate_limits import LimitReached
-from shop.models import Category
+from shop.languages.columns import in_all_languages
+from shop.models import Category, Product, Variant
+from shop.models.catalogue import split_options
 from shop.search.query import QUERY_CHARACTERS_MAX
 from shop.search.search_limit import count_search
 
@@ -126,6 +128,22 @@ def page_number(request: HttpRequest) -> int:
     return int(text)
 
 
+def picture_of(product: Product) -> dict[str, int]:
+    """By SKU the number of the first picture that shows an option of the variant."""
+    numbers: dict[str, int] = {}
+    for number, picture in enumerate(product.pictures.all(), start=1):
+        for variant in product.variants.all() if picture.option else ():
+            if picture.option.casefold() in (value.casefold() for value in every_value(variant)):
+                numbers.setdefault(variant.sku, number)
+    return numbers
+
+
+def every_value(variant: Variant) -> list[str]:
+    """The values of its options, in all languages: staff write that of any into a picture."""
+    texts = [getattr(variant, name) or "" for name in in_all_languages("options")]
+    return [value for text in texts for value in split_options(text)]
+
+
 @public_page
 @may_lag
 def product(request: HttpRequest, slug: str) -> HttpResponse:
@@ -138,6 +156,7 @@ def product(request: HttpRequest, slug: str) -> HttpResponse:
         "product": shown,
         "offering": offerings[0],
         "pictures": list(shown.pictures.all()),
+        "picture_of": picture_of(shown),
         "path": path,
         "data": product_data(offerings[0], path=path, address=f"{settings.SHOP_URL}{request.path}"),
     }

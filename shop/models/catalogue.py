@@ -126,6 +126,14 @@ class Product(models.Model):
         blank=True,
         help_text=_("What buyers choose between, for example “Size / Colour”. Empty if there is only one variant."),
     )
+    search_words = models.CharField(
+        _("words of the search"),
+        max_length=300,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("What people also call it, in all languages: “kettle, 水壶”. Not shown."),
+    )
     tax_rate = models.ForeignKey(
         TaxRate, models.PROTECT, related_name="products", verbose_name=_("tax rate"), null=True, blank=True
     )
@@ -237,6 +245,14 @@ class Picture(models.Model):
         max_length=200,
         blank=True,
         help_text=_("For people who cannot see it. Empty means the product's name."),
+    )
+    option = models.CharField(
+        _("shows the option"),
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("A value such as “Red”: the page of the product shows this picture when it is chosen."),
     )
     position = models.PositiveIntegerField(_("position"), default=0)
 

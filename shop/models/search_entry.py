@@ -95,7 +95,8 @@ def entry_of(product: Any) -> Entry:
     variants = list(product.variants.all())
     skus = [fold(variant.sku) for variant in variants]
     names = fold(" ".join([*in_each_language(product, "name"), *skus]))
-    more = [text for category in categories for text in in_each_language(category, "name")]
+    kinds = [text for category in categories for text in in_each_language(category, "name")]
+    more = [*kinds, product.search_words]
     more += [text for variant in variants for text in in_each_language(variant, "options")]
     others = fold(" ".join(more))
     description = fold(" ".join(in_each_language(product, "description"))[:DESCRIPTION_CHARACTERS_MAX])
@@ -103,8 +104,9 @@ def entry_of(product: Any) -> Entry:
     title: list[Any] = []
     for dictionary in dictionaries():
         title += [dictionary, " ".join(words_in(names)), dictionary, " ".join(words_in(others))]
-    whole_skus = [f"{quoted(sku_lexeme(sku))}:1A" for sku in skus]
-    title.append(" ".join([*lexemes(names, weight="A"), *lexemes(others, weight="B"), *whole_skus]))
+    # Tea comes before what only smells of it: the whole name of a category counts as much as a word of a name.
+    wholes = [f"{quoted(whole_lexeme(whole))}:1A" for whole in dict.fromkeys([*skus, *map(fold, kinds)])]
+    title.append(" ".join([*lexemes(names, weight="A"), *lexemes(others, weight="B"), *wholes]))
     rest: list[Any] = []
     for dictionary in dictionaries():
         rest += [dictionary, " ".join(words_in(description))]
@@ -115,9 +117,9 @@ def entry_of(product: Any) -> Entry:
     return Entry([product.pk, *title, *rest, *title, is_visible, lowest_minor], words)
 
 
-def sku_lexeme(sku: str) -> str:
-    """A folded SKU as a word of its own, so that it is found whole and not only by its parts."""
-    return f"={sku}"
+def whole_lexeme(text: str) -> str:
+    """A folded SKU or name of a category as a word of its own, so that it is found whole and not only by its parts."""
+    return f"={text}"
 
 
 def in_each_language(row: Any, field: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from django.contrib.postgres.search import CombinedSearchQuery, SearchQuery
 from django.db.models import QuerySet
 
 from shop.models import Product
-from shop.models.search_entry import sku_lexeme
+from shop.models.search_entry import whole_lexeme
 from shop.models.search_words import dictionaries, fold, pairs_of, quoted, runs_in, words_in
 from shop.search.spelling import meant_words
 
@@ -20,6 +20,8 @@ WORDS_MAX = 12
 # Of a run of Chinese characters, so many are compared with one of them wrong.
 RUN_CHARACTERS_MAX = 12
 RUN_CHARACTERS_MIN = 3
+# They make a noun of a character and say nothing by themselves.
+NOUN_ENDINGS = "子儿"
 # Shorter beginnings are those of too many words.
 PREFIX_CHARACTERS_MIN = 3
 
@@ -71,7 +73,7 @@ def exact_query(text: str) -> Query | None:
     whole = parts[0]
     for part in parts[1:]:
         whole = whole & part
-    return whole | Lexemes(quoted(sku_lexeme(" ".join(text.split()))))
+    return whole | Lexemes(quoted(whole_lexeme(" ".join(text.split()))))
 
 
 def close_query(text: str) -> Query | None:
@@ -107,8 +109,10 @@ def forgiving_word_query(word: str, meant: list[str]) -> Query:
 
 
 def forgiving_run(run: str) -> str:
-    """All characters in any order, of which one may be wrong; the notation of a tsquery."""
+    """All characters in any order, of which one may be wrong; the notation of a tsquery. 锅子 is 锅."""
     run = run[:RUN_CHARACTERS_MAX]
+    if len(run) == RUN_CHARACTERS_MIN - 1 and run[-1] in NOUN_ENDINGS:
+        run = run[0]
     characters = [quoted(character) for character in run]
     if len(characters) < RUN_CHARACTERS_MIN:
         return " & ".join(characters)

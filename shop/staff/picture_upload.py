@@ -114,7 +114,7 @@ class PictureInline(OfProduct, TabularInline):
     hide_title = True
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        return ["thumbnail", *in_all_languages("alt"), "position"]
+        return ["thumbnail", *in_all_languages("alt"), "option", "position"]
 
     readonly_fields = ["thumbnail"]
 

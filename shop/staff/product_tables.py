@@ -78,7 +78,14 @@ class ProductTable(Table):
         model = Product
         name = _("products")
         import_id_fields = ["slug"]
-        fields = ["slug", *in_all_languages("name", "description", "option_names"), "category", "tax_rate", "is_active"]
+        fields = [
+            "slug",
+            *in_all_languages("name", "description", "option_names"),
+            "category",
+            "search_words",
+            "tax_rate",
+            "is_active",
+        ]
         import_order = export_order = fields
         clean_model_instances = True
         skip_unchanged = True

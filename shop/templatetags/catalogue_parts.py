@@ -20,6 +20,11 @@ NEWEST = 8
 ESCAPES = {ord(">"): "\\u003E", ord("<"): "\\u003C", ord("&"): "\\u0026"}
 
 
+@register.filter
+def item_of(numbers: dict[str, int], key: str) -> int | None:
+    return numbers.get(key)
+
+
 @register.simple_tag
 def top_categories() -> list[Category]:
     """For the header of a public page, in one query."""

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from babel.dates import format_date, format_skeleton
+from babel.dates import format_date, format_skeleton, get_timezone_name
 from django.conf import settings
 from django.utils import timezone, translation
 from django.utils.formats import date_format
@@ -10,6 +10,8 @@ from django.utils.translation import gettext as _
 
 # Half a year later a zone with summer time has its other offset.
 HALF_A_YEAR = timedelta(days=182)
+# Everybody in China calls it so; Unicode's tables do not.
+OF_BEIJING = ("Asia/Shanghai", "Asia/Chongqing", "Asia/Harbin", "PRC")
 
 
 def zone_text() -> str:
@@ -34,24 +36,60 @@ def time_with_offset(at: datetime) -> str:
     return f"{date_format(timezone.localtime(at), 'Y-m-d H:i:s')} {offset_text(at)}"
 
 
-def day_and_time(at: datetime) -> str:
-    """As the reader's language writes it, without the zone: "Nov 22, 2026 14:02", "2026年11月22日 14:02"."""
-    locale = translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)
-    local = timezone.localtime(at)
-    return f"{format_date(local, locale=locale)} {local:%H:%M}"
+def zone_name() -> str:
+    """The zone in words: "Beijing time", "Central European Time"."""
+    name = timezone.get_current_timezone_name()
+    if name == "UTC":
+        return name
+    if name in OF_BEIJING:
+        return _("Beijing time")
+    return get_timezone_name(timezone.get_current_timezone(), locale=reader_locale())
 
 
-def short_time(at: datetime, *, with_day: bool) -> str:
-    """With the zone and without the year: "14:02 UTC+08:00", "Nov 22 14:02 UTC+08:00", "11月22日 14:02 UTC+08:00"."""
-    locale = translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)
-    local = timezone.localtime(at)
-    day = f"{format_skeleton('MMMd', local, locale=locale)} " if with_day else ""
-    return f"{day}{local:%H:%M} {offset_text(at)}"
+def with_zone(text: str) -> str:
+    """A time with the name of the zone: "Nov 22 14:02 (Beijing time)", "11月22日 14:02（北京时间）"."""
+    return _("%(time)s (%(zone)s)") % {"time": text, "zone": zone_name()}
 
 
 def named_time(at: datetime) -> str:
-    """As `day_and_time`, with the zone: "Nov 22, 2026 14:02 UTC+08:00"."""
-    return f"{day_and_time(at)} {offset_text(at)}"
+    """With the year and the zone: "Nov 22, 2026 14:02 (Beijing time)"."""
+    return with_zone(f"{day_text(at, with_year=True)} {clock_text(at)}")
+
+
+def short_time(at: datetime, *, with_day: bool) -> str:
+    """Without the year: "14:02 (Beijing time)", "Nov 22 14:02 (Beijing time)"."""
+    day = f"{day_text(at, with_year=False)} " if with_day else ""
+    return with_zone(f"{day}{clock_text(at)}")
+
+
+def window_text(opens_at: datetime, closes_at: datetime, *, with_year: bool) -> str:
+    """A day once, if it is the same: "Nov 22 14:02–14:32 (Beijing time)"; otherwise both."""
+    first, last = (day_text(at, with_year=with_year) for at in (opens_at, closes_at))
+    if first == last:
+        return with_zone(f"{first} {clock_text(opens_at)}–{clock_text(closes_at)}")
+    return with_zone(f"{first} {clock_text(opens_at)} – {last} {clock_text(closes_at)}")
+
+
+def is_this_year(at: datetime) -> bool:
+    return timezone.localtime(at).year == timezone.localtime().year
+
+
+def day_text(at: datetime, *, with_year: bool) -> str:
+    """As the reader's language writes it: "Nov 22", "2026年11月22日"."""
+    local = timezone.localtime(at)
+    return (
+        format_date(local, locale=reader_locale())
+        if with_year
+        else format_skeleton("MMMd", local, locale=reader_locale())
+    )
+
+
+def clock_text(at: datetime) -> str:
+    return f"{timezone.localtime(at):%H:%M}"
+
+
+def reader_locale() -> str:
+    return translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)
 
 
 def field_hint() -> str:

@@ -35,7 +35,7 @@ def mail_about(folder: Path, words: str) -> EmailMessage:
 def link_of(mail: EmailMessage) -> str:
     body = mail.get_body(("plain",))
     assert body is not None
-    (address,) = re.findall(r": (http\S+)", body.get_content())
+    (address,) = re.findall(r"(?:: |：)(http\S+)", body.get_content())
     return str(address)
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -188,37 +189,52 @@ def test_an_open_page_asks_one_call_for_all_items_and_rests_while_it_is_hidden(
         hide(False)
 
 
-def test_a_page_that_waits_takes_its_turn_and_a_press_does_not(
-    live_shop: str, page: Page, sign_in: SignIn, buyer: User, product: Product
-) -> None:
-    # Given a crowd, for which the shop wants a minute
-    item = make_item(product, opens_in_seconds=8)
+def note(sent: list[str], name: str, call: Request) -> None:
+    """Who asked to reserve."""
+    if "/reservations/" in call.url:
+        sent.append(name)
 
-    def in_a_minute(route: Route) -> None:
+
+def test_whoever_waited_for_the_opening_is_not_behind_whoever_presses_after_it(
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, rival: User, product: Product
+) -> None:
+    # Given a crowd, for which the shop wants eight seconds
+    item = make_item(product, opens_in_seconds=15)
+
+    def in_a_crowd(route: Route) -> None:
         answer = route.fetch()
         if answer.status != 200:
             route.fulfill(response=answer)
             return
-        body = {**answer.json(), "opening_spread_ms": 60_000}
+        body = {**answer.json(), "opening_spread_ms": 8_000}
         route.fulfill(response=answer, body=json.dumps(body))
 
-    page.route("**/live/", in_a_minute)
-    # The last turn of all
-    page.add_init_script("Math.random = () => 0.99")
-    sign_in(page.context, buyer)
-    page.goto(f"{live_shop}/sales/{item.sale_id}/")
-    page.click("[data-buy]")
-    expect(page.locator("[data-outcome]")).to_contain_text("This page will reserve")
-    # When the sale has opened, then the page has not asked yet, and its button says what a press does
-    expect(page.locator("[data-phase-text]")).to_have_text("Open, closes in", timeout=20_000)
-    expect(page.locator("[data-buy]")).to_have_text("Reserve now")
-    page.wait_for_timeout(1000)
-    assert page.locator("[data-item]").get_attribute("data-step") == "scheduled"
-    # And a press reserves at once
-    page.click("[data-buy]")
-    expect(page.locator("[data-outcome]")).to_contain_text("Reserved for you", timeout=5_000)
-    page.wait_for_url("**/orders/*/")
-    page.unroute_all(behavior="ignoreErrors")
+    # A buyer with the last of the turns, who waits, and a rival with the first, who does not
+    pages: list[Page] = []
+    sent: list[str] = []
+    for name, user, turn in (("buyer", buyer, 0.99), ("rival", rival, 0.0)):
+        page = browser.new_context(locale="en-GB").new_page()
+        page.route("**/live/", in_a_crowd)
+        page.add_init_script(f"Math.random = () => {turn}")
+        sign_in(page.context, user)
+        page.on("request", partial(note, sent, name))
+        page.goto(f"{live_shop}/sales/{item.sale_id}/")
+        pages.append(page)
+    waits, presses = pages
+    waits.click("[data-buy]")
+    expect(waits.locator("[data-outcome]")).to_contain_text("This page will reserve")
+    # When the sale has opened, and the rival presses at once
+    expect(presses.locator("[data-buy]")).to_have_text("Reserve now", timeout=30_000)
+    presses.click("[data-buy]")
+    for page in pages:
+        expect(page.locator("[data-buy]")).to_have_text("Reserving …")
+    # Then both reserve, and the one who waited first
+    for page in pages:
+        page.wait_for_url("**/orders/*/", timeout=30_000)
+    assert [name for at, name in enumerate(sent) if name not in sent[:at]] == ["buyer", "rival"]
+    for page in pages:
+        page.unroute_all(behavior="ignoreErrors")
+        page.context.close()
 
 
 def test_scripts_and_styles_are_cached_for_good(live_shop: str, page: Page, item: SaleItem) -> None:

@@ -40,7 +40,7 @@ def test_while_the_page_is_open_the_buyer_is_not_told_that_nothing_was_charged(
     assert "Nothing was charged" not in english
     assert "we do not know yet whether you paid there" in english
     assert "hx-trigger" in english
-    assert "没有扣款" not in chinese
+    assert "未扣款" not in chinese
     assert "尚不清楚您是否已在该页面付款" in chinese
     body = signed_in(buyer_of(order)).get(f"/api/v1/reservations/{order.reservation_id}/").json()
     assert (body["status"], body["poll_after_ms"]) == ("expired", 3000)

@@ -93,9 +93,9 @@ FOLLOWED = {"type": "followed", "reservation": BOUGHT, "quietly": False}
 STEPS = ("idle", "scheduled", "reserving", "reserved")
 TABLE: list[tuple[Event, str]] = [
     ({"type": "pressed", "phase": "upcoming", "units": 1}, "scheduled  idle       reserving  scheduled"),
-    ({"type": "pressed", "phase": "open", "units": 1}, "reserving  reserving  reserving  reserving"),
-    ({"type": "pressed", "phase": "paused", "units": 1}, "idle       reserving  reserving  reserving"),
-    ({"type": "pressed", "phase": "ended", "units": 1}, "idle       reserving  reserving  reserving"),
+    ({"type": "pressed", "phase": "open", "units": 1}, "reserving  scheduled  reserving  reserving"),
+    ({"type": "pressed", "phase": "paused", "units": 1}, "idle       scheduled  reserving  reserving"),
+    ({"type": "pressed", "phase": "ended", "units": 1}, "idle       scheduled  reserving  reserving"),
     ({"type": "units_chosen", "units": 1}, "idle       scheduled  reserving  reserved"),
     ({"type": "turn_came"}, "idle       reserving  reserving  reserved"),
     (LOADED, "idle       -          -          -"),
@@ -173,7 +173,7 @@ NO_MORE = {"remaining": 0, "max": 3}
         ({}, "paused", "paused", True),
         ({}, "ended", "ended", True),
         ({"step": "scheduled"}, "upcoming", "scheduled", False),
-        ({"step": "scheduled"}, "open", "reserve", False),
+        ({"step": "scheduled"}, "open", "reserving", True),
         ({"step": "reserving"}, "open", "reserving", True),
         ({"step": "reserving"}, "ended", "reserving", True),
         ({"step": "reserved"}, "open", "more", False),
@@ -225,6 +225,7 @@ def test_these_refusals_may_be_tried_again(script: Script, code: str) -> None:
 KNOWN = {"limitIsKnown": True}
 REFUSED_BY_PAUSE = {"refusal": refusal("paused"), "retryable": True, "message": message("refused")}
 WITHOUT_UNITS = {"refusal": refusal("held_by_others"), "retryable": True, "message": message("refused")}
+AT_THE_LIMIT = {"refusal": refusal("limit_reached"), "message": message("refused", code="limit_reached")}
 UNITS_CAME_BACK = {"refusal": refusal("units_back"), "message": message("", "units_back")}
 ENDED = {"message": message("refused", "reservation_ended")}
 UNKNOWN_CODE = message("refused", code="odd", title="Odd", detail="So odd.")
@@ -403,6 +404,11 @@ CHANGES: dict[str, tuple[str | State, Event, State]] = {
         },
     ),
     "but not over a refusal": (WITHOUT_UNITS, {"type": "hold_seen", "hold": BOUGHT}, {}),
+    "at the limit the refusal leads to it": (
+        AT_THE_LIMIT,
+        {"type": "hold_seen", "hold": {**BOUGHT, "order": "7"}},
+        {"message": message("refused", code="limit_reached", order="7")},
+    ),
     "nor over a reservation": ("reserved", {"type": "hold_seen", "hold": BOUGHT}, {}),
     "another tab says the limit": (
         {},

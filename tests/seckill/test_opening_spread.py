@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from seckill.live import opening
+from seckill.live import answer, opening
 from seckill.live.opening import SPREAD_MS_MAX, WaitingPages
 from seckill.models import SaleItem
 from tests.steps.shop import make_item, make_product
@@ -61,5 +61,7 @@ def test_the_page_hears_it_with_the_figures(api: APIClient, item: SaleItem, monk
     assert api.get(f"/api/v1/sales/{coming.sale_id}/live/").json()["opening_spread_ms"] == 0
     monkeypatch.setattr(opening.waiting_pages, "opening_spread_ms", lambda sale_id: 1234)
     assert api.get(f"/api/v1/sales/{coming.sale_id}/live/").json()["opening_spread_ms"] == 1234
-    # Nobody waits for an opening that is over.
+    # Nobody waits for an opening that is over; a page that is opened in its first seconds takes its turn too.
     assert api.get(f"/api/v1/sales/{item.sale_id}/live/").json()["opening_spread_ms"] == 0
+    monkeypatch.setattr(answer, "SPREAD_MS_MAX", 3_600_000)
+    assert api.get(f"/api/v1/sales/{item.sale_id}/live/").json()["opening_spread_ms"] == 1234

@@ -79,6 +79,7 @@ OWNED = {
     "api-order-address": {"number": "order"},
     "order": {"number": "order"},
     "order-pay": {"number": "order"},
+    "order-again": {"number": "order"},
     "order-address": {"number": "order"},
     "order-cancel": {"number": "order"},
     "reservation": {"reservation_id": "reservation"},

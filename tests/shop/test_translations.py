@@ -30,7 +30,7 @@ KEYWORDS = {
 PLACEHOLDERS = re.compile(r"%\(\w+\)[sd]|\{\w+\}")
 # What templatize makes of a tag; everything around it is blanked out.
 OF_TEMPLATE = re.compile(
-    r"""\bn?gettext\((?P<text>u?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))|_\((?P<short>u?'(?:[^'\\]|\\.)*')"""
+    r"""\bn?gettext\((?P<text>u?(?:'(?:[^'\\]|\.)*'|"(?:[^"\\]|\.)*"))|_\((?P<short>u?'(?:[^'\\]|\.)*')"""
 )
 
 
@@ -104,6 +104,33 @@ def test_a_price_is_written_as_its_reader_writes_it(language: str, price: str, w
     template = Template("{% load amounts %}{{ 1900|money }} {{ 1900|money:'JPY' }}")
     with translation.override(language):
         assert template.render(Context()) == f"{price} {without_decimals}"
+
+
+# What the shop no longer says: each of these has another word.
+WITHDRAWN = ("账户", "没有扣款", "统一排队", "没有成功", "等待开抢", "已付款，谢谢", "订单已过期", "订单已经结束")
+CJK = "[\u4e00-\u9fff]"
+HALF_WIDTH = re.compile(rf"{CJK} ?[,;:!?()]|[,;:!?()] ?{CJK}|{CJK}\.(?!\w)|{CJK} “|” {CJK}")
+
+
+@each_catalogue
+def test_the_chinese_uses_one_word_for_one_thing_and_full_width_marks(app: str, texts_min: int) -> None:
+    texts = [text for message in messages_of(app) for text in strings_of(message.string)]
+    assert [text for text in texts if any(word in text for word in WITHDRAWN)] == []
+    assert [text for text in texts if HALF_WIDTH.search(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("language", "texts"),
+    [("en", ["−88%", "−80%", "−50%", ""]), ("zh-hans", ["1.2折", "2折", "5折", ""])],
+)
+def test_a_discount_is_said_as_its_reader_says_it_and_never_exaggerated(language: str, texts: list[str]) -> None:
+    template = Template("{% load amounts %}{{ price|discount:ordinary }}")
+    with translation.override(language):
+        said = [
+            template.render(Context({"price": price, "ordinary": ordinary}))
+            for price, ordinary in ((9_900, 89_900), (1_900, 9_900), (500, 1_000), (9_999, 10_000))
+        ]
+    assert said == texts
 
 
 def texts_of_packages() -> Iterator[str | tuple[str, str]]:

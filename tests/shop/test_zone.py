@@ -1,19 +1,19 @@
 """Times are in the shop's zone, and say so, in the reader's language."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.template import Context, Template
 from django.utils import timezone, translation
 
-from shop.times.zone import named_time
+from shop.times.zone import named_time, window_text
 
 MOMENT = datetime(2026, 1, 2, 6, 4, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
     ("language", "text"),
-    [("en", "Jan 2, 2026 14:04 UTC+08:00"), ("zh-hans", "2026年1月2日 14:04 UTC+08:00")],
+    [("en", "Jan 2, 2026 14:04 (Beijing time)"), ("zh-hans", "2026年1月2日 14:04（北京时间）")],
 )
 def test_a_time_names_its_zone(language: str, text: str) -> None:
     with timezone.override("Asia/Shanghai"), translation.override(language):
@@ -22,7 +22,18 @@ def test_a_time_names_its_zone(language: str, text: str) -> None:
     assert text in page
 
 
-def test_of_a_span_only_the_end_names_the_zone() -> None:
-    with timezone.override("Asia/Shanghai"):
-        page = Template("{% load times %}{% local_time at named=False %}").render(Context({"at": MOMENT}))
-    assert ">Jan 2, 2026 14:04<" in page
+@pytest.mark.parametrize(
+    ("zone", "language", "closing", "text"),
+    [
+        ("Asia/Shanghai", "zh-hans", MOMENT + timedelta(minutes=30), "1月2日 14:04–14:34（北京时间）"),
+        ("Asia/Shanghai", "en", MOMENT + timedelta(minutes=30), "Jan 2 14:04–14:34 (Beijing time)"),
+        ("Europe/Berlin", "en", MOMENT + timedelta(days=1), "Jan 2 07:04 – Jan 3 07:04 (Central European Time)"),
+        ("UTC", "zh-hans", MOMENT + timedelta(hours=1), "1月2日 06:04–07:04（UTC）"),
+    ],
+)
+def test_of_a_window_the_day_and_the_zone_are_said_once(zone: str, language: str, closing: datetime, text: str) -> None:
+    with timezone.override(zone), translation.override(language):
+        assert window_text(MOMENT, closing, with_year=False) == text
+        next_year = closing + timedelta(days=800)
+        page = Template("{% load times %}{% time_window at to %}").render(Context({"at": MOMENT, "to": next_year}))
+    assert str(next_year.year) in page.split(">")[1]

@@ -42,7 +42,7 @@ def one_mail() -> EmailMultiAlternatives:
 def link_in(message: EmailMessage) -> str:
     """The path of the link of a mail."""
     address: str
-    (address,) = re.findall(r": (https?://\S+)", str(message.body))
+    (address,) = re.findall(r"(?:: |：)(https?://\S+)", str(message.body))
     return urlsplit(address).path
 
 

@@ -1,6 +1,6 @@
 // When htmx reloads the orders, tells a screen reader which order has a new status, instead of reading out the whole list.
 
-const announcer = document.getElementById("announcer");
+import { announcer } from "../shop/page.js";
 
 const ordersByNumber = () =>
   new Map([...document.querySelectorAll("[data-order]")].map((order) => [order.dataset.order, order]));

@@ -6,8 +6,6 @@ import { locale } from "../shop/locale.js";
 const CODES_WITH_ORDERS = ["limit_reached", "hold_ended"];
 
 const number = new Intl.NumberFormat(locale);
-const timeOfDay = (iso) =>
-  new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(new Date(iso));
 
 const fill = (text, values) =>
   text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
@@ -30,6 +28,16 @@ function limitText({ remaining, max }, texts) {
 function retryingText({ attempt, code }, { outcomes, errors }) {
   const { title, detail } = errors.connection;
   return { title: outcomes[code]?.title ?? title, detail: fill(detail, { attempt }) };
+}
+
+// A text with the element of a time in it, which shop/static/shop/visitor.js fills in as on all pages.
+function withTime(text, iso) {
+  const [before, after] = text.split("{time}");
+  if (after === undefined) return [text];
+  const time = document.createElement("time");
+  time.dateTime = iso;
+  Object.assign(time.dataset, { shown: "clock", byScript: "" });
+  return [before, time, after];
 }
 
 // A refusal without a text of the page has that of the API.
@@ -91,10 +99,10 @@ export class Card {
   // missing if the sale was over when the page was opened.
   showMessage(message, limit) {
     if (!this.message) return;
-    const { title, detail, links = [] } = this.textOf(message, limit);
+    const { title, detail, time, links = [] } = this.textOf(message, limit);
     const [heading, text] = [document.createElement("strong"), document.createElement("p")];
     heading.textContent = title;
-    text.textContent = detail;
+    text.append(...withTime(detail, time));
     const anchors = links.map(({ href, label }) => {
       const anchor = document.createElement("a");
       [anchor.href, anchor.textContent] = [href, label];
@@ -109,6 +117,8 @@ export class Card {
   textOf(message, limit) {
     const { texts, sale: { ordersUrl, signInUrl } } = this;
     const myOrders = { href: ordersUrl, label: texts.reserved.my_orders };
+    const viewOrder = { href: `${ordersUrl}${message.order}/`, label: texts.reserved.view_order };
+    const orderLinks = message.order ? [viewOrder, myOrders] : [myOrders];
     switch (message.kind) {
       case "scheduled":
         return { title: texts.scheduled.title, detail: fill(texts.scheduled.detail, { units: message.units, product: this.name }) };
@@ -117,11 +127,9 @@ export class Card {
       case "retrying":
         return retryingText(message, texts);
       case "refused":
-        return { ...refusedText(message, limit, texts), links: CODES_WITH_ORDERS.includes(message.code) ? [myOrders] : [] };
-      case "reserved": {
-        const viewOrder = { href: `${ordersUrl}${message.order}/`, label: texts.reserved.view_order };
-        return { ...this.reservedText(message), links: message.order ? [viewOrder, myOrders] : [myOrders] };
-      }
+        return { ...refusedText(message, limit, texts), links: CODES_WITH_ORDERS.includes(message.code) ? orderLinks : [] };
+      case "reserved":
+        return { ...this.reservedText(message), links: orderLinks };
       case "reservation_ended":
         return { ...texts.reservation_ended, links: [myOrders] };
       case "no_answer":
@@ -137,9 +145,7 @@ export class Card {
 
   reservedText({ detail, units, expires_at }) {
     const { reserved } = this.texts;
-    return {
-      title: fill(reserved.title, { units, product: this.name }), detail: fill(reserved[detail], { time: timeOfDay(expires_at) }),
-    };
+    return { title: fill(reserved.title, { units, product: this.name }), detail: reserved[detail], time: expires_at };
   }
 
   clearMessage() {

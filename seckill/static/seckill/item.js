@@ -56,7 +56,7 @@ export class Item {
     this.show(before);
     this.remember(before);
     if (step !== before.step && step === "scheduled") this.sale.keepAwake();
-    if (step !== before.step && step === "reserving") this.reserve();
+    if (step !== before.step && step === "reserving") this.reserve(event.type === "pressed" ? this.turnMs(1) : 0);
     if (reservation && reservation !== before.reservation) {
       if (hadFocus && !this.state.limit.remaining) this.card.focusLink();
       this.follow(reservation, { quietly: event.type === "loaded" });
@@ -96,13 +96,17 @@ export class Item {
     this.dispatch({ type: "pressed", phase, units: this.card.units });
   }
 
-  // The server's clock has reached the opening. Pages that wait take turns within a time that the server gives, since all
-  // at once would only queue there. A press of the button is not delayed.
+  // The server's clock has reached the opening. Pages that wait take turns in the first half of the time that the server
+  // gives, since all at once would only queue there, and presses after the opening in the second half: so whoever
+  // pressed before is not behind whoever presses now.
   onOpening() {
     const takeTurn = () => this.dispatch({ type: "turn_came" });
-    if (this.step === "scheduled") setTimeout(takeTurn, Math.random() * this.sale.openingSpreadMs);
+    if (this.step === "scheduled") setTimeout(takeTurn, this.turnMs(0) - now());
     this.updateButton();
   }
+
+  // A moment by chance in a half of that time.
+  turnMs(half) { return this.sale.opensMs + this.sale.openingSpreadMs * (half + Math.random()) / 2; }
 
   fetchPassInAdvance() {
     const { opensMs, passLeadMs } = this.sale;
@@ -114,8 +118,9 @@ export class Item {
     });
   }
 
-  async reserve() {
+  async reserve(turnMs) {
     try {
+      if (turnMs > now()) await sleep(turnMs - now());
       const answer = await this.reserveWithRetries();
       if (answer) this.onAnswer(answer);
     } catch (error) {
@@ -181,6 +186,7 @@ export class Item {
       this.sale.askMe();
       this.tellOtherTabs({});
     }
+    if (code === "limit_reached") this.sale.askMe();
   }
 
   // The buyer's other tabs show the same.

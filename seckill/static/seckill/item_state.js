@@ -39,7 +39,7 @@ const button = (text, off = false) => ({ text, off, hidden: false });
 export function buttonOf({ step, availability, limit, retryable }, phase) {
   if (step === "reserved") return { ...button("more"), hidden: !limit.remaining };
   if (step === "reserving") return button("reserving", true);
-  if (step === "scheduled") return button(phase === "upcoming" ? "scheduled" : "reserve");
+  if (step === "scheduled") return phase === "upcoming" ? button("scheduled") : button("reserving", true);
   if (phase === "upcoming") return button("schedule");
   if (phase !== "open") return button(phase, true);
   if (availability === "sold_out") return button("sold_out", true);
@@ -132,9 +132,12 @@ const EVENTS = {
   },
 
   // An order of this buyer awaits payment, made in another tab or on another device.
+  // Where the limit is reached, it is what to pay or to cancel first.
   hold_seen(state, { hold }) {
-    if (state.step !== "idle" || state.refusal) return state;
-    return { ...state, message: reservedMessage("order_ready", hold) };
+    if (state.step !== "idle") return state;
+    if (!state.refusal) return { ...state, message: reservedMessage("order_ready", hold) };
+    if (state.refusal.code !== "limit_reached" || !state.message) return state;
+    return { ...state, message: { ...state.message, order: hold.order } };
   },
 
   // News of another tab of the buyer: the new limit, or none if that tab does not know it either.

@@ -148,7 +148,8 @@ async function pollLive() {
 }
 
 function showLive(live, askedMs) {
-  sale.openingSpreadMs = live.opening_spread_ms ?? 0;
+  // It is said before the opening, and in its first seconds to pages that are opened then.
+  if (now() < sale.opensMs || !sale.openingSpreadMs) sale.openingSpreadMs = live.opening_spread_ms ?? 0;
   storeNote.hidden = live.items.every((item) => item.availability !== "unavailable");
   const closes = live.items.map((item) => Date.parse(item.closes_at)).filter(Number.isFinite);
   if (closes.length) sale.setClosing(Math.max(...closes));

@@ -1,7 +1,6 @@
-// On every page: countdowns, the visitor's own time beside the shop's, and no requests while the page is hidden.
+// On every page: countdowns, and no requests while the page is hidden.
 
 import { start } from "./countdown.js";
-import { locale } from "./locale.js";
 import { askMeUntilAnswered, buyer, cartUnitsOfCookie, showCartUnits, showInHeader } from "./me.js";
 import { sampleDate } from "./server_clock.js";
 
@@ -9,26 +8,22 @@ import { sampleDate } from "./server_clock.js";
 const RELOAD_MS_MIN = 2100;
 const RELOAD_MS_SPREAD = 2500;
 
-const ownTime = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeStyle: "long" });
+export const announcer = document.getElementById("announcer");
 
-function localTimes() {
-  for (const element of document.querySelectorAll("time[data-local-time]")) {
-    element.title = ownTime.format(new Date(element.dateTime));
-    delete element.dataset.localTime;
-  }
-}
-
-localTimes();
 start();
 // The cart and the checkout know it themselves.
 if (document.querySelector("[data-cart-units][hidden]")) showCartUnits(cartUnitsOfCookie());
-document.addEventListener("htmx:afterSettle", localTimes);
 
 // A public page is the same for everybody: it knows neither who reads it nor how late it is. The page of a sale asks by
 // itself (seckill/sale.js).
 if (document.getElementById("page")?.dataset.public !== undefined && !document.getElementById("sale")) {
   sampleDate();
   if (buyer) askMeUntilAnswered().then(showInHeader, () => {});
+}
+
+// A choice that needs no button.
+for (const choice of document.querySelectorAll("[data-submits]")) {
+  choice.addEventListener("change", () => choice.form.requestSubmit());
 }
 
 // A hidden page sends no requests.

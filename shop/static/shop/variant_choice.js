@@ -14,6 +14,13 @@ function show() {
   text.className = `product-stock ${availability}`;
   const button = form.querySelector("[data-add]");
   if (button) button.disabled = availability === "sold_out";
+  showPicture(chosen.dataset.picture);
+}
+
+// The gallery goes to the picture of the option, if there is one.
+function showPicture(id) {
+  const picture = id && document.getElementById(id);
+  if (picture) picture.parentElement.scrollTo({ left: picture.offsetLeft - picture.parentElement.offsetLeft });
 }
 
 // What is sold out can be looked at too: its price, and that there is none.

@@ -1,6 +1,6 @@
-// Before a public page is shown: whether somebody seems to be signed in decides which of its parts are visible, and the
-// home page goes on to the home page in the language that was chosen, or on a first visit in that of the browser. The
-// server does so for a choice; but this page may come from a cache. Not a module: those run later.
+// Before a page is shown: whether somebody seems to be signed in decides which parts of a public one are visible, times
+// are also written in the visitor's own zone, and a public page without a language in its address goes on to the same
+// page in the language that was chosen, or else in that of the browser. Not a module: those run later.
 "use strict";
 
 {
@@ -10,7 +10,7 @@
 
   const subtag = (code) => code.toLowerCase().split("-")[0];
   const alternates = [...document.querySelectorAll("link[rel=alternate]")];
-  if (location.pathname === "/") {
+  if (alternates.length && new URL(alternates.at(-1).href).pathname === location.pathname) {
     const chosen = document.cookie.match(/(?:^|; )django_language=([^;]+)/)?.[1];
     const codes = alternates.map((link) => subtag(link.hreflang));
     const wanted = (chosen ? [chosen] : navigator.languages).map(subtag).find((code) => codes.includes(code));
@@ -19,4 +19,42 @@
       location.replace(new URL(alternate.href).pathname + location.search + location.hash);
     }
   }
+}
+
+// The visitor's own time before the shop's, wherever it differs. Written as the parser and scripts add the elements, so
+// that nothing on the page moves. The texts are in the form of shop/times/zone.py.
+{
+  const { lang } = document.documentElement;
+  const { zone, own, shops } = document.currentScript.dataset;
+
+  const textIn = (timeZone, { dateTime, dataset: { shown, until } }) => {
+    const year = shown === "year" ? "numeric" : undefined;
+    const days = new Intl.DateTimeFormat(lang, { month: "short", day: "numeric", year, timeZone });
+    const clocks = new Intl.DateTimeFormat(lang, { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone });
+    const [at, end] = [new Date(dateTime), until && new Date(until)];
+    const [day, clock] = [days.format(at), clocks.format(at)];
+    if (shown === "clock" && day === days.format(new Date())) return clock;
+    if (!end) return `${day} ${clock}`;
+    const last = days.format(end);
+    return last === day ? `${day} ${clock}–${clocks.format(end)}` : `${day} ${clock} – ${last} ${clocks.format(end)}`;
+  };
+
+  const show = (element) => {
+    const [ownText, shopsText] = [textIn(undefined, element), textIn(zone, element)];
+    if (element.dataset.byScript !== undefined) element.textContent = shops.replace("{time}", shopsText);
+    if (ownText !== shopsText) {
+      const first = document.createElement("span");
+      first.className = "own-time";
+      first.textContent = `${own.replace("{time}", ownText)} · `;
+      element.prepend(first);
+    }
+    delete element.dataset.shown;
+  };
+
+  new MutationObserver((changes) => {
+    for (const { target } of changes) {
+      if (target.matches?.("time[data-shown]")) show(target);
+      for (const element of target.querySelectorAll("time[data-shown]")) show(element);
+    }
+  }).observe(document.documentElement, { childList: true, subtree: true });
 }

@@ -10,7 +10,7 @@ from django.test import Client
 from orders.cart.cart_lines import LINES_MAX, UNITS_MAX
 from orders.models import Cart, CartLine
 from shop.accounts.sign_in_hint import hint_of
-from shop.models import Variant
+from shop.models import Product, TaxRate, Variant
 from tests.steps.buying import add_to_cart
 from tests.steps.shop import goods
 
@@ -49,6 +49,23 @@ def test_a_form_of_a_public_page_needs_no_token_and_sets_the_cookies(shopper: Cl
     # The same again adds to the line.
     add_to_cart(shopper, "tea", 3)
     assert CartLine.objects.get().units == 5
+
+
+def test_the_cart_says_what_the_page_of_the_product_says_of_the_stock(shopper: Client) -> None:
+    goods("tea", units=3)
+    goods("cup", units=40)
+    add_to_cart(shopper, "tea", 2)
+    assert "Only 3 left" in text_of(shopper)
+    add_to_cart(shopper, "cup", 1)
+    assert "In stock" in text_of(shopper)
+
+
+def test_the_cart_speaks_of_taxes_only_where_a_price_includes_one(shopper: Client) -> None:
+    tea = goods("tea")
+    add_to_cart(shopper, "tea", 1)
+    assert "Taxes are included." not in text_of(shopper)
+    Product.objects.filter(pk=tea.product_id).update(tax_rate=TaxRate.objects.create(name="VAT", percent=13))
+    assert "Taxes are included." in text_of(shopper)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_a_confirmation_has_lines_sums_taxes_and_the_address(server: MailServer,
 def test_times_in_mails_name_their_zone(server: MailServer, order: Order, settings: Settings) -> None:
     settings.TIME_ZONE = "Asia/Shanghai"
     lifecycle.pay(order_id=order.pk)
-    assert all("UTC+08:00" in part for part in sent(server))
+    assert all("(Beijing time)" in part for part in sent(server))
 
 
 def test_a_sent_order_names_carrier_and_number_and_links_the_parcel(server: MailServer, order: Order) -> None:
@@ -143,7 +143,7 @@ def test_the_mail_of_the_rest_names_the_rest(server: MailServer, order: Order) -
     [
         (Mail.Kind.PAID, OrderStatus.PAID, ["感谢您的订单", "商品", "合计", "含 13% 税", "收货地址", "订单号"]),
         (Mail.Kind.SHIPPED, OrderStatus.SHIPPED, ["您的订单已发货", "运单号"]),
-        (Mail.Kind.EXPIRED, OrderStatus.EXPIRED, ["您的订单已过期"]),
+        (Mail.Kind.EXPIRED, OrderStatus.EXPIRED, ["订单已关闭（超时未付款）"]),
         (Mail.Kind.REFUNDED, OrderStatus.REFUNDED, ["您的退款", "我们已将 ¥48.00"]),
     ],
 )

@@ -56,7 +56,7 @@ def test_a_mail_says_the_same_as_text_and_as_html(buyer: User, template_prefix: 
     text, html = str(message.body), html_of(message)
     assert "<b>" not in html
     words = unescape(re.sub(r"<title>.*?</title>|<[^>]+>", " ", html))
-    for line in filter(None, re.split(r"[\n]|: ", text)):
+    for line in filter(None, re.split(r"[\n：]|: ", text)):
         assert line in words or line == settings.SHOP_URL, line
     assert (language == "en") is not bool(CHINESE.search(text + str(message.subject)))
     assert not re.search(r"你|example\.com\]", text + str(message.subject))

@@ -4,15 +4,19 @@ import json
 import re
 from datetime import timedelta
 from html import unescape
+from io import BytesIO
+from pathlib import Path
 
 import pytest
+from django.core.files.base import ContentFile
 from django.test import Client
 from django.utils import timezone
-from pytest_django import DjangoAssertNumQueries
+from PIL import Image
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from seckill.models import Sale, SaleItem
 from shop.catalogue.pages import PAGE_SIZE, Pages
-from shop.models import Category, Product, Variant
+from shop.models import Category, Picture, Product, Variant
 from tests.steps.shop import make_item, make_product, variant_of
 
 pytestmark = pytest.mark.django_db
@@ -51,6 +55,22 @@ def test_a_product_is_shown_with_its_price_stock_and_way_back(client: Client, cu
     assert "蓝杯" in chinese
     assert "¥20.00" in chinese
     assert "/zh-hans/categories/cups/" in chinese
+
+
+def test_each_choice_names_the_picture_that_shows_its_option(
+    client: Client, cups: Category, tmp_path: Path, settings: Settings
+) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    product = Product.objects.get(slug="b")
+    Variant.objects.create(product=product, sku="RED", options="Red / M", options_zh_hans="红色 / M", price_minor=2000)
+    file = BytesIO()
+    Image.new("RGB", (20, 20)).save(file, "PNG")
+    for position, option in enumerate(("", "红色", "red")):
+        image = ContentFile(file.getvalue(), name="cup.png")
+        Picture.objects.create(product=product, image=image, option=option, position=position)
+    for prefix in ("", "/zh-hans"):
+        choices = re.findall(r'<input type="radio" name="sku"[^>]*>', page(client, f"{prefix}/products/b/"))
+        assert [re.findall(r'data-picture="([^"]*)"', choice) for choice in choices] == [[], ["picture-2"]]
 
 
 def test_variants_are_choices_with_their_own_price_and_stock(client: Client, cups: Category) -> None:

@@ -48,6 +48,10 @@ def found(typed: str) -> list[str]:
         ("台灯护眼", "desk-lamp"),
         ("机械键盘静音", "mechanical-keyboard"),
         ("毯", "wool-throw"),
+        # Other words for the same, and a noun whose ending says nothing
+        ("kettle", "yixing-teapot"),
+        ("水壶", "yixing-teapot"),
+        ("锅子", "cast-iron-wok"),
         # Both in one, full width, accents
         ("22 升双肩包", "day-pack"),
         ("ｈｅａｄｐｈｏｎｅｓ", "headphones"),
@@ -111,3 +115,11 @@ def test_only_what_was_asked_for_counts_as_exact() -> None:
     assert search(everything, "headphobes").forgiven
     # A search in a part of the catalogue finds nothing else.
     assert not search(Product.objects.filter(category__slug="bags"), "headphones").products.exists()
+
+
+@pytest.mark.parametrize("typed", ["茶", "tea"])
+def test_what_is_of_the_named_kind_comes_before_what_only_mentions_it(typed: str) -> None:
+    slugs = found(typed)
+    of_tea = set(Product.objects.filter(category__parent__slug="tea").values_list("slug", flat=True))
+    assert set(slugs[: len(of_tea)]) == of_tea
+    assert "soy-candle" in slugs

@@ -1,0 +1,71 @@
+"""A phone: what is asked for first comes first, and nothing is cut off."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from orders.models import OrderStatus
+from seckill.models import SaleItem
+from tests.browser.screen import PHONE, opened
+from tests.steps.buying import make_orders
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SignIn = Callable[[BrowserContext, User], None]
+
+
+def top_of(page: Page, selector: str) -> float:
+    box = page.locator(selector).first.bounding_box()
+    assert box is not None, selector
+    return box["y"]
+
+
+def test_filters_open_above_the_products_and_sorting_needs_no_button(
+    live_shop: str, browser: Browser, item: SaleItem
+) -> None:
+    with opened(browser, width=PHONE) as page:
+        page.goto(f"{live_shop}/products/")
+        expect(page.locator("#filters")).to_be_hidden()
+        expect(page.get_by_role("button", name="Sort")).to_be_hidden()
+        page.click(".to-filters")
+        expect(page.locator("#filters")).to_be_visible()
+        assert top_of(page, "#filters") < top_of(page, ".grid-cards")
+        page.click(".to-results")
+        expect(page.locator("#filters")).to_be_hidden()
+        page.select_option("#id_sort", "price")
+        page.wait_for_url("**sort=price**")
+
+
+@pytest.mark.parametrize("prefix", ["", "/zh-hans"])
+def test_an_invoice_shows_all_its_figures_and_the_header_its_name(
+    live_shop: str, browser: Browser, sign_in: SignIn, buyer: User, item: SaleItem, prefix: str
+) -> None:
+    (order,) = make_orders(1, buyer=buyer, item=item, status=OrderStatus.PAID)
+    with opened(browser, width=PHONE) as page:
+        sign_in(page.context, buyer)
+        page.goto(f"{live_shop}{prefix}/orders/{order.number}/invoice/")
+        cut = page.locator(".table-scroll").evaluate("box => box.scrollWidth - box.clientWidth")
+        assert cut <= 0
+        assert len(page.get_by_role("cell").all()) == 5
+        page.goto(f"{live_shop}{prefix}/")
+        box = page.locator(".brand span").bounding_box()
+        assert box is not None
+        assert box["width"] > 40
+
+
+def test_a_browser_in_chinese_that_follows_a_shared_link_reads_chinese(
+    live_shop: str, browser: Browser, item: SaleItem
+) -> None:
+    with opened(browser, locale="zh-CN") as page:
+        page.goto(f"{live_shop}/sales/{item.sale_id}/?from=friend#item-{item.pk}")
+        page.wait_for_url(f"{live_shop}/zh-hans/sales/{item.sale_id}/?from=friend#item-{item.pk}")
+        # A choice is kept, and an address that names a language is kept too.
+        page.click("button[value=en]")
+        page.wait_for_url(f"{live_shop}/sales/{item.sale_id}/**")
+        page.goto(f"{live_shop}/zh-hans/products/{item.product.slug}/")
+        expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
+        page.goto(f"{live_shop}/products/{item.product.slug}/")
+        page.wait_for_timeout(300)
+        expect(page.locator("html")).to_have_attribute("lang", "en")

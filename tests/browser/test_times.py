@@ -1,0 +1,81 @@
+"""A time is said on the visitor's own clock and on the shop's, as soon as the page can be seen."""
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, BrowserContext, expect
+
+from seckill.models import SaleItem
+from shop.models import Product
+from tests.browser.screen import SHIFTS
+from tests.steps.shop import make_item
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# Five hours and a half ahead of the shop's zone, which is UTC, all year long.
+KOLKATA = "Asia/Kolkata"
+
+
+def clock(at: datetime, zone: str) -> str:
+    return f"{at.astimezone(ZoneInfo(zone)):%H:%M}"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "words"),
+    [
+        ("", r"{0}–.*{1} \(your time\) · .*{2}–.*{3} \(UTC\)"),
+        ("/zh-hans", "{0}–.*{1}（您当地时间） · .*{2}–.*{3}（UTC）"),
+    ],
+)
+def test_a_visitor_far_away_reads_the_own_time_first_and_nothing_moves(
+    live_shop: str, browser: Browser, item: SaleItem, prefix: str, words: str
+) -> None:
+    sale = item.sale
+    clocks = [clock(at, zone) for zone in (KOLKATA, "UTC") for at in (sale.opens_at, sale.closes_at)]
+    expected = re.compile(words.format(*clocks).replace("–.*", " ?–.*"))
+    context = browser.new_context(timezone_id=KOLKATA, viewport={"width": 360, "height": 740})
+    context.add_init_script(SHIFTS)
+    page = context.new_page()
+    for path in (f"{prefix}/sales/{sale.pk}/", f"{prefix}/"):
+        page.goto(live_shop + path)
+        expect(page.locator(".window time").first).to_have_text(expected)
+        assert page.evaluate("window.shift") == 0, page.evaluate("window.moved")
+    context.close()
+
+
+def test_a_visitor_beside_the_shop_reads_one_time_and_one_without_scripts_the_shops(
+    live_shop: str, browser: Browser, item: SaleItem
+) -> None:
+    for scripts in (True, False):
+        context = browser.new_context(timezone_id="UTC" if scripts else KOLKATA, java_script_enabled=scripts)
+        page = context.new_page()
+        page.goto(f"{live_shop}/sales/{item.sale_id}/")
+        text = page.locator(".window time").text_content() or ""
+        assert clock(item.sale.opens_at, "UTC") in text
+        assert (text.count("(UTC)"), "your time" in text) == (1, False)
+        context.close()
+
+
+def test_card_and_order_say_the_end_of_a_hold_on_the_same_clocks(
+    live_shop: str,
+    browser: Browser,
+    sign_in: Callable[[BrowserContext, User], None],
+    buyer: User,
+    product: Product,
+) -> None:
+    item = make_item(product)
+    context = browser.new_context(timezone_id=KOLKATA)
+    sign_in(context, buyer)
+    page = context.new_page()
+    page.goto(f"{live_shop}/sales/{item.sale_id}/")
+    page.click("[data-buy]")
+    on_card = re.findall(r"\d\d:\d\d(?= \()", page.locator(".outcome.reserved time").text_content() or "")
+    assert len(on_card) == 2
+    page.wait_for_url("**/orders/*/")
+    on_order = page.locator("dt", has_text="To be paid by").locator("+ dd").text_content() or ""
+    assert re.findall(r"\d\d:\d\d(?= \()", on_order) == on_card
+    context.close()
