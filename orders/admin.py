@@ -22,14 +22,14 @@ from orders.models import (
     with_refunded_units,
 )
 from orders.staff.bounded_choice import LISTED_MAX
-from orders.staff.buyer_admin import BuyerAdmin
+from orders.staff.buyer_admin import BuyerAdmin, StaffBuyerAdmin
 from orders.staff.document_admin import DocumentAdmin, DocumentInline
 from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
 from orders.staff.order_page import OrderPage
 from orders.staff.order_search import SEARCH_HELP, find_orders
 from orders.staff.payment_admin import PaymentEventAdmin, PaymentInline, events_of
-from orders.staff.read_only_admin import ReadOnlyInline, amount_text
+from orders.staff.read_only_admin import ReadOnlyInline, amount_text, link_to_buyer
 from orders.staff.shipment_table import WithOrderTables
 from orders.staff.shipping_admin import ShippingMethodAdmin
 from shop.addresses.address_checks import ADDRESS_FIELDS
@@ -42,6 +42,7 @@ __all__ = [
     "OrderToLookAtAdmin",
     "PaymentEventAdmin",
     "ShippingMethodAdmin",
+    "StaffBuyerAdmin",
 ]
 
 # django-unfold's colour for each status. It shows a status that is missing here untranslated.
@@ -133,7 +134,7 @@ class OrderAdmin(WithOrderTables, OrderPage):
     list_max_show_all = LISTED_MAX
     inlines = [OrderLineInline, AddressInline, PaymentInline, RefundInline, DocumentInline, MailInline]
     change_form_outer_after_template = "admin/orders/order/events.html"
-    readonly_fields = ["short_number", "number", "amount", "reason", "notice"]
+    readonly_fields = ["short_number", "buyer_link", "number", "amount", "reason", "notice"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         orders: QuerySet[Order] = super().get_queryset(request)
@@ -148,7 +149,7 @@ class OrderAdmin(WithOrderTables, OrderPage):
         return [
             *(["reason" if obj.attention in ATTENTION_TO_DO else "notice"] if obj and obj.attention else []),
             ("short_number", "status"),
-            ("buyer", "amount") if obj and obj.buyer_id else ("email", "amount"),
+            ("buyer_link", "amount") if obj and obj.buyer_id else ("email", "amount"),
             ("reserved_at", "expires_at"),
             ("created_at", "ended_at"),
             *([("settled_at", "units_back")] if obj and obj.status in REFUNDS else ["settled_at"]),
@@ -169,6 +170,10 @@ class OrderAdmin(WithOrderTables, OrderPage):
     @admin.display(description=_("buyer"), ordering="buyer__username")
     def customer(self, order: Order) -> str:
         return str(order.buyer or order.email)
+
+    @admin.display(description=_("buyer"))
+    def buyer_link(self, order: Order) -> str:
+        return link_to_buyer(order)
 
     @admin.display(description=_("amount"), ordering="amount_minor")
     def amount(self, order: Order) -> str:

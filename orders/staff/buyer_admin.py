@@ -15,18 +15,18 @@ from django.utils.translation import gettext_lazy as _
 from orders.life.cancelling import cancel_unpaid_of
 from orders.models import with_lines
 from orders.staff.read_only_admin import may_see_orders
+from shop.accounts.customer_admin import CustomerAdmin
 from shop.accounts.person_admin import PersonAdmin
+from shop.accounts.staff_account_admin import StaffAccountAdmin
+from shop.models import Customer
 
 # The latest ones; a link leads to all of them.
 ORDERS_SHOWN = 20
 
-# The shop has registered its own page, which has no orders.
-admin.site.unregister(User)
 
-
-@admin.register(User)
-class BuyerAdmin(PersonAdmin):
-    readonly_fields = ["latest_orders", *PersonAdmin.readonly_fields]
+class WithOrders(PersonAdmin):
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:
+        return ["latest_orders", *super().get_readonly_fields(request, obj)]
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
         fieldsets = super().get_fieldsets(request, obj)
@@ -46,3 +46,13 @@ class BuyerAdmin(PersonAdmin):
         all_url = f"{reverse('admin:orders_order_changelist')}?buyer__id__exact={person.pk}"
         context = {"orders": orders[:ORDERS_SHOWN], "all_url": all_url if len(orders) > ORDERS_SHOWN else ""}
         return render_to_string("admin/auth/user/orders.html", context)
+
+
+@admin.register(Customer)
+class BuyerAdmin(WithOrders, CustomerAdmin):
+    """A customer with their orders."""
+
+
+@admin.register(User)
+class StaffBuyerAdmin(WithOrders, StaffAccountAdmin):
+    """Staff buy, too."""

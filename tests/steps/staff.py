@@ -56,6 +56,11 @@ def admin_page(row: Model) -> str:
     return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
 
 
+def customer_page(person: User) -> str:
+    """The page on which staff change the account of a person without rights."""
+    return reverse("admin:shop_customer_change", args=[person.pk])
+
+
 def filled_form(
     *rows: dict[str, Any],
     name: str = "Autumn sale",
