@@ -70,6 +70,9 @@ class SaleItemSerializer(serializers.ModelSerializer[SaleItem]):
     price = serializers.SerializerMethodField()
     ordinary_price = serializers.SerializerMethodField()
     currency = serializers.SerializerMethodField()
+    quantity = serializers.IntegerField(
+        source="offered", allow_null=True, help_text="How many units the sale has, or had; null means unlimited."
+    )
 
     class Meta:
         model = SaleItem

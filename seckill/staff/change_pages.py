@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from seckill.changes.journal import make_change
-from seckill.changes.rules import OF_ITEM, CannotChange, Kind, state_after_pending
+from seckill.changes.rules import OF_ITEM, WHILE_RUNNING, CannotChange, Kind, state_after_pending
 from seckill.changes.texts import entry_to_report, request_text, result_message
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.staff.change_form import ChangeForm, form_for
@@ -53,6 +53,11 @@ HINTS = {
     Kind.END_NOW: _("No one can reserve any more. Buyers can still pay for units they hold, until their deadline."),
 }
 
+BEFORE_OPENING = {
+    Kind.ADD_UNITS: _("The added units go on sale at the opening."),
+    Kind.RESUME: _("Buyers can reserve from the opening on."),
+}
+
 DANGEROUS = frozenset({Kind.END_NOW, Kind.WITHDRAW_UNITS})
 
 
@@ -76,7 +81,9 @@ def buttons_of(sale: Sale) -> list[Button]:
 
 
 def buttons_of_item(item: SaleItem) -> list[Button]:
-    """The changes that are possible for an item of a published sale."""
+    """The changes that are possible for an item of a published sale that is not over."""
+    if state_after_pending(item.sale).closes_at <= timezone.now():
+        return []
     kinds = [Kind.UNITS_PER_BUYER]
     if item.quantity is not None:
         kinds = [Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, *kinds]
@@ -99,6 +106,11 @@ def change_page(
     item = get_object_or_404(sale.items.select_related("sale", "variant__product"), pk=item_id) if item_id else None
     if not model_admin.has_change_permission(request, sale):
         raise PermissionDenied
+    over = state_after_pending(sale).closes_at <= timezone.now()
+    if over and change_kind in WHILE_RUNNING and request.method != "POST":
+        # The button was on a page from before the end.
+        messages.error(request, _("This sale is over. To change its units, first move its end to a later time."))
+        return redirect("admin:seckill_sale_change", sale.pk)
     form = form_for(change_kind, sale=sale, item=item, data=request.POST if request.method == "POST" else None)
     if form.is_valid() and make_and_report(model_admin, request, form, kind=change_kind, sale=sale, item=item):
         return redirect("admin:seckill_sale_change", sale.pk)
@@ -149,7 +161,7 @@ def render_form(
         **model_admin.admin_site.each_context(request),
         "opts": model_admin.opts,
         "title": TITLES[kind],
-        "hint": HINTS[kind],
+        "hint": BEFORE_OPENING.get(kind, HINTS[kind]) if timezone.now() < sale.opens_at else HINTS[kind],
         "is_dangerous": kind in DANGEROUS,
         "reopens": kind == Kind.MOVE_END and state_after_pending(sale).closes_at <= timezone.now(),
         "sale": sale,

@@ -30,7 +30,7 @@ def duplicate(*, sale_id: int) -> Sale:
                 item.quantity += returned_units(item)
             item.pk, item.sale = None, draft
             item.taken, item.announced_at, item.archived_at, item.from_stock = 0, None, None, False
-            item.incarnation = ""
+            item.incarnation, item.returned = "", 0
             item._state.adding = True
             item.save()
     return draft
