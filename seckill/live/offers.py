@@ -52,7 +52,7 @@ class Offer:
 
     @property
     def stock_text(self) -> str:
-        return stock_text(self.counters)
+        return stock_text(self.counters, offered=self.item.offered)
 
     @property
     def left_width(self) -> str:

@@ -69,6 +69,10 @@ class Button:
     url: str
 
 
+def is_over(sale: Sale) -> bool:
+    return state_after_pending(sale).closes_at <= timezone.now()
+
+
 def buttons_of(sale: Sale) -> list[Button]:
     """The changes that are possible now for a published sale."""
     now, state = timezone.now(), state_after_pending(sale)
@@ -82,8 +86,6 @@ def buttons_of(sale: Sale) -> list[Button]:
 
 def buttons_of_item(item: SaleItem) -> list[Button]:
     """The changes that are possible for an item of a published sale that is not over."""
-    if state_after_pending(item.sale).closes_at <= timezone.now():
-        return []
     kinds = [Kind.UNITS_PER_BUYER]
     if item.quantity is not None:
         kinds = [Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, *kinds]
@@ -106,8 +108,7 @@ def change_page(
     item = get_object_or_404(sale.items.select_related("sale", "variant__product"), pk=item_id) if item_id else None
     if not model_admin.has_change_permission(request, sale):
         raise PermissionDenied
-    over = state_after_pending(sale).closes_at <= timezone.now()
-    if over and change_kind in WHILE_RUNNING and request.method != "POST":
+    if change_kind in WHILE_RUNNING and request.method != "POST" and is_over(sale):
         # The button was on a page from before the end.
         messages.error(request, _("This sale is over. To change its units, first move its end to a later time."))
         return redirect("admin:seckill_sale_change", sale.pk)
@@ -163,7 +164,7 @@ def render_form(
         "title": TITLES[kind],
         "hint": BEFORE_OPENING.get(kind, HINTS[kind]) if timezone.now() < sale.opens_at else HINTS[kind],
         "is_dangerous": kind in DANGEROUS,
-        "reopens": kind == Kind.MOVE_END and state_after_pending(sale).closes_at <= timezone.now(),
+        "reopens": kind == Kind.MOVE_END and is_over(sale),
         "sale": sale,
         "form": form,
         "preview": preview_of(form, kind=kind, sale=sale, items=items),

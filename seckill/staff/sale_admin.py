@@ -18,7 +18,7 @@ from unfold.decorators import action, display
 from seckill.live.staff_figures import figures_of
 from seckill.models import Sale, SaleItem
 from seckill.staff.change_list import journal_of
-from seckill.staff.change_pages import buttons_of, buttons_of_item, change_page
+from seckill.staff.change_pages import buttons_of, buttons_of_item, change_page, is_over
 from seckill.staff.duplicate import duplicate
 from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phase, state_of
 from seckill.staff.publish_page import publish_page
@@ -145,8 +145,9 @@ class SaleAdmin(WithHistory, StaffAdmin):
         if obj and obj.is_published:
             figures = figures_of(list(obj.items.select_related("sale", "variant__product").order_by("pk")))
             may_change = self.has_change_permission(request, obj)
+            may_change_items = may_change and not is_over(obj)
             context |= {
-                "rows": [(row, buttons_of_item(row.item) if may_change else []) for row in figures],
+                "rows": [(row, buttons_of_item(row.item) if may_change_items else []) for row in figures],
                 "buttons": buttons_of(obj) if may_change else [],
                 "journal": journal_of(obj),
                 "state": state_of(obj),
