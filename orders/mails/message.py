@@ -62,8 +62,8 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
 
 
 def message_name(mail: Mail) -> str:
-    """A guest may ask for the link again, and each refund of a part is a message of its own."""
-    if mail.kind == Mail.Kind.LINK:
+    """A link may be asked for again, a number may be corrected, and each refund of a part is a message of its own."""
+    if mail.kind in (Mail.Kind.LINK, Mail.Kind.TRACKING):
         return f"{mail.kind}-{mail.created_at:%Y%m%d%H%M%S}"
     return f"{mail.kind}-{mail.refund_id.hex}" if mail.refund_id else mail.kind
 
@@ -117,6 +117,16 @@ def shipping(mail: Mail) -> MailText | None:
         sentences.append(_("With the tracking number you can follow the parcel. It may take a day to be known."))
     subject = _("On its way: %(what)s") % {"what": order.contents}
     return MailText(subject=subject, heading=_("Your order is on its way"), sentences=sentences)
+
+
+def tracking(mail: Mail) -> MailText | None:
+    """The number was entered, or corrected, after the mail that the order is on its way."""
+    order = mail.order
+    if not order.tracking_number:
+        return None
+    sentences = [_("With the tracking number you can follow the parcel. It may take a day to be known.")]
+    subject = _("Tracking number: %(what)s") % {"what": order.contents}
+    return MailText(subject=subject, heading=_("The tracking number of your parcel"), sentences=sentences)
 
 
 def expiry(mail: Mail) -> MailText | None:
@@ -183,6 +193,7 @@ MAIL_TEXTS: dict[Mail.Kind, Callable[[Mail], MailText | None]] = {
     Mail.Kind.PLACED: reception,
     Mail.Kind.PAID: confirmation,
     Mail.Kind.SHIPPED: shipping,
+    Mail.Kind.TRACKING: tracking,
     Mail.Kind.EXPIRED: expiry,
     Mail.Kind.REFUNDED: refunding,
     Mail.Kind.LINK: sending_link,
