@@ -19,7 +19,7 @@ from seckill.changes.rules import OF_ITEM, WHILE_RUNNING, CannotChange, Kind, st
 from seckill.changes.texts import entry_to_report, request_text, result_message
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.staff.change_form import ChangeForm, form_for
-from seckill.staff.change_preview import as_typed, preview_of, preview_texts
+from seckill.staff.change_preview import as_typed, in_stock, preview_of, preview_texts
 
 LEVELS = {
     SaleChange.Status.APPLIED: messages.SUCCESS,
@@ -169,6 +169,7 @@ def render_form(
         "form": form,
         "preview": preview_of(form, kind=kind, sale=sale, items=items),
         "preview_texts": preview_texts(),
+        "in_stock": in_stock(item) if item else None,
         "now_as_typed": as_typed(timezone.now()),
         "opens_as_typed": as_typed(sale.opens_at),
         "sale_url": reverse("admin:seckill_sale_change", args=[sale.pk]),
