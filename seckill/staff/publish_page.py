@@ -109,7 +109,7 @@ def publish_page(model_admin: StaffAdmin, request: HttpRequest, *, sale_id: int)
 def risks_of(sale: Sale, rows: Iterable[Row], *, now: datetime) -> Iterable[Risk]:
     """What is rarely meant. Too few units in stock are no risk: `publish_sale` refuses them."""
     if sale.opens_at <= now:
-        text = _("The opening has passed (%(time)s). The sale opens at once.") % {"time": words_for(sale.opens_at)}
+        text = _("The opening has passed: %(time)s. The sale opens at once.") % {"time": words_for(sale.opens_at)}
         yield Risk(f"past-{to_ms(sale.opens_at)}", text)
     for row in rows:
         item = row.item

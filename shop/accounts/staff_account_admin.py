@@ -1,6 +1,6 @@
 """Staff accounts and groups in the admin, for superusers alone: rights, staff flags and passwords are given here."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
@@ -14,10 +14,15 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.forms import AdminPasswordChangeForm, UserCreationForm
-from unfold.views import ChangeList
 
 from shop.accounts.person_admin import RIGHTS, PersonAdmin, log_rights
 from shop.staff.admin_base import ModelAdmin
+
+if TYPE_CHECKING:
+    # django-unfold has no types; its list extends this one.
+    from django.contrib.admin.views.main import ChangeList
+else:
+    from unfold.views import ChangeList
 
 
 class ForSuperusers(ModelAdmin):
@@ -43,7 +48,7 @@ def is_superuser(request: HttpRequest) -> bool:
     return request.user.is_active and request.user.is_superuser
 
 
-class StaffList(ChangeList):  # type: ignore[misc]
+class StaffList(ChangeList):
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[User]:
         people: QuerySet[User] = super().get_queryset(request, exclude_parameters)
         return people.filter(Q(is_staff=True) | Q(is_superuser=True))

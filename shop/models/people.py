@@ -11,17 +11,6 @@ from django.utils.translation import gettext_lazy as _
 from knox.models import AbstractAuthToken, AuthTokenManager
 
 
-class Customer(User):
-    """An account without rights in the admin, with a page of its own there (shop/accounts/customer_admin.py)."""
-
-    class Meta:
-        proxy = True
-        # Those of the account itself: "view user", "change user", "delete user".
-        default_permissions = ()
-        verbose_name = _("customer")
-        verbose_name_plural = _("customers")
-
-
 class BuyerLanguage(models.Model):
     """The language in which a person last used the shop, for mails. Written by shop/languages/buyer_language.py."""
 
@@ -115,3 +104,14 @@ class ApiToken(AbstractAuthToken):  # type: ignore[misc]
         """Whether the user still has the password, also where SECRET_KEY was rotated since."""
         hashes = (self.user.get_session_auth_hash(), *self.user.get_session_auth_fallback_hash())
         return any(constant_time_compare(self.auth_hash, current) for current in hashes)
+
+
+class Customer(User):
+    """An account without rights in the admin, with a page of its own there (shop/accounts/customer_admin.py)."""
+
+    class Meta:
+        proxy = True
+        # Those of the account itself: "view user", "change user", "delete user".
+        default_permissions = ()
+        verbose_name = _("customer")
+        verbose_name_plural = _("customers")

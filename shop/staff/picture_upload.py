@@ -51,8 +51,11 @@ class DropZone(forms.ClearableFileInput):
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         """From the project's templates; those of Django's widgets are elsewhere."""
-        read = [file for file in value or [] if isinstance(file, ReadPicture) and file.picture]
-        kept = [{"name": file.name, "url": file.picture.small.url, "token": token_of(file)} for file in read]
+        kept = [
+            {"name": file.name, "url": file.picture.small.url, "token": token_of(file)}
+            for file in value or []
+            if isinstance(file, ReadPicture) and file.picture
+        ]
         return render_to_string(self.template_name, {"name": name, "id": (attrs or {}).get("id", ""), "kept": kept})
 
 
@@ -93,7 +96,7 @@ def kept_picture(token: str) -> ReadPicture:
     try:
         image, name = signing.loads(token, salt=KEPT_SALT, max_age=KEPT_SECONDS_MAX)
     except signing.BadSignature:
-        return ReadPicture("–", refusals=(_("This picture is no longer kept. Please choose it again."),))
+        return ReadPicture("–", refusals=(str(_("This picture is no longer kept. Please choose it again.")),))
     return ReadPicture(name, Picture(image=image))
 
 

@@ -147,7 +147,7 @@ class WithStockTable(WithTables):
     confirm_form_class = ConfirmStockForm
 
     def get_confirm_form_initial(self, request: HttpRequest, import_form: Any) -> dict[str, Any]:
-        initial: dict[str, Any] = super().get_confirm_form_initial(request, import_form)  # type: ignore[misc]
+        initial: dict[str, Any] = super().get_confirm_form_initial(request, import_form)
         return {**initial, "reason": import_form.cleaned_data["reason"]} if import_form else initial
 
     def get_import_data_kwargs(self, **kwargs: Any) -> dict[str, Any]:

@@ -69,7 +69,7 @@ export class Card {
     this.offered = live.phase === "ended" ? Math.max(this.offered, live.quantity ?? 0) : live.quantity ?? 0;
     this.root.querySelector("[data-stock-text]").textContent = stockText(live, this.offered, this.texts.stock);
     const share = (units) => (live.quantity ? `${(100 * units) / live.quantity}%` : "100%");
-    const known = live.availability !== "unavailable";
+    const known = live.availability !== "unavailable" && live.phase !== "ended";
     this.root.querySelector(".bar-left").setAttribute("width", known ? share(live.left ?? 0) : "0%");
     this.root.querySelector(".bar-held").setAttribute("width", known ? share((live.left ?? 0) + live.held) : "0%");
     this.root.classList.toggle("sold_out", live.availability === "sold_out");

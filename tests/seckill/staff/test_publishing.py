@@ -41,7 +41,7 @@ def test_publishing_asks_first(as_manager: Client, product: Product) -> None:
     answer = as_manager.get(publish_page(draft.sale))
     question = " ".join(strip_tags(text_of(as_manager, publish_page(draft.sale))).split())
     assert "Longjing tea 99.00 CNY 49.50 CNY −50% 5 1 1000000 → 999995" in question
-    assert f"Opens at {words_for(draft.sale.opens_at)}in 59 minutes" in question.replace("\xa0", " ")
+    assert f"Opens at {words_for(draft.sale.opens_at)} in 59 minutes" in question.replace("\xa0", " ")
     assert answer.context["risks"] == []
     draft.sale.refresh_from_db()
     assert not draft.sale.is_published
@@ -55,7 +55,7 @@ def test_what_looks_like_a_slip_is_confirmed_point_by_point(as_manager: Client, 
     draft = make_item(product, quantity=None, per_buyer_max=9999, price_minor=1, published=False)
     answer = as_manager.get(publish_page(draft.sale))
     past, *others = [risk.text for risk in answer.context["risks"]]
-    assert past == f"The opening has passed ({words_for(draft.sale.opens_at)}). The sale opens at once."
+    assert past == f"The opening has passed: {words_for(draft.sale.opens_at)}. The sale opens at once."
     assert others == [
         "“Longjing tea” costs 0.01 CNY instead of 99.00 CNY: 99 % off.",
         "“Longjing tea” is sold without end, at 0.01 CNY: its quantity is unlimited.",
