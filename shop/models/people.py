@@ -1,7 +1,7 @@
 """Rows about a person beside Django's user: language, addresses, API tokens, mails to be sent."""
 
 import uuid
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -92,6 +92,8 @@ class ApiToken(AbstractAuthToken):  # type: ignore[misc]
     auth_hash = models.CharField(max_length=64)
 
     objects = ApiTokenManager()
+    # For the type checker, which does not see through knox's manager.
+    _default_manager: ClassVar[models.Manager[Any]]
 
     class Meta:
         verbose_name = _("API token")

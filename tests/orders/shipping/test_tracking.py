@@ -55,7 +55,7 @@ def sent_again(order: Order) -> Mail:
 
 def test_a_number_that_is_added_or_changed_later_is_mailed_once(order: Order) -> None:
     lifecycle.ship(order_id=order.pk)
-    number = {"order_id": order.pk, "carrier": "DHL", "tracking_number": "7"}
+    number: dict[str, Any] = {"order_id": order.pk, "carrier": "DHL", "tracking_number": "7"}
     # The mail that it was shipped still waits, and will say the number.
     lifecycle.correct_tracking(**number)
     assert not order.mails.filter(kind=Mail.Kind.TRACKING).exists()
