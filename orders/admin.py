@@ -23,7 +23,7 @@ from orders.models import (
     with_refunded_units,
 )
 from orders.staff.bounded_choice import LISTED_MAX
-from orders.staff.buyer_admin import BuyerAdmin
+from orders.staff.buyer_admin import BuyerAdmin, StaffBuyerAdmin
 from orders.staff.document_admin import DocumentAdmin, DocumentInline
 from orders.staff.mail_admin import MailAdmin, MailInline
 from orders.staff.needs_attention import EXPLANATIONS, OrderToLookAtAdmin
@@ -31,7 +31,7 @@ from orders.staff.order_page import OrderPage, possible_steps
 from orders.staff.order_search import SEARCH_HELP, find_orders
 from orders.staff.order_sums import refund_name, sums_table
 from orders.staff.payment_admin import PaymentEventAdmin, PaymentInline, RecordedPaymentInline, events_of
-from orders.staff.read_only_admin import ReadOnlyInline, amount_text
+from orders.staff.read_only_admin import ReadOnlyInline, amount_text, link_to_buyer
 from orders.staff.shipment_table import WithOrderTables
 from orders.staff.shipping_admin import ShippingMethodAdmin
 from shop.addresses.address_checks import ADDRESS_FIELDS
@@ -44,6 +44,7 @@ __all__ = [
     "OrderToLookAtAdmin",
     "PaymentEventAdmin",
     "ShippingMethodAdmin",
+    "StaffBuyerAdmin",
 ]
 
 # django-unfold's colour for each status. It shows a status that is missing here untranslated.
@@ -168,7 +169,7 @@ class OrderAdmin(WithOrderTables, OrderPage):
         MailInline,
     ]
     change_form_outer_after_template = "admin/orders/order/events.html"
-    readonly_fields = ["short_number", "number", "amounts", "reason", "notice"]
+    readonly_fields = ["short_number", "buyer_link", "number", "amounts", "reason", "notice"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         orders: QuerySet[Order] = super().get_queryset(request)
@@ -199,7 +200,7 @@ class OrderAdmin(WithOrderTables, OrderPage):
         return [
             *(["reason" if obj.attention in ATTENTION_TO_DO else "notice"] if obj and obj.attention else []),
             ("short_number", "status"),
-            "buyer" if obj and obj.buyer_id else "email",
+            "buyer_link" if obj and obj.buyer_id else "email",
             "amounts",
             ("reserved_at", "expires_at"),
             ("created_at", "ended_at"),
@@ -221,6 +222,10 @@ class OrderAdmin(WithOrderTables, OrderPage):
     @admin.display(description=_("buyer"), ordering="buyer__username")
     def customer(self, order: Order) -> str:
         return str(order.buyer or order.email)
+
+    @admin.display(description=_("buyer"))
+    def buyer_link(self, order: Order) -> str:
+        return link_to_buyer(order)
 
     @admin.display(description=_("amount"), ordering="amount_minor")
     def amount(self, order: Order) -> str:

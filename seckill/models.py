@@ -127,6 +127,7 @@ class SaleItem(models.Model):
     reservation store has the terms; they are never sent again. `archived_at` is set when the item has left the store,
     long after its end (seckill/items/archive.py). `from_stock` says that the units came out of the variant's ordinary
     stock, to which the unsold ones return; sales that were published before the shop did this have it False.
+    `returned` counts them since the sale last ended, since `quantity` has them no more.
     `incarnation` names the server of the store whose reservations become orders (orders/units/taken.py); empty until
     the item is first compared with its orders: then it is the one that it was published on.
     """
@@ -139,10 +140,10 @@ class SaleItem(models.Model):
         null=True,
         blank=True,
         validators=[
-            MinValueValidator(1, _("Enter at least one unit, or leave it empty for unlimited.")),
+            MinValueValidator(1, _("Enter at least one unit.")),
             MaxValueValidator(UNITS_MAX),
         ],
-        help_text=_("Units on sale. Empty means unlimited."),
+        help_text=_("Units on sale."),
     )
     per_buyer_max = models.PositiveIntegerField(
         _("units per buyer"),
@@ -156,6 +157,7 @@ class SaleItem(models.Model):
     announced_at = models.DateTimeField(_("in the reservation store since"), null=True, blank=True, editable=False)
 
     archived_at = models.DateTimeField(_("archived at"), null=True, blank=True, editable=False)
+    returned = models.PositiveIntegerField(_("unsold units returned"), default=0, db_default=0, editable=False)
     from_stock = models.BooleanField(_("from the ordinary stock"), default=False, db_default=False, editable=False)
     incarnation = models.CharField(
         _("server of the reservation store"), max_length=64, blank=True, default="", db_default="", editable=False
@@ -188,6 +190,11 @@ class SaleItem(models.Model):
     @property
     def product(self) -> Product:
         return self.variant.product
+
+    @property
+    def offered(self) -> int | None:
+        """How many units the sale had, also after its end; None means unlimited."""
+        return None if self.quantity is None else self.quantity + self.returned
 
     def clean(self) -> None:
         errors: dict[str, Any] = {}

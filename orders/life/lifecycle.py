@@ -78,10 +78,19 @@ def ship(*, order_id: int, carrier: str = "", tracking_number: str = "") -> bool
 def correct_tracking(*, order_id: int, carrier: str, tracking_number: str) -> bool:
     """Replace carrier and tracking number of goods that have left. False if they have not.
 
-    A mail that still waits says the new number; one that was sent is not sent again: the order's page has the number.
+    The buyer gets a mail about a number that is new, and none where nothing was changed.
     """
-    shipped = Order.objects.filter(pk=order_id, shipped_at__isnull=False)
-    return shipped.update(carrier=carrier.strip(), tracking_number=tracking_number.strip()) == 1
+    parcel = {"carrier": carrier.strip(), "tracking_number": tracking_number.strip()}
+    with transaction.atomic():
+        shipped = Order.objects.select_for_update(no_key=True, of=("self",)).filter(shipped_at__isnull=False)
+        order = shipped.select_related("buyer").filter(pk=order_id).first()
+        if order is None:
+            return False
+        changed = parcel != {"carrier": order.carrier, "tracking_number": order.tracking_number}
+        Order.objects.filter(pk=order_id).update(**parcel)
+        if changed and parcel["tracking_number"]:
+            sending.enqueue_tracking(order=order)
+    return True
 
 
 def complete(*, order_id: int) -> bool:

@@ -62,7 +62,7 @@ def message_of(mail: Mail) -> EmailMultiAlternatives | None:
 
 
 def message_name(mail: Mail) -> str:
-    """A guest may ask for the link again, staff may send any mail again, and each refund has a mail of its own."""
+    """A link may be asked for again, a number corrected, any mail sent again, and each refund has a mail of its own."""
     about = f"-{mail.refund_id.hex}" if mail.refund_id else ""
     return f"{mail.kind}{about}-{mail.created_at:%Y%m%d%H%M%S%f}"
 
@@ -116,6 +116,16 @@ def shipping(mail: Mail) -> MailText | None:
         sentences.append(_("With the tracking number you can follow the parcel. It may take a day to be known."))
     subject = _("On its way: %(what)s") % {"what": order.contents}
     return MailText(subject=subject, heading=_("Your order is on its way"), sentences=sentences)
+
+
+def tracking(mail: Mail) -> MailText | None:
+    """The number was entered, or corrected, after the mail that the order is on its way."""
+    order = mail.order
+    if not order.tracking_number:
+        return None
+    sentences = [_("With the tracking number you can follow the parcel. It may take a day to be known.")]
+    subject = _("Tracking number: %(what)s") % {"what": order.contents}
+    return MailText(subject=subject, heading=_("The tracking number of your parcel"), sentences=sentences)
 
 
 def expiry(mail: Mail) -> MailText | None:
@@ -182,6 +192,7 @@ MAIL_TEXTS: dict[Mail.Kind, Callable[[Mail], MailText | None]] = {
     Mail.Kind.PLACED: reception,
     Mail.Kind.PAID: confirmation,
     Mail.Kind.SHIPPED: shipping,
+    Mail.Kind.TRACKING: tracking,
     Mail.Kind.EXPIRED: expiry,
     Mail.Kind.REFUNDED: refunding,
     Mail.Kind.LINK: sending_link,

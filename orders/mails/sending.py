@@ -38,6 +38,7 @@ SENT_FIRST = (
     Mail.Kind.PAID,
     Mail.Kind.REFUNDED,
     Mail.Kind.SHIPPED,
+    Mail.Kind.TRACKING,
     Mail.Kind.EXPIRED,
 )
 # The pauses between 12 attempts are 15 hours together.
@@ -67,8 +68,21 @@ def enqueue(*, order_ids: Iterable[int], kind: Mail.Kind, refund: Refund | None 
 
 def enqueue_link(*, order: Order) -> None:
     """Queue the mail with the link to a guest's order, also where one was sent before."""
+    enqueue_again(order=order, kind=Mail.Kind.LINK)
+
+
+def enqueue_tracking(*, order: Order) -> None:
+    """Queue a mail about the number that the order has now, unless the mail that it was shipped still waits: that one
+    reads the number when it is sent.
+    """
+    waiting = order.mails.filter(kind=Mail.Kind.SHIPPED, sent_at=None, attempts=0, next_attempt_at__isnull=False)
+    if order.contact_email and not waiting.exists():
+        enqueue_again(order=order, kind=Mail.Kind.TRACKING)
+
+
+def enqueue_again(*, order: Order, kind: Mail.Kind) -> None:
     again = {"sent_at": None, "next_attempt_at": Now(), "attempts": 0, "last_error": "", "created_at": Now()}
-    Mail.objects.update_or_create(order=order, kind=Mail.Kind.LINK, defaults=again)
+    Mail.objects.update_or_create(order=order, kind=kind, defaults=again)
 
 
 def retry_unsent(*, mail_ids: Iterable[int]) -> int:

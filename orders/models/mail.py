@@ -18,6 +18,7 @@ class Mail(models.Model):
         PLACED = "placed", _("order received")
         PAID = "paid", _("confirmation")
         SHIPPED = "shipped", _("shipped")
+        TRACKING = "tracking", _("tracking number")
         EXPIRED = "expired", _("expiry")
         REFUNDED = "refunded", _("refund")
         LINK = "link", _("link to a guest's order")

@@ -15,19 +15,19 @@ from django.utils.translation import gettext_lazy as _
 from orders.life.cancelling import cancel_unpaid_of
 from orders.models import with_lines
 from orders.staff.read_only_admin import amount_text, may_see_orders
+from shop.accounts.customer_admin import CustomerAdmin
 from shop.accounts.person_admin import PersonAdmin
+from shop.accounts.staff_account_admin import StaffAccountAdmin
+from shop.models import Customer
 from shop.staff.admin_base import once_for_each_row
 
 # The latest ones; a link leads to all of them.
 ORDERS_SHOWN = 20
 
-# The shop has registered its own page, which has no orders.
-admin.site.unregister(User)
 
-
-@admin.register(User)
-class BuyerAdmin(PersonAdmin):
-    readonly_fields = ["latest_orders", *PersonAdmin.readonly_fields]
+class WithOrders(PersonAdmin):
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:
+        return ["latest_orders", *super().get_readonly_fields(request, obj)]
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
         fieldsets = super().get_fieldsets(request, obj)
@@ -49,3 +49,13 @@ class BuyerAdmin(PersonAdmin):
         shown = [(order, amount_text(order.amount_minor, order.currency)) for order in orders[:ORDERS_SHOWN]]
         context = {"orders": shown, "all_url": all_url if len(orders) > ORDERS_SHOWN else ""}
         return render_to_string("admin/auth/user/orders.html", context)
+
+
+@admin.register(Customer)
+class BuyerAdmin(WithOrders, CustomerAdmin):
+    """A customer with their orders."""
+
+
+@admin.register(User)
+class StaffBuyerAdmin(WithOrders, StaffAccountAdmin):
+    """Staff buy, too."""

@@ -23,6 +23,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from orders.life import lifecycle
 from orders.models import SOLD, Order, OrderStatus, Payment, RecordedPayment, with_lines
 from orders.staff.bounded_choice import Choice, limited_selection
+from orders.staff.order_forms import ShipmentForm
 from orders.staff.payment_form import ReceivedPaymentForm, forms_for
 from orders.staff.read_only_admin import ReadOnlyAdmin, amount_text
 
@@ -73,7 +74,8 @@ CANCEL = StatusChange(
 SHIP = StatusChange(
     run=lifecycle.ship,
     possible=Q(status=OrderStatus.PAID),
-    history=gettext_lazy("Shipped."),
+    # Written with the tracking number.
+    history="",
     done_text=lambda n: ngettext("%(count)d order is marked as shipped.", "%(count)d orders are marked as shipped.", n),
     skipped_text=lambda n: ngettext(
         "%(count)d order was not marked as shipped: it is not paid, or was already shipped.",
@@ -161,8 +163,33 @@ class OrderActions(ReadOnlyAdmin):
         self.log_change(request, form.order, form.history)
 
     @admin.action(description=gettext_lazy("Mark as shipped"), permissions=["manage"])
-    def ship_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:
-        self.run_action(request, limited_selection(queryset, possible=SHIP.possible), SHIP)
+    def ship_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> TemplateResponse | None:
+        """Show where each parcel goes, and ask for its tracking number. If one is wrong, none is shipped."""
+        choice = limited_selection(queryset, possible=SHIP.possible)
+        paid = with_contents(Order.objects.filter(SHIP.possible, pk__in=choice.pks))
+        data = request.POST if "confirmed" in request.POST else None
+        parcels = {order.pk: ShipmentForm(order, data) for order in paid.select_related("shipping_address")}
+        if data is None or not all(parcel.is_valid() for parcel in parcels.values()):
+            count = len(parcels)
+            title = ngettext("Mark %(count)d order as shipped?", "Mark %(count)d orders as shipped?", count)
+            return self.ask(
+                request,
+                choice,
+                "admin/orders/order/ship.html",
+                title=title % {"count": count},
+                forms=list(parcels.values()),
+                others=len(choice.pks) - count,
+            )
+
+        def ship(*, order_id: int) -> bool:
+            form = parcels.get(order_id)
+            if form is None or not lifecycle.ship(order_id=order_id, **form.cleaned_data):
+                return False
+            self.log_change(request, form.order, form.history)
+            return True
+
+        self.run_action(request, choice, replace(SHIP, run=ship))
+        return None
 
     @admin.action(description=gettext_lazy("Mark as completed"), permissions=["manage"])
     def complete_orders(self, request: HttpRequest, queryset: QuerySet[Order]) -> None:

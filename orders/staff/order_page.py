@@ -31,7 +31,7 @@ from orders.staff.order_actions import (
     StatusChange,
     not_changed_text,
 )
-from orders.staff.order_forms import NoteForm, TrackingForm
+from orders.staff.order_forms import NoteForm, TrackingForm, tracking_text
 from orders.staff.order_refund import PaidBackForm, RefundForm, history_of, make_refund
 from orders.staff.read_only_admin import amount_text, may_see_orders
 
@@ -81,7 +81,7 @@ class OrderPage(OrderActions):
         if request.method != "POST" or not form.is_valid():
             return self.ask_with_form(request, order, form, title=SHIP_TITLE, sentence=_("The goods have left."))
         if lifecycle.ship(order_id=order.pk, **form.cleaned_data):
-            self.log_change(request, order, " ".join([_("Shipped."), tracking_text(form.cleaned_data)]).strip())
+            self.log_change(request, order, form.history)
             self.message_user(request, SHIP.done_text(1) % {"count": 1}, messages.SUCCESS)
         else:
             self.message_user(request, not_changed_text(SHIP, [order]), messages.WARNING)
@@ -271,9 +271,3 @@ def is_possible(condition: Q, order: Order) -> bool:
 
 def page_of(order: Order) -> str:
     return reverse("admin:orders_order_change", args=[order.pk])
-
-
-def tracking_text(entered: dict[str, str]) -> str:
-    """For the order's history; empty if nothing was entered."""
-    parcel = " ".join(part for part in (entered["carrier"], entered["tracking_number"]) if part)
-    return _("Sent with %(parcel)s.") % {"parcel": parcel} if parcel else ""

@@ -98,3 +98,13 @@ def link_to(order: Order) -> SafeString:
     """A link to the order's page."""
     url = reverse("admin:orders_order_change", args=[order.pk])
     return format_html('<a href="{}" class="text-link">{}</a>', url, order)
+
+
+def link_to_buyer(order: Order) -> str:
+    """A link to the customer's page; the name alone of somebody whose page is for superusers."""
+    buyer = order.buyer
+    if buyer is None or buyer.is_staff or buyer.is_superuser:
+        return str(buyer or "–")
+    return format_html(
+        '<a href="{}" class="text-link">{}</a>', reverse("admin:shop_customer_change", args=[buyer.pk]), buyer
+    )

@@ -18,8 +18,7 @@ from import_export.widgets import Widget
 
 from orders.life import lifecycle
 from orders.models import Order, OrderStatus
-from orders.staff.order_forms import TrackingForm
-from orders.staff.order_page import tracking_text
+from orders.staff.order_forms import TrackingForm, tracking_text
 from orders.staff.order_search import code_in
 from orders.staff.order_table import OrderLineTable
 from shop.staff.table_pages import WithTables

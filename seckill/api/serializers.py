@@ -40,7 +40,10 @@ class PassSerializer(serializers.Serializer[Any]):
 class FiguresSerializer(serializers.Serializer[Any]):
     phase = serializers.ChoiceField(list(Phase), allow_null=True)
     availability = serializers.ChoiceField(["available", "held_by_others", "sold_out", "unlimited", "unavailable"])
-    quantity = serializers.IntegerField(allow_null=True)
+    quantity = serializers.IntegerField(
+        allow_null=True,
+        help_text="Units in the sale now. After its end the unsold ones leave it; `sales/{id}/` says how many it had.",
+    )
     left = serializers.IntegerField(allow_null=True)
     held = serializers.IntegerField(allow_null=True)
     sold = serializers.IntegerField(allow_null=True)
@@ -76,6 +79,12 @@ class SaleItemSerializer(serializers.ModelSerializer[SaleItem]):
     price = serializers.SerializerMethodField()
     ordinary_price = serializers.SerializerMethodField()
     currency = serializers.SerializerMethodField()
+    quantity = serializers.IntegerField(
+        source="offered",
+        allow_null=True,
+        read_only=True,
+        help_text="How many units the sale has, or had before its end; null means unlimited.",
+    )
 
     class Meta:
         model = SaleItem

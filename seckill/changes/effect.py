@@ -9,7 +9,7 @@ from django.db.models import F, Max
 from django.utils import timezone
 
 from seckill import ledger
-from seckill.changes.rules import OF_ITEM, Kind
+from seckill.changes.rules import OF_ITEM, Kind, returned_units
 from seckill.changes.texts import journal_outcome
 from seckill.ledger_words import Adjusted
 from seckill.models import Sale, SaleChange, SaleItem, reference_of
@@ -79,7 +79,14 @@ def update_item(change: SaleChange, *, applied: bool) -> None:
     if added != applied:
         # The units were withdrawn, or the store refused to add them.
         item.update(quantity=F("quantity") - change.units)
+        if change.kind == Kind.RETURN_UNSOLD:
+            count_returned(change.item)
         give_back_to_stock(change)
+
+
+def count_returned(item: SaleItem) -> None:
+    """What was offered stays known: the journal counts the units that left the sale since its end."""
+    SaleItem.objects.filter(pk=item.pk).update(returned=returned_units(item))
 
 
 def give_back_to_stock(change: SaleChange) -> None:

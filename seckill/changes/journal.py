@@ -22,7 +22,7 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
 from seckill import ledger
-from seckill.changes.effect import adjustment_of, finish
+from seckill.changes.effect import adjustment_of, count_returned, finish
 from seckill.changes.rules import (
     OF_ITEM,
     CannotChange,
@@ -120,6 +120,9 @@ def record_pending(
             )
             for item, operation_id in zip(items, operation_ids, strict=True)
         )
+        if request.kind == Kind.MOVE_END:
+            for item in items:
+                count_returned(item)
         if request.kind == Kind.ADD_UNITS:
             # The item before its variant, as where orders end: they would wait for each other otherwise.
             affected.update(quantity=F("quantity") + request.units)

@@ -13,6 +13,8 @@ Kind = SaleChange.Kind
 
 # These change one item; the others change a whole sale.
 OF_ITEM = frozenset({Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.RETURN_UNSOLD, Kind.UNITS_PER_BUYER})
+# After the end they would do nothing for a buyer, and the unsold units are back in the stock.
+WHILE_RUNNING = frozenset({Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, Kind.UNITS_PER_BUYER})
 
 REASON_LENGTH_MAX = 300
 # In an emergency, the pause comes first and the explanation later.
@@ -54,11 +56,14 @@ def check_rules(request: ChangeRequest, *, sale: Sale, items: Sequence[SaleItem]
     if any(item.archived_at for item in items):
         # Archiving locks the sale too, so this cannot be overtaken.
         raise CannotChange(_("This sale is archived. An operator can bring it back; or make a new sale."))
+    state = state_after_pending(sale)
+    if request.kind in WHILE_RUNNING and state.closes_at <= now:
+        raise CannotChange(_("This sale is over. To change its units, first move its end to a later time."))
     if request.kind in OF_ITEM:
         for item in items:
             check_units(request, item=item)
     else:
-        check_sale(request, sale=sale, items=items, state=state_after_pending(sale), now=now)
+        check_sale(request, sale=sale, items=items, state=state, now=now)
 
 
 def check_units(request: ChangeRequest, *, item: SaleItem) -> None:

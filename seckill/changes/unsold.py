@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from seckill import ledger
-from seckill.changes.effect import give_back_to_stock
+from seckill.changes.effect import count_returned, give_back_to_stock
 from seckill.changes.journal import make_change
 from seckill.changes.rules import CannotChange, Kind
 from seckill.changes.texts import journal_outcome
@@ -83,5 +83,6 @@ def return_from_archived_item(item_id: int) -> int:
             finished_at=timezone.now(),
             outcome=journal_outcome(figures),
         )
+        count_returned(item)
         give_back_to_stock(change)
     return units

@@ -52,11 +52,13 @@ class Offer:
 
     @property
     def stock_text(self) -> str:
-        return stock_text(self.counters)
+        return stock_text(self.counters, offered=self.item.offered)
 
     @property
     def left_width(self) -> str:
-        """The part of the stock bar for units that are left: full for an unlimited item, empty for an unknown one."""
+        """The part of the stock bar for units that are left: full for an unlimited item, empty for an unknown one, and
+        after the end.
+        """
         return self.width(self.counters.left or 0) if self.counters else "0%"
 
     @property
@@ -65,6 +67,8 @@ class Offer:
         return self.width((self.counters.left or 0) + self.counters.held) if self.counters else "0%"
 
     def width(self, units: int) -> str:
+        if self.phase is Phase.ENDED:
+            return "0%"
         quantity = self.counters.quantity if self.counters else None
         return f"{100 * units / quantity:.2f}%" if quantity else "100%"
 

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from seckill.ledger import Counters, Reservation
 from seckill.live.answer import availability_of
 from seckill.outcomes import HTTP, Outcome
+from seckill.phase import Phase
 
 
 def sale_page_texts() -> dict[str, Any]:
@@ -110,6 +111,9 @@ def stock_texts() -> dict[str, str]:
         "sold_out": _("Sold out"),
         "unlimited": _("Unlimited stock"),
         "unavailable": _("We cannot show the stock right now"),
+        # After the end, when the unsold units have left the sale.
+        "ended": _("{sold} of {offered} sold"),
+        "ended_unlimited": _("{sold} sold"),
     }
 
 
@@ -123,17 +127,25 @@ def phase_texts() -> dict[str, str]:
     }
 
 
-def stock_text(counters: Counters | None) -> str:
-    """The stock in one line; `stockText` in seckill/static/seckill/card.js updates it in the same form."""
+def stock_text(counters: Counters | None, *, offered: int | None = None) -> str:
+    """The stock in one line; `stockText` in seckill/static/seckill/card.js updates it in the same form.
+
+    `offered` is how many units the sale had, which the store knows no more after the end.
+    """
     texts = stock_texts()
     if counters is None:
         return texts["unavailable"]
     locale = to_locale(get_language() or "en")
-    numbers = {
-        name: format_decimal(value or 0, locale=locale)
-        for name, value in (("left", counters.left), ("quantity", counters.quantity), ("held", counters.held))
-    }
-    text = texts[availability_of(counters)].format(**numbers)
+    figures = {"left": counters.left, "quantity": counters.quantity, "held": counters.held, "sold": counters.sold}
+    figures["offered"] = max(offered or 0, counters.quantity or 0)
+    numbers = {name: format_decimal(value or 0, locale=locale) for name, value in figures.items()}
+    text = texts[stock_word(counters, offered=figures["offered"])].format(**numbers)
     if counters.held and counters.quantity is not None:
         text += " · " + texts["held"].format(**numbers)
     return text
+
+
+def stock_word(counters: Counters, *, offered: int | None) -> str:
+    if counters.phase is not Phase.ENDED or (counters.sold == offered and counters.quantity is not None):
+        return availability_of(counters)
+    return "ended_unlimited" if counters.quantity is None else "ended"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
 
 from seckill import ledger
 from seckill.items import archive
@@ -40,7 +40,7 @@ class Figures:
 
     @property
     def quantity(self) -> str:
-        return units_text(self.item.quantity)
+        return units_text(self.item.offered)
 
     @property
     def per_buyer_max(self) -> str:
@@ -79,7 +79,7 @@ def figures_of(items: Sequence[SaleItem], *, names: Mapping[int, str] | None = N
     found = (
         figures_from(item, counters[item.pk])
         if item.pk in counters
-        else without_numbers(item, str(_("reservation store not reachable")))
+        else without_numbers(item, _("reservation store not reachable"))
         for item in items
     )
     return [replace(figures, name=names.get(figures.item.pk, "")) for figures in found]
@@ -88,7 +88,7 @@ def figures_of(items: Sequence[SaleItem], *, names: Mapping[int, str] | None = N
 def figures_from(item: SaleItem, counters: ledger.Counters | None) -> Figures:
     if counters is None:
         published = item.sale.is_published
-        return without_numbers(item, str(_("not in the reservation store") if published else _("not published")))
+        return without_numbers(item, _("not in the reservation store") if published else _("not published"))
     return Figures(
         item=item,
         left=units_text(counters.left),
@@ -99,9 +99,10 @@ def figures_from(item: SaleItem, counters: ledger.Counters | None) -> Figures:
 
 
 def note_of(item: SaleItem, counters: ledger.Counters) -> str:
+    returned = [_("%(units)d back in stock") % {"units": item.returned}] if item.returned else []
     if item.archived_at:
-        return str(_("archived"))
-    return str(_("paused")) if counters.state == "paused" else ""
+        return " · ".join([*returned, _("archived")])
+    return " · ".join([*returned, _("paused")] if counters.state == "paused" else returned)
 
 
 def without_numbers(item: SaleItem, note: str) -> Figures:
@@ -110,4 +111,4 @@ def without_numbers(item: SaleItem, note: str) -> Figures:
 
 def units_text(units: int | None) -> str:
     """A number of units as text; None means unlimited."""
-    return str(_("unlimited")) if units is None else str(units)
+    return _("unlimited") if units is None else str(units)

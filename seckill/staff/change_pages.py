@@ -15,12 +15,12 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from seckill.changes.journal import make_change
-from seckill.changes.rules import OF_ITEM, CannotChange, Kind, state_after_pending
+from seckill.changes.rules import OF_ITEM, WHILE_RUNNING, CannotChange, Kind, state_after_pending
 from seckill.changes.texts import entry_to_report, request_text, result_message
 from seckill.live.staff_figures import name_of
 from seckill.models import Sale, SaleChange, SaleItem
 from seckill.staff.change_form import ChangeForm, form_for
-from seckill.staff.change_preview import as_typed, preview_of, preview_texts
+from seckill.staff.change_preview import as_typed, in_stock, preview_of, preview_texts
 
 LEVELS = {
     SaleChange.Status.APPLIED: messages.SUCCESS,
@@ -54,6 +54,11 @@ HINTS = {
     Kind.END_NOW: _("No one can reserve any more. Buyers can still pay for units they hold, until their deadline."),
 }
 
+BEFORE_OPENING = {
+    Kind.ADD_UNITS: _("The added units go on sale at the opening."),
+    Kind.RESUME: _("Buyers can reserve from the opening on."),
+}
+
 DANGEROUS = frozenset({Kind.END_NOW, Kind.WITHDRAW_UNITS})
 
 
@@ -63,6 +68,10 @@ class Button:
 
     title: str
     url: str
+
+
+def is_over(sale: Sale) -> bool:
+    return state_after_pending(sale).closes_at <= timezone.now()
 
 
 def buttons_of(sale: Sale) -> list[Button]:
@@ -77,7 +86,7 @@ def buttons_of(sale: Sale) -> list[Button]:
 
 
 def buttons_of_item(item: SaleItem) -> list[Button]:
-    """The changes that are possible for an item of a published sale."""
+    """The changes that are possible for an item of a published sale that is not over."""
     kinds = [Kind.UNITS_PER_BUYER]
     if item.quantity is not None:
         kinds = [Kind.ADD_UNITS, Kind.WITHDRAW_UNITS, *kinds]
@@ -100,6 +109,10 @@ def change_page(
     item = get_object_or_404(sale.items.select_related("sale", "variant__product"), pk=item_id) if item_id else None
     if not model_admin.has_change_permission(request, sale):
         raise PermissionDenied
+    if change_kind in WHILE_RUNNING and request.method != "POST" and is_over(sale):
+        # The button was on a page from before the end.
+        messages.error(request, _("This sale is over. To change its units, first move its end to a later time."))
+        return redirect("admin:seckill_sale_change", sale.pk)
     form = form_for(change_kind, sale=sale, item=item, data=request.POST if request.method == "POST" else None)
     if form.is_valid() and make_and_report(model_admin, request, form, kind=change_kind, sale=sale, item=item):
         return redirect("admin:seckill_sale_change", sale.pk)
@@ -150,13 +163,14 @@ def render_form(
         **model_admin.admin_site.each_context(request),
         "opts": model_admin.opts,
         "title": TITLES[kind],
-        "hint": HINTS[kind],
+        "hint": BEFORE_OPENING.get(kind, HINTS[kind]) if timezone.now() < sale.opens_at else HINTS[kind],
         "is_dangerous": kind in DANGEROUS,
-        "reopens": kind == Kind.MOVE_END and state_after_pending(sale).closes_at <= timezone.now(),
+        "reopens": kind == Kind.MOVE_END and is_over(sale),
         "sale": sale,
         "form": form,
         "preview": preview_of(form, kind=kind, sale=sale, items=items),
         "preview_texts": preview_texts(),
+        "in_stock": in_stock(item) if item else None,
         "now_as_typed": as_typed(timezone.now()),
         "opens_as_typed": as_typed(sale.opens_at),
         "sale_url": reverse("admin:seckill_sale_change", args=[sale.pk]),

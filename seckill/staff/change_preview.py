@@ -49,8 +49,15 @@ def preview_of(form: ChangeForm, *, kind: SaleChange.Kind, sale: Sale, items: Se
     return Preview(kind, rows)
 
 
+def in_stock(item: SaleItem) -> int | None:
+    """How many units can be added; None where they do not come out of the ordinary stock."""
+    return item.variant.available if item.from_stock else None
+
+
 def preview_of_units(kind: SaleChange.Kind, rows: list[Figures], units: int) -> Preview:
-    left, quantity = rows[0].left, rows[0].quantity
+    left, quantity, stock = rows[0].left, rows[0].quantity, in_stock(rows[0].item)
+    if stock is not None and units > stock:
+        return Preview(kind, rows, warning=preview_texts()["too_few_in_stock"].format(stock=stock))
     if not left.isdecimal() or not quantity.isdecimal():
         return Preview(kind, rows)
     if int(left) + units < 0:
@@ -70,6 +77,7 @@ def preview_texts() -> dict[str, str]:
     """Texts that the page's script shows too. It fills in the {placeholders}."""
     return {
         "too_few_left": _("Only {left} left: this change would be refused."),
+        "too_few_in_stock": _("Only {stock} in stock: this change would be refused."),
         "end_passed": _("This time has passed: this change would be refused. To end the sale at once, use “End now”."),
         "end_before_opening": _("The sale opens later than this: this change would be refused."),
     }

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from seckill.changes.rules import returned_units
 from seckill.models import Sale
 
 WEEK = timedelta(weeks=1)
@@ -27,10 +26,10 @@ def duplicate(*, sale_id: int) -> Sale:
         draft.save()
         for item in items:
             if item.quantity is not None:
-                item.quantity += returned_units(item)
+                item.quantity += item.returned
             item.pk, item.sale = None, draft
             item.taken, item.announced_at, item.archived_at, item.from_stock = 0, None, None, False
-            item.incarnation = ""
+            item.incarnation, item.returned = "", 0
             item._state.adding = True
             item.save()
     return draft

@@ -1,10 +1,9 @@
 """Sales in the admin. Drafts are edited and published here; published sales are changed by the buttons."""
 
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -15,26 +14,19 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
-from unfold.enums import ActionVariant
 
-from seckill.live.staff_figures import figures_of, names_of, units_text
+from seckill.live.staff_figures import figures_of, names_of
 from seckill.models import Sale, SaleItem
-from seckill.publication import CannotPublish, publish_sale
 from seckill.staff.change_list import journal_of
-from seckill.staff.change_pages import buttons_of, buttons_of_item, change_page
+from seckill.staff.change_pages import buttons_of, buttons_of_item, change_page, is_over
 from seckill.staff.duplicate import duplicate
 from seckill.staff.phase_filter import LABEL_COLOURS, PhaseFilter, labelled_phase, state_of
+from seckill.staff.publish_page import publish_page
 from seckill.staff.sale_form import SaleItemInline
-from seckill.store import durability
-from seckill.store.client import StoreUnreachable
 from shop.languages.columns import in_all_languages
-from shop.prices.price_field import price_text
 from shop.staff.admin_base import StaffAdmin
 from shop.staff.history_pages import WithHistory
 from shop.times.zone import time_with_offset
-
-ALREADY_PUBLISHED = _("“%(sale)s” is already published. Nothing was changed.")
-WEAKNESS_ALLOWED = _("Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set. %(weakness)s")
 
 TERMS = ["opens_at", "closes_at", "hold_seconds"]
 
@@ -44,9 +36,9 @@ class SaleAdmin(WithHistory, StaffAdmin):
     list_display = ["title", "phase", "opens_at", "closes_at", "item_count"]
     list_filter = [PhaseFilter]
     search_fields = [*in_all_languages("name", "items__variant__product__name"), "items__variant__sku"]
-    actions = ["publish_selected", "delete_selected"]
     history_parts = [(SaleItem, "sale")]
-    actions_detail = ["publish", "duplicate_sale"]
+    actions_detail = ["duplicate_sale"]
+    actions_submit_line = ["save_and_publish"]
     change_form_outer_before_template = "admin/seckill/sale/items.html"
     change_form_outer_after_template = "admin/seckill/sale/journal.html"
 
@@ -55,15 +47,20 @@ class SaleAdmin(WithHistory, StaffAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.control_view)
+        publish = self.admin_site.admin_view(self.publish_view)
         control_path = "<int:sale_id>/control/<slug:kind>/"
         return [
             path(control_path, view, name="seckill_sale_control"),
             path(f"{control_path}<int:item_id>/", view, name="seckill_sale_control"),
+            path("<int:sale_id>/publish/", publish, name="seckill_sale_publish"),
             *super().get_urls(),
         ]
 
     def control_view(self, request: HttpRequest, sale_id: int, kind: str, item_id: int | None = None) -> HttpResponse:
         return change_page(self, request, sale_id=sale_id, kind=kind, item_id=item_id)
+
+    def publish_view(self, request: HttpRequest, sale_id: int) -> HttpResponse:
+        return publish_page(self, request, sale_id=sale_id)
 
     @admin.display(description=_("name"), ordering="name")
     def title(self, sale: Sale) -> str:
@@ -113,11 +110,20 @@ class SaleAdmin(WithHistory, StaffAdmin):
     def get_view_on_site_url(self, obj: Sale | None = None) -> str | None:
         return super().get_view_on_site_url(obj) if obj and obj.is_published else None
 
-    def get_actions_detail(self, request: HttpRequest, object_id: str) -> list[Any]:
-        actions: list[Any] = super().get_actions_detail(request, object_id)  # type: ignore[misc]
+    def get_actions_submit_line(self, request: HttpRequest, object_id: Any) -> list[Any]:
         if Sale.objects.filter(pk=object_id, published_at__isnull=False).exists():
-            return [action for action in actions if not action.path.endswith("publish")]
+            return []
+        actions: list[Any] = super().get_actions_submit_line(request, object_id)  # type: ignore[misc]
         return actions
+
+    @action(description=_("Save and publish …"), permissions=["change"])  # type: ignore[untyped-decorator]
+    def save_and_publish(self, request: HttpRequest, obj: Sale) -> None:
+        """A button beside *Save*, so that no edit is lost: `response_change` leads on to the page that asks."""
+
+    def response_change(self, request: HttpRequest, obj: Sale) -> HttpResponse:
+        if "seckill_sale_save_and_publish" in request.POST and not obj.is_published:
+            return redirect("admin:seckill_sale_publish", obj.pk)
+        return super().response_change(request, obj)
 
     def reason_to_keep(self, obj: Sale) -> str | None:
         if not obj.is_published:
@@ -141,8 +147,9 @@ class SaleAdmin(WithHistory, StaffAdmin):
             names = names_of(items)
             figures = figures_of(items, names=names)
             may_change = self.has_change_permission(request, obj)
+            may_change_items = may_change and not is_over(obj)
             context |= {
-                "rows": [(row, buttons_of_item(row.item) if may_change else []) for row in figures],
+                "rows": [(row, buttons_of_item(row.item) if may_change_items else []) for row in figures],
                 "buttons": buttons_of(obj) if may_change else [],
                 "journal": journal_of(obj, names=names),
                 "state": state_of(obj),
@@ -157,41 +164,6 @@ class SaleAdmin(WithHistory, StaffAdmin):
                 "saved."
             )
             self.message_user(request, only_these, messages.WARNING)
-
-    @action(  # type: ignore[untyped-decorator]
-        description=_("Publish …"), permissions=["change"], icon="bolt", variant=ActionVariant.PRIMARY
-    )
-    def publish(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show the terms that can no longer be edited afterwards, and ask for confirmation; only a POST publishes."""
-        with transaction.atomic():
-            sale = self.get_object(request, unquote(object_id))
-        if sale is None:
-            raise Http404
-        if request.method == "POST":
-            self.publish_and_report(request, sale)
-        elif sale.is_published:
-            self.message_user(request, ALREADY_PUBLISHED % {"sale": sale}, messages.INFO)
-        if request.method == "POST" or sale.is_published:
-            return redirect(self.page_of(sale))
-        items = list(sale.items.select_related("variant__product").order_by("pk"))
-        names = names_of(items)
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "title": _("Publish “%(sale)s”?") % {"sale": sale},
-            "sale": sale,
-            "items": [
-                {
-                    "product": names[item.pk],
-                    "price": price_text(item.price_minor),
-                    "quantity": units_text(item.quantity),
-                    "per_buyer_max": item.per_buyer_max,
-                }
-                for item in items
-            ],
-            "sale_url": self.page_of(sale),
-        }
-        return TemplateResponse(request, "admin/seckill/sale/publish.html", context)
 
     def has_duplicate_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
         return self.has_add_permission(request)
@@ -219,36 +191,6 @@ class SaleAdmin(WithHistory, StaffAdmin):
             "sale_url": self.page_of(sale),
         }
         return TemplateResponse(request, "admin/seckill/sale/duplicate.html", context)
-
-    @admin.action(description=_("Publish"), permissions=["change"])
-    def publish_selected(self, request: HttpRequest, queryset: QuerySet[Sale]) -> None:
-        for sale in queryset:
-            self.publish_and_report(request, sale)
-
-    def publish_and_report(self, request: HttpRequest, sale: Sale) -> None:
-        """Publish the sale and show the result. A published sale is not touched."""
-        level = messages.SUCCESS
-        try:
-            if publish_sale(sale_id=sale.pk, made_by=cast(User, request.user)):
-                text = _("“%(sale)s” is published.")
-                self.log_change(request, sale, str(_("Published.")))
-            else:
-                level, text = messages.INFO, ALREADY_PUBLISHED
-        except CannotPublish as refusal:
-            self.message_user(
-                request,
-                _("“%(sale)s” was not published. %(reason)s") % {"sale": sale, "reason": refusal},
-                messages.ERROR,
-            )
-            return
-        except StoreUnreachable:
-            level = messages.WARNING
-            text = _("“%(sale)s” is published. It can open as soon as the reservation store is available again.")
-        self.message_user(request, text % {"sale": sale}, level)
-        for weakness in durability.allowed_weaknesses():
-            self.message_user(request, WEAKNESS_ALLOWED % {"weakness": weakness.text}, messages.WARNING)
-        for advice in durability.advice():
-            self.message_user(request, advice, messages.WARNING)
 
 
 def live_part(name: str, text: str) -> SafeString:

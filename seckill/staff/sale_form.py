@@ -7,7 +7,9 @@ from django.contrib import admin
 from django.forms.formsets import DELETION_FIELD_NAME
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldBooleanWidget
 
+from seckill.live.staff_figures import units_text
 from seckill.models import Sale, SaleItem
 from seckill.staff.permissions import may_see_sales
 from shop.prices.price_field import PriceField, price_text
@@ -21,11 +23,31 @@ else:
 
 
 class SaleItemForm(forms.ModelForm):  # type: ignore[type-arg]
+    """No limit is a switch of its own: an empty field is a forgotten one."""
+
     price_minor = PriceField(label=_("Sale price"))
+    unlimited = forms.BooleanField(
+        label=_("unlimited"),
+        required=False,
+        help_text=_("Sold until the sale ends, without a limit of units."),
+        widget=UnfoldBooleanWidget,
+    )
 
     class Meta:
         model = SaleItem
         fields = ["variant", "price_minor", "quantity", "per_buyer_max"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["unlimited"].initial = self.instance.pk is not None and self.instance.quantity is None
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if cleaned.get("unlimited") and cleaned.get("quantity"):
+            self.add_error("quantity", _("Enter a quantity or check “unlimited”, not both."))
+        elif not cleaned.get("unlimited") and "quantity" in cleaned and cleaned["quantity"] is None:
+            self.add_error("quantity", _("Enter a quantity, or check “unlimited”."))
+        return cleaned
 
 
 class SaleItemFormSet(BaseInlineFormSet):
@@ -58,15 +80,20 @@ class SaleItemInline(TabularInline):
         return 0 if obj else 1
 
     def get_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
-        price = "price_minor" if self.has_change_permission(request, obj) else "price"
-        return ["variant", price, "quantity", "per_buyer_max"]
+        if not self.has_change_permission(request, obj):
+            return ["variant", "price", "units", "per_buyer_max"]
+        return ["variant", "price_minor", "quantity", "unlimited", "per_buyer_max"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Sale | None = None) -> list[Any]:
-        return [] if self.has_change_permission(request, obj) else ["price"]
+        return [] if self.has_change_permission(request, obj) else ["price", "units"]
 
     @admin.display(description=_("Sale price"))
     def price(self, item: SaleItem) -> str:
         return price_text(item.price_minor)
+
+    @admin.display(description=_("quantity"))
+    def units(self, item: SaleItem) -> str:
+        return units_text(item.quantity)
 
     def has_view_permission(self, request: HttpRequest, obj: Sale | None = None) -> bool:
         return may_see_sales(request)

@@ -1,4 +1,4 @@
-"""A person in the admin: their account, and their rights."""
+"""A person in the admin: what the pages of customers and of staff accounts have in common."""
 
 from collections.abc import Set
 from typing import Any
@@ -8,18 +8,12 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib import admin
-from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.contrib.auth.forms import UserChangeForm
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
-from unfold.forms import AdminPasswordChangeForm, UserCreationForm
 
 from shop.http.client_address import client_address
 from shop.languages.buyer_language import stored_language
@@ -38,36 +32,12 @@ def log_rights(request: HttpRequest, *, changed: Set[str], **whose: int) -> None
         log.warning("rights_changed", by=request.user.pk, fields=sorted(changed), address=address, **whose)
 
 
-class PersonForm(UserChangeForm):  # type: ignore[type-arg]
-    """Without the password's hash, which tells staff nothing."""
-
-    password = None  # type: ignore[assignment]
-
-
-class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
-    list_title = _("People")
-    form = PersonForm
-    add_form = UserCreationForm
-    change_password_form = AdminPasswordChangeForm
-    list_display = ["username", "email", "is_active", "is_staff", "date_joined", "last_login"]
-    list_filter = ["is_active", "is_staff", "is_superuser", "date_joined"]
+class PersonAdmin(ModelAdmin):
     list_filter_sheet = False
     ordering = ["-pk"]
+    search_fields = ["username", "first_name", "last_name", "email"]
     search_help_text = _("User name, mail address or name")
-    fieldsets = None
-    readonly_fields = ["language", "second_factor", "tokens", "password_set", "last_login"]
-
-    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
-        if obj is None:
-            return super().get_fieldsets(request, obj)
-        person = ["username", "email", ("first_name", "last_name"), "is_active"]
-        rights = ["is_staff", "is_superuser", "groups", "user_permissions"]
-        return [
-            (None, {"fields": person}),
-            (_("Account"), {"fields": [("date_joined", "last_login"), "language", "second_factor", "tokens"]}),
-            (_("Password"), {"fields": ["password_set"]}),
-            (_("Permissions"), {"fields": rights, "classes": ["collapse"]}),
-        ]
+    readonly_fields = ["second_factor", "tokens", "date_joined", "last_login"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         people: QuerySet[User] = super().get_queryset(request)
@@ -85,7 +55,7 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description=_("language of mails"))
     @once_for_each_row
-    def language(self, person: User) -> str:
+    def mail_language(self, person: User) -> str:
         return dict(settings.LANGUAGES).get(stored_language(user_id=person.pk) or "", "–")
 
     @admin.display(description=_("Two-step sign-in"), boolean=True)
@@ -98,12 +68,6 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
     def tokens(self, person: User) -> int:
         valid: int = ApiToken.objects.filter(user=person, expiry__gt=timezone.now()).count()
         return valid
-
-    @admin.display(description=_("password"))
-    def password_set(self, person: User) -> SafeString:
-        url = reverse("admin:auth_user_password_change", args=[person.pk])
-        state = _("set") if person.has_usable_password() else _("not set")
-        return format_html('{} · <a href="{}" class="text-link">{}</a>', state, url, _("Set another password"))
 
 
 def follow_staff(*, person: User) -> None:

@@ -1,5 +1,5 @@
 from shop.models.catalogue import Category, Picture, Product, TaxRate, Variant
-from shop.models.people import AccountMail, Address, ApiToken, BuyerLanguage
+from shop.models.people import AccountMail, Address, ApiToken, BuyerLanguage, Customer
 from shop.models.search_entry import SearchEntry, SearchWord, write_entries
 from shop.models.stock_journal import StockChange
 
@@ -9,6 +9,7 @@ __all__ = [
     "ApiToken",
     "BuyerLanguage",
     "Category",
+    "Customer",
     "Picture",
     "Product",
     "SearchEntry",

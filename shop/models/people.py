@@ -1,7 +1,7 @@
 """Rows about a person beside Django's user: language, addresses, API tokens, mails to be sent."""
 
 import uuid
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -92,6 +92,8 @@ class ApiToken(AbstractAuthToken):  # type: ignore[misc]
     auth_hash = models.CharField(max_length=64)
 
     objects = ApiTokenManager()
+    # For the type checker, which does not see through knox's manager.
+    _default_manager: ClassVar[models.Manager[Any]]
 
     class Meta:
         verbose_name = _("API token")
@@ -104,3 +106,14 @@ class ApiToken(AbstractAuthToken):  # type: ignore[misc]
         """Whether the user still has the password, also where SECRET_KEY was rotated since."""
         hashes = (self.user.get_session_auth_hash(), *self.user.get_session_auth_fallback_hash())
         return any(constant_time_compare(self.auth_hash, current) for current in hashes)
+
+
+class Customer(User):
+    """An account without rights in the admin, with a page of its own there (shop/accounts/customer_admin.py)."""
+
+    class Meta:
+        proxy = True
+        # Those of the account itself: "view user", "change user", "delete user".
+        default_permissions = ()
+        verbose_name = _("customer")
+        verbose_name_plural = _("customers")

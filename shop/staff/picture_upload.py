@@ -1,15 +1,18 @@
 """The pictures of a product: several files at once, then their order and descriptions.
 
 Reading a picture takes a second. So all are read, and their files written, before any row is locked (`read_pictures`);
-the form says what was refused. Files of a form that was refused belong to no row, and are swept.
+the form says what was refused. A form with an error keeps the good ones: it shows them with their signed names, which
+come back with it. Files that belong to no row are swept after an hour (shop/pictures/orphan_files.py).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from django.conf import settings
 from django.contrib import admin
+from django.core import signing
 from django.core.exceptions import ValidationError
 from django.db.models import Max
 from django.http import HttpRequest
@@ -30,6 +33,10 @@ from shop.staff.product_permissions import OfProduct
 # In one form: each is decoded and scaled while the request waits.
 PICTURES_MAX = 12
 
+# Less than the age at which their files are swept.
+KEPT_SECONDS_MAX = 50 * 60
+KEPT_SALT = "shop.kept-picture"
+
 IMAGE: Any = Picture._meta.get_field("image")
 
 
@@ -44,7 +51,12 @@ class DropZone(forms.ClearableFileInput):
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         """From the project's templates; those of Django's widgets are elsewhere."""
-        return render_to_string(self.template_name, {"name": name, "id": (attrs or {}).get("id", "")})
+        kept = [
+            {"name": file.name, "url": file.picture.small.url, "token": token_of(file)}
+            for file in value or []
+            if isinstance(file, ReadPicture) and file.picture
+        ]
+        return render_to_string(self.template_name, {"name": name, "id": (attrs or {}).get("id", ""), "kept": kept})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +67,37 @@ class ReadPicture:
     picture: Picture | None = None
     refusals: tuple[str, ...] = ()
 
+    @property
+    def image_name(self) -> str:
+        return str(self.picture.image.name) if self.picture else ""
 
-def read_pictures(files: "MultiValueDict[str, Any]", *, field: str) -> None:
-    """Put a ReadPicture in the place of each file. More than a form may have are left as they are, for its refusal."""
+
+def read_pictures(files: "MultiValueDict[str, Any]", *, field: str, tokens: Sequence[str]) -> None:
+    """Put a ReadPicture in the place of each file, after those that a form with an error has kept.
+
+    More than a form may have are left as they are, for its refusal.
+    """
+    kept = [kept_picture(token) for token in tokens[:PICTURES_MAX]]
+    # A form that is sent twice would make two rows of one file.
+    used = set(Picture.objects.filter(image__in=[file.image_name for file in kept]).values_list("image", flat=True))
+    kept = [file for file in kept if file.image_name not in used]
     uploads = files.getlist(field)
-    if len(uploads) <= PICTURES_MAX:
-        files.setlist(field, [read_picture(upload) for upload in uploads])
+    if len(uploads) + len(kept) <= PICTURES_MAX:
+        uploads = [read_picture(upload) for upload in uploads]
+    if kept or uploads:
+        files.setlist(field, [*kept, *uploads])
+
+
+def token_of(file: ReadPicture) -> str:
+    return signing.dumps([file.image_name, file.name], salt=KEPT_SALT)
+
+
+def kept_picture(token: str) -> ReadPicture:
+    try:
+        image, name = signing.loads(token, salt=KEPT_SALT, max_age=KEPT_SECONDS_MAX)
+    except signing.BadSignature:
+        return ReadPicture("–", refusals=(str(_("This picture is no longer kept. Please choose it again.")),))
+    return ReadPicture(name, Picture(image=image))
 
 
 def read_picture(upload: Any) -> ReadPicture:
@@ -85,6 +122,10 @@ class PicturesField(forms.FileField):
     """The clean value is a list of pictures without rows. Its data are what `read_pictures` has made."""
 
     widget = DropZone
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """What was read, which the widget shows again after an error. A usual file field forgets it."""
+        return data
 
     def clean(self, data: Any, initial: Any = None) -> Any:
         files = data if isinstance(data, list) else [data] if data else []

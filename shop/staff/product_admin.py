@@ -95,7 +95,7 @@ class ProductAdmin(WithProductTables, WithHistory, StaffAdmin):
         """Django begins the transaction in there, and its rows are locked while the form is checked and saved."""
         may_save = self.has_change_permission(request) if object_id else self.has_add_permission(request)
         if request.method == "POST" and may_save:
-            read_pictures(request.FILES, field="new_pictures")
+            read_pictures(request.FILES, field="new_pictures", tokens=request.POST.getlist("kept_pictures"))
         return super().changeform_view(request, object_id, form_url, extra_context)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:

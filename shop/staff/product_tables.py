@@ -70,7 +70,42 @@ class ExistingCell(ForeignKeyWidget):  # type: ignore[misc]
             ) from None
 
 
-class ProductTable(Table):
+class YesOrNo(Cell):
+    """An unknown word is an error: read as "no", it would take the product out of the shop."""
+
+    WORDS = {"1": True, "true": True, "yes": True, "是": True, "0": False, "false": False, "no": False, "否": False}
+
+    def clean(self, value: Any, row: Any = None, **options: Any) -> bool | None:
+        text = "" if value is None else str(value).strip().lower().removesuffix(".0")
+        if not text:
+            return None
+        if text not in self.WORDS:
+            raise ValueError(_("“%(value)s” is neither yes (1) nor no (0).") % {"value": value})
+        return self.WORDS[text]
+
+    def render(self, value: Any, obj: Any = None, **options: Any) -> str:
+        return "1" if value else "0"
+
+
+class OncePerRow(Table):
+    """The second row with the same slug or SKU would silently overwrite the first."""
+
+    key_column: str
+
+    def before_import(self, dataset: Any, **options: Any) -> None:
+        self.lines: dict[str, int] = {}
+
+    def before_import_row(self, row: Any, **options: Any) -> None:
+        key, line = str(row.get(self.key_column) or "").strip(), options["row_number"]
+        first = self.lines.setdefault(key, line)
+        if key and first != line:
+            text = _("“%(key)s” is in line %(line)d already.") % {"key": key, "line": first}
+            raise ValidationError({self.key_column: text})
+
+
+class ProductTable(OncePerRow):
+    key_column = "slug"
+    is_active = Field("is_active", "is_active", YesOrNo())
     category = Field("category", "category", ExistingCell(Category, "slug"))
     tax_rate = Field("tax_rate", "tax_rate", ExistingCell(TaxRate, in_default_language("name")))
 
@@ -96,7 +131,9 @@ class ProductTable(Table):
         return super().export(products.select_related("category", "tax_rate").prefetch_related(None), **options)
 
 
-class VariantTable(Table):
+class VariantTable(OncePerRow):
+    key_column = "sku"
+    is_active = Field("is_active", "is_active", YesOrNo())
     product = Field("product", "product", ExistingCell(Product, "slug"))
     price = Field("price_minor", "price", PriceCell())
 

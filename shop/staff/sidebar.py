@@ -13,6 +13,8 @@ from django.utils.translation import gettext_lazy as _
 
 from shop.stock import low_stock
 
+SUPERUSER = "superuser"
+
 
 def entry(title: Promise, *, icon: str, page: str, permission: str, **more: Any) -> dict[str, Any]:
     """A link to an admin page, for example `seckill_sale_changelist`, for staff with the permission to open it."""
@@ -26,6 +28,7 @@ def entry(title: Promise, *, icon: str, page: str, permission: str, **more: Any)
 
 
 def has_permission(permission: str) -> Callable[[HttpRequest], bool]:
+    """Nobody can be given SUPERUSER, so a superuser alone has it."""
     return lambda request: request.user.has_perm(permission)
 
 
@@ -46,7 +49,9 @@ ENTRIES = [
         permission="shop.view_stockchange",
     ),
     entry(_("Tax rates"), icon="percent", page="shop_taxrate_changelist", permission="shop.view_taxrate"),
-    entry(_("People"), icon="group", page="auth_user_changelist", permission="auth.view_user"),
+    entry(_("Customers"), icon="group", page="shop_customer_changelist", permission="auth.view_user"),
+    entry(_("Staff accounts"), icon="badge", page="auth_user_changelist", permission=SUPERUSER),
+    entry(_("Groups"), icon="groups", page="auth_group_changelist", permission=SUPERUSER),
 ]
 
 ACCOUNT_LINKS = [

@@ -6,16 +6,20 @@ As with variants, lines are checked without a lock, and all steps are taken toge
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from import_export.fields import Field
+from import_export.forms import ConfirmImportForm
 from import_export.resources import ModelResource
+from unfold.widgets import UnfoldAdminTextInputWidget
 
-from shop.models import Variant
+from shop.models import StockChange, Variant
 from shop.staff.stock_step import Count, Difference, StockRefused, WantedStep, refusal_of, take_all, units_of
-from shop.staff.table_pages import WithTables
+from shop.staff.table_pages import BoundedImportForm, WithTables
 
 if TYPE_CHECKING:
 
@@ -25,8 +29,12 @@ if TYPE_CHECKING:
         def __init__(self, **options: Any) -> None: ...
 
         def export(self, queryset: Any = None, **options: Any) -> Any: ...
+
+    class ConfirmForm(forms.Form): ...
 else:
-    Table = ModelResource
+    Table, ConfirmForm = ModelResource, ConfirmImportForm
+
+REASON_LENGTH_MAX: int = StockChange._meta.get_field("reason").max_length or 0
 
 
 class StockTable(Table):
@@ -76,7 +84,10 @@ class StockTable(Table):
         units = units_of(step, instance)
         instance.available += units
         self.moved[instance.pk] += units
-        self.wanted.append(WantedStep(instance.pk, step, str(row.get("reason") or _("imported table"))[:300]))
+        reason = str(row.get("reason") or options.get("reason") or "").strip()[:REASON_LENGTH_MAX]
+        if not reason:
+            raise ValidationError({"reason": _("Enter a reason for the journal, for all lines or in this column.")})
+        self.wanted.append(WantedStep(instance.pk, step, reason))
 
     def after_import(self, dataset: Any, result: Any, **options: Any) -> None:
         if options.get("dry_run") or result.has_errors() or result.has_validation_errors():
@@ -115,6 +126,31 @@ def number_in(row: Any, column: str) -> int:
     return int(text)
 
 
+class StockImportForm(BoundedImportForm):
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        max_length=REASON_LENGTH_MAX,
+        required=False,
+        help_text=gettext_lazy("For the journal, where a line has no reason of its own."),
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
+    )
+
+
+class ConfirmStockForm(ConfirmForm):
+    reason = forms.CharField(required=False, widget=forms.HiddenInput())
+
+
 class WithStockTable(WithTables):
     resource_classes = [StockTable]
     import_permissions = ("shop.view_variant", "shop.add_stockchange")
+    import_form_class = StockImportForm
+    confirm_form_class = ConfirmStockForm
+
+    def get_confirm_form_initial(self, request: HttpRequest, import_form: Any) -> dict[str, Any]:
+        initial: dict[str, Any] = super().get_confirm_form_initial(request, import_form)
+        return {**initial, "reason": import_form.cleaned_data["reason"]} if import_form else initial
+
+    def get_import_data_kwargs(self, **kwargs: Any) -> dict[str, Any]:
+        form = kwargs.get("form")
+        reason = form.cleaned_data.get("reason", "") if form else ""
+        return {**super().get_import_data_kwargs(**kwargs), "reason": reason}

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     # django-import-export has no types.
     from django import forms
 
-    class TablePages(ModelAdmin): ...
+    class TablePages(ModelAdmin):
+        def get_confirm_form_initial(self, request: HttpRequest, import_form: Any) -> Any: ...
 
     class UploadForm(forms.Form): ...
 

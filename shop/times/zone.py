@@ -92,6 +92,19 @@ def reader_locale() -> str:
     return translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)
 
 
+def words_for(at: datetime) -> str:
+    """With the day of the week and the zone: "Tuesday, November 24, 2026, 09:00 (Asia/Shanghai, UTC+08:00)"."""
+    locale = translation.to_locale(translation.get_language() or settings.LANGUAGE_CODE)
+    local = timezone.localtime(at)
+    day = format_date(local, format="full", locale=locale)
+    zone = timezone.get_current_timezone_name()
+    return _("%(day)s, %(time)s (%(zone)s)") % {
+        "day": day,
+        "time": f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}",
+        "zone": zone if zone == offset_text(at) else f"{zone}, {offset_text(at)}",
+    }
+
+
 def field_hint() -> str:
     """The help text of a field for a time."""
     return _("Time zone: %(zone)s.") % {"zone": zone_text()}

@@ -16,7 +16,7 @@ from seckill.models import SaleItem
 from shop.models import Product
 from tests.steps.buying import fill, order_of, reserve, status_of, wish_of
 from tests.steps.shop import goods, make_item, units_in
-from tests.steps.staff import admin_page
+from tests.steps.staff import customer_page
 from tests.steps.store import figures
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,7 +34,7 @@ def blocked(person: User) -> None:
 def save_person(client: Client, person: User, **changes: Any) -> None:
     """The form of a person in the admin; a box that is not sent is not checked."""
     sent = {"username": person.username, "email": person.email, "date_joined_0": "2026-01-02", **changes}
-    assert client.post(admin_page(person), {**sent, "date_joined_1": "03:04:05"}).status_code == 302
+    assert client.post(customer_page(person), {**sent, "date_joined_1": "03:04:05"}).status_code == 302
 
 
 def test_a_pass_of_a_blocked_account_takes_no_units(item: SaleItem, buyer: User, rival: User) -> None:

@@ -167,7 +167,8 @@ def statements_of_import(client: Client, page: str, rows: list[dict[str, str]], 
 
 
 @pytest.mark.parametrize(
-    ("page", "table", "change"), [(PRODUCTS, VARIANT_TABLE, {"price": "77.00"}), (STOCK, "0", {"change": "3"})]
+    ("page", "table", "change"),
+    [(PRODUCTS, VARIANT_TABLE, {"price": "77.00"}), (STOCK, "0", {"change": "3", "reason": "a delivery"})],
 )
 def test_an_import_locks_the_stock_for_a_few_statements_and_its_preview_not_at_all(
     as_manager: Client, page: str, table: str, change: dict[str, str]

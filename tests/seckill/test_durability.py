@@ -23,7 +23,7 @@ from seckill.store import durability
 from shop.models import Product
 from tests.own_store import OwnStore, as_reservation_store, running
 from tests.steps.shop import make_item
-from tests.steps.staff import change, messages_on
+from tests.steps.staff import change, confirm_and_publish, messages_on
 from tests.steps.store import store_away
 
 STRONG = {
@@ -225,17 +225,16 @@ def test_staff_read_why_in_their_language(
     as_manager: Client, own: OwnStore, draft: SaleItem, settings: Settings
 ) -> None:
     own.client.config_set("appendfsync", "everysec")
-    page = reverse("admin:seckill_sale_publish", args=[draft.sale_id])
-    (refusal,) = messages_on(as_manager.post(page, follow=True))
+    (refusal,) = messages_on(confirm_and_publish(as_manager, draft.sale))
     assert refusal.startswith(
         "“Spring sale” was not published. The reservation store confirms reservations before they are on disk"
     )
-    (refusal,) = messages_on(as_manager.post(page, follow=True, headers={"Accept-Language": "zh-hans"}))
+    (refusal,) = messages_on(confirm_and_publish(as_manager, draft.sale, headers={"Accept-Language": "zh-hans"}))
     assert "请设置 appendfsync always" in refusal
     assert seen(draft) == UNTOUCHED
 
     settings.SECKILL_ALLOW_WEAK_DURABILITY = True
-    published, warning = messages_on(as_manager.post(page, follow=True))
+    published, warning = messages_on(confirm_and_publish(as_manager, draft.sale))
     assert published == "“Spring sale” is published."
     assert warning.startswith("Sales can open only because SECKILL_ALLOW_WEAK_DURABILITY is set. The reservation store")
     assert seen(draft) == OPENED

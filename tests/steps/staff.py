@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from django.contrib.auth.models import Permission, User
 from django.db.models import Model
+from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -56,6 +57,22 @@ def control_form(**fields: Any) -> dict[str, Any]:
 def admin_page(row: Model) -> str:
     """The page on which staff change a row."""
     return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
+
+
+def customer_page(person: User) -> str:
+    """The page on which staff change the account of a person without rights."""
+    return reverse("admin:shop_customer_change", args=[person.pk])
+
+
+def publish_page(sale: Sale) -> str:
+    return reverse("admin:seckill_sale_publish", args=[sale.pk])
+
+
+def confirm_and_publish(client: Client, sale: Sale, **more: Any) -> Any:
+    """Staff read the page, check each of its boxes and publish."""
+    page = publish_page(sale)
+    confirmed = [risk.key for risk in client.get(page).context["risks"]]
+    return client.post(page, {"confirmed": confirmed}, follow=True, **more)
 
 
 def filled_form(

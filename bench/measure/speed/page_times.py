@@ -116,8 +116,8 @@ def staff_pages() -> dict[str, str]:
         "stock_by_sku": "shop/variant/?q=MANY-777",
         "journal": "shop/stockchange/",
         "journal_by_order": f"shop/stockchange/?q={order.code}",
-        "people": "auth/user/",
-        "people_by_mail": f"auth/user/?q={order.buyer.email}",
+        "people": "shop/customer/",
+        "people_by_mail": f"shop/customer/?q={order.buyer.email}",
         "categories": "shop/category/",
         "sales": "seckill/sale/",
     }

@@ -11,12 +11,18 @@ const fill = (text, values) =>
   text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
 // The same text as `stock_text` in seckill/live/page_texts.py.
-function stockText(live, texts) {
+function stockText(live, offered, texts) {
   const values = {
     left: number.format(live.left ?? 0), quantity: number.format(live.quantity ?? 0), held: number.format(live.held ?? 0),
+    sold: number.format(live.sold ?? 0), offered: number.format(offered),
   };
-  const text = fill(texts[live.availability], values);
+  const text = fill(texts[stockWord(live, offered)], values);
   return live.held && live.quantity !== null ? `${text} · ${fill(texts.held, values)}` : text;
+}
+
+function stockWord(live, offered) {
+  if (live.phase !== "ended" || (live.sold === offered && live.quantity !== null)) return live.availability;
+  return live.quantity === null ? "ended_unlimited" : "ended";
 }
 
 // The same text as `limit_text` in seckill/live/page_texts.py.
@@ -55,6 +61,7 @@ export class Card {
     this.sale = sale;
     this.texts = sale.texts;
     this.name = root.dataset.name;
+    this.offered = Number(root.dataset.offered);
     this.form = root.querySelector("form.buy");
     this.button = root.querySelector("[data-buy]");
     this.message = root.querySelector("[data-outcome]");
@@ -66,9 +73,11 @@ export class Card {
   get valid() { return this.form.reportValidity(); }
 
   setStock(live) {
-    this.root.querySelector("[data-stock-text]").textContent = stockText(live, this.texts.stock);
+    // After the end, unsold units leave the sale: what it had is the last figure from before.
+    this.offered = live.phase === "ended" ? Math.max(this.offered, live.quantity ?? 0) : live.quantity ?? 0;
+    this.root.querySelector("[data-stock-text]").textContent = stockText(live, this.offered, this.texts.stock);
     const share = (units) => (live.quantity ? `${(100 * units) / live.quantity}%` : "100%");
-    const known = live.availability !== "unavailable";
+    const known = live.availability !== "unavailable" && live.phase !== "ended";
     this.root.querySelector(".bar-left").setAttribute("width", known ? share(live.left ?? 0) : "0%");
     this.root.querySelector(".bar-held").setAttribute("width", known ? share((live.left ?? 0) + live.held) : "0%");
     this.root.classList.toggle("sold_out", live.availability === "sold_out");

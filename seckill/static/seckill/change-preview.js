@@ -26,10 +26,15 @@ document.addEventListener("DOMContentLoaded", () => {
         const units = /^\d+$/.test(input.value) ? sign * Number(input.value) : 0;
         const [left, quantity] = [figure("left"), figure("quantity")];
         const known = units !== 0 && left !== null && quantity !== null;
-        const fits = known && left + units >= 0;
+        const stock = preview.dataset.inStock;
+        const inStock = stock === "" || units <= Number(stock);
+        const fits = known && inStock && left + units >= 0;
         show("left", fits ? left + units : "");
         show("quantity", fits ? quantity + units : "");
-        setText(warning, known && !fits ? warning.dataset.tooFewLeft.replace("{left}", left) : "");
+        const refusal = inStock
+            ? warning.dataset.tooFewLeft.replace("{left}", left)
+            : warning.dataset.tooFewInStock.replace("{stock}", stock);
+        setText(warning, known && !fits ? refusal : "");
     };
 
     // The field has no time zone: all three times are written in that of the page, and compared as if it were UTC.

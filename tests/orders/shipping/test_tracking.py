@@ -1,14 +1,21 @@
 """An order that was sent: carrier, number, mail, and the page that follows the parcel."""
 
+from html import unescape
+from typing import Any
+
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from orders.life import lifecycle
-from orders.models import Mail, Order, OrderStatus
+from orders.mails.message import message_of
+from orders.models import Mail, Order, OrderStatus, ShippingAddress
 from orders.shipping.carriers import tracking_url
 from seckill.models import SaleItem
 from tests.steps.buying import order_of, signed_in
+from tests.steps.staff import ORDERS, messages_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,6 +45,61 @@ def test_a_wrong_number_is_corrected_after_the_order_was_sent(order: Order) -> N
     order.refresh_from_db()
     assert (order.status, order.carrier, order.tracking_number) == (OrderStatus.COMPLETED, "DHL", "7")
     assert order.mails.filter(kind=Mail.Kind.SHIPPED).count() == 1
+
+
+def sent_again(order: Order) -> Mail:
+    """The mail that was queued is sent."""
+    order.mails.update(sent_at=timezone.now(), next_attempt_at=None, attempts=1)
+    return Mail.objects.get(order=order, kind=Mail.Kind.TRACKING)
+
+
+def test_a_number_that_is_added_or_changed_later_is_mailed_once(order: Order) -> None:
+    lifecycle.ship(order_id=order.pk)
+    number: dict[str, Any] = {"order_id": order.pk, "carrier": "DHL", "tracking_number": "7"}
+    # The mail that it was shipped still waits, and will say the number.
+    lifecycle.correct_tracking(**number)
+    assert not order.mails.filter(kind=Mail.Kind.TRACKING).exists()
+    order.mails.update(sent_at=timezone.now(), next_attempt_at=None, attempts=1)
+    lifecycle.correct_tracking(**number)
+    assert not order.mails.filter(kind=Mail.Kind.TRACKING).exists()
+    for tracking_number in ("8", "9"):
+        number["tracking_number"] = tracking_number
+        assert lifecycle.correct_tracking(**number)
+        mail = sent_again(order)
+        message = message_of(mail)
+        assert message is not None
+        assert tracking_number in message.body
+        assert message.to == ["buyer@example.com"]
+        lifecycle.correct_tracking(**number)
+        assert order.mails.get(kind=Mail.Kind.TRACKING).sent_at == mail.sent_at
+    lifecycle.correct_tracking(order_id=order.pk, carrier="", tracking_number="")
+    assert order.mails.get(kind=Mail.Kind.TRACKING).sent_at == mail.sent_at
+
+
+def test_many_orders_are_shipped_after_a_question_each_with_its_address_and_number(
+    as_manager: Client, order: Order, item: SaleItem, rival: User
+) -> None:
+    other = order_of(item, rival)
+    lifecycle.pay(order_id=other.pk)
+    ShippingAddress.objects.create(
+        order=order, name="Wang Li", line1="Nanjing Road 1", city="Shanghai", postcode="200000", country="CN"
+    )
+    chosen: dict[str, Any] = {"action": "ship_orders", "_selected_action": [order.pk, other.pk]}
+    question = unescape(as_manager.post(ORDERS, chosen).content.decode())
+    for words in ("Mark 2 orders as shipped?", order.shown_code, other.shown_code, "Wang Li", "Nanjing Road 1"):
+        assert words in question
+    assert not Order.objects.filter(status=OrderStatus.SHIPPED).exists()
+    numbers = {f"order-{order.pk}-carrier": "DHL", f"order-{order.pk}-tracking_number": "7"}
+    too_long = {f"order-{other.pk}-tracking_number": "x" * 101}
+    refused = as_manager.post(ORDERS, {**chosen, "confirmed": "yes", **numbers, **too_long})
+    assert "at most 100 characters" in refused.content.decode()
+    assert not Order.objects.filter(status=OrderStatus.SHIPPED).exists()
+    done = as_manager.post(ORDERS, {**chosen, "confirmed": "yes", **numbers}, follow=True)
+    assert messages_on(done) == ["2 orders are marked as shipped."]
+    parcels = Order.objects.filter(status=OrderStatus.SHIPPED).order_by("pk").values_list("carrier", "tracking_number")
+    assert list(parcels) == [("DHL", "7"), ("", "")]
+    written = LogEntry.objects.order_by("pk").values_list("change_message", flat=True)
+    assert list(written) == ["Shipped. Sent with DHL 7.", "Shipped."]
 
 
 def test_the_page_and_the_api_show_the_parcel(order: Order, buyer: User, as_buyer: Client) -> None:

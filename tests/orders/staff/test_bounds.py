@@ -79,7 +79,8 @@ def test_an_action_changes_a_bounded_number_of_rows_and_says_so(client: Client, 
     make_orders(1, buyer=buyer, item=item, status=OrderStatus.COMPLETED)
     orders = make_orders(MANY, buyer=buyer, item=item)
     # When staff ship all of them
-    response = client.post(ORDERS, all_rows("ship_orders", orders[0]), follow=True)
+    chosen = all_rows("ship_orders", orders[0]) | {"confirmed": "yes"}
+    response = client.post(ORDERS, chosen, follow=True)
     # Then a hundred are shipped, and staff read that three are left
     assert messages_on(response) == [
         "100 orders are marked as shipped.",
@@ -88,9 +89,9 @@ def test_an_action_changes_a_bounded_number_of_rows_and_says_so(client: Client, 
     ]
     assert Order.objects.filter(status=OrderStatus.SHIPPED).count() == LISTED_MAX
     # And the second time the rest
-    assert messages_on(client.post(ORDERS, all_rows("ship_orders", orders[0]), follow=True))[0] == (
-        "3 orders are marked as shipped."
-    )
+    assert messages_on(client.post(ORDERS, all_rows("ship_orders", orders[0]) | {"confirmed": "yes"}, follow=True))[
+        0
+    ] == ("3 orders are marked as shipped.")
     assert not Order.objects.filter(status=OrderStatus.PAID).exists()
 
 

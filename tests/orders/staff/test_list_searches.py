@@ -32,7 +32,7 @@ LISTS = {
     "/admin/shop/product/": ["", "?q=tray", "?stock=low"],
     "/admin/shop/variant/": ["", "?q=tray", "?stock=low"],
     "/admin/shop/stockchange/": ["", "?kind__exact=sold", "?q=MANY-1"],
-    "/admin/auth/user/": ["", "?q=demo"],
+    "/admin/shop/customer/": ["", "?q=demo"],
 }
 ADDRESSES = [path + query for path, queries in LISTS.items() for query in queries]
 

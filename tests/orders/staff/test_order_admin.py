@@ -172,7 +172,7 @@ def test_staff_with_view_permission_cannot_change_orders(client: Client, order: 
     client.post(ORDERS, chosen("cancel_orders", order, confirmed="yes"))
     assert status_of(order) == OrderStatus.AWAITING_PAYMENT
     Order.objects.update(status=OrderStatus.PAID, ended_at=timezone.now(), attention=Attention.PAID_TWICE)
-    client.post(ORDERS, chosen("ship_orders", order))
+    client.post(ORDERS, chosen("ship_orders", order, confirmed="yes"))
     client.post(ORDERS, chosen("refund_orders", order, confirmed="yes"))
     assert status_of(order) == OrderStatus.PAID
     assert client.get(LOOK_AT).status_code == 200
@@ -202,13 +202,13 @@ def test_a_paid_order_is_shipped_and_then_completed(client: Client, order: Order
         ("ship_orders", f"1 order was not marked as shipped: it is not paid, or was already shipped. ({number})"),
         ("complete_orders", "1 order is marked as completed."),
     ):
-        assert messages_on(client.post(ORDERS, chosen(action, order), follow=True))[-1] == words
+        assert messages_on(client.post(ORDERS, chosen(action, order, confirmed="yes"), follow=True))[-1] == words
     assert status_of(order) == OrderStatus.COMPLETED
 
 
 def test_each_change_is_in_the_history_with_the_name_of_who_made_it(client: Client, order: Order) -> None:
     client.post(ORDERS, received(order))
-    client.post(ORDERS, chosen("ship_orders", order))
+    client.post(ORDERS, chosen("ship_orders", order, confirmed="yes"))
     entries = LogEntry.objects.order_by("pk").values_list("user__username", "object_id", "change_message")
     assert list(entries) == [
         ("manager", str(order.pk), "Payment recorded: 19.00 CNY, reference “TX-1”."),

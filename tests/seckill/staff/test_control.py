@@ -15,7 +15,7 @@ from pytest_django import Settings
 from seckill.changes.journal import sweep_changes
 from seckill.models import Sale, SaleChange, SaleItem
 from shop.models import Product
-from tests.steps.shop import make_item
+from tests.steps.shop import PLENTY, make_item
 from tests.steps.staff import admin_page, change, control_form, control_page, employee, messages_on
 from tests.steps.store import counters_of, store_away
 
@@ -57,6 +57,9 @@ def test_the_preview_shows_the_figures_and_after_a_form_with_a_mistake_the_effec
     assert without_reason.context["form"].errors == {"reason": ["This field is required."]}
     too_many = client.post(control_page(running, Kind.WITHDRAW_UNITS), control_form(units=4, reason=""))
     assert preview_on(too_many).endswith("quantity 5 Only 3 left: this change would be refused.")
+    none_there = client.post(page, control_form(units=PLENTY, reason=""))
+    assert preview_on(none_there).endswith(f"quantity 5 Only {PLENTY - 5} in stock: this change would be refused.")
+    assert f"In stock: {PLENTY - 5}" in none_there.content.decode()
     limit = client.post(control_page(running, Kind.UNITS_PER_BUYER), control_form(units=2, reason=""))
     assert preview_on(limit).startswith("Units 1 → 2 Longjing tea")
     end = client.post(control_page(running, Kind.MOVE_END), control_form(closes_at="2031-01-02T03:04", reason=""))
@@ -117,10 +120,10 @@ def test_a_sale_is_paused_resumed_moved_and_ended(client: Client, item: SaleItem
     assert press(Kind.RESUME) == ["The sale has resumed."]
     assert press(Kind.MOVE_END, closes_at="2031-01-02T03:04:05") == ["The sale now closes at 2031-01-02 03:04:05 UTC."]
     assert Sale.objects.get().closes_at.isoformat() == "2031-01-02T03:04:05+00:00"
-    assert press(Kind.END_NOW) == ["The sale has ended."]
     assert press(Kind.UNITS_PER_BUYER, units=3) == [
         "The limit for “Longjing tea” is now 3 per buyer. Sold 0, held 0, left 5."
     ]
+    assert press(Kind.END_NOW) == ["The sale has ended."]
     assert "opens it again" in client.get(control_page(item, Kind.MOVE_END)).content.decode()
     assert SaleChange.objects.filter(status="applied").count() == LogEntry.objects.count() == 5
 
@@ -219,7 +222,8 @@ def test_the_page_offers_what_can_be_done_now(
         change(item, made)
     page = client.get(admin_page(item.sale)).content.decode()
     found = re.findall(rf"/sale/{item.sale_id}/control/(\w+)/", page)
-    assert found == [*offered, "add_units", "withdraw_units", "units_per_buyer"]
+    units = [] if made == Kind.END_NOW else ["add_units", "withdraw_units", "units_per_buyer"]
+    assert found == [*offered, *units]
 
 
 def test_an_unlimited_item_offers_no_units(client: Client, product: Product) -> None:

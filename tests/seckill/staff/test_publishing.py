@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone, translation
+from django.utils.html import strip_tags
 from pytest_django import Settings
 
 from orders import tasks
@@ -16,12 +17,13 @@ from seckill.ledger_words import Published
 from seckill.models import LatePayment, Sale, SaleItem
 from seckill.store.client import StoreUnreachable
 from shop.models import Product, StockChange
+from shop.times.zone import words_for
 from tests.steps.buying import reserve
-from tests.steps.shop import make_item, make_product
-from tests.steps.staff import employee, form_of, messages_on
+from tests.steps.shop import make_item, make_product, text_of
+from tests.steps.staff import confirm_and_publish, employee, form_of, messages_on, publish_page, row_of_saved
 from tests.steps.store import counters_of, store_away
 
-SALES = "/admin/seckill/sale/"
+BUTTON = "Save and publish …"
 
 
 @pytest.fixture
@@ -34,20 +36,71 @@ def viewer(db: None) -> User:
     return employee("view_sale", "view_product")
 
 
-def publish_page(sale: Sale) -> str:
-    return reverse("admin:seckill_sale_publish", args=[sale.pk])
-
-
-def test_publishing_asks_first(as_manager: Client, draft: SaleItem) -> None:
-    question = as_manager.get(publish_page(draft.sale)).content.decode()
-    assert "Longjing tea: 19.00 CNY, quantity 5, at most 1 per buyer" in question
+def test_publishing_asks_first(as_manager: Client, product: Product) -> None:
+    draft = make_item(product, opens_in_seconds=3600, closes_in_seconds=7200, published=False, price_minor=4950)
+    answer = as_manager.get(publish_page(draft.sale))
+    question = " ".join(strip_tags(text_of(as_manager, publish_page(draft.sale))).split())
+    assert "Longjing tea 99.00 CNY 49.50 CNY −50% 5 1 1000000 → 999995" in question
+    assert f"Opens at {words_for(draft.sale.opens_at)} in 59 minutes" in question.replace("\xa0", " ")
+    assert answer.context["risks"] == []
     draft.sale.refresh_from_db()
     assert not draft.sale.is_published
     assert ledger.read(item_id=draft.pk) is None
+    as_manager.post(publish_page(draft.sale))
+    draft.sale.refresh_from_db()
+    assert draft.sale.is_published
+
+
+def test_what_looks_like_a_slip_is_confirmed_point_by_point(as_manager: Client, product: Product) -> None:
+    draft = make_item(product, quantity=None, per_buyer_max=9999, price_minor=1, published=False)
+    answer = as_manager.get(publish_page(draft.sale))
+    past, *others = [risk.text for risk in answer.context["risks"]]
+    assert past == f"The opening has passed: {words_for(draft.sale.opens_at)}. The sale opens at once."
+    assert others == [
+        "“Longjing tea” costs 0.01 CNY instead of 99.00 CNY: 99 % off.",
+        "“Longjing tea” is sold without end, at 0.01 CNY: its quantity is unlimited.",
+        "Each buyer may take 9999 units of “Longjing tea”.",
+    ]
+    keys = [risk.key for risk in answer.context["risks"]]
+    for missing in keys:
+        refused = as_manager.post(publish_page(draft.sale), {"confirmed": [key for key in keys if key != missing]})
+        assert "Nothing was published: a point is not checked." in refused.content.decode()
+        assert not Sale.objects.get().is_published
+    # Confirmed for another price.
+    SaleItem.objects.update(price_minor=2)
+    as_manager.post(publish_page(draft.sale), {"confirmed": keys})
+    assert not Sale.objects.get().is_published
+    confirm_and_publish(as_manager, draft.sale)
+    assert Sale.objects.get().is_published
+
+
+@pytest.mark.parametrize(("price_minor", "asks"), [(1980, False), (1979, True)])
+def test_up_to_80_per_cent_off_is_usual(as_manager: Client, product: Product, price_minor: int, asks: bool) -> None:
+    draft = make_item(product, opens_in_seconds=60, price_minor=price_minor, published=False)
+    assert bool(as_manager.get(publish_page(draft.sale)).context["risks"]) == asks
+
+
+def test_more_units_than_the_stock_cannot_be_published(as_manager: Client, product: Product) -> None:
+    draft = make_item(product, quantity=1_000_001, published=False)
+    page = text_of(as_manager, publish_page(draft.sale))
+    assert "The sale has 1000001 units of “Longjing tea”, but only 1000000 are in stock." in page
+    confirm_and_publish(as_manager, draft.sale)
+    assert not Sale.objects.get().is_published
+
+
+def test_publishing_saves_what_was_typed_before(as_manager: Client, draft: SaleItem) -> None:
+    form = form_of(draft.sale, row_of_saved(draft, price_minor="55.00", quantity=7))
+    page = reverse("admin:seckill_sale_change", args=[draft.sale_id])
+    answer = as_manager.post(page, form | {"seckill_sale_save_and_publish": ""})
+    assert answer["Location"] == publish_page(draft.sale)
+    draft.refresh_from_db()
+    assert (draft.price_minor, draft.quantity) == (5500, 7)
+    wrong = form_of(draft.sale, row_of_saved(draft, price_minor="999.00"))
+    assert as_manager.post(page, wrong | {"seckill_sale_save_and_publish": ""}).status_code == 200
 
 
 def test_a_published_sale_has_its_terms_in_the_store(as_manager: Client, draft: SaleItem, shop_manager: User) -> None:
-    response = as_manager.post(publish_page(draft.sale), follow=True)
+    response = confirm_and_publish(as_manager, draft.sale)
     assert messages_on(response) == ["“Spring sale” is published."]
     counters = counters_of(draft)
     assert (counters.quantity, counters.left) == (5, 5)
@@ -74,20 +127,9 @@ def test_opening_the_publish_page_of_a_published_sale_changes_nothing(
     assert store.dbsize() == 0
 
 
-def test_the_list_publishes_what_was_chosen(as_manager: Client, draft: SaleItem) -> None:
-    empty = Sale.objects.create(name="Empty", opens_at=draft.sale.opens_at, closes_at=draft.sale.closes_at)
-    chosen = {"action": "publish_selected", "_selected_action": [draft.sale_id, empty.pk]}
-    response = as_manager.post(SALES, chosen, follow=True)
-    assert sorted(messages_on(response)) == [
-        "“Empty” was not published. A sale needs at least one item before it can be published.",
-        "“Spring sale” is published.",
-    ]
-    assert list(Sale.objects.filter(published_at__isnull=False)) == [draft.sale]
-
-
 def test_a_sale_that_may_not_be_published_says_why(as_manager: Client, product: Product) -> None:
     over = make_item(product, opens_in_seconds=-120, closes_in_seconds=-60, published=False)
-    response = as_manager.post(publish_page(over.sale), follow=True)
+    response = confirm_and_publish(as_manager, over.sale)
     assert messages_on(response) == [
         "“Spring sale” was not published. The closing time of this sale has passed. Change it before you publish."
     ]
@@ -98,7 +140,7 @@ def test_with_the_store_down_the_sale_is_published_and_opens_later(
     as_manager: Client, draft: SaleItem, settings: Settings
 ) -> None:
     store_away(settings)
-    response = as_manager.post(publish_page(draft.sale), follow=True)
+    response = confirm_and_publish(as_manager, draft.sale)
     assert messages_on(response) == [
         "“Spring sale” is published. It can open as soon as the reservation store is available again."
     ]
@@ -109,7 +151,6 @@ def test_a_viewer_cannot_publish(client: Client, viewer: User, draft: SaleItem) 
     client.force_login(viewer)
     assert client.get(publish_page(draft.sale)).status_code == 403
     assert client.post(publish_page(draft.sale)).status_code == 403
-    client.post(SALES, {"action": "publish_selected", "_selected_action": [draft.sale_id]})
     assert not Sale.objects.get().is_published
 
 
@@ -117,7 +158,7 @@ def test_a_viewer_sees_prices_and_no_way_to_publish(client: Client, viewer: User
     client.force_login(viewer)
     page = client.get(reverse("admin:seckill_sale_change", args=[draft.sale_id])).content.decode()
     assert "19.00 CNY" in page
-    assert publish_page(draft.sale) not in page
+    assert BUTTON not in page
 
 
 def test_a_buyer_cannot_publish(as_buyer: Client, draft: SaleItem) -> None:
@@ -136,9 +177,9 @@ def test_the_page_of_a_draft_offers_to_publish_and_that_of_a_published_sale_does
     as_manager: Client, draft: SaleItem
 ) -> None:
     page = reverse("admin:seckill_sale_change", args=[draft.sale_id])
-    assert publish_page(draft.sale) in as_manager.get(page).content.decode()
-    as_manager.post(publish_page(draft.sale))
-    assert publish_page(draft.sale) not in as_manager.get(page).content.decode()
+    assert BUTTON in as_manager.get(page).content.decode()
+    confirm_and_publish(as_manager, draft.sale)
+    assert BUTTON not in as_manager.get(page).content.decode()
 
 
 def test_the_terms_of_a_published_sale_are_frozen_its_names_and_late_payments_are_not(

@@ -33,7 +33,7 @@ def other_product(product: Product) -> Product:
 def test_a_sale_and_its_items_are_stored_with_prices_in_minor_units(
     client: Client, product: Product, other_product: Product
 ) -> None:
-    unlimited = row_of(other_product, price_minor="9.9", quantity="", per_buyer_max=3)
+    unlimited = row_of(other_product, price_minor="9.9", quantity="", unlimited="on", per_buyer_max=3)
     response = client.post(ADD, filled_form(row_of(product, price_minor="19.90"), unlimited))
     assert response.status_code == 302
     items = SaleItem.objects.order_by("pk").values_list("variant__product", "price_minor", "quantity", "per_buyer_max")
@@ -60,7 +60,8 @@ def test_a_window_without_length_is_refused(client: Client, product: Product) ->
         ("price_minor", "1.999", "A price in CNY has at most 2 decimals."),
         ("price_minor", "", "This field is required."),
         ("price_minor", "NaN", "Enter a number."),
-        ("quantity", "0", "Enter at least one unit, or leave it empty for unlimited."),
+        ("quantity", "0", "Enter at least one unit."),
+        ("quantity", "", "Enter a quantity, or check “unlimited”."),
         ("per_buyer_max", "0", "A buyer must be allowed at least one unit."),
         ("variant", "", "This field is required."),
         ("variant", "0", "Select a valid choice. That choice is not one of the available choices."),
@@ -72,6 +73,20 @@ def test_a_row_that_breaks_a_rule_is_refused_at_its_field(
     response = client.post(ADD, filled_form(row_of(product, **{field: value})))
     assert errors_of_rows(response) == [{field: [sentence]}]
     assert not Sale.objects.exists()
+
+
+def test_a_quantity_and_no_limit_contradict_each_other(client: Client, product: Product) -> None:
+    response = client.post(ADD, filled_form(row_of(product, unlimited="on")))
+    assert errors_of_rows(response) == [{"quantity": ["Enter a quantity or check “unlimited”, not both."]}]
+
+
+def test_a_saved_item_without_limit_has_its_switch_on(client: Client, product: Product) -> None:
+    item = make_item(product, quantity=None, published=False)
+    page = client.get(admin_page(item.sale))
+    [form] = page.context["inline_admin_formsets"][0].formset.forms
+    assert form["unlimited"].value() is True
+    unchanged = row_of_saved(item, quantity="", unlimited="on")
+    assert client.post(admin_page(item.sale), form_of(item.sale, unchanged)).status_code == 302
 
 
 def test_a_refused_row_is_shown_as_it_was_typed(client: Client, product: Product) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from django.urls import reverse
 from pytest_django import Settings
 
 from orders import tasks
@@ -19,7 +18,7 @@ from tests.own_store import as_reservation_store
 from tests.processes import wait_until
 from tests.seckill.store.items import reconciled, sale_of, told
 from tests.steps.shop import make_item, make_product
-from tests.steps.staff import messages_on
+from tests.steps.staff import confirm_and_publish, messages_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -86,7 +85,7 @@ def test_a_yes_that_waits_for_no_replica_is_a_warning_where_a_primary_may_go_on_
     assert durability.weaknesses_of_store() == []
     assert [warning.id for warning in durability.check_durability()] == ["seckill.W002"]
     draft = make_item(make_product(slug="draft", price_minor=9900), published=False)
-    answer = as_manager.post(reverse("admin:seckill_sale_publish", args=[draft.sale_id]), follow=True)
+    answer = confirm_and_publish(as_manager, draft.sale)
     assert advice in messages_on(answer)
 
     for node in sentinel_store.nodes:

@@ -11,32 +11,32 @@ from django.test.utils import CaptureQueriesContext
 
 from orders.models import Order
 from seckill.models import SaleItem
+from shop.languages.buyer_language import stored_language
 from tests.steps.accounts import confirmed, send_mails, sign_in
 from tests.steps.buying import make_orders
-from tests.steps.staff import admin_page, employee
+from tests.steps.staff import admin_page, customer_page, employee
 
 pytestmark = pytest.mark.django_db
 
 
 def test_the_page_shows_the_persons_orders(order: Order, as_manager: Client, shop_manager: User, buyer: User) -> None:
-    page = as_manager.get(admin_page(buyer)).content.decode()
+    page = as_manager.get(customer_page(buyer)).content.decode()
     for text in (order.shown_code, "1 × Longjing tea", "awaiting payment", f"/admin/orders/order/{order.pk}/change/"):
         assert text in page
     assert order.shown_code not in as_manager.get(admin_page(shop_manager)).content.decode()
 
 
 def test_the_page_shows_nothing_of_the_password(as_manager: Client, buyer: User) -> None:
-    page = as_manager.get(admin_page(buyer)).content.decode()
+    page = as_manager.get(customer_page(buyer)).content.decode()
     algorithm, salt, digest = buyer.password.split("$")
     for part in (algorithm, salt, digest, digest[:6]):
         assert part not in page
-    assert f"/admin/auth/user/{buyer.pk}/password/" in page
+    assert f"/admin/auth/user/{buyer.pk}/password/" in as_manager.get(admin_page(buyer)).content.decode()
 
 
 def save(client: Client, person: User, **changes: Any) -> None:
-    sent = {"username": person.username, "email": person.email, "is_active": "on"}
-    sent |= {"date_joined_0": "2026-01-02", "date_joined_1": "03:04:05", **changes}
-    assert client.post(admin_page(person), sent).status_code == 302
+    sent = {"email": person.email, "is_active": "on", **changes}
+    assert client.post(customer_page(person), sent).status_code == 302
     person.refresh_from_db()
 
 
@@ -48,7 +48,7 @@ def test_saving_the_page_keeps_the_password(as_manager: Client, buyer: User) -> 
 
 def test_a_link_leads_to_all_orders_where_there_are_many(as_manager: Client, buyer: User, item: SaleItem) -> None:
     make_orders(25, buyer=buyer, item=item)
-    page = as_manager.get(admin_page(buyer)).content.decode()
+    page = as_manager.get(customer_page(buyer)).content.decode()
     assert page.count("1 × Longjing tea") == 20
     all_orders = f"/admin/orders/order/?buyer__id__exact={buyer.pk}"
     assert all_orders in page
@@ -57,14 +57,14 @@ def test_a_link_leads_to_all_orders_where_there_are_many(as_manager: Client, buy
 
 def test_orders_are_shown_to_staff_who_may_see_orders(client: Client, order: Order, buyer: User) -> None:
     client.force_login(employee("view_user", "change_user"))
-    assert order.shown_code not in client.get(admin_page(buyer)).content.decode()
+    assert order.shown_code not in client.get(customer_page(buyer)).content.decode()
 
 
 def test_a_person_with_many_orders_costs_no_more_queries(as_manager: Client, buyer: User, item: SaleItem) -> None:
 
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:
-            assert as_manager.get(admin_page(buyer)).status_code == 200
+            assert as_manager.get(customer_page(buyer)).status_code == 200
         return len(captured)
 
     make_orders(1, buyer=buyer, item=item)
@@ -72,6 +72,33 @@ def test_a_person_with_many_orders_costs_no_more_queries(as_manager: Client, buy
     few = queries()
     make_orders(18, buyer=buyer, item=item)
     assert queries() == few
+
+
+def test_staff_who_may_change_a_customer_correct_address_name_and_language(client: Client, buyer: User) -> None:
+    client.force_login(employee("change_user"))
+    save(client, buyer, email="new@example.com", first_name="Wei", last_name="Li", mail_language="zh-hans")
+    assert (buyer.email, buyer.get_full_name(), stored_language(user_id=buyer.pk)) == (
+        "new@example.com",
+        "Wei Li",
+        "zh-hans",
+    )
+    page = client.get(customer_page(buyer)).content.decode()
+    assert "Rights and password" not in page
+    assert "/admin/auth/" not in page
+
+
+def test_the_order_leads_to_its_customer(client: Client, order: Order, buyer: User) -> None:
+    client.force_login(employee("view_order", "view_user"))
+    assert f'href="{customer_page(buyer)}"' in client.get(admin_page(order)).content.decode()
+    page = client.get(customer_page(buyer)).content.decode()
+    assert order.shown_code in page
+    assert "_save" not in page
+
+
+def test_an_account_with_rights_is_no_customer(as_manager: Client, buyer: User, shop_manager: User) -> None:
+    assert [row.pk for row in as_manager.get("/admin/shop/customer/").context["cl"].result_list] == [buyer.pk]
+    assert [row.pk for row in as_manager.get("/admin/auth/user/").context["cl"].result_list] == [shop_manager.pk]
+    assert admin_page(buyer) in as_manager.get(customer_page(buyer)).content.decode()
 
 
 def test_an_address_that_staff_replace_opens_the_account_no_more(as_manager: Client, buyer: User) -> None:

@@ -1,5 +1,6 @@
 """Pictures that are uploaded: what is taken, what becomes of it, what is refused in words, and where its files go."""
 
+import re
 import struct
 import zlib
 from collections.abc import Callable
@@ -137,6 +138,39 @@ def test_a_broken_upload_is_a_sentence_in_the_admin(as_manager: Client, product:
     assert answer.status_code == 200
     assert "This is no picture" in answer.content.decode()
     assert not files_of(media)
+
+
+def kept_in(answer: Any) -> list[str]:
+    return re.findall(r'name="kept_pictures" value="([^"]+)"', answer.content.decode())
+
+
+def test_a_form_with_an_error_keeps_the_good_pictures(as_manager: Client, product: Product, media: Path) -> None:
+    form = saved_page(product)
+    files = [
+        SimpleUploadedFile("good.png", image_bytes(), "image/png"),
+        SimpleUploadedFile("a.svg", SVG, "image/svg+xml"),
+    ]
+    refused = as_manager.post(admin_page(product), form | {"new_pictures": files})
+    tokens = kept_in(refused)
+    assert len(tokens) == 1
+    assert 'alt="good.png"' in refused.content.decode()
+    # An error of another field keeps it again.
+    again = as_manager.post(admin_page(product), form | {"slug": "not a slug", "kept_pictures": tokens})
+    tokens = kept_in(again)
+    assert len(tokens) == 1
+    saved = form | {"kept_pictures": tokens}
+    assert as_manager.post(admin_page(product), saved).status_code == 302
+    [picture] = product.pictures.all()
+    assert set(picture.files) == files_of(media)
+    # Sent twice, it is one picture.
+    as_manager.post(admin_page(product), saved)
+    assert product.pictures.count() == 1
+
+
+def test_a_picture_that_is_kept_no_longer_is_asked_for_again(as_manager: Client, product: Product, media: Path) -> None:
+    answer = as_manager.post(admin_page(product), saved_page(product) | {"kept_pictures": ["forged"]})
+    assert "This picture is no longer kept. Please choose it again." in answer.content.decode()
+    assert not product.pictures.exists()
 
 
 def test_files_go_after_the_commit(

@@ -50,6 +50,28 @@ class TestProducts:
         assert "confirm_form" not in preview.context
         assert Product.objects.count() == 1
 
+    @pytest.mark.parametrize("table", ["0", VARIANT_TABLE])
+    def test_a_word_that_is_neither_yes_nor_no_is_an_error_of_its_column(
+        self, client: Client, product: Product, table: str
+    ) -> None:
+        row = exported(client, PRODUCTS, table=table)[0]
+        assert not errors_by_line(upload(client, PRODUCTS, row | {"is_active": "Yes"}, table=table))
+        preview = upload(client, PRODUCTS, row | {"is_active": "maybe"}, table=table)
+        [invalid] = preview.context["result"].invalid_rows
+        errors = {"is_active": ["“maybe” is neither yes (1) nor no (0)."]}
+        assert (invalid.number, invalid.error.message_dict) == (1, errors)
+        assert "maybe" in preview.content.decode()
+        assert Product.objects.get().is_active
+
+    @pytest.mark.parametrize(("table", "key"), [("0", "slug"), (VARIANT_TABLE, "sku")])
+    def test_the_same_key_twice_is_an_error_of_the_second_line(
+        self, client: Client, product: Product, table: str, key: str
+    ) -> None:
+        row = exported(client, PRODUCTS, table=table)[0]
+        preview = upload(client, PRODUCTS, row, row, table=table)
+        [invalid] = preview.context["result"].invalid_rows
+        assert (invalid.number, invalid.error.message_dict) == (2, {key: [f"“{row[key]}” is in line 1 already."]})
+
     def test_what_was_exported_comes_back_without_a_change(self, client: Client, product: Product) -> None:
         Product.objects.update(name_en="=2+5", name_zh_hans="'-龙井", description_en="+49 30 1\n@home")
         before = Product.objects.values("name_en", "name_zh_hans", "description_en").get()
@@ -102,14 +124,14 @@ class TestStock:
         move(kind=StockChange.Kind.SOLD, units_of={variant.pk: 1})
         errors = errors_by_line(upload(client, STOCK, row | {"count": "12"}))
         assert errors[1][0].startswith("The stock has changed from 10 to 9 in the meantime.")
-        bring(client, STOCK, row | {"change": "-3"})
+        bring(client, STOCK, row | {"change": "-3", "reason": "broken"})
         variant.refresh_from_db()
         assert variant.available == 5
 
     def test_units_that_were_bought_between_preview_and_confirmation_are_seen(
         self, client: Client, variant: Variant
     ) -> None:
-        preview = upload(client, STOCK, {"sku": variant.sku, "change": "-8"})
+        preview = upload(client, STOCK, {"sku": variant.sku, "change": "-8", "reason": "broken"})
         move(kind=StockChange.Kind.HELD, units_of={variant.pk: 1})
         response = confirm(client, STOCK, preview)
         assert "Line 1: Only 7 units are available; checkouts hold 3 more." in messages_on(response)
@@ -126,12 +148,24 @@ class TestStock:
             ({"sku": "SKU-longjing", "change": "9999999999"}, "A stock has at most 2147483647 units."),
             ({"sku": "SKU-longjing", "count": "1", "change": "1"}, "Fill in “count” or “change”, not both."),
             ({"sku": "SKU-longjing", "count": "1"}, "Checkouts hold 2 units, so the stock cannot be lower."),
+            (
+                {"sku": "SKU-longjing", "change": "1", "reason": " "},
+                "Enter a reason for the journal, for all lines or in this column.",
+            ),
         ],
     )
     def test_a_wrong_line_is_refused(
         self, client: Client, variant: Variant, row: dict[str, str], sentence: str
     ) -> None:
         assert errors_by_line(upload(client, STOCK, row)) == {1: [sentence]}
+
+    def test_one_reason_may_be_given_for_all_lines(self, client: Client, variant: Variant) -> None:
+        row = {"sku": variant.sku, "change": "1", "reason": ""}
+        preview = upload(client, STOCK, row, {**row, "reason": "found"}, reason="a delivery")
+        assert not errors_by_line(preview)
+        confirm(client, STOCK, preview)
+        entries = StockChange.objects.order_by("pk").values_list("reason", flat=True)
+        assert list(entries)[-2:] == ["a delivery", "found"]
 
     def test_lines_that_are_not_filled_in_are_skipped(self, client: Client, variant: Variant) -> None:
         entries = StockChange.objects.count()
