@@ -10,7 +10,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import environ
 from django.templatetags.static import static
 
 from shop.configuration import demo_guard
@@ -20,15 +19,15 @@ from shop.configuration.log_lines import logging_settings
 from shop.configuration.message_broker import broker_settings, refuse_cluster
 from shop.configuration.store_clients import check_promises, redis_cache
 from shop.configuration.template_values import check_stripe, refuse_templates
-from shop.configuration.typed_readers import at_least, currency, languages, rate
+from shop.configuration.typed_readers import ShopEnv, at_least, currency, languages, log_level, rate, zone
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-env = environ.Env()
+env = ShopEnv()
 # Where `make run` keeps its files: servers' data, logs, collected static files.
 STAMPEDE_DIRECTORY = Path(env.str("STAMPEDE_DIRECTORY", default=str(BASE_DIR / ".stampede")))
 given_environment = dict(os.environ)
-environ.Env.read_env(STAMPEDE_DIRECTORY / "env")
+ShopEnv.read_env(STAMPEDE_DIRECTORY / "env")
 demo_guard.forget_load_tests_of_the_file(given=given_environment, argv=sys.argv)
 
 # --- What every installation must set ---------------------------------------------------------------------------
@@ -225,7 +224,7 @@ refuse_cluster(REDIS_URL, setting="REDIS_URL")
 CACHES = {
     "default": redis_cache(REDIS_URL, timeout_seconds=1.0),
     # For connecting and for answering: even where both run out, the buyer gets `unavailable` within two seconds.
-    "seckill": redis_cache(SECKILL_REDIS_URL, timeout_seconds=0.9),
+    "seckill": redis_cache(SECKILL_REDIS_URL, timeout_seconds=0.9, setting="SECKILL_REDIS_URL"),
     "none": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
 }
 SESSION_ENGINE = "shop.accounts.session_store"
@@ -236,7 +235,7 @@ MODELTRANSLATION_DEFAULT_LANGUAGE = LANGUAGE_CODE
 MODELTRANSLATION_FALLBACK_LANGUAGES = (LANGUAGE_CODE,)
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LOCALE_PATHS = [BASE_DIR / "shop" / "locale"]
-TIME_ZONE: str = env.str("TIME_ZONE", default="UTC")
+TIME_ZONE: str = zone(env, "TIME_ZONE", default="UTC")
 USE_TZ = True
 
 STATIC_URL = "/static/"
@@ -396,5 +395,5 @@ DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 # Refusals are ordinary answers: in a stampede there are thousands a second.
 DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = 20
 
-LOG_LEVEL: str = env.str("LOG_LEVEL", default="WARNING")
+LOG_LEVEL: str = log_level(env, "LOG_LEVEL", default="WARNING")
 LOGGING = logging_settings(level=LOG_LEVEL)

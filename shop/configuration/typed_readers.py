@@ -1,4 +1,8 @@
-"""Readers of environment variables for which django-environ has no type. Each raises ImproperlyConfigured."""
+"""Readers of environment variables. A wrong value raises ImproperlyConfigured with the name of the variable."""
+
+import json
+from typing import Any
+from zoneinfo import available_timezones
 
 import environ
 import limits
@@ -6,6 +10,38 @@ from django.conf.locale import LANG_INFO
 from django.core.exceptions import ImproperlyConfigured
 
 from shop.prices.money import UnknownCurrency, known_currency
+
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+ON, OFF = {"1", "true", "on", "yes", "y"}, {"0", "false", "off", "no", "n", ""}
+
+
+class ShopEnv(environ.Env):
+    """django-environ, whose errors name the variable and whose switches are not off by a mistyped word.
+
+    Values are not shown: they may be secrets.
+    """
+
+    EXPECTED = {int: "a whole number", json.loads: "JSON"}
+
+    def get_value(
+        self, var: str, cast: Any = None, default: Any = environ.Env.NOTSET, parse_default: bool = False
+    ) -> Any:
+        if cast is bool and str(self.ENVIRON.get(var, "")).strip().lower() not in ON | OFF:
+            raise ImproperlyConfigured(f"{var} must be 1 or 0.")
+        try:
+            return super().get_value(var, cast, default, parse_default)
+        except ValueError:
+            raise ImproperlyConfigured(f"{var} must be {self.EXPECTED.get(cast, 'written otherwise')}.") from None
+
+    def email_url(self, var: str, default: Any = environ.Env.NOTSET, backend: Any = None) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = super().email_url(var, default, backend)
+        except (ValueError, ImproperlyConfigured):
+            raise ImproperlyConfigured(
+                f"{var} is not the address of a mail server: write smtp+tls://user:password@host:587, "
+                "filemail:////directory or consolemail://."
+            ) from None
+        return found
 
 
 def rate(env: environ.Env, name: str, *, default: str) -> str:
@@ -47,3 +83,18 @@ def languages(env: environ.Env, name: str, *, default: list[str]) -> list[tuple[
     if unknown := [code for code in codes if "name_local" not in LANG_INFO.get(code, {})]:
         raise ImproperlyConfigured(f"{name} has codes that Django does not know: {', '.join(unknown)}")
     return [(code, str(LANG_INFO[code]["name_local"])) for code in codes]
+
+
+def zone(env: environ.Env, name: str, *, default: str) -> str:
+    """A zone of the time zone database."""
+    text: str = env.str(name, default=default)
+    if text not in available_timezones():
+        raise ImproperlyConfigured(f"{name} is {text!r}, which is no time zone. Write one such as Asia/Shanghai.")
+    return text
+
+
+def log_level(env: environ.Env, name: str, *, default: str) -> str:
+    text: str = env.str(name, default=default)
+    if text not in LOG_LEVELS:
+        raise ImproperlyConfigured(f"{name} is {text!r}. Write one of {', '.join(LOG_LEVELS)}.")
+    return text
