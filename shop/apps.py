@@ -2,7 +2,7 @@ from django.apps import AppConfig
 from django.core.checks import Tags, register
 from django.utils.translation import gettext_lazy as _
 
-from shop.configuration import deploy_checks
+from shop import deploy_checks
 from shop.databases.half_migrated import check_half_migrated
 from shop.databases.pooler_check import check_pooler
 

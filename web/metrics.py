@@ -19,18 +19,16 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from django_redis.exceptions import ConnectionInterrupted
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
-from redis.exceptions import RedisError
 
 from orders.models import ATTENTION_TO_DO, Mail, Order, OrderStatus, PaymentEvent, Refund
 from orders.repair.audit import last_result
 from seckill.models import SaleChange, movable_items
 from seckill.outbox import outbox
-from seckill.store.client import StoreUnreachable
 from seckill.store.failures import failure_counts
+from shop.background.outages import AWAY
 from shop.http.health import source_answers
 from web.reservations.answer_counts import answer_counts
 
@@ -124,7 +122,7 @@ class Sources:
             return missing
         try:
             return list(figures())
-        except (DatabaseError, RedisError, ConnectionInterrupted, StoreUnreachable) as error:
+        except (DatabaseError, *AWAY) as error:
             log.warning("figures_not_read", source=source, error=repr(error))
             self.up[source] = False
             return missing
@@ -148,7 +146,7 @@ def watched_items(sources: Sources) -> Sequence[int]:
     """The items that may have reservations; those of an earlier scrape while PostgreSQL is away."""
 
     def remembered() -> Sequence[int]:
-        return cache.get(ITEMS_KEY, [])
+        return list(cache.get(ITEMS_KEY, []))
 
     def movable() -> Iterator[int]:
         return movable_items().values_list("pk", flat=True).iterator()

@@ -72,7 +72,7 @@ def read_url(url: str, *, setting: str) -> dict[str, Any]:
     """Django's settings of the address. Raises ImproperlyConfigured, with the name of the setting and no password."""
     try:
         if environ.Env.DB_SCHEMES.get(urlsplit(url).scheme) == POSTGRESQL:
-            return environ.Env.db_url_config(url)
+            return dict(environ.Env.db_url_config(url))
     except ValueError:
         # A port that is no number.
         pass

@@ -12,36 +12,42 @@ from django.core.exceptions import ImproperlyConfigured
 from shop.prices.money import UnknownCurrency, known_currency
 
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+DAY_SECONDS, YEAR_SECONDS = 86_400, 31_536_000
 ON, OFF = {"1", "true", "on", "yes", "y"}, {"0", "false", "off", "no", "n", ""}
 
 
-class ShopEnv(environ.Env):
-    """django-environ, whose errors name the variable and whose switches are not off by a mistyped word.
+EXPECTED = {int: "a whole number", json.loads: "JSON"}
+
+
+def strict_env() -> environ.Env:
+    """django-environ, whose errors name the variable, and in which a mistyped word does not turn a switch off.
 
     Values are not shown: they may be secrets.
     """
+    env = environ.Env()
+    read = env.get_value
 
-    EXPECTED = {int: "a whole number", json.loads: "JSON"}
-
-    def get_value(
-        self, var: str, cast: Any = None, default: Any = environ.Env.NOTSET, parse_default: bool = False
-    ) -> Any:
-        if cast is bool and str(self.ENVIRON.get(var, "")).strip().lower() not in ON | OFF:
-            raise ImproperlyConfigured(f"{var} must be 1 or 0.")
+    def get_value(name: str, cast: Any = None, default: Any = environ.Env.NOTSET, parse_default: bool = False) -> Any:
+        if cast is bool and str(env.ENVIRON.get(name, "")).strip().lower() not in ON | OFF:
+            raise ImproperlyConfigured(f"{name} must be 1 or 0.")
         try:
-            return super().get_value(var, cast, default, parse_default)
+            return read(name, cast, default, parse_default)
         except ValueError:
-            raise ImproperlyConfigured(f"{var} must be {self.EXPECTED.get(cast, 'written otherwise')}.") from None
+            raise ImproperlyConfigured(f"{name} must be {EXPECTED.get(cast, 'written otherwise')}.") from None
 
-    def email_url(self, var: str, default: Any = environ.Env.NOTSET, backend: Any = None) -> dict[str, Any]:
-        try:
-            found: dict[str, Any] = super().email_url(var, default, backend)
-        except (ValueError, ImproperlyConfigured):
-            raise ImproperlyConfigured(
-                f"{var} is not the address of a mail server: write smtp+tls://user:password@host:587, "
-                "filemail:////directory or consolemail://."
-            ) from None
-        return found
+    env.get_value = get_value
+    return env
+
+
+def email_url(env: environ.Env, name: str, *, default: str) -> dict[str, Any]:
+    """Django's settings of a mail server."""
+    try:
+        return dict(env.email_url(name, default=default))
+    except (ValueError, ImproperlyConfigured):
+        raise ImproperlyConfigured(
+            f"{name} is not the address of a mail server: write smtp+tls://user:password@host:587, "
+            "filemail:////directory or consolemail://."
+        ) from None
 
 
 def rate(env: environ.Env, name: str, *, default: str) -> str:
@@ -98,3 +104,18 @@ def log_level(env: environ.Env, name: str, *, default: str) -> str:
     if text not in LOG_LEVELS:
         raise ImproperlyConfigured(f"{name} is {text!r}. Write one of {', '.join(LOG_LEVELS)}.")
     return text
+
+
+def hsts(env: environ.Env, *, https: bool) -> tuple[int, bool, bool]:
+    """For how long browsers use TLS alone, whether for subdomains too, and whether for people who were never here.
+
+    What a browser has heard cannot be taken back, so the default is a day for this host alone.
+    """
+    seconds: int = env.int("HSTS_SECONDS", default=DAY_SECONDS)
+    subdomains: bool = env.bool("HSTS_SUBDOMAINS", default=False)
+    preload: bool = env.bool("HSTS_PRELOAD", default=False)
+    if preload and not (subdomains and seconds >= YEAR_SECONDS):
+        raise ImproperlyConfigured(
+            f"HSTS_PRELOAD needs HSTS_SUBDOMAINS=1 and HSTS_SECONDS={YEAR_SECONDS} or more, or browsers refuse it."
+        )
+    return (seconds, subdomains, preload) if https else (0, False, False)

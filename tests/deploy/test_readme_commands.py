@@ -27,7 +27,7 @@ WEB_PROCESSES = 4
 
 def commands() -> list[str]:
     section = (ROOT / "README.md").read_text().partition("\n## Deploying\n")[2]
-    return re.findall(r"```\n(.*?)```", section, flags=re.S)[0].splitlines()
+    return str(re.findall(r"```\n(.*?)```", section, flags=re.S)[0]).splitlines()
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def test_every_queue_is_taken_by_one_worker_and_the_readme_names_it() -> None:
     taken = [queue for queues in queues_of_workers() for queue in queues]
     assert sorted(taken) == sorted({*QUEUES.values(), app.conf.task_default_queue})
     text = (ROOT / "README.md").read_text()
-    readme = [line.split(",") for line in re.findall(r"celery -A shop worker -n \S+ -Q (\S+)", text)]
+    readme = [line.split(",") for line in re.findall(r"celery -q -A shop worker -n \S+ -Q (\S+)", text)]
     assert readme == queues_of_workers()
 
 

@@ -141,9 +141,9 @@ def check_files(**_context: Any) -> Iterator[CheckMessage]:
             hint="Run `python manage.py compilemessages`.",
             id="shop.E014",
         )
-    collected = staticfiles_storage.hashed_files
+    storage: Any = staticfiles_storage
     names = [name.replace("\\", "/") for finder in get_finders() for name, _storage in finder.list([".*", "*~"])]
-    if missing := [name for name in names if name not in collected]:
+    if missing := [name for name in names if name not in storage.hashed_files]:
         yield Error(
             f"{len(missing)} static files are not collected: {some_of(missing)}. Pages have no styles and scripts.",
             hint="Run `python manage.py collectstatic --noinput`.",

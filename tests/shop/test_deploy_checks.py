@@ -14,7 +14,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from pytest_django import Settings
 
 from orders.apps import check_payments
-from shop.configuration import deploy_checks
+from shop import deploy_checks
 from shop.http import health
 from shop.languages import translations
 from tests.steps.operating import check_in
